@@ -29,6 +29,7 @@ class Op(Protocol):
     memo: bool                   # a call can be replayed as its one launch, or view
     launches: bool
     dynamic_numbers: bool        # numbers are read by the kernel: they may be others
+    numbers_go_along: bool       # the same of kernels of devices
     any_sizes: bool              # a plan for sizes that are not known may have it
     size_attrs: frozenset[str]   # attributes that are tuples of sizes
     keeps_elements: bool         # the result has all elements of the operand, as `size` tells

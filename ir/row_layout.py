@@ -24,15 +24,16 @@ class Placed:
 
     def operands(self, ins: Iterable[Any]) -> list[Any]:
         """The arrays and numbers that the program is run with."""
-        out = []
-        for x, o, place in zip(ins, self.program.operands, self.places, strict=True):
-            if o.kind in ("scalar", "index"):
-                out.append(x if x is None else x.item())
-            else:
-                x = spread(x, self.shape, self.axes, place)
-                out.append(x if o.kind == "full" else one_row(x, self.axes) if o.kind == "col"
-                           else one_each(x, self.axes))
-        return out
+        return [self.operand(i, x) for i, x in zip(range(len(self.places)), ins, strict=True)]
+
+    def operand(self, i: int, x: Any) -> Any:
+        """One of them."""
+        kind = self.program.operands[i].kind
+        if kind in ("scalar", "index"):
+            return x if x is None else x.item()
+        x = spread(x, self.shape, self.axes, self.places[i])
+        return (x if kind == "full" else one_row(x, self.axes) if kind == "col"
+                else one_each(x, self.axes))
 
 
 def left(shape: Shape, axes: Sequence[int]) -> tuple[Shape, Shape]:

@@ -80,6 +80,11 @@ PASSES = [
 
 OURS = frozenset(PASSES)
 
+# those whose groups are kernels of devices, too
+ON_DEVICES = frozenset((
+    "fold_constants", "outright", "writes", "drop_identities", "merge_repeats", "read_results",
+    "drop_unused", "later", "fuse", "rows", "epilogues", "write_through"))
+
 # what divides a forward and its backward: see `divided`
 BETWEEN = [("partition", partition)]
 
@@ -133,12 +138,14 @@ def planned(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], vi
 
 
 def optimize(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], visible: Set[int],
-             check: Check | None = None) -> list[Node]:
-    """The nodes after all passes; `root` and `arrays` get what they add. `check(nodes, arrays)` is
-    called before and after each."""
+             check: Check | None = None, only: Set[str] | None = None) -> list[Node]:
+    """The nodes after all passes, or `only` those of some names; `root` and `arrays` get what they
+    add. `check(nodes, arrays)` is called before and after each."""
     known = len(arrays)
     g = Listing(nodes, memories(nodes, root, arrays), arrays, visible)
-    for _, one in PASSES:
+    for name, one in PASSES:
+        if only is not None and name not in only:
+            continue
         if check is not None:
             check(g.nodes, g.arrays)
         g = one(g)

@@ -16,15 +16,16 @@ COMPUTING: dict[int, Names] = {}
 ACTING: set[CodeType] = set()            # code of functions that do more
 
 
-def run(code: CodeType, names: Names) -> Names:
-    """Run code that we have written, in a namespace of its own, which it gives back.
+def run(code: CodeType, names: Names, scope: Names | None = None) -> Names:
+    """Run code that we have written, in a namespace of its own, which it gives back. `scope`: where
+    it puts what it defines, if not there.
 
     >>> from whet import declarations
     >>> declarations.run(compile("b = a + 1", "<whet>", "exec"), {"a": 1})["b"]
     2
     """
     GENERATED[id(names)] = names
-    exec(code, names)
+    exec(code, names, scope)
     return names
 
 

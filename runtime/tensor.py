@@ -448,6 +448,7 @@ class Tensor:
         """Say that work of another stream uses the memory, which is not reused before that."""
         if not self.is_cuda:
             raise RuntimeError("record_stream: the tensor is not on a CUDA device")
+        modes.beyond("it says which stream uses the memory of a tensor")
         held = self._array.held
         held.allocator.record_stream(held.block, stream.cuda_stream)
 

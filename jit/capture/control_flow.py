@@ -174,6 +174,8 @@ def plain(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[int]:
 
 def build(rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> Body:
     """A body, made while nobody watches."""
+    if rec.values.devices:
+        raise No("it works on a device")
     with unseen():
         return Body(rec.arrays, nodes, results)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet import dtypes
+from whet import devices, dtypes
 from whet.autograd import modes
 from whet.cpu.reduce import reduce
 from whet.dtypes import COMPLEX, FROM_NUMPY
@@ -24,6 +24,7 @@ from whet.tensor_base import Base
 from ..guards.origin import ours
 from ..guards.tensor_facts import place_of
 from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
+from .purity import Watch
 from .refused import Refused
 from .user_lines import where
 from .varying_numbers import EXACT, NUMBERS, SAFE, Number, guarded_value, tensor_behind, value_of
@@ -49,15 +50,15 @@ class Questions(registry.Observer):
             ins = self.operands(tensors)
         except Refused as e:
             self.refuse(e.reason)
-            return question(*[t._array for t in tensors])
+            return question(*map(to_read, tensors))
         try:
-            answer = question(*[t._array for t in tensors])
+            answer = question(*map(to_read, tensors))
         except BaseException as e:
             self.failed(e)
             raise
         asks = None
         if hasattr(question, "facts"):       # for kernels to ask
-            a = tensors[0]._array
+            a = to_read(tensors[0])
             asks = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
         self.let_go.look(len(self.nodes))
         self.nodes.append(Ask(question, ins, answer, where(), asks))
@@ -75,7 +76,8 @@ class Questions(registry.Observer):
             return inputs
         if isinstance(op, pointwise_family.PointwiseOp):
             arrays = [
-                x._array if registry.is_tensor(x) else value_of(x) if type(x) in NUMBERS else x
+                devices.places(x._array) if registry.is_tensor(x)
+                else value_of(x) if type(x) in NUMBERS else x
                 for x in inputs]
             kernel, number, t = op.plan(arrays)
             with modes.no_grad():
@@ -83,7 +85,8 @@ class Questions(registry.Observer):
                     tensor_behind(x).to(FROM_NUMPY[op._number(value_of(x), number, t).dtype])
                     if type(x) in NUMBERS and t.kind != COMPLEX else x for x in inputs]
             if not any(type(x) in NUMBERS for x in made):
-                other, _, u = op.plan([x._array if registry.is_tensor(x) else x for x in made])
+                other, _, u = op.plan([
+                    devices.places(x._array) if registry.is_tensor(x) else x for x in made])
                 if u is t and str(other.roots) == str(kernel.roots):
                     return tuple(made)
         return tuple([guarded_value(x) if type(x) in NUMBERS else x for x in inputs])
@@ -97,7 +100,7 @@ class Questions(registry.Observer):
         if id(t) not in self.pinned:
             self.pinned.add(id(t))
             self.let_go.look(len(self.nodes))
-            self.nodes.append(Guard(Ref(self.value(t)), t._array.copy(), where()))
+            self.nodes.append(Guard(Ref(self.value(t)), to_read(t).copy(), where()))
 
     def item(self, t: Base) -> Number | None:
         """The Number for `t.item()`; None where Python gets a plain one."""
@@ -131,16 +134,17 @@ class Questions(registry.Observer):
         a = t._array
         is_known = self.values.number(a) is not None or id(a) in self.reachable
         if (a.dtype.kind not in "fiu" or not self.items_vary or not is_known
-                or a.dtype == np.uint64 and a.max() > SAFE):
+                or a.dtype == np.uint64 and to_read(t).max() > SAFE):
             return None
         with modes.no_grad():
-            x, wanted = (t.detach().reshape(
+            x, wanted = (t.detach().cpu().reshape(
                 shape), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64)
             x = x.clone() if x.dtype is wanted else x.to(wanted)
         bound = 0
         if a.dtype.kind != "f":
             bound = max(abs(int(x)) for x in (np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
-            if bound >= EXACT and -SAFE <= a.min() and a.max() <= SAFE:
+            told = to_read(t)
+            if bound >= EXACT and -SAFE <= told.min() and told.max() <= SAFE:
                 self.ask(_small if a.dtype.kind == "i" else _small_and_positive, (x,))
                 bound = SAFE
         return x, bound
@@ -216,7 +220,13 @@ class Questions(registry.Observer):
             self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
         else:
             self.let_go.look(len(self.nodes))
-            self.nodes.append(Guard(Ref(n), t._array.copy(), where()))
+            self.nodes.append(Guard(Ref(n), to_read(t).copy(), where()))
+
+
+def to_read(t: Base) -> Array:
+    """What a tensor holds, in the host's memory: on a device somebody must wait for it."""
+    a: Array = t._array
+    return Watch.unwatched(devices.on_host, a) if devices.is_elsewhere(a) else a
 
 
 def _small(a: Array) -> bool:

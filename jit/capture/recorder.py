@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from whet import dtypes
+from whet import devices, dtypes
 from whet.autograd import modes
 from whet.ir.graph import Draw, OpNode, Ref
 from whet.ops import registry
@@ -25,7 +25,7 @@ from whet.tensor import contiguous_format
 from whet.tensor_base import Base, Cell
 
 from ..guards.origin import calls_only_ours
-from ..report.reasons import Foreign, Large, Memory, OnDevice, Prints, Raises, Reason, Settings
+from ..report.reasons import Foreign, Large, Memory, Prints, Raises, Reason, Settings
 from .followed_sizes import FollowedSizes
 from .let_go import LetGo
 from .memory_ceiling import COPIES, FEW, Ceiling, Lull
@@ -91,7 +91,7 @@ class Recorder(Writes):
         self.arrays, self.memory = self.values.arrays, self.values.memory
         # value number -> the tensor that was there before; what those held
         self.outside: dict[int, Base] = {}
-        self.originals = Originals(self.arrays)
+        self.originals = Originals(self.values)
         # copies of what is written are given up when there are so many nodes
         self.lull_at: float = math.inf
         self.made: dict[int, weakref.ref[Base]] = {}         # tensors made inside, by id
@@ -143,11 +143,12 @@ class Recorder(Writes):
 
     def enter(self, a: Array, tensor: Base) -> int:
         """Number the array of a tensor from outside."""
-        if tensor.is_cuda:
-            raise Refused(OnDevice(tensor.device))
         n = self.values.given(a)
         self.outside[n] = tensor
-        self.originals.meet(n)
+        if n in self.values.devices:
+            Watch.unwatched(self.originals.meet, n)
+        else:
+            self.originals.meet(n)
         return n
 
     def reach(self, t: Base) -> None:
@@ -318,7 +319,7 @@ class Recorder(Writes):
         self.followed.made(op, ins, outs)
         # a constant: as it is now, whatever is written to it later
         if "array" in attrs:
-            attrs = {**attrs, "array": copied(attrs["array"])}
+            attrs = {**attrs, "array": copied(devices.on_host(attrs["array"]))}
         if op.may_fail:
             self.let_go.look(len(self.nodes))
         self.nodes.append(

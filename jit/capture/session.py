@@ -105,7 +105,7 @@ class Session:
             except (Refused, Unwatchable) as e:
                 self.failed(e)
             except Exception as e:
-                if faults.are_raised:
+                if faults.are_raised or getattr(e, "is_of_earlier_work", False):
                     raise
                 self.failed(Refused(Fault.raised(e)))
             out = self.as_the_user_gets_it(out)

@@ -13,9 +13,10 @@ import weakref
 from bisect import bisect, insort
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from whet import devices
 from whet.ir.graph import Type
 from whet.ir.spans import address, span
 
@@ -94,6 +95,10 @@ class Values:
         # value -> the room of the memory that it lies in; none where that was there before
         self.rooms: dict[int, Room] = {}
         self.addresses = Addresses()
+        # value that lies on a device -> the device's number
+        self.devices: dict[int, int] = {}
+        # value that was there before, on a device -> its array
+        self.there: dict[int, Any] = {}
         # arrays that are kept for the time being (see `holding`)
         self.held: list[Array] | None = None
 
@@ -107,22 +112,27 @@ class Values:
         return self.real[n]()
 
     def given(self, a: Array) -> int:
-        """Number an array that was there before."""
-        return self.enter(a, a)
+        """Number an array that was there before. One of a device is stood for by an array that
+        tells where it lies, and cannot be read."""
+        n = self.enter(a, devices.places(a))
+        if n in self.devices:
+            self.there[n] = a
+        return n
 
     def made(self, a: Array, sources: Iterable[int] = ()) -> int:
         """Number an array that was made in the run; `sources`: the values whose memory it may
         lie in."""
-        low, high = span(a)
+        lies = devices.places(a)
+        low, high = span(lies)
         for x in sources if a.size else ():
             room = self.rooms.get(x)
             if room is not None and room.low <= low and high <= room.high:
                 break
-            if room is None and np.may_share_memory(a, self.arrays[x]):
-                return self.enter(a, a)      # it keeps nothing that its operand does not
+            if room is None and np.may_share_memory(lies, self.arrays[x]):
+                return self.enter(a, lies)   # it keeps nothing that its operand does not
         else:
             room = Room(low, high, self.addresses)
-        n = self.enter(a, room.stand_in(a))
+        n = self.enter(a, room.stand_in(lies))
         self.rooms[n] = room
         return n
 
@@ -131,15 +141,21 @@ class Values:
         n = self.numbers[id(a)] = len(self.arrays)
         self.arrays.append(stand_in)
         self.real.append(weakref.ref(a))
+        where: Any = a
+        if devices.is_elsewhere(a):
+            self.devices[n] = where.index
         if self.held is not None:
             self.held.append(a)
         return n
 
     def copied(self, n: int) -> int:
         """Number what will be a copy of a value."""
+        new = len(self.arrays)
         self.arrays.append(np.empty_like(self.arrays[n]))
         self.real.append(gone)
-        return len(self.arrays) - 1
+        if n in self.devices:
+            self.devices[new] = self.devices[n]
+        return new
 
     def inside(self, n: int) -> bool:
         """Does a view lie in the memory of what it is a view of?"""
@@ -188,8 +204,8 @@ class Originals:
     Where the copies would take more than `may_take()` bytes, they are given up, and there are none
     from then on. Before the write that would have made one more, `given_up()` is called."""
 
-    def __init__(self, arrays: list[Array]) -> None:
-        self.arrays = arrays
+    def __init__(self, values: Values) -> None:
+        self.arrays, self.there = values.arrays, values.there
         self.may_take: Callable[[], float] = unlimited
         self.given_up: Callable[[], None] = nothing
         self.are_lost = False
@@ -205,18 +221,23 @@ class Originals:
         a = self.arrays[n]
         self.met += a.nbytes
         if a.nbytes < SHORT:
-            self.copies[n] = laid(a)
+            self.copies[n] = laid(self.real(n))
             return
         low, high = span(a)
         insort(self.places, (low, n))
         self.longest = max(self.longest, high - low)
-        self.digests[n] = digest(a)
+        self.digests[n] = digest(self.real(n))
+
+    def real(self, n: int) -> Array:
+        """The array of a value from outside, which can be read."""
+        found: Array = self.there.get(n, self.arrays[n])
+        return found
 
     def write(self, a: Array) -> None:
         """An array is about to be written to."""
         if self.are_lost:
             return
-        low, high = span(a)
+        low, high = span(devices.places(a))
         for i in (range(bisect(self.places, (low - self.longest, 0)),
                         bisect(self.places, (high, 0)))):
             _, n = self.places[i]
@@ -225,7 +246,7 @@ class Originals:
                 if self.taken > self.may_take():
                     self.give_up()
                     return
-                self.copies[n] = laid(self.arrays[n])
+                self.copies[n] = laid(self.real(n))
 
     def give_up(self) -> None:
         """Let go of the copies, but for the short ones that there are in place of digests."""
@@ -244,12 +265,12 @@ class Originals:
     def __getitem__(self, n: int) -> Array:
         """What a value from outside was."""
         a = self.copies.get(n)
-        return self.arrays[n] if a is None else a
+        return self.real(n) if a is None else a
 
     def untouched(self, n: int) -> bool:
         """Is one that the run did not write to as it was?"""
-        return (digest(self.arrays[n]) == self.digests[n] if n in self.digests else
-                same_bits(self.arrays[n], self.copies[n]))
+        return (digest(self.real(n)) == self.digests[n] if n in self.digests else
+                same_bits(self.real(n), self.copies[n]))
 
     def clear(self) -> None:
         """Let go of the copies."""

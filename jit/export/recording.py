@@ -22,7 +22,7 @@ from ..dispatch.learned import Learned
 from ..dispatch.subject import Subject
 from ..policy.ledger import Kind
 from ..report.names import Names
-from ..report.reasons import Changes, Draws, Prints, Reason
+from ..report.reasons import Changes, Draws, OnDevice, Prints, Reason
 from ..verify.same_bits import laid
 from .describe import Arguments, Results
 from .errors import ExportError
@@ -57,6 +57,8 @@ class Recorded:
 
     def __init__(self, run: ExportSession, found: Findings, output: Results, part: Part) -> None:
         rec = run.rec
+        for index in rec.values.devices.values():
+            raise Refused(OnDevice(index))
         self.nodes, self.arrays = list(rec.nodes), list(rec.arrays)
         self.followed = rec.followed if run.follows_sizes and not rec.followed.lost else None
         self.inputs = [rec.value(t) for t in run.arguments.tensors]
@@ -114,8 +116,9 @@ class ExportSession(Session):
             return
         rec = self.rec
         for n, was in rec.originals.copies.items():
-            if rec.arrays[n].flags.writeable:
-                rec.arrays[n][...] = was
+            a = rec.originals.real(n)
+            if a.flags.writeable:
+                a[...] = was
         for g in rec.streams.moved():
             g._seed, g._offset = rec.streams.starts[id(g)]
 

@@ -42,6 +42,12 @@ SUBSETS = 3
 Some = tuple[int, ...]           # which outputs have a gradient
 
 
+def beside(t: Any, numbers: Any) -> Any:
+    """Numbers as a tensor of another one's type, where that lies."""
+    made = wrap(numbers.astype(t._array.dtype))
+    return made if t.is_cpu else made.to(t.device)
+
+
 def choices(n: int) -> list[Some]:
     """Which of n outputs a backward is made for, all of them first."""
     every = tuple(range(n))
@@ -74,8 +80,7 @@ class Backward:
         self.is_stale = False                # is what it reads written to, once it is saved?
         forward, rng = rec.nodes, np.random.default_rng(0)
         seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
-        gradients = [wrap(rng.uniform(0.5, 1.5, t._array.shape).astype(t._array.dtype))
-                     for t in seeds]
+        gradients = [beside(t, rng.uniform(0.5, 1.5, t._array.shape)) for t in seeds]
         every, wanted = tuple(range(len(roots))), choices(len(roots))
         runs: dict[Some, BackwardRun] = {}
         for some in wanted:
@@ -118,7 +123,7 @@ class Backward:
         """The backward from some outputs, run under the recorder's eyes; None where the call has
         used up what it needs, or written to it."""
         seeds = {rec.values.made(g._array): g._array for g in grads.values()}
-        rec.nodes, h = [], self.history
+        rec.nodes, h, acts = [], self.history, len(rec.acts)
         ran: list[int] = []
         found: Found | None = None
         try:
@@ -134,6 +139,8 @@ class Backward:
             self.is_stale |= stale
         if rec.reason:
             raise Refused(rec.reason)
+        if any(c.args for c in rec.acts[acts:]):
+            raise Refused(PythonBackward("its backward warns"))
         if found is None:
             return None
         return BackwardRun(
@@ -180,7 +187,7 @@ class Backward:
         runs, self.runs = self.runs, None
         if made is None or runs is None:
             return
-        saved = {n: made[n] if n in made else rec.arrays[n] for n in self.saved}
+        saved = {n: made[n] if n in made else rec.originals.real(n) for n in self.saved}
         for some, run in runs.items():
             try:
                 self.ways[some].check(rec, run, saved)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from whet.ir.graph import Draw, Guard, Node, OpNode, Ref, Type, Write
-from whet.ops.registry import REGISTRY
+from whet.ops.registry import REGISTRY, execute
 from whet.passes.partition import Partition
 from whet.tensor_base import is_strided, wrap
 
 from ..capture.refused import Refused, Wrong
-from ..program import builder
+from ..program import programs
 from ..program.misses import Miss
 from ..program.program import Program
 from ..report.reasons import PythonBackward
-from ..verify.same_bits import digest, template
+from ..verify.same_bits import digest, laid
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 ADD = REGISTRY["add"]
 LAYOUTS = 16                     # of gradients that are kept, of each backward
 Strides: TypeAlias = tuple[Any, ...]     # of the gradients that a backward is given
+
+
+def added(a: Any, b: Any) -> Any:
+    """The sum of two arrays, as the engine adds gradients up."""
+    with np.errstate(all="ignore"):
+        return execute(ADD, (wrap(a), wrap(b)), {})._array
 
 
 class BackwardRun:
@@ -62,8 +68,7 @@ class BackwardRun:
                 continue                     # the engine casts what a leaf gets
             for k in others:
                 have, more = self.values[first], self.values.pop(k)
-                with np.errstate(all="ignore"):
-                    total = ADD.forward(made[have], made[more])
+                total = added(made[have], made[more])
                 n = rec.values.made(total)
                 made[n] = total
                 self.nodes.append(OpNode(ADD, (Ref(have), Ref(more)), {}, [n], ""))
@@ -88,8 +93,8 @@ class BackwardProgram:
         inside = {o for n in nodes for o in n.outs} | set(self.given)
         read = (int(x) for n in nodes for x in n.refs())
         self.saved = list(dict.fromkeys(n for n in (*read, *got) if n not in inside))
-        self.program: Program = builder.build(
-            nodes, rec.arrays, [*self.saved, *self.given], got,
+        self.program: Program = programs.made(
+            nodes, rec.values, [*self.saved, *self.given], got,
             like=None if like is None else like.program)
         origin = self.program.origin
         writes = {origin[n.ins[0]] for n in nodes if isinstance(n, Write)}
@@ -119,8 +124,7 @@ class BackwardProgram:
             if n not in self.given and k in found:
                 a = found[k]._array
                 for other in self.sums.get(k, ()):
-                    with np.errstate(all="ignore"):
-                        a = ADD.forward(a, found[other]._array)
+                    a = added(a, found[other]._array)
                 if a.strides != self.program.arrays[n].strides:
                     layout[n] = Type.of(a)
         if len(self.layouts) < LAYOUTS:
@@ -137,8 +141,7 @@ class BackwardProgram:
             a, like = x._array, self.program.arrays[n]
             if a.dtype != like.dtype:
                 return None
-            given.append(a if a.strides == like.strides
-                         else np.ascontiguousarray(a).reshape(like.shape))
+            given.append(a if a.strides == like.strides else laid(a, like))
         if not self.lock.acquire(False):     # another thread works in the program's memory
             return None
         try:
@@ -150,8 +153,7 @@ class BackwardProgram:
         passed = {n: x._array for n, x in zip(self.given, gradients)}        # as they lie
         made = {n: wrap(passed.get(n, env[n])) for n in self.values.values()}
         for n, kind in layout.items():
-            made[n] = wrap(template(kind))
-            np.copyto(made[n]._array, env[n])
+            made[n] = wrap(laid(env[n], kind))
         for n in self.shared:
             made[n]._shared()
         out: list[Any] = [None] * count

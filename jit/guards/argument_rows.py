@@ -4,11 +4,12 @@ import struct
 from typing import Any
 
 import numpy as np
-from whet import dtypes
+from whet import devices, dtypes
 from whet.tensor import Tensor
 from whet.tensor_base import is_strided
 
 from . import number_paths
+from .cpython_layouts import holds
 from .native_entry import L
 from .number_paths import Path
 from .signature import Given
@@ -140,14 +141,28 @@ class ArgumentRows:
     def tensor(self, x: Any, leaf: int) -> list[int]:
         """The words that a tensor is compared with."""
         seen, t = self.looks[leaf], self.t
+        is_there = devices.is_elsewhere(x._array)
         if (seen.kind is not Tensor or seen.has_hooks or named(x)
-                or type(x._array) is not np.ndarray or len(seen.shape) > MAX_ARRAY_DIMS
-                or not seen.array_flags & ALIGNED):
+                or not is_there and type(x._array) is not np.ndarray
+                or len(seen.shape) > MAX_ARRAY_DIMS or not seen.array_flags & ALIGNED):
             raise No
         own = self.r.guards.leaf_tensors[leaf]
         there = ((not seen.has_no_grad) | (not seen.has_no_node) << 1 | (not seen.has_no_base) << 2)
+        mine = 0 if own is None else t.id(own)
+        if is_there:
+            like = x._array.kind
+            return [t.id(seen.kind), t.id(like), 0, seen.flags, seen.array_flags, there, mine,
+                    t.id(type(x._array)), place_of_kind(x._array, like)]
         return [t.id(seen.kind), t.id(seen.dtype), len(seen.shape), seen.flags, seen.array_flags,
-                there, 0 if own is None else t.id(own), *sizes(seen)]
+                there, mine, *sizes(seen)]
+
+
+def place_of_kind(a: Any, like: int) -> int:
+    """Where an array on a device has the number that stands for what it is like."""
+    at = holds(a, like)
+    if at is None:
+        raise No
+    return at
 
 
 def sizes(seen: Look) -> list[int]:

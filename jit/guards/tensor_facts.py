@@ -3,7 +3,9 @@ import ctypes as C
 from typing import Any, NamedTuple
 
 import numpy as np
+from whet import devices
 from whet.ir.spans import address
+from whet.passes.lower_llvm.calls.traced_layouts import BEHIND
 from whet.tensor import owner
 from whet.tensor_base import Base
 
@@ -36,8 +38,14 @@ class Look(NamedTuple):
 def look(t: Any) -> Look:
     """What a tensor is now."""
     a = t._array
+    flags = FLAGS | elsewhere(a) << BEHIND if devices.is_elsewhere(a) else a.flags.num & FLAGS
     return Look(type(t), a.dtype, a.shape, a.strides, t._rg, t._grad is None, t._node is None,
-                t._base is None, a.flags.num & FLAGS, bool(t._extra))
+                t._base is None, flags, bool(t._extra))
+
+
+def elsewhere(a: Any) -> int:
+    """Where an array lies: 0 is the CPU, others are devices."""
+    return a.index + 1 if devices.is_elsewhere(a) else 0
 
 
 def spent(node: Any) -> bool:
@@ -46,6 +54,8 @@ def spent(node: Any) -> bool:
     return bool(of.released) and not node.pre_hooks and not of.pre_hooks
 
 
-def place_of(a: np.ndarray[Any, Any]) -> int:
+def place_of(a: Any) -> int:
     """Where in the memory of its storage an array begins, in elements."""
-    return (address(a) - address(owner(a))) // a.itemsize
+    begin = a.start if devices.is_elsewhere(a) else address(owner(a))
+    place: int = (address(devices.places(a)) - begin) // a.itemsize
+    return place

@@ -19,7 +19,7 @@ from whet.ir.interpret import step
 from whet.passes.resized import Plan
 
 from ..guards.native_entry import latch
-from ..verify.same_bits import template
+from ..verify.same_bits import laid, template
 from .launch_lists import ARENA, LaunchList
 from .misses import Miss, broken
 from .native_runner import machine
@@ -73,6 +73,7 @@ class Program:
     inputs: int  # bytes
     needs: dict[int, int] = field(default_factory=dict)  # node that Python does -> bytes it takes
     windows: Windows | None = None  # when the list works on what, where a check may ask
+    is_on_device: bool = False  # does it work on another device than the CPU?
 
     # ---- running ---------------------------------------------------------------------------------
     @property
@@ -91,21 +92,26 @@ class Program:
             env = self.with_memory(given, spent)
             if self.draws is not None:
                 self.draws.take()
-            before = [(env[n], env[n].copy()) for n in self.undone]
-            for one in self.steps:
-                if isinstance(one, LaunchList):
-                    self.launch(one.address, one.words, one.long, [env[r] for r in one.values])
-                elif id(one) in self.needs:
-                    self.do(one, env)
-                else:
-                    self.needs[id(one)] = memory.growth(lambda node=one: self.do(node, env))
+            before = [(env[n], laid(env[n])) for n in self.undone]
+            self.take_steps(env)
         except Exception as e:  # eager will raise it where the function can see it
             for a, b in before:
                 a[...] = b
-            if type(e) is Miss:
+            # what a device was given earlier has failed: nobody else will say so
+            if type(e) is Miss or getattr(e, "is_of_earlier_work", False):
                 raise
             raise Miss(f"an error was raised: {e}") from None
         return env
+
+    def take_steps(self, env: list[Any]) -> None:
+        """Do all that is to be done in a call."""
+        for one in self.steps:
+            if isinstance(one, LaunchList):
+                self.launch(one.address, one.words, one.long, [env[r] for r in one.values])
+            elif id(one) in self.needs:
+                self.do(one, env)
+            else:
+                self.needs[id(one)] = memory.growth(lambda node=one: self.do(node, env))
 
     def with_memory(
         self, given: Sequence[np.ndarray], spent: Mapping[int, np.ndarray]

@@ -13,7 +13,7 @@ from ..capture.tensor_sources import GradientOf, Outside
 from ..gradient.backward import Backward
 from ..gradient.eager_graph import inside
 from ..guards.tensor_guards import TensorGuards
-from ..program import builder
+from ..program import programs
 from ..program.misses import Miss
 from ..program.program import Program
 from ..report.reasons import Memory, Prints, PythonBackward
@@ -130,8 +130,8 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
         made = of_family() if affords is None else orders.once_ready(of_family, affords)
         if made is not None:
             return made
-    made = builder.build(
-        nodes, rec.arrays, found.outside, values, steady=steady, rewrites=rewrites,
+    made = programs.made(
+        nodes, rec.values, found.outside, values, steady=steady, rewrites=rewrites,
         like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes,
         let_go=found.let_go(), affords=affords)
     return made
@@ -140,8 +140,9 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
 def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:
     """Where a replay finds what the program is given, and which of it overlaps."""
     rec = found.rec
-    arrays = [rec.arrays[n] for n in found.outside]
-    inputs = Inputs([found.source_of(rec.outside[n]) for n in found.outside], arrays)
+    arrays = [rec.originals.real(n) for n in found.outside]
+    homes = [rec.values.devices.get(n, -1) + 1 for n in found.outside]
+    inputs = Inputs([found.source_of(rec.outside[n]) for n in found.outside], arrays, homes)
     if any(isinstance(source, GradientOf) and rec.outside[n].requires_grad
            for n, source in zip(found.outside, inputs.sources)):
         raise Refused(PythonBackward("it reads a gradient that has a gradient of its own"))

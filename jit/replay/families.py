@@ -180,7 +180,8 @@ def may_begin(first: Recording | None) -> bool:
 
 def may_grow(first: Recording | None, other: Program) -> bool:
     """Is a program, made like that of a recording, one that a family could be made of?"""
-    return may_begin(first) and first is not None and other.plan is first.program.plan
+    return (may_begin(first) and first is not None and other.plan is first.program.plan
+            and not other.is_on_device)
 
 
 def grow(first: Recording, other: Program, types: Sequence[Type], shapes: Shapes,

@@ -7,25 +7,28 @@ from operator import is_, itemgetter
 from typing import Any
 
 import numpy as np
+from whet import devices
 from whet.cpu import heap
 from whet.ir.graph import Type
 from whet.ir.spans import address, span
 
 from ..capture.tensor_sources import GradientOf, Outside, Search, Source
-from ..guards.tensor_facts import Look
+from ..guards.tensor_facts import Look, elsewhere
 from ..program.misses import Miss
 
 REQUIRES_GRAD = 1
 
 
 class Inputs:
-    """The tensors whose arrays a program is given, in its order, and the types that these had.
+    """The tensors whose arrays a program is given, in its order, the types that these had, and
+    where they lay (`homes`).
 
     A tensor's array is read once in a call, then compared and used: another thread may give the
     tensor an array of another size at any time."""
 
-    def __init__(self, sources: list[Source], arrays: list[Any]):
+    def __init__(self, sources: list[Source], arrays: list[Any], homes: list[int]):
         self.sources, self.types = sources, [Type.of(a) for a in arrays]
+        self.homes = homes
         self.search = Search(list(sources))
 
     def find(self, leaves: Any) -> list[Any]:
@@ -36,8 +39,8 @@ class Inputs:
         """The arrays of a call; raises Miss where one is laid out otherwise than when it was
         recorded."""
         return [
-            _array_of(t, s, like)
-            for t, s, like in zip(self.find(leaves), self.sources, self.types)]
+            _array_of(t, s, like, home)
+            for t, s, like, home in zip(self.find(leaves), self.sources, self.types, self.homes)]
 
     def arrays_beside(self, known: dict[int, Any]) -> Callable[[list[Any]], list[Any]]:
         """`arrays`, where some tensors have arrays that were compared with those that are known by
@@ -50,7 +53,7 @@ class Inputs:
         def arrays(leaves: list[Any]) -> list[Any]:
             found = of_sources.copy()
             for i, source, like in others:
-                found[i] = _array_of(source.find(leaves), source, like)
+                found[i] = _array_of(source.find(leaves), source, like, self.homes[i])
             return found
         return arrays
 
@@ -62,13 +65,13 @@ class Inputs:
                     for a, b in seen])
 
 
-def _array_of(t: Any, source: Source, like: Type) -> Any:
+def _array_of(t: Any, source: Source, like: Type, home: int) -> Any:
     if t is not None:
         a = t._array
         # Gradients flow to a gradient only where somebody made a graph of it: the program knows of
         # none.
         if (a.shape == like.shape and a.strides == like.strides and a.dtype == like.dtype
-                and not (isinstance(source, GradientOf) and t._rg)):
+                and elsewhere(a) == home and not (isinstance(source, GradientOf) and t._rg)):
             return a
     raise Miss
 
@@ -119,6 +122,8 @@ def _nothing(arrays: list[Any]) -> tuple[()]:
 def _memory(a: Any) -> int | None:
     """What an array's memory belongs to, by its id; None where something else may lead to the
     same memory (another library, say)."""
+    if devices.is_elsewhere(a):
+        return id(a.held)
     while type(a) is np.ndarray and a.base is not None:
         a = a.base
     return id(a) if type(a) is np.ndarray and a.flags.owndata or type(a) is heap.Block else None
@@ -126,6 +131,7 @@ def _memory(a: Any) -> int | None:
 
 def overlaps(arrays: list[Any], written: list[int]) -> tuple[tuple[int, int, int], ...]:
     """Which of the written arrays share memory with which of all, and how far apart they begin."""
+    arrays = [devices.places(a) for a in arrays]
     spans = sorted([(*span(a), i) for i, a in enumerate(arrays) if a.size])
     changed = set(written)
     found: list[tuple[int, int, int]] = []

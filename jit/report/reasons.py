@@ -133,11 +133,20 @@ class Foreign(Reason):
 
 
 class OnDevice(Reason):
-    """It works with tensors on another device than the CPU."""
-    instead = "Pass it tensors of the CPU: what is traced computes there."
+    """It would be exported with tensors on a device."""
+    instead = "Export it with the module and the example arguments on the CPU (.cpu())."
 
-    def __init__(self, device: Any) -> None:
-        super().__init__(f"it uses a tensor on '{device}', and recordings are of the CPU alone")
+    def __init__(self, index: int) -> None:
+        super().__init__(f"it uses a tensor on 'cuda:{index}', and what is exported computes on "
+                         "the CPU")
+
+
+class SeveralDevices(Reason):
+    """It works with tensors on more than one device."""
+    instead = "Trace what is done on each device by itself."
+
+    def __init__(self) -> None:
+        super().__init__("it uses tensors on several devices, and a recording is of one")
 
 
 class HandsOut(Reason):

@@ -3,6 +3,7 @@ bits."""
 from typing import Any
 
 import numpy as np
+from whet import devices
 from whet.cpu import memory
 from whet.ir.spans import address, span
 
@@ -44,12 +45,14 @@ class ProgramCheck:
         changed = {n for n, m, a in zip(self.program.outside, self.outside, given) if n in want
                    and not (originals.untouched(m) if a is want[n] else same_bits(a, want[n]))}
         if wrong or changed:
-            from .reproducer import report  # It is seldom needed.
             what = (
                 "gives other bits for a result"
                 if wrong
                 else "writes other bits to a tensor from outside"
             )
+            if rec.values.devices:           # and no file that anybody can run would show it
+                raise Wrong(f"a replay on a device {what}")
+            from .reproducer import report  # It is seldom needed.
             small = report(
                 rec.nodes, rec.arrays, {n: originals[n] for n in self.outside}, values.values()
             )
@@ -126,9 +129,15 @@ def copied_together(rec: Any, numbers: list[int], group: set[int]) -> dict[int, 
     what others wrote: it is made first."""
     spans = [span(rec.arrays[numbers[i]]) for i in group]
     low, high = min(at for at, _ in spans), max(at for _, at in spans)
-    room, made = memory.empty(high - low + ALIGNED, np.uint8), {}
+    homes = {rec.values.devices.get(numbers[i]) for i in group}
+    home, made = homes.pop(), {}
+    size = high - low + ALIGNED
+    room = (memory.empty(size, np.uint8) if home is None
+            else devices.beyond.filled(home, (size,), np.dtype(np.uint8), None))
     for i in sorted(group, key=lambda i: numbers[i], reverse=True):
         a = rec.arrays[numbers[i]]
-        made[i] = np.ndarray(a.shape, a.dtype, room, address(a) - low + low % ALIGNED, a.strides)
+        at = address(a) - low + low % ALIGNED
+        made[i] = (np.ndarray(a.shape, a.dtype, room, at, a.strides) if home is None
+                   else devices.beyond.within(room, at, a))
         made[i][...] = rec.originals[numbers[i]]
     return made

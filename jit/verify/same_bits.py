@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from whet import devices
 from whet.cpu import memory
 from whet.ir.graph import Type
 
@@ -33,6 +34,8 @@ def template(a: Any) -> Any:
 
 def laid(a: Any, like: Any = None) -> Any:
     """A copy with the layout of an array or a type, at first its own."""
+    if devices.is_elsewhere(a):
+        return devices.beyond.laid(a, a.strides if like is None else like.strides)
     out = template(a if like is None else like)
     np.copyto(out, a)
     return out
@@ -53,6 +56,7 @@ def pieces(a: Any) -> Iterator[Any]:
 
 def same_bits(a: Any, b: Any) -> bool:
     """Are two arrays equal to the bit, all NaNs being one?"""
+    a, b = devices.on_host(a), devices.on_host(b)
     return a.shape == b.shape and a.dtype == b.dtype and all(map(_same, pieces(a), pieces(b)))
 
 
@@ -72,6 +76,7 @@ def digest(a: Any) -> int:
     32 bits at a time are multiplied with random numbers of 64 and added up: where any of them
     differ, sums are equal once in 2^32 times. Sums of pieces go through a cryptographic hash
     together, with the type and the sizes."""
+    a = devices.on_host(a)
     sums = [_sum(p) for p in pieces(a)]
     return int.from_bytes(
         hashlib.blake2b(repr((a.dtype.str, a.shape, sums)).encode(), digest_size=8).digest(),
@@ -102,6 +107,7 @@ def _weights() -> Any:
 
 def roughly_equal(a: Any, b: Any) -> bool:
     """Are two gradients the same, but for the rounding of another formula?"""
+    a, b = devices.on_host(a), devices.on_host(b)
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     return (
         a.shape == b.shape

@@ -87,11 +87,11 @@ def beyond(what):
         state.observers[-1].refuse(what)
 
 
-def warn(message, category=UserWarning, stacklevel=1):
-    """`warnings.warn`, of which whoever records is told. The line is one of the user's: he can mend
-    that, and Python shows a warning once a line."""
+def warn(message, category=UserWarning, stacklevel=1, once=False):
+    """`warnings.warn`, of which whoever records is told, unless it is said `once` in a process. The
+    line is one of the user's: he can mend that, and Python shows a warning once a line."""
     stacklevel = _level_of_the_user(stacklevel)
-    if not state.observers or not state.observers[-1].warns(message, category, stacklevel):
+    if once or not state.observers or not state.observers[-1].warns(message, category, stacklevel):
         warnings.warn(message, category, stacklevel + 1)
 
 

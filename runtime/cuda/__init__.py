@@ -6,6 +6,7 @@ memory is checked, and kernels go through Triton's interpreter.
 """
 from typing import Any
 
+from ..autograd import modes as _modes
 from . import amp as amp
 from . import machine as _m
 from . import streams as _streams
@@ -16,6 +17,8 @@ from .statistics import Statistics as _Statistics
 from .streams import Event as Event
 from .streams import Stream as Stream
 from .streams import stream as stream
+
+_MEMORY = "it asks what memory a device has left, or changes that"
 
 
 def is_available() -> bool:
@@ -124,6 +127,7 @@ def set_stream(stream: Stream | None) -> None:
 
 def synchronize(device: Any = None) -> None:
     """Wait for all work of a device; an error of earlier work is raised here."""
+    _modes.beyond(_streams.WAITS)
     index, machine = _streams.index_of(device), _m.machine()
     machine.driver.synchronize(index)
     machine.checks[index].settle()
@@ -131,6 +135,7 @@ def synchronize(device: Any = None) -> None:
 
 # ---- memory --------------------------------------------------------------------------------------
 def _statistics(device: Any) -> _Statistics:
+    _modes.beyond(_MEMORY)
     return _m.machine().allocators[_streams.index_of(device)].settle()
 
 
@@ -169,11 +174,13 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """(bytes that are free, all bytes) of a device, as the driver has it."""
+    _modes.beyond(_MEMORY)
     return _m.machine().driver.memory_info(_streams.index_of(device))
 
 
 def empty_cache() -> None:
     """Give memory that is kept for reuse back to the driver."""
+    _modes.beyond(_MEMORY)
     if _m.is_initialized():
         for allocator in _m.machine().allocators:
             allocator.empty_cache()

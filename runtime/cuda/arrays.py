@@ -62,9 +62,10 @@ class DeviceArray:
 
     @property
     def kind(self) -> int:
-        """A number that stands for what arrays are like: shape, strides, type, alignment."""
+        """A number that stands for what arrays are like: shape, strides, type, alignment, device.
+        It is one object for all that are alike."""
         if self._kind is None:
-            told = self.shape, self.strides, self.dtype, self.address % 16
+            told = self.shape, self.strides, self.dtype, self.address % 16, self.index
             self._kind = _kinds.setdefault(told, len(_kinds))
         return self._kind
 

@@ -45,12 +45,17 @@ class Checks:
 
     def promise(self, stream: int, name: str, error: Callable[[int, int], Exception]) -> int:
         """The number of the first of two words for a launch in a stream."""
-        if not self.free:
-            self.driver.synchronize(self.device)
-            self.settle()
+        self.reserve(1)
         made = Promise(self.free.popleft(), stream, name, error)
         self.open.append(made)
         return 2 * made.slot
+
+    def reserve(self, count: int) -> None:
+        """Let there be words for so many launches: those that are given out next are not looked at
+        before all of these are under way."""
+        if len(self.free) < count:
+            self.driver.synchronize(self.device)
+            self.settle()
 
     def reset(self, slot: int, count: int, stream: int) -> None:
         """Words as nobody has written to them."""
@@ -77,5 +82,7 @@ class Checks:
                 for other in done:
                     self.reset(other.slot, 1, p.stream)
                 made = p.error(high, low)
-                raise type(made)(f"{made.args[0]} (by `{p.name}`, which cuda:{self.device} was "
-                                 "given before this call)")
+                late = type(made)(f"{made.args[0]} (by `{p.name}`, which cuda:{self.device} was "
+                                  "given before this call)")
+                late.is_of_earlier_work = True     # type: ignore[attr-defined]
+                raise late

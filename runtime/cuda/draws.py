@@ -21,13 +21,15 @@ ROW = 1024                          # counters are sums of a multiple of it and 
 def drawn(op: Any, shape: tuple[int, ...], seed: int, at: int, index: int) -> DeviceArray:
     """The numbers of an op for draws, from a position of a seed's stream on."""
     def draw(numbers: Sequence[Any]) -> DeviceArray:
-        return _drawn(op, shape, numbers, index)
+        return at_position(op, shape, numbers, index)
     made: DeviceArray = plans.planned((op, "drawn"), index, [at, seed], {"shape": tuple(shape)},
                                       draw, by_value=False)
     return made
 
 
-def _drawn(op: Any, shape: tuple[int, ...], numbers: Sequence[Any], index: int) -> DeviceArray:
+def at_position(op: Any, shape: tuple[int, ...], numbers: Sequence[Any],
+                index: int) -> DeviceArray:
+    """The same. `numbers`: the position, and the seed."""
     n, draw = prod(shape), op.draw
     flat = empty(index, (draw.room(n),), draw.dtype)
     if n:

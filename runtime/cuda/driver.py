@@ -165,3 +165,10 @@ class Driver(abc.ABC):
             arguments = {**fixed, **dict(zip(given, values, strict=True))}
             self.launch(kernel, Launch(programs, arguments, spans), stream)
         return begin
+
+    def sequence(self, starts: Sequence[Any],
+                 given: Sequence[Sequence[tuple[int, int]]]) -> Begin | None:
+        """A function that makes launches (`plan_code.Start`) one after the other: of the stream
+        and words. `given`: of each parameter that a call tells, which of the words it is, and what
+        is added to that. None where each launch is a call of its own."""
+        return None

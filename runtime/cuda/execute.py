@@ -31,10 +31,10 @@ from . import (
 from . import machine as m
 from .arrays import DeviceArray, empty, is_here
 from .errors import NoForm
+from .geometry import geometry
 from .pinned import lent_of
 from .transfers import pinned_copy
 
-UNRECORDED = "it uses a CUDA device, and recordings are of the CPU alone"
 devices.beyond = sys.modules[__name__]
 existing = m.existing
 __all__ = [
@@ -47,7 +47,6 @@ def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     index = device_of(op.name, arrays)
     if index is None:
         return op.forward(*arrays, **attrs)
-    modes.beyond(UNRECORDED)
     return plans.planned(op, index, arrays, attrs, lambda xs: computed(op, xs, attrs, index),
                          not op.numbers_go_along)
 
@@ -93,7 +92,7 @@ def by_host(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int
         _told.add(op.name)
         modes.warn(f"{op.name}: there is no kernel for 'cuda:{index}' yet. The CPU computes it: "
                    "operands are copied there, with a wait, and results back. This is said once "
-                   "for each op.", UserWarning, outside())
+                   "for each op.", UserWarning, outside(), once=True)
     made = op.forward(*[on_host(a) for a in arrays], **attrs)
     if type(made) is tuple:
         return tuple([transfers.to_device(np.asarray(a), index, False) for a in made])
@@ -175,7 +174,6 @@ def write(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], checked: Any
         index = device_of(op.name + "_", arrays)
     if not op.crosses_devices and type(out) is not DeviceArray:
         raise mixed(op.name + "_", "cpu", f"cuda:{index}")
-    modes.beyond(UNRECORDED)
 
     def put(xs: Sequence[Any]) -> None:
         if not op.write_on_device(xs, attrs):
@@ -208,7 +206,6 @@ def copy_into(to: Any, source: Any) -> None:
 
 def transfer(a: Any, target: devices.device, non_blocking: bool) -> Any:
     """The elements on another device, or on the CPU."""
-    modes.beyond(UNRECORDED)
     return transfers.transfer(a, target.index if target.type == "cuda" else None, non_blocking)
 
 
@@ -228,7 +225,6 @@ def write_all(what: Any, roots: Sequence[Any], arrays: Sequence[DeviceArray],
     if (len({id(a.held) for a in arrays}) < len(arrays)
             or any((a.dtype, a.index) != (first.dtype, first.index) for a in arrays)):
         return False
-    modes.beyond(UNRECORDED)
 
     def to_number(x: Any) -> np.ndarray:
         return np.asarray(x, first.dtype)
@@ -244,7 +240,6 @@ def write_all(what: Any, roots: Sequence[Any], arrays: Sequence[DeviceArray],
 def filled(index: int, shape: tuple[int, ...], dtype: np.dtype, value: Any,
            strides: tuple[int, ...] | None = None) -> DeviceArray:
     """New memory with a number everywhere; None leaves it as it is."""
-    modes.beyond(UNRECORDED)
 
     def to_number(x: Any) -> np.ndarray:
         return np.asarray(x, dtype)
@@ -265,6 +260,12 @@ def laid(a: DeviceArray, strides: tuple[int, ...]) -> DeviceArray:
     if a.size:
         pointwise.copy_into(made, a)
     return made
+
+
+def within(room: DeviceArray, offset: int, like: np.ndarray) -> DeviceArray:
+    """What lies so many bytes behind the first of a memory, as an array of addresses lies."""
+    lies = geometry(room.address + offset, like.shape, like.dtype, like.strides)
+    return room.view_as(lies)
 
 
 def on_host(a: Any) -> Any:

@@ -45,6 +45,25 @@ define i32 @number(ptr %words, i64 %i) {{
   ret i32 %cut
 }}
 
+define i32 @start(ptr %words, ptr %stream) {{
+  %function = call ptr @word(ptr %words, i64 {FUNCTION})
+  %programs = call i32 @number(ptr %words, i64 {PROGRAMS})
+  %threads = call i32 @number(ptr %words, i64 {THREADS})
+  %shared = call i32 @number(ptr %words, i64 {SHARED})
+  %parameters = call ptr @word(ptr %words, i64 {PARAMETERS})
+  %launch = call ptr @word(ptr %words, i64 {LAUNCH})
+  %status = call i32 %launch(ptr %function, i32 %programs, i32 1, i32 1, i32 %threads, i32 1,
+    i32 1, i32 %shared, ptr %stream, ptr %parameters, ptr null)
+  ret i32 %status
+}}
+
+define void @activate(ptr %words) {{
+  %context = call ptr @word(ptr %words, i64 {CONTEXT})
+  %activate = call ptr @word(ptr %words, i64 {ACTIVATE})
+  %active = call i32 %activate(ptr %context)
+  ret void
+}}
+
 define ptr @launch(ptr %self, ptr %args, i64 %count) {{
 start:
   %first = call i64 @argument(ptr %args, i64 0)
@@ -64,19 +83,76 @@ write:
   %more = add i64 %i, 1
   br label %next
 go:
-  %context = call ptr @word(ptr %words, i64 {CONTEXT})
-  %activate = call ptr @word(ptr %words, i64 {ACTIVATE})
-  %active = call i32 %activate(ptr %context)
-  %function = call ptr @word(ptr %words, i64 {FUNCTION})
-  %programs = call i32 @number(ptr %words, i64 {PROGRAMS})
-  %threads = call i32 @number(ptr %words, i64 {THREADS})
-  %shared = call i32 @number(ptr %words, i64 {SHARED})
-  %parameters = call ptr @word(ptr %words, i64 {PARAMETERS})
-  %launch = call ptr @word(ptr %words, i64 {LAUNCH})
-  %status = call i32 %launch(ptr %function, i32 %programs, i32 1, i32 1, i32 %threads, i32 1,
-    i32 1, i32 %shared, ptr %stream, ptr %parameters, ptr null)
+  call void @activate(ptr %words)
+  %status = call i32 @start(ptr %words, ptr %stream)
   %wide = sext i32 %status to i64
   %made = call ptr @PyLong_FromLong(i64 %wide)
+  ret ptr %made
+}}
+
+define ptr @launch_all(ptr %self, ptr %args, i64 %count) {{
+start:
+  %first = call i64 @argument(ptr %args, i64 0)
+  %table = inttoptr i64 %first to ptr
+  %second = call i64 @argument(ptr %args, i64 1)
+  %stream = inttoptr i64 %second to ptr
+  %values = alloca i64, i64 %count
+  br label %next
+next:
+  %i = phi i64 [ 2, %start ], [ %more, %read ]
+  %left = icmp ult i64 %i, %count
+  br i1 %left, label %read, label %ready
+read:
+  %value = call i64 @argument(ptr %args, i64 %i)
+  %k = sub i64 %i, 2
+  %to = getelementptr i64, ptr %values, i64 %k
+  store i64 %value, ptr %to
+  %more = add i64 %i, 1
+  br label %next
+ready:
+  %one = load ptr, ptr %table
+  call void @activate(ptr %one)
+  br label %launches
+launches:
+  %at = phi ptr [ %table, %ready ], [ %end, %go ]
+  %words = load ptr, ptr %at
+  %is_end = icmp eq ptr %words, null
+  br i1 %is_end, label %done, label %parameters
+parameters:
+  %count_at = getelementptr i64, ptr %at, i64 1
+  %n = load i64, ptr %count_at
+  %pairs = getelementptr i64, ptr %at, i64 2
+  br label %parameter
+parameter:
+  %j = phi i64 [ 0, %parameters ], [ %j_next, %write ]
+  %some = icmp ult i64 %j, %n
+  br i1 %some, label %write, label %go
+write:
+  %twice = shl i64 %j, 1
+  %which_at = getelementptr i64, ptr %pairs, i64 %twice
+  %which = load i64, ptr %which_at
+  %added_at = getelementptr i64, ptr %which_at, i64 1
+  %added = load i64, ptr %added_at
+  %told_at = getelementptr i64, ptr %values, i64 %which
+  %told = load i64, ptr %told_at
+  %sum = add i64 %told, %added
+  %seat = add i64 %j, {HEAD}
+  %place = call ptr @word(ptr %words, i64 %seat)
+  store i64 %sum, ptr %place
+  %j_next = add i64 %j, 1
+  br label %parameter
+go:
+  %past = shl i64 %n, 1
+  %end = getelementptr i64, ptr %pairs, i64 %past
+  %status = call i32 @start(ptr %words, ptr %stream)
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %launches, label %bad
+bad:
+  %wide = sext i32 %status to i64
+  br label %done
+done:
+  %result = phi i64 [ 0, %launches ], [ %wide, %bad ]
+  %made = call ptr @PyLong_FromLong(i64 %result)
   ret ptr %made
 }}
 """
@@ -122,13 +198,39 @@ def bits(kind: str, value: float) -> int:
     return int(value) % (1 << 64)
 
 
+class LaunchWords:
+    """The words of launches that are made one after the other by one call of machine code.
+    `given`: of each parameter that a call tells, which of its words it is, and what is added."""
+
+    def __init__(self, prepared: Sequence[Prepared],
+                 given: Sequence[Sequence[tuple[int, int]]]) -> None:
+        self.prepared = list(prepared)
+        words: list[int] = []
+        for one, pairs in zip(prepared, given, strict=True):
+            words += [one.address, len(pairs), *(w for pair in pairs for w in pair)]
+        self.words = np.array([*words, 0], np.int64)
+        self.address = self.words.ctypes.data
+
+
+@functools.lru_cache(None)
+def all_launcher() -> Callable[..., int] | None:
+    """`launch_all(words, stream, *values)` for the words of a sequence; None where machine code
+    cannot be called."""
+    if not native.enabled():
+        return None
+    made: Callable[..., int] = native.function(
+        native.image("cuda/launch", lambda: TEXT, ["launch", "launch_all"])["launch_all"],
+        "launch_all")
+    return made
+
+
 @functools.lru_cache(None)
 def launcher() -> Callable[..., int]:
     """`launch(words, stream, *values)`, which gives the driver's status."""
     if not native.enabled():
         return _by_ctypes
     made: Callable[..., int] = native.function(
-        native.image("cuda/launch", lambda: TEXT, ["launch"])["launch"], "launch")
+        native.image("cuda/launch", lambda: TEXT, ["launch", "launch_all"])["launch"], "launch")
     return made
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from .cubins import cubin
 from .driver import Begin, CudaError, Driver, Launch, OutOfMemoryError, Properties, Span
-from .launch_code import Prepared, launcher
+from .launch_code import LaunchWords, Prepared, all_launcher, launcher
 
 if TYPE_CHECKING:
     from ..passes.lower_triton.source import Source
@@ -254,6 +254,24 @@ class LibCuda(Driver):
 
         def begin(stream: int, _spans: Sequence[Span], *values: Any) -> None:
             status = launch(address, stream, *(made.by_bits(values) if made.told else values))
+            if status:
+                self._raise("cuLaunchKernel", status)
+        return begin
+
+    def sequence(self, starts: Sequence[Any],
+                 given: Sequence[Sequence[tuple[int, int]]]) -> Begin | None:
+        launch = all_launcher()
+        if launch is None:
+            return None
+        device = starts[0].kernel.device
+        self._activate(device)
+        context = self.contexts[device].value or 0
+        made = LaunchWords([Prepared(self.cuda, s.kernel, context, s.programs, s.fixed,
+                                     list(s.given)) for s in starts], given)
+        address = made.address
+
+        def begin(stream: int, *values: int, kept: LaunchWords = made) -> None:
+            status = launch(address, stream, *values)
             if status:
                 self._raise("cuLaunchKernel", status)
         return begin

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..autograd import modes
 from .allocator import Allocator
 from .checks import Checks
 from .driver import Driver, Properties
@@ -158,6 +159,7 @@ def current_device() -> int:
 
 def choose_device(index: int) -> None:
     """Let this thread work with another device."""
+    modes.beyond("it chooses another device to work with")
     _state.device = existing(index)
 
 
@@ -169,6 +171,7 @@ def current_stream(device: int) -> int:
 
 def choose_stream(device: int, stream: int | None) -> None:
     """Let this thread's work for a device go to another stream; None is the default one."""
+    modes.beyond("it chooses another stream to work in")
     if not hasattr(_state, "streams"):
         _state.streams = {}
     if stream is None:
@@ -181,7 +184,8 @@ def existing(index: int | None) -> int:
     """The number of a device that is there; None, or less than 0, is the current one."""
     count = machine().driver.count()
     if index is None or index < 0:
-        return current_device()
+        chosen: int = modes.read(current_device)
+        return chosen
     if index >= count:
         raise RuntimeError(f"CUDA error: invalid device ordinal: cuda:{index}, "
                            f"there {'is' if count == 1 else 'are'} {count}")

@@ -55,10 +55,11 @@ def unplanned() -> None:
 
 
 def number(operand: int, made: Any, given: Callable[[Any], Any]) -> Any:
-    """`made`, of a number among the operands: a kernel that is given it is given `given` of that
-    operand at each call."""
+    """`made`, of a number among an op's operands: a kernel that is given it is given `given` of
+    that operand at each call. In a plan of many ops a number that the plan is not given is always
+    the same."""
     found = current()
-    if found is not None:
+    if found is not None and not found.is_of_many:
         found.numbers[id(made)] = made, Number(operand, given)
     return made
 

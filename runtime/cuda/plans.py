@@ -10,7 +10,7 @@ each call, by the same code on the operands themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,22 +22,12 @@ from . import machine as m
 from . import planning
 from .arrays import DeviceArray
 from .geometry import geometry
-from .planning import NoPlan, Noted, Number
-
-if TYPE_CHECKING:
-    from .driver import Begin
+from .plan_code import ALIGNED, Ask, Code, Drop, Place, Start
+from .planning import NoPlan, Number
 
 # stand-ins lie where no device has memory, each far from the others
 NOWHERE, APART = 1 << 60, 1 << 44
-ALIGNED = 16                        # what is known of addresses: what they are beyond a multiple
 MOST = 1 << 12                      # plans that are kept
-
-
-class Place(NamedTuple):
-    """So many bytes behind where one of a plan's memories starts: an operand (the multiple of 16
-    before its first element), or what was asked for."""
-    memory: int
-    offset: int
 
 
 # ---- finding out ---------------------------------------------------------------------------------
@@ -68,26 +58,34 @@ class _Planned:
 
 
 class Planning:
-    """A plan while it is found out."""
+    """A plan while it is found out. `is_of_many`: of many ops, whose operands are others than
+    those of the plan."""
 
-    def __init__(self, index: int, arrays: Sequence[Any]) -> None:
-        self.index, self.steps = index, list[Any]()
+    def __init__(self, index: int, arrays: Sequence[Any], is_of_many: bool = False) -> None:
+        self.index, self.steps, self.is_of_many = index, list[Any](), is_of_many
         self.kept: list[Any] = []                  # constants on the device
         self.numbers: dict[int, tuple[Any, Number]] = {}
         self.operands, self.memories = len(arrays), len(arrays)
-        self.stand_ins = [self._stand_in(i, a) if type(a) is DeviceArray else a
-                          for i, a in enumerate(arrays)]
+        self.stand_ins = list(arrays)
+        alone = {i: [i] for i, a in enumerate(arrays) if type(a) is DeviceArray}
+        for i, others in (sharing(arrays) if is_of_many else alone).items():
+            self._stand_for(i, arrays, others)
         for i, a in enumerate(arrays):
             if isinstance(a, np.ndarray):
                 self.numbers[id(a)] = a, Number(i, lambda x: x)
 
-    def _stand_in(self, i: int, a: DeviceArray) -> DeviceArray:
-        """An array that is like an operand, elsewhere."""
-        low, high = a.span
-        first = a.address % ALIGNED
-        held: Any = _Planned(self, i, high - low, first + low - a.address)
-        start = NOWHERE + i * APART + first
-        return DeviceArray(held, geometry(start, a.shape, a.dtype, a.strides if a.size else None))
+    def _stand_for(self, first: int, arrays: Sequence[Any], places: Sequence[int]) -> None:
+        """Arrays that are like operands that lie in one memory, elsewhere."""
+        start = arrays[first].address
+        spans = [arrays[i].span for i in places]
+        low, high = min(at for at, _ in spans), max(at for _, at in spans)
+        begin = NOWHERE + first * APART + start % ALIGNED
+        held: Any = _Planned(self, first, high - low, start % ALIGNED + low - start)
+        for i in places:
+            a = arrays[i]
+            like = geometry(begin + a.address - start, a.shape, a.dtype,
+                            a.strides if a.size else None)
+            self.stand_ins[i] = DeviceArray(held, like)
 
     def tells_numbers(self, arrays: Sequence[Any]) -> bool:
         """Is every number among the operands told at each call?"""
@@ -119,97 +117,18 @@ class Planning:
         given = {name: self.place(address(a)) for name, a in arrays.items()} | dict(numbers)
         fixed = {k: v for k, v in given.items() if isinstance(v, int | float)}
         vary = {k: v for k, v in given.items() if k not in fixed}
-        begin = m.machine().driver.prepare(kernel, programs, fixed, list(vary))
         spans = [tuple(map(self.place, span(a))) for a in arrays.values()]
-        self.steps.append(Start(begin, list(vary.values()), spans))
+        self.steps.append(Start(kernel, programs, fixed, vary, spans))
 
 
-# ---- the steps -----------------------------------------------------------------------------------
-class Ask(NamedTuple):
-    """Memory is asked for."""
-    memory: int
-    size: int
-    what: str
-
-    def lines(self, code: Code) -> list[str]:
-        k = self.memory
-        return [f"h{k} = allocate({self.size}, stream, {self.what!r})",
-                f"s{k} = h{k}.block.address"]
-
-
-class Drop(NamedTuple):
-    """Memory is let go of."""
-    memory: int
-
-    def lines(self, code: Code) -> list[str]:
-        return [f"del h{self.memory}"]
-
-
-class Start(NamedTuple):
-    """A kernel is launched."""
-    begin: Begin
-    given: list[Any]
-    spans: list[tuple[Any, ...]]
-
-    def lines(self, code: Code) -> list[str]:
-        spans = ", ".join(f"({code.value(low)}, {code.value(high)})" for low, high in self.spans)
-        given = ", ".join(["stream", f"({spans},)" if code.checked and spans else "()",
-                           *map(code.value, self.given)])
-        return [f"{code.constant(self.begin)}({given})"]
-
-
-class Code:
-    """The steps of a plan as a Python function of the stream and the operands."""
-
-    def __init__(self, found: Planning) -> None:
-        machine = m.machine()
-        self.found, self.checked = found, machine.driver.checks_addresses
-        self.names: dict[str, Any] = {
-            "allocate": machine.allocators[found.index].allocate,
-            "noted": machine.checks[found.index].promise, "made": DeviceArray.at}
-
-    def constant(self, thing: Any) -> str:
-        """A name for something that every call uses."""
-        name = f"c{len(self.names)}"
-        self.names[name] = thing
-        return name
-
-    def value(self, of: Any) -> str:
-        """What a parameter is at each call."""
-        if type(of) is Place:
-            start = (f"s{of.memory}" if of.memory >= self.found.operands else
-                     f"(a{of.memory}.address & {-ALIGNED})")
-            return f"{start} + {of.offset}"
-        if type(of) is Number:
-            return f"{self.constant(of.given)}(a{of.operand})"
-        if type(of) is Noted:
-            return f"noted(stream, {of.name!r}, {self.constant(of.error)})"
-        return repr(of)
-
-    def made(self, y: Any) -> str:
-        """Something that the plan gives."""
-        if isinstance(y, np.ndarray):
-            raise NoPlan                           # each call has elements of its own
-        if type(y) is not DeviceArray:
-            return self.constant(y)
-        place = self.found.place(y.address)
-        if type(place) is not Place:
-            raise NoPlan                           # a constant that later calls might write to
-        k = place.memory
-        held = f"h{k}" if k >= self.found.operands else f"a{k}.held"
-        like = self.constant((y.shape, y.strides, y.dtype, y.kind))
-        return f"made({held}, {self.value(place)}, *{like})"
-
-    def function(self, result: Any) -> Callable[..., Any]:
-        """The function, which gives an array, several, or nothing."""
-        arguments = "".join(f", a{i}" for i in range(self.found.operands))
-        lines = [line for step in self.found.steps for line in step.lines(self)]
-        made = (f"({''.join(f'{self.made(y)}, ' for y in result)})" if type(result) is tuple
-                else self.made(result))
-        text = "\n    ".join([f"def run(stream{arguments}):", *lines, f"return {made}"])
-        exec(text, self.names)
-        run: Callable[..., Any] = self.names["run"]
-        return run
+def sharing(arrays: Sequence[Any]) -> dict[int, list[int]]:
+    """The places of arrays on devices that lie in one memory, by the first of them."""
+    found: dict[int, list[int]] = {}
+    owners: dict[int, int] = {}
+    for i, a in enumerate(arrays):
+        if type(a) is DeviceArray:
+            found.setdefault(owners.setdefault(id(a.held), i), []).append(i)
+    return found
 
 
 class Plan(NamedTuple):
@@ -253,6 +172,22 @@ def _found_out(index: int, arrays: Sequence[Any],
         return Plan(Code(found).function(result), found.kept)
     except Exception:
         return Plan(None, [])
+    finally:
+        found.stand_ins.clear()
+
+
+def plan_of(index: int, arrays: Sequence[Any],
+            body: Callable[[Sequence[Any]], tuple[Any, ...]]) -> tuple[Plan, set[int]]:
+    """The plan of many ops that `body` does with operands, and which of the numbers among these it
+    tells kernels anew at each call; what others are, the plan goes by. Raises what the body
+    raises, NoPlan among it."""
+    found = Planning(index, arrays, is_of_many=True)
+    try:
+        with planning.of(found):
+            result = body(found.stand_ins)
+        told = {x.operand for step in found.steps if type(step) is Start
+                for x in step.given.values() if type(x) is Number}
+        return Plan(Code(found).function(result), found.kept), told
     finally:
         found.stand_ins.clear()
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..autograd import modes
 from ..devices import device as Device
 from . import machine as m
+
+# why what does such things is not recorded
+WAITS = "it waits for a device, or asks what is done there"
+ORDERS = "it puts marks into streams, or lets them wait"
 
 
 def index_of(d: Any) -> int:
@@ -50,10 +55,12 @@ class Stream:
 
     def query(self) -> bool:
         """Is all work done?"""
+        modes.beyond(WAITS)
         return self._machine.driver.stream_done(self.cuda_stream)
 
     def synchronize(self) -> None:
         """Wait for all work; an error of earlier work is raised here."""
+        modes.beyond(WAITS)
         self._machine.driver.synchronize_stream(self.cuda_stream)
         self._machine.checks[self.device_index].settle(self.cuda_stream)
 
@@ -96,8 +103,8 @@ class _Choice:
     def __init__(self, stream: Stream) -> None:
         self.device, (self.kept_device, streams) = stream.device_index, m.current_choice()
         self.kept_stream = streams.get(self.device)
-        m.choose_device(self.device)
         m.choose_stream(self.device, stream.cuda_stream)
+        m.choose_device(self.device)
 
     def undo(self) -> None:
         """As before."""
@@ -162,6 +169,7 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Put the mark behind what a stream has to do so far."""
+        modes.beyond(ORDERS)
         stream = current_stream(m.current_device()) if stream is None else stream
         if self._machine is None:
             self._machine, self.device_index = stream._machine, stream.device_index
@@ -176,21 +184,25 @@ class Event:
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let a stream wait for the mark."""
+        modes.beyond(ORDERS)
         stream = current_stream(m.current_device()) if stream is None else stream
         if self._machine is not None:
             self._machine.driver.wait(stream.cuda_stream, self._event)
 
     def query(self) -> bool:
         """Was the mark passed?"""
+        modes.beyond(WAITS)
         return self._machine is None or self._machine.driver.event_done(self._event)
 
     def synchronize(self) -> None:
         """Wait until the mark is passed; an error of earlier work is raised here."""
+        modes.beyond(WAITS)
         if self._machine is not None:
             self._machine.driver.synchronize_event(self._event)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds until another mark is passed."""
+        modes.beyond(WAITS)
         for event in (self, end_event):
             if not event._timing or event._machine is None:
                 raise ValueError(

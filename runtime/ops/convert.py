@@ -17,7 +17,7 @@ from .casting import CASTS, copy_array
 from .creation import as_format, like_array
 from .from_data import as_tensor, scalar_tensor
 from .pointwise_family import PointwiseOp, inplace
-from .registry import Op, apply, is_tensor
+from .registry import OURS, Op, apply, is_tensor
 from .samples import Sample, reals
 from .surface import FUNCTIONS, METHODS, check_flag, function, method
 
@@ -90,6 +90,7 @@ move_op = _MoveToDevice(
         a, target, non_blocking),
     lambda g, _y, _x, source, target, non_blocking: [moved_to(g, source, False)], linear=(0,),
     batch=native, register=False)
+OURS.add(move_op)
 
 
 def moved_to(t, device, non_blocking):

@@ -224,6 +224,8 @@ def _made(op, attrs, device):
     if devices.beyond is not None:
         d = devices.as_device(device)
         if d is not devices.CPU:
+            if modes.state.observers:        # a graph says what is made, and where it goes
+                return placed(apply(op, (), attrs), d)
             return _made_elsewhere(op, d, **attrs)
     return apply(op, (), attrs)
 

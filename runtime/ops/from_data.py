@@ -380,10 +380,9 @@ def as_tensor(data, dtype=None, device=None):
     t = _followed(data, dtype)
     if t is None and modes.state.observers:
         t = _of_varying(data, dtype)
-    if t is not None:
-        return t
-    a, new = array_of(data, dtype)
-    t = literal(a) if new else shown(wrap(another(a)))
+    if t is None:
+        a, new = array_of(data, dtype)
+        t = literal(a) if new else shown(wrap(another(a)))
     return t if devices.beyond is None else placed(t, device)
 
 

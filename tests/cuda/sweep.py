@@ -3,6 +3,7 @@ that says that its family has no form there. Devices are simulated, or this mach
 
     python -m tests.cuda.sweep                      # all ops
     python -m tests.cuda.sweep add sum              # some
+    python -m tests.cuda.sweep --traced             # each sample by a traced function, replayed
     python -m tests.cuda.sweep --real --jobs 16     # on this machine's GPU, by so many processes
 """
 import argparse
@@ -14,8 +15,10 @@ import warnings
 
 import numpy as np
 import whet
+from whet import declarations
 from whet.cuda import CudaError, execute, machine
 from whet.cuda.simulated.driver import SimulatedDriver
+from whet.jit.policy import account
 from whet.ops.registry import REGISTRY
 
 from tests.ops.test_ops import TESTED, calls, run
@@ -59,7 +62,31 @@ def gradients(op, outs, sample):
     return [g for g in made if g is not None]
 
 
-def check(name, dtype=whet.float32, most=None):
+class Eager(Exception):
+    """A traced function was never replayed; why."""
+
+
+def ways(op, sample, by_traced):
+    """Functions of a sample on the device that give its results: the op itself, or, three times
+    over, a traced function, which must be replayed in the end."""
+    if not by_traced:
+        yield lambda: run(op, sample)
+        return
+    # what is ours is not searched for what may change: an op has much of it
+    text = compile("def call(*args): return op(*args, **options)", "<sweep>", "exec")
+    call = declarations.run(text, {"op": op, "options": sample.kwargs})["call"]
+    traced = whet.jit.trace(lambda *args: call(*args))
+
+    def f(*args):
+        r = traced(*args)
+        return r if isinstance(r, tuple) else (r,)
+    for _ in range(3):
+        yield lambda: f(*sample.args)
+    if not traced._policy.summary().replayed:
+        raise Eager(str(traced.explain(data=True)["refused"]))
+
+
+def check(name, dtype=whet.float32, most=None, traced=False):
     """Compare an op's samples with the CPU; at most so many."""
     op = REGISTRY[name]
     for sample in list(calls(op, dtype=dtype))[:most]:
@@ -67,18 +94,22 @@ def check(name, dtype=whet.float32, most=None):
                              **{k: on_device(v) for k, v in sample.kwargs.items()})
         if not any(whet.is_tensor(x) for x in sample.args):
             continue
-        want, got = run(op, sample), run(op, there)
-        for a, b in zip(got, want, strict=True):
-            same(a, b)
-        for a, b in zip(gradients(op, got, there), gradients(op, want, sample), strict=True):
-            same(a, b)
+        made = run(op, sample)
+        want = [x.detach().clone() for x in made]      # a backward may write over what it saved
+        slopes = gradients(op, made, sample)
+        for way in ways(op, there, traced):
+            got = way()
+            for a, b in zip(got, want, strict=True):
+                same(a, b)
+            for a, b in zip(gradients(op, got, there), slopes, strict=True):
+                same(a, b)
 
 
-def outcome(name, real=False):
+def outcome(name, real=False, traced=False):
     """What came of an op: `equal`, `equal, by the CPU` (with the ops that were), `no form`, or what
     went wrong; `lost` where a device does no more work because of what came before."""
     with by_the_cpu() as told:
-        what, why = compared(name, real)
+        what, why = compared(name, real, traced)
     if what == "equal" and told:
         return ("equal, by the CPU" if name in told else "equal", ", ".join(sorted(told)))
     return what, why
@@ -93,7 +124,7 @@ def by_the_cpu():
         yield execute._told
 
 
-def compared(name, real):
+def compared(name, real, traced):
     """What came of an op: on simulated devices of its own, or on this machine's."""
     with contextlib.nullcontext() if real else machine.use(SimulatedDriver()):
         try:
@@ -102,7 +133,9 @@ def compared(name, real):
             return "lost", str(error)
         for dtype in TYPES.get(REGISTRY[name].family, (whet.float32,)):
             try:
-                check(name, dtype)
+                check(name, dtype, traced=traced)
+            except Eager as why:
+                return "eager", str(why)
             except NotImplementedError as error:
                 return "no form", str(error)
             except Exception as error:
@@ -110,21 +143,21 @@ def compared(name, real):
     return "equal", ""
 
 
-def outcomes(names, real, jobs):
+def outcomes(names, real, jobs, traced=False):
     """(name, what came of it) for each op, by processes of their own where there are several."""
+    one = functools.partial(outcome, real=real, traced=traced)
     if jobs == 1:
-        yield from ((name, outcome(name, real)) for name in names)
+        yield from ((name, one(name)) for name in names)
         return
     lost, spawn = [], multiprocessing.get_context("spawn")
     with spawn.Pool(jobs) as pool:
-        for name, (what, why) in zip(names, pool.imap(functools.partial(outcome, real=real), names),
-                                     strict=True):
+        for name, (what, why) in zip(names, pool.imap(one, names), strict=True):
             if what == "lost":
                 lost.append(name)
             else:
                 yield name, (what, why)
     with spawn.Pool(jobs, maxtasksperchild=1) as pool:
-        yield from zip(lost, pool.imap(functools.partial(outcome, real=real), lost), strict=True)
+        yield from zip(lost, pool.imap(one, lost), strict=True)
 
 
 def main():
@@ -132,13 +165,15 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--show", action="store_true",
                         help="why there is no form, and which gradients the CPU computes")
+    parser.add_argument("--traced", action="store_true", help="by traced functions")
     parser.add_argument("--real", action="store_true", help="on this machine's GPU")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     args = parser.parse_args()
     found = collections.defaultdict(lambda: collections.defaultdict(list))
-    for name, (what, why) in outcomes(args.names or TESTED, args.real, args.jobs):
+    account.GRACE = float("inf") if args.traced else account.GRACE
+    for name, (what, why) in outcomes(args.names or TESTED, args.real, args.jobs, args.traced):
         found[REGISTRY[name].family][what].append(name)
-        if what in ("WRONG", "lost") or args.show and why:
+        if what in ("WRONG", "lost", "eager") or args.show and why:
             print(f"{what}: {name}: {' '.join(why.split())[:300]}", flush=True)
     for family, what_came in sorted(found.items()):
         counts = ", ".join(f"{len(n)} {what}" for what, n in sorted(what_came.items()))

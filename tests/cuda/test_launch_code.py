@@ -56,6 +56,31 @@ def test_the_driver_is_given_every_parameter(launch, given):
     assert noting.active == [77, 77]
 
 
+def test_launches_that_are_one_call():
+    """Each gets its own of the words that the call is given, and what is added to them."""
+    launch = launch_code.all_launcher()
+    if launch is None:
+        pytest.skip("machine code cannot be called")
+    noting, made, given = Noting(), [], [[(1, 64), (0, 0)], [], [(0, -3), (2, 5), (1, 0)]]
+    names = [("x", "n"), (), ("n", "wide", "x")]
+    for k, told in enumerate(names):
+        kernel = types.SimpleNamespace(function=100 + k, threads=32, shared=k, parameters=KINDS)
+        fixed = {"x": 7, "n": 8, "scale": 0.5, "wide": 9, "ratio": 0.25}
+        made.append(launch_code.Prepared(
+            noting, kernel, 77, k + 1, {n: v for n, v in fixed.items() if n not in told}, told))
+    words = launch_code.LaunchWords(made, given)
+    for first in (10, -2):
+        noting.seen.clear()
+        assert launch(words.address, 3, first, 1 << 40, 1 << 33) == 0
+        assert [s[0] for s in noting.seen] == [100, 101, 102]
+        assert [s[1][0] for s in noting.seen] == [1, 2, 3]
+        assert [s[4] for s in noting.seen] == [
+            [(1 << 40) + 64, first, 0.5, 9, 0.25], [7, 8, 0.5, 9, 0.25],
+            [1 << 40, first - 3, 0.5, (1 << 33) + 5, 0.25]]
+    noting.status, noting.seen[:] = 719, []
+    assert launch(words.address, 3, 1, 1, 1) == 719 and len(noting.seen) == 1
+
+
 def test_the_drivers_status_comes_back(launch):
     noting = Noting(status=719)
     kernel = types.SimpleNamespace(function=1, threads=32, shared=0, parameters=KINDS)

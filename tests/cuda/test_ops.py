@@ -236,18 +236,6 @@ def test_memory_used_by_another_stream_is_kept_until_it_is_done():
     assert not all(run(seed, False) for seed in range(8))
 
 
-def test_a_traced_function_runs_eagerly_and_says_so(gpus):
-    @whet.jit.trace
-    def f(x):
-        return x * 2 + 1
-    x = whet.randn(3)
-    with pytest.warns(whet.jit.TraceWarning, match="uses a tensor on 'cuda:0'"):
-        got = [f(x.cuda()) for _ in range(3)]
-    for y in got:
-        same(y, x * 2 + 1)
-    same(f(x).cuda(), x * 2 + 1)
-
-
 def test_what_a_device_computes_compiles_for_gpus(gpus):
     """The kernels of a small program as cubins of sm_80 and sm_90, none of which spills."""
     from whet.passes.lower_triton import compile

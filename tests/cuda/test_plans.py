@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
-from whet.cuda import plans
+from whet.cuda import plan_code, plans
 from whet.ops.convert import move_op
 
 from tests.cuda.sweep import same
@@ -163,3 +163,26 @@ def test_random_calls_are_the_cpus(gpus, no_host):
         if turned:
             pairs = [(a.t(), b.t()) for a, b in pairs]
         same(*(call(a, b) for a, b in pairs))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_memories_that_are_there_together_lie_apart(seed):
+    draw, steps, alive, number = random.Random(seed), [], [], 0
+    for _ in range(60):
+        if alive and draw.random() < 0.5:
+            steps.append(plan_code.Drop(alive.pop(draw.randrange(len(alive)))))
+        else:
+            steps.append(plan_code.Ask(number, draw.choice([0, 1, 511, 512, 513, 70000]), ""))
+            alive.append(number)
+            number += 1
+    room, there = plan_code.shared_room(steps), {}
+    gone = {s.memory for s in steps if type(s) is plan_code.Drop}
+    assert set(room.places) == (gone if len(gone) > 1 else set())
+    for s in steps:
+        if type(s) is plan_code.Drop:
+            there.pop(s.memory, None)
+        elif s.memory in room.places:
+            at, size = room.places[s.memory], max(s.size, 1)
+            assert at % 512 == 0 and at + size <= room.size
+            assert all(at + size <= low or high <= at for low, high in there.values())
+            there[s.memory] = at, at + size

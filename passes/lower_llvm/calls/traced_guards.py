@@ -20,6 +20,7 @@ from .traced_layouts import (
     ANY,
     ANY_FLOAT,
     ANY_INT,
+    BEHIND,
     DICT,
     EQUAL,
     FLOAT,
@@ -344,7 +345,9 @@ class TensorArgument:
     """Code that compares a tensor.
 
     Its row: leaf, type, dtype, dimensions, rg, flags of the array, has it a gradient, a node, a
-    base, which tensor it must be, and size and stride of each dimension."""
+    base, which tensor it must be, and size and stride of each dimension. Of a tensor on a device
+    what its array is like stands in the place of the dtype, and behind the rest are the array's
+    type, and where it has what it is like."""
 
     def __init__(self, argument: Argument) -> None:
         self.argument, self.f, self.g = argument, argument.f, argument.g
@@ -359,22 +362,18 @@ class TensorArgument:
         attributes = g.ld(o, T["dict"])
         f.if_(g.absent(attributes), lambda: None, lambda: f.bail(
             f.cmp("ne", g.ld(attributes, DICT_LENGTH, "i64"), 0), "no"))
-        self.layout()
         mine = _word(f, row, 10, "ptr")
         f.if_(g.null(mine), self.unknown, lambda: self.argument.must(g.same(mine, o)))
         _put(f, self.argument.leaves, _word(f, row, 3), o)
         f.br("yes")
 
     def fields(self) -> None:
-        """Its fields and those of its array, as bits that differ."""
+        """Its array, and its fields as bits that differ."""
         f, g, row, o = self.f, self.g, self.row, self.tensor
         self.array = a = g.ld(o, T["array"])
         f.bail(g.null(a), "no")
-        self.argument.must(g.same(g.type_of(a), _ptr(f, "whet_ndarray")))
-        self.nd = nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-        bad = ((g.ld(a, A["descr"], "i64") ^ _word(f, row, 5)) | (nd ^ _word(f, row, 6))
-               | (g.ld(o, T["rg"], "i64") ^ _word(f, row, 7)))
-        bad = bad | ((f.conv("zext", g.ld(a, A["flags"], "i32"), "i64") & 0x500) ^ _word(f, row, 8))
+        f.if_(f.cmp("ult", _word(f, row, 8), 1 << BEHIND), self.of_the_host, self.of_a_device)
+        bad = g.ld(o, T["rg"], "i64") ^ _word(f, row, 7)
         there = f.as_val(0, "i64")
         for i, field in enumerate(("grad", "node", "base")):
             there = (there
@@ -390,9 +389,21 @@ class TensorArgument:
         history = g.ld(g.ld(o, T["cell"]), C["h"], "i64")
         f.bail(f.cmp("ne", history, g.ld(o, T["hist"], "i64")), "no")
 
-    def layout(self) -> None:
-        """Sizes and strides."""
-        f, g, row = self.f, self.g, self.row
+    def of_a_device(self) -> None:
+        """An array on a device: one object stands for all that it is like."""
+        f, g, a, row = self.f, self.g, self.array, self.row
+        self.argument.must(g.same(g.type_of(a), _word(f, row, 11, "ptr")))
+        like = _word(f, f.bytes_at(a, _word(f, row, 12)), 0)
+        f.bail(f.cmp("ne", like, _word(f, row, 5)), "no")
+
+    def of_the_host(self) -> None:
+        """An array of NumPy's: its type, sizes and strides."""
+        f, g, a, row = self.f, self.g, self.array, self.row
+        self.argument.must(g.same(g.type_of(a), _ptr(f, "whet_ndarray")))
+        self.nd = nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+        bad = (g.ld(a, A["descr"], "i64") ^ _word(f, row, 5)) | (nd ^ _word(f, row, 6))
+        bad = bad | ((f.conv("zext", g.ld(a, A["flags"], "i32"), "i64") & 0x500) ^ _word(f, row, 8))
+        f.bail(f.cmp("ne", bad, 0), "no")
         dims, strides = g.ld(self.array, A["dims"]), g.ld(self.array, A["strides"])
         bad, = f.loop(0, self.nd, 1, lambda d, bad: [
             bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11))

@@ -21,6 +21,8 @@ HEADER = len(H)
 LAUNCH, PYTHON, EAGER, INDEX = range(4)
 # rows for objects: kind, object, words in all, ...
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)
+# of the flags of a tensor's array: the bits behind these say on which device it is
+BEHIND = 16
 # slots: at an address, in a dict, in a list; at the end of a list
 WORD, ENTRY, ITEM, END = range(4)
 # in the place of an object that is compared: any may lie there

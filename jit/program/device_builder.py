@@ -1,0 +1,132 @@
+"""The stages that make a program of nodes that work on a device, in order.
+
+1. What is alive, and in which order questions and writes come, as for the CPU.
+2. What the host does is told apart from what the device does (`parted.py`).
+3. The passes see what the device does between two waits; what the host computes first is a program
+   of the CPU.
+"""
+from __future__ import annotations
+
+import ctypes as C
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from whet.ir.graph import Draw, OpNode, Type
+from whet.passes.pipeline import ON_DEVICES, optimize
+from whet.passes.resized import Plan
+
+from ..capture.refused import Refused
+from ..report.reasons import SeveralDevices
+from .builder import build, reached
+from .device_kinds import Work
+from .device_program import DeviceProgram, OnHost, Single, Stage
+from .liveness import Roots, seen_nodes
+from .parted import Homes, made_there, parted, reads
+from .random_draws import Draws
+from .steady import Steady
+from .writes_and_questions import may_miss, ordered
+
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+    from whet.ir.values import Array
+    from whet.random import Position
+
+
+def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
+                results: Iterable[int], homes: Homes, *, ends: Sequence[tuple[Any, Position]] = (),
+                recorded: Sequence[Node] | None = None, notes: Iterable[str] = ()) -> DeviceProgram:
+    """A program that gives `results` when it is given `outside`, as `builder.build` makes it; some
+    of the values lie on a device (`homes`)."""
+    index = the_one(homes)
+    outside, results = list(outside), list(dict.fromkeys(results))
+    recorded = list(nodes if recorded is None else recorded)
+    nodes = made_there(nodes, homes, results)
+    roots = Roots(nodes, outside, results)
+    nodes = seen_nodes(nodes, roots.root, outside, results)
+    nodes, order = ordered(nodes, roots.root, outside, arrays)
+    draws = Draws(nodes, ends) if ends or any(isinstance(n, Draw) for n in nodes) else None
+    plan = Plan(nodes, roots.root, arrays, set(results))
+    maker = DeviceBuilder(nodes, list(arrays), roots, set(results), homes, index)
+    maker.make()
+    first = maker.first
+    lasts = [k for k, n in enumerate(maker.nodes) if may_miss(n)]
+    return DeviceProgram(
+        recorded=recorded, nodes=maker.nodes, plan=plan,
+        origin=roots.recorded, arrays=maker.work.types, outside=outside, results=results,
+        notes=list(notes), rewritten=None, steps=list(maker.nodes), called=maker.nodes,
+        env=[None] * (len(maker.arrays) + 1), fresh=[], early=set(), undone=order.undone, arena=0,
+        local={}, draws=draws, may_miss=bool(lasts), checks={}, stopped=C.c_int64(0), shown={},
+        keep=[], steady=Steady({}, set(), (), roots, arrays), launches=len(maker.nodes),
+        hasty=set() if first is None else first.program.hasty,
+        inputs=reached(arrays[n] for n in outside), is_on_device=True, first=first,
+        stages=maker.stages)
+
+
+def the_one(homes: Homes) -> int:
+    """The device that values lie on."""
+    found = {*homes.values()}
+    if len(found) > 1:
+        raise Refused(SeveralDevices())
+    return found.pop()
+
+
+class DeviceBuilder:
+    """The work on a program of a device: `make` leaves what the host does `first`, the `stages`,
+    and the `nodes` of all of them."""
+
+    def __init__(self, nodes: Sequence[Node], arrays: list[Array], roots: Roots, results: set[int],
+                 homes: Homes, index: int) -> None:
+        self.given, self.arrays, self.roots, self.results = nodes, arrays, roots, results
+        self.homes, self.index, self.recorded = homes, index, len(arrays)
+        self.first: OnHost | None = None
+        self.stages: list[Stage] = []
+        self.nodes: list[Node] = []
+
+    def make(self) -> None:
+        """Make the stages."""
+        parts = parted(self.given, self.roots.root, self.homes, self.arrays)
+        wanted = self.wanted(parts.stages)
+        if parts.before:
+            self.first = self.on_host(parts.before, wanted[0])
+            self.nodes += parts.before
+        lists: list[list[Node] | Node] = [
+            self.passed(s, later) if isinstance(s, list) else s
+            for s, later in zip(parts.stages, wanted[1:], strict=True)]
+        for s in lists:
+            self.nodes += s if isinstance(s, list) else [s]
+        types = [Type.of(a) for a in self.arrays]
+        there = {*self.homes, *range(self.recorded, len(types))}     # passes see nothing else
+        self.work = Work(self.index, types, there, self.lasting(wanted))
+        self.stages = [
+            Stage(self.index, s, later, self.work) if isinstance(s, list)
+            else Single(self.index, [s], later, self.work)
+            for s, later in zip(lists, wanted[1:], strict=True)]
+
+    def wanted(self, stages: Sequence[list[Node] | Node]) -> list[set[int]]:
+        """The values that somebody wants after what the host does first, and after each stage."""
+        found = [set(self.results)]
+        for s in reversed(stages):
+            found.append(found[-1].union(reads(s if isinstance(s, list) else [s])))
+        return found[::-1]
+
+    def on_host(self, nodes: list[Node], wanted: set[int]) -> OnHost | None:
+        """What the host computes first, as a program of its own."""
+        made = {o for n in nodes for o in n.outs}
+        ins, outs = reads(nodes), sorted(made & wanted)
+        return OnHost(build(nodes, self.arrays, ins, outs, lends=False), ins, outs)
+
+    def passed(self, nodes: list[Node], wanted: set[int]) -> list[Node]:
+        """The nodes of a stage as the passes leave them."""
+        root = self.roots.root
+        ins = reads(nodes)
+        visible = {*wanted, *(root[x] for x in wanted if x in root), *ins, *(root[x] for x in ins)}
+        return optimize(nodes, root, self.arrays, visible, only=ON_DEVICES)
+
+    def lasting(self, wanted: Sequence[set[int]]) -> set[int]:
+        """What is made of nothing, and neither written to nor seen outside of its stage: all calls
+        may have the same."""
+        root = self.roots.root
+        seen = {root.get(x, x) for values in wanted for x in values}
+        seen.update(root.get(x, x) for n in self.nodes for x in (*n.written(), *n.into.values()))
+        return {o for n in self.nodes if isinstance(n, OpNode) and not n.refs() for o in n.outs
+                if root.get(o, o) not in seen}

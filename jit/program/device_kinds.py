@@ -1,0 +1,231 @@
+"""The kinds of nodes on a device: what is launched for each, by the code that eager calls there."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence, Set
+from typing import Any
+
+import numpy as np
+from whet import devices
+from whet.cpu.gemm import PLUS_BIAS
+from whet.cuda import draws, execute, planning, pointwise, products, rows
+from whet.cuda.arrays import DeviceArray, empty
+from whet.cuda.errors import NoForm
+from whet.ir import rows as R
+from whet.ir import scalar as S
+from whet.ir.graph import (
+    Ask,
+    Contract,
+    Draw,
+    Fused,
+    Group,
+    Guard,
+    Node,
+    OpNode,
+    Ref,
+    Rows,
+    Type,
+    Write,
+)
+
+from ..report.reasons import Shapes
+from .misses import Miss, broken
+from .value_places import lies_as
+
+Env = dict[int, Any]
+TOLD = "f32", "f64"                  # the types of numbers that row programs take as parameters
+
+
+class Work:
+    """What nodes are told of the program that they are in: on which device it works, how values lie
+    (`types`), which of them lie there (`there`), and which constants nobody writes to or keeps
+    (`lasting`)."""
+
+    def __init__(self, index: int, types: list[Type], there: Set[int],
+                 lasting: Set[int]) -> None:
+        self.index, self.types, self.there, self.lasting = index, types, there, lasting
+
+    def room(self, n: int) -> DeviceArray:
+        """New memory for a value."""
+        t = self.types[n]
+        return empty(self.index, t.shape, t.dtype, t.strides)
+
+    def drawn(self, node: Draw, numbers: Sequence[Any]) -> DeviceArray:
+        """The random numbers of a draw. `numbers`: where in its stream, and the stream's seed."""
+        return draws.at_position(node.op, node.attrs["shape"], numbers, self.index)
+
+    def as_recorded(self, n: int, a: Any, node: Node) -> Any:
+        """What an op made, as it lay when it was recorded."""
+        like = self.types[n]
+        lies = devices.places(a)
+        if not lies_as(lies, like):
+            name = "an operation" if node.op is None else node.op.name
+            raise Miss(Shapes(f"what {name} gives has another shape", node.line))
+        if a.strides != like.strides and type(a) is DeviceArray:
+            return DeviceArray.at(a.held, a.address, like.shape, like.strides, like.dtype)
+        return a
+
+
+def does(node: Node, env: Env, work: Work) -> None:
+    """Do a node: `env` has the values that it reads, and gets those that it makes."""
+    KINDS[type(node)](node, env, work)
+
+
+def operands(node: Node, env: Env) -> list[Any]:
+    """The arrays and numbers that a node is given."""
+    return [env[x] if type(x) is Ref else x for x in node.ins]
+
+
+def op(node: OpNode, env: Env, work: Work) -> None:
+    """An op that makes values."""
+    if not node.ins and node.outs[0] in work.there:
+        env[node.outs[0]] = of_nothing(node, work)
+        return
+    ins = operands(node, env)
+    if any(type(x) is DeviceArray for x in ins) or node.op.family == "transfer":
+        made = execute.forward(node.op, ins, node.attrs)
+    else:
+        made = node.op.forward(*ins, **node.attrs)
+    for o, a in zip(node.outs, made if type(made) is tuple else (made,), strict=True):
+        a = a if type(a) is DeviceArray else np.asarray(a)
+        env[o] = work.as_recorded(o, a, node)
+
+
+def of_nothing(node: OpNode, work: Work) -> DeviceArray:
+    """What is made without operands: one number everywhere, or a copy of what is kept on the
+    device."""
+    out = node.outs[0]
+    if out in work.lasting:
+        return kept(node, work)
+    made = work.room(out)
+    if not made.size or node.op.name == "empty":
+        return made
+    if node.op.fills is not None:
+        pointwise.fill(made, np.asarray(node.op.fills(**node.attrs)).astype(made.dtype))
+    else:
+        pointwise.copy_into(made, kept(node, work))
+    return made
+
+
+def kept(node: OpNode, work: Work) -> DeviceArray:
+    """What a node makes of nothing, on the device, as long as the plan is there."""
+    return there(np.asarray(node.op.forward(**node.attrs)), work)
+
+
+def there(a: np.ndarray, work: Work) -> DeviceArray:
+    """A constant on the device, which the plan keeps."""
+    return execute.transfers.to_device(a, work.index, False)
+
+
+def write(node: Write, env: Env, work: Work) -> None:
+    """An op that changes its first operand."""
+    ins = operands(node, env)
+    if any(type(x) is DeviceArray for x in ins):
+        execute.write(node.op, ins, node.attrs, lambda made: None)
+    elif node.op.write is not None:
+        node.op.write(*ins, **node.attrs)
+    else:
+        np.copyto(ins[0], node.op.forward(*ins, **node.attrs), casting="unsafe")
+
+
+def by_kernel(make: Callable[[Any, list[Any], Env, Work], Sequence[Any]]) -> Any:
+    """A group as one kernel; as the nodes that it stands for, where there is none."""
+    def run(node: Any, env: Env, work: Work) -> None:
+        ins = operands(node, env)
+        try:
+            outs = make(node, ins, env, work)
+        except NoForm:
+            for m in node.apart():
+                does(m, env, work)
+            for o in {o for m in node.members for o in m.outs}.difference(node.outs):
+                env.pop(o, None)
+            return
+        for o, a in zip(node.outs, outs, strict=True):
+            env[o] = a
+    return run
+
+
+def fused(node: Fused, ins: list[Any], env: Env, work: Work) -> Sequence[Any]:
+    """One pointwise kernel."""
+    places = node.into
+    outs = [env[places[o]] if o in places else work.room(o) for o in node.outs]
+    if any(type(x) is DeviceArray and pointwise.overlaps(x, y) for x in ins for y in outs):
+        raise NoForm("results lie on operands")
+    xs = [x if type(x) is DeviceArray else np.asarray(x) for x in ins]
+    made: Sequence[Any] = pointwise.compute(
+        pointwise.Expressions("fused", node.exprs), xs, work.index, outs)
+    return made
+
+
+def row_program(node: Rows, ins: list[Any], env: Env, work: Work) -> Sequence[Any]:
+    """Reductions, what feeds them and what comes of them."""
+    placed = node.placed
+    kinds = list(placed.program.operands)
+    xs: list[Any] = []
+    for i, (x, was) in enumerate(zip(ins, node.ins, strict=True)):
+        is_number = kinds[i].kind in ("scalar", "index")
+        if node.into or type(was) is Ref and is_number:
+            raise NoForm("a number of a tensor")
+        if is_number or type(x) is DeviceArray:
+            xs.append(placed.operand(i, x))
+        elif type(was) is Ref and kinds[i].dtype in TOLD:
+            kinds[i] = dataclasses.replace(kinds[i], kind="scalar")
+            xs.append(planning.parameter(x, np.ndarray.item))
+        elif type(was) is Ref:
+            raise NoForm("a number of the host")
+        else:
+            xs.append(placed.operand(i, there(x, work)))
+    program = placed.program
+    if kinds != list(program.operands):
+        program = R.Program(program.name, tuple(kinds), program.stages)
+    made = rows.run(program, xs, placed.axes, work.index)
+    return [work.as_recorded(o, a.reshape(work.types[o].shape), node)
+            for o, a in zip(node.outs, made, strict=True)]
+
+
+def contract(node: Contract, ins: list[Any], env: Env, work: Work) -> Sequence[Any]:
+    """A product of matrices with what is computed of each element as it is stored."""
+    first = node.members[0]
+    mine, more = ins[:len(first.ins)], ins[len(first.ins):]
+    out = work.types[node.outs[0]]
+    if node.into or len(node.outs) > 1 or node.op.name not in ("matmul", "linear") \
+            or out.dtype.char not in "fd" or any(a.dtype != out.dtype for a in (*mine, *more)):
+        raise NoForm("its epilogue")
+    if any(type(a) is not DeviceArray for a, x in zip(ins, node.ins, strict=True)
+           if type(x) is Ref):
+        raise NoForm("a number of the host")
+    root, = node.exprs
+    operands = [a if type(a) is DeviceArray else there(a, work) for a in more]
+    a, b, *bias = mine
+    if node.op.name == "linear":
+        b = b.T
+    if bias and bias[0] is not None:
+        root = S.substitute(root, {0: PLUS_BIAS, **{
+            1 + i: S.arg(2 + i) for i in range(len(operands))}})
+        operands = [bias[0], *operands]
+    made = products.of_matrices((a, b), root, operands)
+    return [work.as_recorded(node.outs[0], made, node)]
+
+
+def group(node: Group, env: Env, work: Work) -> None:
+    """A group that has no kernel on a device: the nodes that it stands for."""
+    for m in node.apart():
+        does(m, env, work)
+
+
+def guard(node: Guard, env: Env, work: Work) -> None:
+    """A value that Python went on from must be there again."""
+    if devices.on_host(env[node.ins[0]]).tobytes() != node.expected.tobytes():
+        raise Miss(broken(node))
+
+
+def ask(node: Ask, env: Env, work: Work) -> None:
+    """A question about values must have the answer that it had."""
+    planning.unplanned()
+    if node.question(*[devices.on_host(a) for a in operands(node, env)]) != node.answer:
+        raise Miss(broken(node))
+
+
+KINDS: dict[type[Node], Callable[[Any, Env, Work], None]] = {
+    OpNode: op, Write: write, Guard: guard, Ask: ask,
+    Fused: by_kernel(fused), Rows: by_kernel(row_program), Contract: by_kernel(contract)}

@@ -1,0 +1,201 @@
+"""What a recording runs that works on a device: what the host computes first, as a program of its
+own, and stages. A list of the device's nodes is a stage, which is planned as one: a function of
+Python that takes memory and launches kernels (`whet.cuda.plans`). What cannot be planned, because
+somebody must wait for it, is a stage by itself.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from whet.cuda import plans
+from whet.cuda.arrays import DeviceArray
+from whet.cuda.machine import current_stream, machine
+from whet.ir.graph import Draw, Node, Ref
+
+from .device_kinds import Work, does
+from .parted import is_told, reads
+from .program import Program
+from .random_draws import Draws
+
+MOST_PLANS = 16                      # of one stage: alignments, numbers that are not parameters
+U64 = np.dtype(np.uint64)
+_kind, _held = attrgetter("_kind"), attrgetter("held")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)
+class DeviceProgram(Program):
+    """A program whose stages a device does. `first`: what the host computes before."""
+    first: OnHost | None = dataclasses.field(kw_only=True)
+    stages: list[Stage] = dataclasses.field(kw_only=True)
+
+    def take_steps(self, env: list[Any]) -> None:
+        if self.first is not None:
+            self.first.run(env)
+        for stage in self.stages:
+            stage.run(env, self.draws)
+
+    @property
+    def only_launches(self) -> None:
+        return None
+
+    @property
+    def launches_and_views(self) -> None:
+        return None
+
+    def forget(self) -> None:
+        if self.first is not None:
+            self.first.program.forget()
+
+
+class OnHost:
+    """What the host computes of its own numbers: `ins` are the values that its program is given,
+    `outs` those that others want of it."""
+
+    def __init__(self, program: Program, ins: Sequence[int], outs: Sequence[int]) -> None:
+        self.program, self.ins, self.outs = program, ins, outs
+
+    def run(self, env: list[Any]) -> None:
+        """Compute."""
+        made = self.program([env[n] for n in self.ins])
+        for n in self.outs:
+            env[n] = made[n]
+
+
+class Stage:
+    """Nodes that are done one after the other, on device `index`. `wanted`: the values that others
+    want of them."""
+
+    def __init__(self, index: int, nodes: Sequence[Node], wanted: set[int], work: Work) -> None:
+        self.index, self.nodes, self.work, self.wanted = index, list(nodes), work, wanted
+        self.ins = reads(nodes)
+        made = [o for n in nodes for o in n.outs]
+        self.outs = [o for o in dict.fromkeys(made) if o in wanted]
+        self.draws = [n for n in nodes if isinstance(n, Draw)]
+        self.dying = self._dying()
+        # numbers of the host that kernels are told at each call; plans go by others
+        self.told = {x for x in self.ins if x not in work.there and all(
+            is_told(n, x) for n in self.nodes if Ref(x) in n.refs())}
+        # where among what it is given arrays of the device are
+        self.places = [i for i, x in enumerate(self.ins) if x in work.there]
+        self.plans: dict[Any, plans.Plan] = {}
+        self.apart: list[Stage] = []         # its parts, where it cannot be planned as one
+        self.can_plan = True
+        self.at = 0                          # the node that is being done
+
+    def _dying(self) -> list[list[int]]:
+        """The values that nobody needs after each node."""
+        last = {x: i for i, n in enumerate(self.nodes) for x in n.named()}
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for x, i in last.items():
+            if x not in self.wanted:
+                found[i].append(x)
+        return found
+
+    # ---- a call ----------------------------------------------------------------------------------
+    def run(self, env: list[Any], draws: Draws | None) -> None:
+        """Do it: `env` has the values so far."""
+        if self.apart:
+            for stage in self.apart:
+                stage.run(env, draws)
+            return
+        given = [env[n] for n in self.ins]
+        for node in self.draws:
+            assert draws is not None
+            given += [np.asarray(x, U64) for x in draws.of(node)[::-1]]
+        plan = self.plan(given)
+        if plan is None and self.apart:
+            return self.run(env, draws)
+        made = (self.body(given) if plan is None or plan.run is None
+                else plan.run(current_stream(self.index), *given))
+        for n, a in zip(self.outs, made, strict=True):
+            env[n] = a
+
+    def body(self, given: Sequence[Any]) -> tuple[Any, ...]:
+        """The nodes, on arrays or on what stands for them."""
+        env = dict(zip(self.ins, given, strict=False))
+        numbers = iter(given[len(self.ins):])
+        for i, node in enumerate(self.nodes):
+            self.at = i
+            if isinstance(node, Draw):
+                env[node.outs[0]] = self.work.drawn(node, [next(numbers), next(numbers)])
+            else:
+                does(node, env, self.work)
+            for x in self.dying[i]:
+                env.pop(x, None)
+        return tuple([env[n] for n in self.outs])
+
+    def plan(self, given: Sequence[Any]) -> plans.Plan | None:
+        """The plan for such arrays; None where there is none: then it has parts from now on, or, of
+        one node, plans no more."""
+        if not self.can_plan:
+            return None
+        driver = machine().driver
+        arrays = [given[i] for i in self.places]
+        kinds = [a.kind if k is None else k for a, k in zip(arrays, map(_kind, arrays))]
+        values = [given[i].tobytes() for i in self.untold()]
+        key = (id(driver), *kinds, *values, self.sharing(given, arrays))
+        plan = self.plans.get(key)
+        if plan is None:
+            try:
+                plan, told = plans.plan_of(self.index, given, self.body)
+            except Exception:
+                self.take_apart()
+                return None
+            untold = self.told.difference(self.ins[i] for i in told if i < len(self.ins))
+            if untold:
+                self.told -= untold
+                return self.plan(given)
+            if len(self.plans) >= MOST_PLANS:
+                self.plans.clear()
+            self.plans[key] = plan
+        return plan
+
+    def untold(self) -> list[int]:
+        """Where among what it is given numbers are that plans go by."""
+        if len(self.told) + len(self.places) == len(self.ins):
+            return []
+        return [i for i, x in enumerate(self.ins)
+                if x not in self.told and x not in self.work.there]
+
+    @staticmethod
+    def sharing(given: Sequence[Any], arrays: Sequence[DeviceArray]) -> Any:
+        """Which operands lie in one memory, and how far apart."""
+        if len(set(map(id, map(_held, arrays)))) == len(arrays):
+            return None
+        return tuple([
+            (i, tuple([(k, given[k].address - given[i].address) for k in others]))
+            for i, others in plans.sharing(given).items() if len(others) > 1])
+
+    def take_apart(self) -> None:
+        """Let the node that has no plan be a stage of its own."""
+        if len(self.nodes) == 1:
+            self.can_plan = False
+            return
+        parts = [self.nodes[:self.at], [self.nodes[self.at]], self.nodes[self.at + 1:]]
+        parts = [p for p in parts if p]
+        after: set[int] = set(self.wanted)
+        made: list[Stage] = []
+        for nodes in reversed(parts):
+            made.append(Stage(self.index, nodes, after, self.work))
+            after = after | set(made[-1].ins)
+        self.apart = made[::-1]
+
+
+class Single(Stage):
+    """A node that nobody plans: the host does it, or it brings elsewhere what the host has."""
+
+    def run(self, env: list[Any], draws: Draws | None) -> None:
+        node, = self.nodes
+        if isinstance(node, Draw):
+            assert draws is not None
+            seed, at = map(int, draws.of(node))
+            env[node.outs[0]] = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=at)
+            return
+        local = {n: env[n] for n in self.ins}
+        does(node, local, self.work)
+        for n in self.outs:
+            env[n] = local[n]
