@@ -327,6 +327,9 @@ class Comparison(Session):
     def exchange(self) -> None:
         """The program is run before the run writes to what it would take much to copy."""
         super().exchange()
+        if self.known.program.is_on_device:
+            spare = self.known.program.spare
+            self.rec.originals.may_take = lambda: spare
         if self.subject.verify == "off" or not applies(self.known):
             return
         try:

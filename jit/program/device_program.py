@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from whet.cuda import plans
+from whet.cuda import execute, plans
 from whet.cuda.arrays import DeviceArray
 from whet.cuda.machine import current_stream, machine
 from whet.ir.graph import Draw, Node, Ref
@@ -31,6 +31,12 @@ class DeviceProgram(Program):
     """A program whose stages a device does. `first`: what the host computes before."""
     first: OnHost | None = dataclasses.field(kw_only=True)
     stages: list[Stage] = dataclasses.field(kw_only=True)
+
+    @property
+    def spare(self) -> int:
+        """The bytes on the device that copies of what is written to may take."""
+        found: int = execute.spare(self.stages[0].index) if self.stages else 0
+        return found
 
     def take_steps(self, env: list[Any]) -> None:
         if self.first is not None:

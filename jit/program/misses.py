@@ -9,7 +9,8 @@ from ..report.reasons import Branches, Explained, Raises, Reason
 
 class Miss(Explained):
     """A value or a shape is another than when it was recorded: the replay is given up, nothing
-    outside has been changed."""
+    outside has been changed. `no_room`: or a device had too little memory for it."""
+    no_room = False
 
 
 def broken(node: Any) -> Reason:

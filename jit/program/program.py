@@ -100,7 +100,9 @@ class Program:
             # what a device was given earlier has failed: nobody else will say so
             if type(e) is Miss or getattr(e, "is_of_earlier_work", False):
                 raise
-            raise Miss(f"an error was raised: {e}") from None
+            miss = Miss(f"an error was raised: {e}")
+            miss.no_room = getattr(e, "is_out_of_memory", False)
+            raise miss from None
         return env
 
     def take_steps(self, env: list[Any]) -> None:

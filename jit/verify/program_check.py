@@ -75,7 +75,9 @@ class ProgramCheck:
             given = copies(rec, self.outside, pattern, spare=not last)
             env = self.program(given)
             return given, {n: env[n] for n in values}, spare             # The arena is let go of.
-        except Miss:
+        except Miss as e:
+            if e.no_room:
+                raise MemoryError(str(e)) from None
             raise Refused(Drifts("a replay of the very same run goes another way")) from None
         finally:
             for g, seed, offset in after:

@@ -24,6 +24,7 @@ class CudaError(RuntimeError):
 
 class OutOfMemoryError(RuntimeError):
     """A device has no memory left for what was asked of it."""
+    is_out_of_memory = True
 
 
 class Properties(NamedTuple):

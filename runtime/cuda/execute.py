@@ -262,6 +262,14 @@ def laid(a: DeviceArray, strides: tuple[int, ...]) -> DeviceArray:
     return made
 
 
+def spare(index: int) -> int:
+    """Half of the bytes that a device could still give."""
+    machine = m.machine()
+    free, _ = machine.driver.memory_info(index)
+    there = machine.allocators[index].statistics
+    return (free + there.segments.current - there.bytes.current) // 2
+
+
 def within(room: DeviceArray, offset: int, like: np.ndarray) -> DeviceArray:
     """What lies so many bytes behind the first of a memory, as an array of addresses lies."""
     lies = geometry(room.address + offset, like.shape, like.dtype, like.strides)

@@ -345,3 +345,16 @@ def test_traps(gpus, name):
         assert harness.difference(build, harness.traced([])) is None
     finally:
         whet.set_default_device("cpu")
+
+
+def test_a_device_that_is_nearly_full(gpus_of):
+    """What does not fit twice is not copied for a comparison, and the calls are eager's."""
+    gpus_of(0, 10 << 20)
+    w = whet.ones(1 << 20, device="cuda")
+
+    def f(x):
+        w.mul_(x)
+        return w[:4] * 2
+    g, x = whet.jit.trace(f), whet.tensor(2.0, device="cuda")
+    for k in range(5):
+        assert g(x).tolist() == [2.0 ** (k + 2)] * 4
