@@ -23,7 +23,7 @@ from ..policy.timing import Trial
 from ..program.sheets import Sheet
 from ..program.size_expressions import Sizes
 from ..program.sized import SizedProgram
-from ..report.reasons import Misses
+from ..report.counted_misses import Misses
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node, Type

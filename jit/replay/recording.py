@@ -17,7 +17,7 @@ from ..guards.tensor_guards import TensorGuards
 from ..policy.luck import Luck
 from ..policy.timing import Trial
 from ..program.misses import Miss
-from ..report.reasons import Misses
+from ..report.counted_misses import Misses
 from .inputs import Overlaps
 from .replay import Replay
 

@@ -386,24 +386,3 @@ class Replaced(Reason):
 class OtherMemory(Replaced):
     """It gives a tensor from outside the memory of another one."""
     instead = "Write to it: `p.data.copy_(new)`, or `p.copy_(new)` under `no_grad()`."
-
-
-class Misses:
-    """The calls that a recording did not fit: how many for which reason."""
-    MOST = 16                                # reasons that are kept
-
-    def __init__(self) -> None:
-        # what makes reasons the same -> [the last of them, how many]
-        self.counts: dict[tuple[Any, ...], tuple[Reason, int]] = {}
-        self.last: Reason | None = None
-
-    def add(self, reason: object) -> None:
-        self.last = reason = Reason.of(reason)
-        _, before = self.counts.get(reason.same(), (reason, 0))
-        if before or len(self.counts) < self.MOST:
-            self.counts[reason.same()] = reason, before + 1
-
-    def named(self, fn: Callable[..., Any], key: Key) -> list[tuple[Reason, int]]:
-        """[(reason, how many)], the most frequent first."""
-        found = sorted(self.counts.values(), key=lambda x: -x[1])
-        return [(reason.named(fn, key), n) for reason, n in found]

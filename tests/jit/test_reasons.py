@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import whet
 from whet import jit
-from whet.jit.report.reasons import Misses, Reason
+from whet.jit.report.counted_misses import Misses
+from whet.jit.report.reasons import Reason
 
 
 class Plain:

@@ -7,3 +7,4 @@ class CudaError(RuntimeError):
 
 class OutOfMemoryError(RuntimeError):
     """A device has no memory left for what was asked of it."""
+    is_out_of_memory: bool
