@@ -27,7 +27,9 @@ SMALL = 1 << 20                     # the largest block that is cut from a small
 SMALL_SEGMENT = 2 << 20             # and the size of such a segment
 LARGE_SEGMENT = 20 << 20            # what blocks below half of it are cut from
 LARGE_ROUND = 2 << 20               # larger ones have segments of their own, multiples of this
-FREED = 0xDD                        # what freed memory is written over with, where that is asked
+# what freed memory is written over with, where that is asked: large numbers of all types, where new
+# memory holds -1 and NaN
+FREED = 0x7E
 
 
 class Block:

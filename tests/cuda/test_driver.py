@@ -3,7 +3,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from whet.cuda import machine
+from whet.cuda import allocator, machine
 from whet.cuda.driver import CudaError, Launch, OutOfMemoryError
 from whet.cuda.pinned import first_byte
 from whet.cuda.simulated import memory
@@ -151,6 +151,28 @@ def test_a_kernel_runs_in_its_stream_and_may_touch_what_it_was_given(reach):
         assert (back == 2 * host).all()
 
 
+@needs_triton
+def test_a_hint_of_alignment_must_be_true_and_a_stream_the_kernels(gpus):
+    from whet.ir import kernel as K
+    from whet.ir import scalar as S
+    from whet.passes.lower_triton import pointwise
+    d, p = gpus.driver, gpus.driver.allocate(1, 400)
+    kernel = d.load(1, pointwise.lower(K.Pointwise((S.arg(0),), ("f32",), ("f32",), "flat", "vv")),
+                    ("x0", "n"))
+    s = d.create_stream(1, 0)
+
+    def launch(first, n, stream):
+        d.launch(kernel, Launch(1, {"x0": p + first, "y0": p + 4, "n": n}, [(p, p + 400)]), stream)
+    launch(16, 32, s)
+    for first, n in ((4, 32), (16, 31)):
+        with pytest.raises(CudaError, match="misaligned address: .* as " + ("n", "x0")[n == 32]):
+            launch(first, n, s)
+    with pytest.raises(CudaError, match="belongs to device 1"):
+        launch(16, 32, d.create_stream(0, 0))
+    with pytest.raises(CudaError, match="belongs to device 0"):
+        d.record(d.create_event(0, False), s)
+
+
 def test_memory_of_a_stream_is_reused_there_at_once_and_poisoned(gpus):
     a, s = gpus.allocators[0], gpus.default_stream(0)
     held = a.allocate(1000, s)
@@ -160,7 +182,7 @@ def test_memory_of_a_stream_is_reused_there_at_once_and_poisoned(gpus):
     assert again.block.address == address
     host = np.zeros(1000, np.uint8)
     gpus.driver.copy_and_wait(first_byte(host), address, 1000, s)
-    assert (host == 0xDD).all()
+    assert (host == allocator.FREED).all()
 
 
 @pytest.mark.parametrize("told", (True, False))

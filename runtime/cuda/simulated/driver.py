@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from ...passes.lower_triton.source import Source
 
 DEVICES = 2
+ALIGNED = 16                        # what hints of alignment promise
 MEMORY = 1 << 28                    # bytes of a device, where nothing else is asked for
 
 
 class Loaded(NamedTuple):
-    """A kernel on a device: its text, which the interpreter runs."""
+    """A kernel on a device: its text, which the interpreter runs. `aligned` are the parameters that
+    its machine code would take for multiples of 16."""
     device: int
     source: Source
+    aligned: tuple[str, ...] = ()
 
 
 class SimulatedDriver(Driver):
@@ -185,7 +188,15 @@ class SimulatedDriver(Driver):
 
     def record(self, event: int, stream: int) -> None:
         with self.lock:
+            self.queues.event(event)
+            self._on_device(stream, self.devices_of_events[event])
             self.queues.record(event, stream)
+
+    def _on_device(self, stream: int, device: int) -> None:
+        """A stream must be one of the device of what it is given."""
+        if self.queues.stream(stream).device != device:
+            raise CudaError(f"invalid resource handle: what belongs to device {device} was given "
+                            "to a stream of another one")
 
     def wait(self, stream: int, event: int) -> None:
         with self.lock:
@@ -211,11 +222,16 @@ class SimulatedDriver(Driver):
 
     # ---- kernels ----
     def load(self, device: int, source: Source, aligned: tuple[str, ...]) -> Loaded:
-        return Loaded(device, source)
+        return Loaded(device, source, aligned)
 
     def launch(self, kernel: Loaded, launch: Launch, stream: int) -> None:
         if not 0 < launch.programs < 1 << 31:
             raise CudaError(f"invalid configuration: {launch.programs} programs")
+        wrong = [name for name in kernel.aligned if launch.arguments[name] % ALIGNED]
+        if wrong:
+            raise CudaError(f"misaligned address: {kernel.source.name} was compiled for multiples "
+                            f"of {ALIGNED} as {', '.join(wrong)}")
+        self._on_device(stream, kernel.device)
         order = self.queues.chance.randrange(1 << 30)
         with self.lock:
             self.queues.add(stream, lambda: self._run(kernel, launch, order))
