@@ -65,17 +65,27 @@ def options(source: Source) -> dict[str, Any]:
 def compile(source: Source, capability: int = 90, aligned: tuple[str, ...] = ()) -> Compiled:
     """The Source for NVIDIA GPUs of a compute capability. `aligned`: the parameters that are
     multiples of 16, numbers or addresses."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-    names = [n for n, _ in source.parameters]
-    attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in aligned}
-    made = triton.compile(
-        ASTSource(function(source), dict(source.parameters), constexprs={}, attrs=attrs),
-        target=GPUTarget("cuda", capability, 32), options=options(source))
+    made = built(source, nvidia(capability), aligned)
     m = made.metadata
     return Compiled(made.kernel, m.name, m.num_warps, m.shared, m.global_scratch_size,
                     made.asm["ptx"])
+
+
+def nvidia(capability: int) -> Any:
+    """Triton's name of a compute capability."""
+    from triton.backends.compiler import GPUTarget
+    return GPUTarget("cuda", capability, 32)
+
+
+def built(source: Source, target: Any, aligned: tuple[str, ...] = ()) -> Any:
+    """What Triton makes of a Source for a target, with all forms of it on the way."""
+    import triton
+    from triton.compiler import ASTSource
+    names = [n for n, _ in source.parameters]
+    attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in aligned}
+    return triton.compile(
+        ASTSource(function(source), dict(source.parameters), constexprs={}, attrs=attrs),
+        target=target, options=options(source))
 
 
 @functools.lru_cache(1024)

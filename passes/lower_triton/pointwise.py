@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .source import Source
 
 TILE = 1024
+# what is longer has twice the threads: of eight elements each, numbers would not fit into registers
+# (the gradient of zeta: 600 bytes were spilled)
+LONG = 290
 NUMBER = "n"
 
 
@@ -77,7 +80,9 @@ def _finish(kernel: Pointwise, f: Code, parameters: Sequence[tuple[str, str]],
     values = [value(i) if i in used else None for i in range(nin)]
     for i, y in enumerate(scalar.results(f, kernel.roots, values, kernel.dtypes)):
         f.line(f"tl.store({places[nin + i]}, {y}, {mask[nin + i]})")
-    return source(scalar.title(*kernel.roots), f.mod, parameters, f.lines, grid)
+    lines = len(f.lines) + f.mod.text().count("\n")
+    return source(scalar.title(*kernel.roots), f.mod, parameters, f.lines, grid,
+                  warps=8 if lines > LONG else 4)
 
 
 def _flat(kernel: Pointwise, wide: bool) -> Source:

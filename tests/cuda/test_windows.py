@@ -99,7 +99,7 @@ def test_a_planted_fault_is_seen(gpus, monkeypatch, fault):
 
 
 def test_these_kernels_compile_for_gpus(gpus):
-    """Two of them here; `python -m tests.cuda.compiles` has all, for sm_80 and sm_90."""
+    """Two of them here; `python -m tests.cuda.compiles` has all, for four targets."""
     x, w = whet.randn(1, 2, 4, 4).cuda(), whet.randn(2, 2, 3, 3).cuda()
     F.max_pool2d(F.conv2d(x, w, padding=1), 2, return_indices=True)
     names = "matmul_kernel", "pool_max_index_kernel"
