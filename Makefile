@@ -15,7 +15,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs docs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted gpu-kernels examples leaks libraries opinfo export-table onnx-tests clean
+.PHONY: demo test quick lint types stubs docs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted planted-gpu gpu-kernels examples leaks libraries opinfo export-table onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -110,6 +110,10 @@ sweep-traced: $(STAMP)
 # faults in kernels, each of which that must find
 planted: $(STAMP)
 	$(BIN)/python -m tests.planted $(ONLY)
+
+# faults in the runtime of GPUs and its kernels, each of which the tests of simulated devices must find
+planted-gpu: $(STAMP) $(TRITON)
+	$(BIN)/python -m tests.cuda.planted $(ONLY)
 
 # all kernels of GPUs compiled for four targets without one, and what they need there
 gpu-kernels: $(STAMP) $(TRITON)

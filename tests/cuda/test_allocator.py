@@ -66,6 +66,36 @@ def test_a_block_of_two_streams_comes_back_when_both_are_done(gpus):
     assert a.allocate(512, one).block.address == address and not a.waiting
 
 
+def test_a_block_of_three_streams_comes_back_when_all_are_done(gpus):
+    a, d = gpus.allocators[0], gpus.driver
+    one, two, three = (gpus.stream(0, 0) for _ in range(3))
+    stop = d.create_event(0, False)
+    held = a.allocate(512, one)
+    for s in (two, three):
+        a.record_stream(held.block, s)
+    d.record(stop, gpus.stream(0, 0))
+    d.wait(three, stop)
+    for _ in range(30):                     # the third has much to do before it is done
+        d.fill(held.block.address, 0, 512, three)
+    address = held.block.address
+    del held
+    d.synchronize_stream(two)
+    assert not d.stream_done(three) and a.allocate(512, one).block.address != address
+    d.synchronize(0)
+    del stop
+    assert a.allocate(512, one).block.address == address
+
+
+def test_where_memory_runs_out_other_streams_are_waited_for(gpus_of):
+    m = gpus_of(memory=64 << 20)
+    a, one, two = m.allocators[0], m.stream(0, 0), m.stream(0, 0)
+    held = a.allocate(40 << 20, one)
+    a.record_stream(held.block, two)
+    m.driver.fill(held.block.address, 0, 512, two)
+    del held
+    assert a.allocate(40 << 20, two).block.size == 40 << 20
+
+
 def test_statistics_have_pytorchs_names(gpus):
     import whet
     a, s = gpus.allocators[0], gpus.default_stream(0)

@@ -1,5 +1,6 @@
 """What a launch gives the driver: machine code, or ctypes, against a driver that notes it."""
 import ctypes as C
+import dataclasses
 import struct
 import types
 
@@ -87,3 +88,24 @@ def test_the_drivers_status_comes_back(launch):
     fixed = {"x": 0, "scale": 1.0, "wide": 2, "ratio": 3.0}
     made = launch_code.Prepared(noting, kernel, 1, 1, fixed, ("n",))
     assert launch(made.address, 0, 5) == 719
+
+
+def test_a_kernel_on_disk_is_found_by_all_that_decides_it(monkeypatch):
+    from whet.cuda import cubins
+    from whet.passes.lower_triton import compile
+    from whet.passes.lower_triton.source import Source
+    kept, made = {}, []
+
+    def compiled(*what):
+        made.append(what)
+        return compile.Compiled(repr(what).encode(), what[0].name, 4, 0, 0, "")
+    store = types.SimpleNamespace(find=kept.get, put=kept.__setitem__)
+    monkeypatch.setattr(cubins, "store", lambda: store)
+    monkeypatch.setattr(compile, "compile", compiled)
+    one = Source("one", "text", (("x", "*fp32"),), "n")
+    what = [(source, capability, aligned) for capability in (80, 90) for aligned in ((), ("x",))
+            for source in (one, dataclasses.replace(one, text="other"),
+                           dataclasses.replace(one, warps=8))]
+    for _ in range(2):
+        assert [cubins.cubin(*w).binary for w in what] == [repr(w).encode() for w in what]
+    assert made == what

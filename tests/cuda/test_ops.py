@@ -152,7 +152,7 @@ def test_training_has_the_cpus_bits(gpus):
 
 @pytest.mark.parametrize("shapes", (((3, 4), (4, 5)), ((1, 300), (300, 7)), ((7, 300), (300, 1)),
                                     ((2, 1, 3, 4), (5, 4, 2)), ((2, 1, 2, 3, 4), (1, 2, 2, 4, 1)),
-                                    ((4,), (4,)), ((3, 0), (0, 2))))
+                                    ((4,), (4,)), ((3, 0), (0, 2)), ((7, 900), (900, 40))))
 def test_products_have_the_cpus_bits(gpus, shapes):
     a, b = (whet.randn(*s) for s in shapes)
     same(a.cuda() @ b.cuda(), a @ b)

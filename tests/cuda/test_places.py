@@ -33,7 +33,8 @@ def test_elements_are_read_and_put_in_the_order_of_the_index(gpus, dtype):
     i = whet.randint(7, (40,))
     v = (whet.randn(40, 5) * 10).abs().to(dtype)
     both(lambda x, i, v: x[i], x, i, v)
-    both(lambda x, i, v: x.clone().index_put_((i,), v), x, i, v)
+    for _ in range(2):                      # in memory that is new, and in memory that is not
+        both(lambda x, i, v: x.clone().index_put_((i,), v), x, i, v)
     both(lambda x, i, v: x.t().index_copy(1, i, v.t()), x, i, v)
     if dtype is not whet.bool:
         both(lambda x, i, v: x.index_add(0, i, v), x, i, v)
@@ -49,6 +50,12 @@ def test_sums_meet_in_the_order_of_the_index_and_no_other():
     for seed in range(5):
         with machine.use(SimulatedDriver(seed)):
             same(whet.zeros(2).cuda().scatter_add(0, i.cuda(), v.cuda()), want)
+
+
+def test_what_was_there_counts_only_where_it_is_to(gpus):
+    x, i, v = whet.randn(5), whet.tensor([1, 1, 3]), whet.randn(3)
+    for kind in ("sum", "amax", "mean"):
+        both(lambda x, i, v, k=kind: x.scatter_reduce(0, i, v, k, include_self=False), x, i, v)
 
 
 def test_indices_of_all_kinds_name_places(gpus):
@@ -187,7 +194,7 @@ def test_a_planted_fault_is_seen(gpus, monkeypatch, fault):
 
 
 def test_these_kernels_compile_for_gpus(gpus):
-    """Some of them here; `python -m tests.cuda.compiles` has all, for sm_80 and sm_90."""
+    """Some of them here; `python -m tests.cuda.compiles` has all, for four targets."""
     x, i = whet.randn(4, 70).cuda(), whet.tensor([2, 0, -1]).cuda()
     x[i], x.index_add(0, i.abs(), x[:3]), x.clone().index_put_((i,), x[:3]), x[x > 0]
     x.sort(1), whet.searchsorted(x, x), x.cumsum(1), x.cummax(0), whet.logcumsumexp(x, 1)

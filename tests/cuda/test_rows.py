@@ -56,6 +56,14 @@ def test_few_long_rows_are_shared_by_many_programs(gpus, shape, dims):
         same(x.cuda().softmax(dims[0]), x.softmax(dims[0]))
 
 
+@pytest.mark.parametrize("shape", [(3, 3000), (40000,)])
+def test_the_first_of_equal_extrema_is_the_position(gpus, shape):
+    x = whet.tensor(np.random.default_rng(0).integers(0, 3, shape).astype("f4"))
+    for flat in (x, x * 0):
+        for call in (lambda x: x.argmax(-1), lambda x: x.argmin(-1), lambda x: x.max(-1).indices):
+            same(call(flat.cuda()), call(flat))
+
+
 def test_norms_and_their_gradients_of_images(gpus):
     x, w, b = random(3, 4, 5, 6), random(4, seed=1), random(4, seed=2)
     grads = []

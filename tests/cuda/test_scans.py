@@ -3,6 +3,7 @@ bits."""
 import numpy as np
 import pytest
 import whet
+from whet.cuda import scans
 
 from tests.cuda.sweep import same
 from tests.triton_runs import needs_triton
@@ -20,6 +21,12 @@ def test_lines_that_are_shared(gpus, call, shape, dim):
     x = whet.tensor(np.random.default_rng(0).standard_normal(shape).astype("f4"))
     for got, want in zip(CALLS[call](x.cuda(), dim), CALLS[call](x, dim), strict=True):
         same(got, want)
+
+
+def test_lines_of_three_blocks_that_are_not_shared(gpus, monkeypatch):
+    monkeypatch.setattr(scans, "LINES", 0)
+    test_lines_that_are_shared(gpus, "cumsum", (1, 8200), 1)
+    assert not any(s.name.endswith("carries") for _, s, _ in gpus.kernels)
 
 
 @pytest.mark.parametrize("dtype", [whet.float64, whet.float16, whet.int32, whet.bool], ids=str)
