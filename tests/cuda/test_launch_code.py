@@ -109,3 +109,13 @@ def test_a_kernel_on_disk_is_found_by_all_that_decides_it(monkeypatch):
     for _ in range(2):
         assert [cubins.cubin(*w).binary for w in what] == [repr(w).encode() for w in what]
     assert made == what
+
+
+def test_the_idle_drivers_addresses_are_aligned_as_a_devices_are():
+    """Streams and events get theirs by the same call, and are of no size."""
+    import whet
+    from whet.cuda import machine
+    from whet.cuda.simulated.idle import IdleDriver
+    with machine.use(IdleDriver()):
+        for size in (3, 1 << 20, 1 << 22):
+            assert whet.cuda.Stream() and whet.empty(size, device="cuda").data_ptr() % 512 == 0

@@ -27,7 +27,8 @@ define i32 @give(ptr %out, i64 %size) {{
   store i64 %at, ptr %out
   %wide = add i64 %size, 512
   %end = add i64 %at, %wide
-  store i64 %end, ptr @next
+  %whole = and i64 %end, -512
+  store i64 %whole, ptr @next
   ret i32 0
 }}
 """
