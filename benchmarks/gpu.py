@@ -212,6 +212,53 @@ def overhead(whet, torch):
     table.finish()
 
 
+def programs(lib):
+    """{label: (a function, its operands)}: what a trace makes fewer kernels of."""
+    f = functional(lib)
+    x, y = (lib.randn(4096, 4096, device="cuda") for _ in range(2))
+    row = lib.randn(4096, device="cuda")
+    h, w, b = (lib.randn(*s, device="cuda") for s in ((512, 1024), (4096, 1024), (4096,)))
+    model = lib.nn.Sequential(*[
+        m for _ in range(6) for m in (lib.nn.Linear(256, 256), lib.nn.GELU())]).cuda()
+    optimizer = lib.optim.AdamW(model.parameters(), lr=1e-3)
+    batch, target = (lib.randn(64, 256, device="cuda") for _ in range(2))
+
+    def step(batch, target):
+        loss = f.mse_loss(model(batch), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+    return {
+        "six pointwise ops": (
+            lambda x, y: ((x * y + 1.0).sigmoid() * x - y).tanh(), (x, y)),
+        "add, layer_norm, gelu": (
+            lambda x, y: f.gelu(f.layer_norm(x + y, (4096,), row, row)), (x, y)),
+        "softmax of a masked product": (
+            lambda x, y: (x * 0.125).masked_fill(y > 1.0, -1e9).softmax(-1), (x, y)),
+        "linear, gelu, scale": (lambda h, w: f.gelu(f.linear(h, w, b)) * 0.5, (h, w)),
+        "training step of six layers": (step, (batch, target))}
+
+
+def traces(whet, torch):
+    """What traced functions take, on the device and on the host, beside eager mode."""
+    table = Table("gpu_traced", f"{whet.cuda.get_device_name(0)}: traced functions",
+                  ["eager", "torch"])
+    mine, theirs = programs(whet), programs(torch) if torch else {}
+    for label, (fn, args) in mine.items():
+        calls = {"whet": (whet, whet.jit.trace(fn), args), "eager": (whet, fn, args)}
+        if label in theirs:
+            calls["torch"] = (torch, *theirs[label])
+        for what, seconds in (("device", device_seconds), ("host", host_seconds)):
+            try:
+                table.add(f"{label}, {what}", {
+                    name: seconds(lib, functools.partial(f, *xs))
+                    for name, (lib, f, xs) in calls.items()})
+            except Exception as failure:
+                print(f"{label}: {type(failure).__name__} {str(failure)[:200]}", flush=True)
+    table.finish()
+
+
 def main():
     """Measure and write the tables."""
     import whet
@@ -222,6 +269,7 @@ def main():
     if torch is not None and not torch.cuda.is_available():
         torch = None
     overhead(whet, torch)
+    traces(whet, torch)
     throughput(whet, torch)
 
 

@@ -44,19 +44,19 @@ def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterabl
     roots = Roots(nodes, outside, results)
     nodes = seen_nodes(nodes, roots.root, outside, results)
     nodes, order = ordered(nodes, roots.root, outside, arrays)
-    draws = Draws(nodes, ends) if ends or any(isinstance(n, Draw) for n in nodes) else None
     plan = Plan(nodes, roots.root, arrays, set(results))
     maker = DeviceBuilder(nodes, list(arrays), roots, set(results), homes, index)
     maker.make()
-    first = maker.first
-    lasts = [k for k, n in enumerate(maker.nodes) if may_miss(n)]
+    first, nodes = maker.first, maker.nodes
+    draws = Draws(nodes, ends) if ends or any(isinstance(n, Draw) for n in nodes) else None
     return DeviceProgram(
-        recorded=recorded, nodes=maker.nodes, plan=plan,
+        recorded=recorded, nodes=nodes, plan=plan,
         origin=roots.recorded, arrays=maker.work.types, outside=outside, results=results,
-        notes=list(notes), rewritten=None, steps=list(maker.nodes), called=maker.nodes,
+        notes=list(notes), rewritten=None, steps=list(nodes), called=nodes,
         env=[None] * (len(maker.arrays) + 1), fresh=[], early=set(), undone=order.undone, arena=0,
-        local={}, draws=draws, may_miss=bool(lasts), checks={}, stopped=C.c_int64(0), shown={},
-        keep=[], steady=Steady({}, set(), (), roots, arrays), launches=len(maker.nodes),
+        local={}, draws=draws, may_miss=any(map(may_miss, nodes)), checks={},
+        stopped=C.c_int64(0), shown={}, keep=[], launches=len(nodes),
+        steady=Steady({}, set(), (), roots, arrays),
         hasty=set() if first is None else first.program.hasty,
         inputs=reached(arrays[n] for n in outside), is_on_device=True, first=first,
         stages=maker.stages)

@@ -18,7 +18,6 @@ from whet.ir.graph import (
     Contract,
     Draw,
     Fused,
-    Group,
     Guard,
     Node,
     OpNode,
@@ -205,12 +204,6 @@ def contract(node: Contract, ins: list[Any], env: Env, work: Work) -> Sequence[A
         operands = [bias[0], *operands]
     made = products.of_matrices((a, b), root, operands)
     return [work.as_recorded(node.outs[0], made, node)]
-
-
-def group(node: Group, env: Env, work: Work) -> None:
-    """A group that has no kernel on a device: the nodes that it stands for."""
-    for m in node.apart():
-        does(m, env, work)
 
 
 def guard(node: Guard, env: Env, work: Work) -> None:

@@ -87,7 +87,7 @@ class Stage:
             is_told(n, x) for n in self.nodes if Ref(x) in n.refs())}
         # where among what it is given arrays of the device are
         self.places = [i for i, x in enumerate(self.ins) if x in work.there]
-        self.plans: dict[Any, plans.Plan] = {}
+        self.machine, self.plans = machine(), dict[Any, plans.Plan]()
         self.apart: list[Stage] = []         # its parts, where it cannot be planned as one
         self.can_plan = True
         self.at = 0                          # the node that is being done
@@ -139,11 +139,13 @@ class Stage:
         one node, plans no more."""
         if not self.can_plan:
             return None
-        driver = machine().driver
+        if self.machine is not machine():
+            self.machine = machine()
+            self.plans.clear()
         arrays = [given[i] for i in self.places]
         kinds = [a.kind if k is None else k for a, k in zip(arrays, map(_kind, arrays))]
         values = [given[i].tobytes() for i in self.untold()]
-        key = (id(driver), *kinds, *values, self.sharing(given, arrays))
+        key = (*kinds, *values, self.sharing(given, arrays))
         plan = self.plans.get(key)
         if plan is None:
             try:
