@@ -118,16 +118,22 @@ class Calls:
         policy.ran(call.kind, took, asked + took, why)
         if policy.resting:
             self.tables.lay()
-        if not policy.idle % LOOKS or policy.idle == FIRST_LOOK:
+        if not policy.idle % LOOKS or policy.idle == FIRST_LOOK or policy.resting:
             self.doubt()
         return out
 
     def doubt(self) -> None:
-        """Warn, once, if tracing has turned out not to pay."""
-        reason = None if self.refusals.warned else doubts.doubts(
-            self.policy, self.subject.fn)
+        """Warn, once, if tracing has turned out not to pay, or if runs could not be recorded and
+        the next try is not due for long."""
+        refusals, policy = self.refusals, self.policy
+        if refusals.warned:
+            return
+        reason = doubts.doubts(policy, self.subject.fn)
         if reason is not None:
-            self.refusals.say(f"is no faster traced: {reason.full()}")
+            refusals.say(f"is no faster traced: {reason.full()}")
+        elif refusals.why is not None and policy.idle >= FIRST_LOOK \
+                and not policy.summary().replayed:
+            refusals.say(f"runs eagerly so far: {refusals.why.full()}")
 
     # ---- calls of sizes that none had ------------------------------------------------------------
     def unseen(self, call: Invocation) -> Any:

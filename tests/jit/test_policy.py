@@ -2,6 +2,7 @@
 import gc
 import math
 import random
+import time
 import types
 import warnings
 
@@ -584,3 +585,13 @@ def test_sizes_that_never_come_twice_are_told_even_where_little_was_spent():
     assert "40 kinds of arguments" in str(doubts(p, len))
     p.ledger.replayed = 400
     assert doubts(p, len) is None
+
+
+def test_a_failed_recording_is_told_of_where_no_other_is_due(monkeypatch):
+    """Three tries are made before a function is given up, but they may be far apart."""
+    f, x = jit.trace(lambda x: (time.sleep(0), x * 2)[1]), whet.ones(3)
+    f(x)
+    monkeypatch.setattr(account.Policy, "against", lambda self, *given: "costly")
+    with pytest.warns(jit.TraceWarning, match="eagerly so far: it calls time.sleep"):
+        for _ in range(40):
+            f(x)
