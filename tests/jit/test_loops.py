@@ -11,8 +11,7 @@ EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`
          "mixtral": "what nonzero gives has another shape",
          "packed_tagger": "a number that Python goes on from",
          "stable_baselines_dqn": "`self.logger.name_to_value['train/loss']` is another",
-         "wgan_gp": "a number that Python goes on from",
-         "vq_vae": "which becomes a whet.nn.parameter.Parameter"}
+         "wgan_gp": "a number that Python goes on from"}
 
 
 @pytest.mark.parametrize("name", LOOPS)

@@ -95,9 +95,10 @@ def test_what_is_written_to_is_copied_just_before_and_nothing_else():
     size = value_layouts.SHORT
     base = np.zeros(8 * size, np.uint8)
     parts = [base[:2 * size], base[size:3 * size], base[4 * size:6 * size], base[5 * size:]]
-    before = Originals(parts)
-    for n in range(len(parts)):
-        before.meet(n)
+    values = Values()
+    before = Originals(values)
+    for part in parts:
+        before.meet(values.given(part))
     before.write(base[2 * size:2 * size + 1])
     assert set(before.copies) == {1}
     base[2 * size] = 7
