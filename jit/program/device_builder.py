@@ -24,7 +24,7 @@ from .liveness import Roots, seen_nodes
 from .parted import Homes, made_there, parted, reads
 from .random_draws import Draws
 from .steady import Steady
-from .writes_and_questions import may_miss, ordered
+from .writes_and_questions import may_miss, order_of, ordered
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -43,17 +43,19 @@ def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterabl
     nodes = made_there(nodes, homes, results)
     roots = Roots(nodes, outside, results)
     nodes = seen_nodes(nodes, roots.root, outside, results)
-    nodes, order = ordered(nodes, roots.root, outside, arrays)
+    nodes, _ = ordered(nodes, roots.root, outside, arrays)
     plan = Plan(nodes, roots.root, arrays, set(results))
     maker = DeviceBuilder(nodes, list(arrays), roots, set(results), homes, index)
     maker.make()
     first, nodes = maker.first, maker.nodes
+    # what the host writes first comes before questions that it came after
+    undone = order_of(maker.in_order, roots.root, set(outside)).undone
     draws = Draws(nodes, ends) if ends or any(isinstance(n, Draw) for n in nodes) else None
     return DeviceProgram(
         recorded=recorded, nodes=nodes, plan=plan,
         origin=roots.recorded, arrays=maker.work.types, outside=outside, results=results,
         notes=list(notes), rewritten=None, steps=list(nodes), called=nodes,
-        env=[None] * (len(maker.arrays) + 1), fresh=[], early=set(), undone=order.undone, arena=0,
+        env=[None] * (len(maker.arrays) + 1), fresh=[], early=set(), undone=undone, arena=0,
         local={}, draws=draws, may_miss=any(map(may_miss, nodes)), checks={},
         stopped=C.c_int64(0), shown={}, keep=[], launches=len(nodes),
         steady=Steady({}, set(), (), roots, arrays),
@@ -81,10 +83,13 @@ class DeviceBuilder:
         self.first: OnHost | None = None
         self.stages: list[Stage] = []
         self.nodes: list[Node] = []
+        self.in_order: list[Node] = []       # what was given, as it is done
 
     def make(self) -> None:
         """Make the stages."""
         parts = parted(self.given, self.roots.root, self.homes, self.arrays)
+        self.in_order = [*parts.before, *(
+            n for s in parts.stages for n in (s if isinstance(s, list) else [s]))]
         wanted = self.wanted(parts.stages)
         if parts.before:
             self.first = self.on_host(parts.before, wanted[0])
