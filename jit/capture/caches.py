@@ -17,7 +17,7 @@ from whet.tensor_base import is_strided
 from ..guards.origin import users
 from ..report.reasons import Caches
 from .noted_call import FIXED, Call
-from .stand_ins import StandIn
+from .stand_ins import StandIn, held_by
 from .varying_numbers import NUMBERS, guarded_value
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ class Cache(StandIn):
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        get = functools.partial(object.__getattribute__, self)
-        real, outward = get("_real"), get("_outward")
+        real, outward = held_by(self)
         return call(outward, real, args, kwargs) if outward.live() else real(*args, **kwargs)
 
     def __get__(self, owner: object, cls: type | None = None) -> Callable[..., Any]:

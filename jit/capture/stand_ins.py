@@ -32,6 +32,14 @@ def real(x: Any) -> Any:
     return object.__getattribute__(x, "_real") if issubclass(type(x), StandIn) else x
 
 
+def held_by(x: StandIn) -> tuple[Any, Outward]:
+    """What a stand-in stands for, and the run that it notes calls for. Nothing is made that holds
+    the stand-in meanwhile: that would be given what is real in its place where another thread ends
+    the run (`put_back.reclaim`)."""
+    get = object.__getattribute__
+    return get(x, "_real"), get(x, "_outward")
+
+
 class StandIn:
     """Looks like the object that it stands for, and notes what is done with it."""
     __slots__ = ("_real", "_outward", "__weakref__")
@@ -45,15 +53,13 @@ class StandIn:
     def __getattribute__(self, name: str) -> Any:
         if name == "__class__":
             return object.__getattribute__(self, name)
-        real, outward = (object.__getattribute__(self, "_real"),
-                         object.__getattribute__(self, "_outward"))
+        real, outward = held_by(self)
         found = getattr(real, name)
         return (object.__getattribute__(self, "_attribute")(real, outward, name, found)
                 if outward.live() else found)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        real, outward = (object.__getattribute__(self, "_real"),
-                         object.__getattribute__(self, "_outward"))
+        real, outward = held_by(self)
         if outward.live():
             outward.rec.refuse(Prints(f"it changes {thing(type(real))}"))
         setattr(real, name, value)
@@ -82,12 +88,12 @@ class Function(StandIn):
         object.__setattr__(self, "_does", does)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        get = functools.partial(object.__getattribute__, self)
-        if get("_outward").live():
-            return get("_does")(*args, **kwargs)
+        real, outward = held_by(self)
+        if outward.live():
+            return object.__getattribute__(self, "_does")(*args, **kwargs)
         # a run that is not recorded any more goes on with the Numbers that it was given
         args = tuple([guarded_value(x) if type(x) in NUMBERS else x for x in args])
-        return get("_real")(*args, **kwargs)
+        return real(*args, **kwargs)
 
 
 class Stream(StandIn):

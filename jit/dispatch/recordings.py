@@ -128,8 +128,11 @@ class Recordings:
     @property
     def plans(self) -> int:
         """How many plans for ranges of sizes there are."""
-        return sum(len(m.family.sheets) for models in self.models.values() for m in models
-                   if families.serves(m))
+        return sum(len(m.family.sheets) for m in self.all_models() if families.serves(m))
+
+    def all_models(self) -> list[Recording]:
+        """Those that others are made like, as it is now: other threads record meanwhile."""
+        return [m for models in list(self.models.values()) for m in models]
 
     def ventures(self, kind: Kind, like: Callable[[], bool]) -> bool:
         """Is a call of sizes that come for the first time worth a recording, though there are many?
@@ -161,8 +164,7 @@ class Recordings:
     def take_in(self, r: Recording) -> None:
         """A recording is in use from now on; others may have to make room for it."""
         r.size = r.weigh()
-        lasting = [m for rs in self.models.values() for m in rs]
-        for other in self.policy.room(r.kind, r.size, [r, *lasting], made=True) or ():
+        for other in self.policy.room(r.kind, r.size, [r, *self.all_models()], made=True) or ():
             self.drop(other)
             self.policy.count("evicted")
         self.policy.keep(r)

@@ -71,7 +71,7 @@ class Refusals:
 
     def recorded(self) -> None:
         """A recording was made."""
-        self.why, self.first = None, next(iter(self.by_key.values()), None)
+        self.why, self.first = None, next(iter(list(self.by_key.values())), None)
 
     def give_up(self, key: Key, reason: Reason) -> None:
         """Calls of this kind run eagerly from now on."""

@@ -48,7 +48,7 @@ def doubts(policy: Policy, fn: Callable[..., Any]) -> Reason | None:
 def most_missed(policy: Policy, fn: Callable[..., Any]) -> Reason | None:
     """For what most calls did not fit a recording that has their arguments; None where there is
     no such call."""
-    found = [(n, r, reason) for r in policy.held for reason, n in r.missed.counts.values()]
+    found = [(n, r, reason) for r in policy.held for reason, n in r.missed.counted()]
     _, r, reason = max(found, key=lambda x: x[0], default=(0, None, None))
     return reason.named(fn, r.key) if reason is not None and r is not None else None
 

@@ -28,5 +28,9 @@ class Misses:
 
     def named(self, fn: Callable[..., Any], key: Key) -> list[tuple[Reason, int]]:
         """[(reason, how many)], the most frequent first."""
-        found = sorted(self.counts.values(), key=lambda x: -x[1])
+        found = sorted(self.counted(), key=lambda x: -x[1])
         return [(reason.named(fn, key), n) for reason, n in found]
+
+    def counted(self) -> list[tuple[Reason, int]]:
+        """[(reason, how many)], as it is now: other threads go on counting."""
+        return list(self.counts.values())

@@ -150,7 +150,7 @@ def sizes(traced: Traced) -> dict[str, dict[str, Any]]:
     """The sizes of arguments that were seen to differ: `x[0]` -> {"dim": its name or None,
     "seen": the sizes}."""
     seen: dict[tuple[str, int, int], set[int]] = {}
-    for key in traced._table:
+    for key in list(traced._table):
         for path, d in arguments(traced.fn, key):
             if is_tensor(d):
                 for i, n in enumerate(d[2]):
@@ -165,7 +165,7 @@ def sizes(traced: Traced) -> dict[str, dict[str, Any]]:
 # ---- all together --------------------------------------------------------------------------------
 def recordings(traced: Traced) -> list[tuple[Key, Recording]]:
     """(key, recording), as they stand in the table."""
-    return [(key, r) for key, rs in traced._table.items() for r in rs]
+    return [(key, r) for key, rs in list(traced._table.items()) for r in rs]
 
 
 def most_called(traced: Traced) -> tuple[Key, Recording] | None:
@@ -207,9 +207,9 @@ def misses(traced: Traced, most: int) -> tuple[list[tuple[Reason, int]], int]:
     fit, the most frequent; and how many more reasons there are."""
     found: dict[tuple[Any, ...], tuple[Reason, Key, int]] = {}
     for key, r in recordings(traced):
-        for same, (reason, n) in r.missed.counts.items():
-            first, its_key, so_far = found.get(same, (reason, key, 0))
-            found[same] = first, its_key, so_far + n
+        for reason, n in r.missed.counted():
+            first, its_key, so_far = found.get(reason.same(), (reason, key, 0))
+            found[reason.same()] = first, its_key, so_far + n
     best = sorted(found.values(), key=lambda x: -x[2])[:most]
     return [(reason.named(traced.fn, key), n) for reason, key, n in best], len(found) - len(best)
 

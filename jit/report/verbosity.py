@@ -61,7 +61,7 @@ def telling(Traced: type[Any]) -> type[Any]:
             return out
 
         def _kept(self) -> list[Any]:
-            return [r for rs in self._table.values() for r in rs]
+            return [r for _, r in explain.recordings(self)]
     return Telling
 
 

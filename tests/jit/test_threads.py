@@ -1,13 +1,17 @@
 """Threads that share a traced function: what each of them does to recordings, trials, tables and
 accounts leaves those whole."""
+import gc
 import math
 import sys
 import threading
 import time
+import weakref
 
 import pytest
 import whet
 from whet import jit
+from whet.jit.capture.put_back import reclaim
+from whet.jit.capture.stand_ins import Function, StandIn, real
 from whet.jit.policy import memory, timing
 
 THREADS, SECONDS = 4, 1.5
@@ -89,3 +93,12 @@ def test_gradients_flow_through():
     errors = together(work)
     assert not errors, errors
     whole(f)
+
+
+def test_a_run_ends_while_another_thread_calls_a_stand_in_of_it():
+    class Run:
+        def live(self):
+            lent = [x for x in gc.get_objects() if issubclass(type(x), StandIn)]
+            reclaim([(weakref.ref(x), real(x)) for x in lent])
+            return False
+    assert Function(len, Run(), None)("four") == 4
