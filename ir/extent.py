@@ -115,8 +115,9 @@ def facts_in(x: Any) -> Facts | None:
     """What is known of the sizes in a key; None where it has none that are not known."""
     if type(x) is Extent:
         return x.facts
-    if type(x) is tuple:
-        return next((found for y in x if (found := facts_in(y)) is not None), None)
+    for y in x if type(x) is tuple else ():
+        if (type(y) is tuple or type(y) is Extent) and (found := facts_in(y)) is not None:
+            return found
     return None
 
 

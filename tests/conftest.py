@@ -38,6 +38,14 @@ def unlimited(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def machine_code_repeats_calls_at_once(request, monkeypatch):
+    """Most tests make a call twice at most; recipes are made of the second only, as a rule."""
+    from whet.cpu import entries
+    if request.path.parent.name != "native":
+        monkeypatch.setattr(entries, "AT_ONCE", True)
+
+
+@pytest.fixture(autouse=True)
 def faults_are_raised(monkeypatch):
     """What goes wrong in making a recording is no reason to go on eagerly."""
     from whet.jit.capture.faults import faults

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import entries
+from whet.cpu.recipe_words import row_major
 
 from ..replay.replay import Handed, after_table
 from .argument_rows import arguments, sizes
@@ -117,7 +117,7 @@ def _resize_launches(words: np.ndarray, p: Program) -> None:
     row = words[at["fresh_at"] // 8] // 8
     for n in p.fresh:
         a = p.arrays[n]
-        words[row + 2] = entries.row_major(a)
+        words[row + 2] = row_major(a)
         words[row + 3:row + 3 + a.ndim] = a.shape
         words[row + 3 + L.MAX_DIMS:row + 3 + L.MAX_DIMS + a.ndim] = a.strides
         row += L.FRESH_WORDS

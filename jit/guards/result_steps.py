@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from whet.cpu import entries
+from whet.cpu.recipe_words import row_major
 
 from ..capture.tensor_sources import Argument, InPython
 from ..program.native_runner import machine
@@ -198,7 +198,7 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
         fresh[number] = len(fresh)
         rest = [0] * (L.MAX_DIMS - a.ndim)
         t["fresh"].extend([
-            t.id(a.dtype), a.ndim, int(entries.row_major(a)), *a.shape, *rest, *a.strides, *rest])
+            t.id(a.dtype), a.ndim, int(row_major(a)), *a.shape, *rest, *a.strides, *rest])
     moving: list[int] = []
     left = r.replay.left
     launches = p.launches_and_views

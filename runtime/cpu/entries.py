@@ -5,6 +5,7 @@ listening to what it launches, and turns a call that was launches (or a view) in
 ops that say so (`memo`, `launches`) are remembered: their forward must be a function of shapes,
 strides, types, attributes and numbers, and must not check the data but by the kernel (`verdict`).
 """
+import array
 import ctypes as C
 import functools
 from typing import Any
@@ -13,26 +14,13 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd import modes
-from ..autograd.input_shape import Shape
-from ..dtypes import FROM_NUMPY
-from ..ir.spans import address, span
-from . import native, object_layouts, own_layouts, pool, recorded_call
-from .taped_launches import (
-    GivenNumber,
-    Operand,
-    Reader,
-    Result,
-    Scratch,
-    Table,
-    Tape,
-    Verdict,
-    Word,
-    bits,
-)
+from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
+from . import native, object_layouts, own_layouts, pool, recipe_words, recorded_call
+from .taped_launches import Tape
 
-
-class _Layout:
-    """The generator's layout, without loading the generator: the numbers are part of its image."""
+# the block of memory that is shared with machine code, once there is some, and its address
+ctx: Any = None
+ctx_at: Any = None
 
 
 def _source():
@@ -42,17 +30,16 @@ def _source():
 
 def load():
     """(Base, Cell, Node, functions) made of machine code, or None where that cannot be."""
-    global L, ctx, ctx_at
+    global ctx, ctx_at
     if not native.enabled():
         return None
-    from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
     buffer = (C.c_int64 * (L.CTX_BYTES // 8))()
     ctx, ctx_at = buffer, C.addressof(buffer)
     native.export("whet_ctx", ctx_at)
     for name in ("array_new", "heap_take", "heap_give"):
         native.export(f"whet_{name}", native.symbol(name))
     at = native.image("entries", _source, L.NAMES)
-    types = _types(L, at)
+    types = _types(at)
     if not own_layouts.proved(L, *types):
         object_layouts.warn(["the fields of native types"], object_layouts.PLAIN)
         return None
@@ -145,7 +132,7 @@ def _cell_members(K):
                 aside=(OBJECT, K["aside"], 0))
 
 
-def _node_members(L, N):
+def _node_members(N):
     """The same of a node's."""
     return dict(op=(OBJECT, N["op"], 1),
                 attrs=(OBJECT, N["attrs"], 1),
@@ -164,7 +151,7 @@ def _node_members(L, N):
                 **{f"version{i}": (I64, N["versions"] + 8 * i, 0) for i in range(L.MAX_IN)})
 
 
-def _types(L, at):
+def _types(at):
     # Py_tp_dealloc, _setattro, _traverse, _members
     free, give, see, mem = 52, 69, 71, 72
     nb = dict(add=7, subtract=36, multiply=29, true_divide=37, matrix_multiply=75, negative=30,
@@ -179,7 +166,7 @@ def _types(L, at):
     cells = native.make_type("whet.Cell", K["size"],
                              [(free, at["cell_dealloc"]), (mem, _members(_cell_members(K)))])
     nodes = native.make_type("whet.NativeNode", N["size"], [
-        (free, at["node_dealloc"]), (mem, _members(_node_members(L, N))),
+        (free, at["node_dealloc"]), (mem, _members(_node_members(N))),
         (73, _getset(b"edges", at["node_edges"])),
         (64,
          _methods({"saved_inputs": (at["node_saved_inputs"], native.METH_NOARGS),
@@ -198,14 +185,57 @@ _run: Any = None
 _finish: Any = None
 
 
+AT_ONCE = False                  # are recipes made of calls that come for the first time, too?
+
+
 def first(op, inputs, attrs):
-    """Run a call the ordinary way; remember it where that is possible."""
-    if modes.state.flags & (modes.SPECIAL | modes.INFERENCE):
+    """Run a call the ordinary way; remember it where that is possible, and such a call has come
+    before: sizes that never come again are not worth a recipe."""
+    kinds = _kinds(op, inputs)
+    if kinds is None:
         return _run(op, inputs, attrs)
-    moves = op.moves is not None and op.shape is not None
-    if (not (op.memo or op.launches or moves)
+    arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
+    layout = _layout(arrays, attrs)
+    if not _came_before(op, layout) or layout in op.refused:
+        return _run(op, inputs, attrs)
+    return _finish(op, inputs, attrs, _remembered(op, attrs, kinds, arrays, layout))
+
+
+def learn(op, inputs, attrs):
+    """Have a recipe for a call that is about to be made in place, where such a call has come
+    before."""
+    if (not op.memo or modes.state.flags & (modes.SPECIAL | modes.INFERENCE)
+            or len(inputs) > L.MAX_IN):
+        return
+    if (not all(type(x) in _NUMBER_KINDS or type(x) in _tensor_types and
+                x._array.flags.c_contiguous and x._array.ndim <= L.MAX_DIMS for x in inputs)):
+        return
+    kinds = [L.TENSOR if type(x) in _tensor_types else getattr(L, _NUMBER_KINDS[type(x)])
+             for x in inputs]
+    arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
+    layout = _layout(arrays, attrs)
+    if (_came_before(op, layout) and layout not in op.refused
+            and (_hash(op, kinds, arrays), id(attrs) if attrs else 0) not in _known):
+        with modes.no_grad():
+            _remembered(op, attrs, kinds, arrays, layout)
+
+
+# the kinds of operands that are numbers; complex ones only where a kernel reads them
+_NUMBER_KINDS = {float: "FLOAT", int: "INT", complex: "COMPLEX"}
+
+
+def _layout(arrays, attrs):
+    """What a recipe depends on."""
+    lie = [(x.shape, x.strides, x.dtype) if type(x) is np.ndarray else None for x in arrays]
+    return (*lie, *attrs.items()) if attrs else tuple(lie)
+
+
+def _kinds(op, inputs):
+    """What each operand of a call is; None where no recipe can be made of such a call."""
+    if (modes.state.flags & (modes.SPECIAL | modes.INFERENCE)
+            or not (op.memo or op.launches or _moves(op))
             or type(inputs) is not tuple or len(inputs) > L.MAX_IN):
-        return _run(op, inputs, attrs)
+        return None
     kinds = []
     for x in inputs:
         if (type(x) in _tensor_types and type(x._array) is np.ndarray
@@ -220,233 +250,64 @@ def first(op, inputs, attrs):
         elif x is None:
             kinds.append(L.NOTHING)
         else:
-            return _run(op, inputs, attrs)
-    arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
-    layout = tuple([
-        (x.shape, x.strides, x.dtype) if type(x) is np.ndarray else None for x in arrays])
-    if attrs:
-        layout += tuple(attrs.items())
-    if op.refused and layout in op.refused:
-        return _run(op, inputs, attrs)
+            return None
+    return kinds
+
+
+def _moves(op):
+    return op.moves is not None and op.shape is not None
+
+
+def _came_before(op, layout):
+    """Did such a call come before, as far as hashes tell? It did from now on."""
+    known, h = op.met, hash(layout)
+    if AT_ONCE or h in known:
+        return True
+    if len(known) > MOST_LAYOUTS:
+        known.clear()
+    known.add(h)
+    return False
+
+
+def _remembered(op, attrs, kinds, arrays, layout):
+    """The result of a call, which machine code makes from now on where it can."""
     if not (op.is_view or op.dynamic_numbers):
         recorded_call.apart(arrays)
     tape = Tape()
-    forward = recorded_call.mover(op) if moves and recorded_call.may_move(arrays) else op.forward
+    forward = (recorded_call.mover(op) if _moves(op) and recorded_call.may_move(arrays)
+               else op.forward)
     result = tape.listen(forward, *arrays, **attrs)
     made = result if type(result) is tuple else (result,)
-    recipe = (None if type(result) is tuple and len(result) == 1 else _recipe(
-        op, attrs, kinds, arrays, made, tape))
+    recipe = (None if type(result) is tuple and len(result) == 1 else recipe_words.recipe(
+        op, kinds, arrays, made, tape))
     if recipe is not None:
         _insert(op, attrs, kinds, arrays, recipe)
     else:
-        if len(op.refused) > 1000:
+        if len(op.refused) > MOST_LAYOUTS:
             op.refused.clear()
         op.refused.add(layout)                    # not tried again
-    return _finish(op, inputs, attrs, result)
-
-
-def learn(op, inputs, attrs):
-    """Have a recipe for a call that is about to be made in place; False where it had one
-    already."""
-    if (not op.memo or modes.state.flags & (modes.SPECIAL | modes.INFERENCE)
-            or len(inputs) > L.MAX_IN):
-        return False
-    if (not all(type(x) in _NUMBER_KINDS or type(x) in _tensor_types and
-                x._array.flags.c_contiguous and x._array.ndim <= L.MAX_DIMS for x in inputs)):
-        return False
-    kinds = [L.TENSOR if type(x) in _tensor_types else getattr(L, _NUMBER_KINDS[type(x)])
-             for x in inputs]
-    h = _hash(op, kinds, [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)])
-    if (h, id(attrs) if attrs else 0) in _known:
-        return False
-    with modes.no_grad():
-        first(op, inputs, attrs)
-    return True
-
-
-def _recipe(op, attrs, kinds, arrays, made, tape):
-    """The words of a recipe, or None where the call was not launches of known arguments."""
-    tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
-    if (not tensors or any(type(m) is not np.ndarray or m.ndim > L.MAX_DIMS for m in made)
-            or len(made) > L.MAX_OUT):
-        return None
-    words = [0] * (L.RECIPE_BYTES // 8)
-
-    def put(offset, value):
-        words[offset // 8] = value
-    flags, owned = _flags(op, kinds, made), [op, attrs]
-    if op.is_view:
-        offset = _view_offset(arrays[0], made, tape)
-        if offset is None:
-            return None
-        flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
-        offsets = [offset]
-    else:
-        read = _put_launches(put, op, tensors, made, tape)
-        if read is None:
-            return None
-        owned += read
-        offsets = [int(row_major(m)) for m in made]
-    metas = {}
-    if flags & L.DIFF and len(made) == 1:
-        metas = {i: Shape(a.shape, FROM_NUMPY[a.dtype]) for i, a in tensors}
-    for i, meta in metas.items():
-        put(L.R["metas"] + 8 * i, id(meta))
-    fields = dict(op=id(op), attrs=id(attrs), nin=len(kinds), nouts=len(made), flags=flags,
-                  itemsize=max(a.itemsize for a in (*made, *[t for _, t in tensors])),
-                  readers=_readers(op, len(kinds)) if flags & L.DIFF else 0)
-    for name, word in fields.items():
-        put(L.R[name], word)
-    _put_operands(put, kinds, arrays)
-    _put_results(put, made, offsets)
-    owned += [*[m.dtype for m in made], *metas.values(), *[a.dtype for _, a in tensors]]
-    return words, owned
-
-
-def _flags(op, kinds, made):
-    """What holds of a call for gradients, and of its numbers."""
-    differentiable = op.differentiable and (len(made) > 1 or made[0].dtype.kind in "fcV")
-    by_value = not op.dynamic_numbers and any(k in (L.FLOAT, L.INT) for k in kinds)
-    return ((L.DIFF if differentiable else 0) | (L.BY_VALUE if by_value else 0)
-            | (L.SAVES_OUT if differentiable and op.saves_output else 0))
-
-
-def _view_offset(source, made, tape):
-    """Where in its source's memory a view begins; None where it is no such view."""
-    if tape.launches or len(made) != 1 or made[0].size == 0 or source.size == 0:
-        return None
-    low, high = span(source)
-    if not low <= address(made[0]) < high or not np.may_share_memory(made[0], source):
-        return None
-    return address(made[0]) - address(source)
-
-
-def _put_launches(put, op, tensors, made, tape):
-    """The words for a call's launches; the arrays beside operands and results that they read. None
-    where the call was something else, too."""
-    if (any(m.size == 0 for m in made)
-            or not all(isinstance(total, int) for _, total, *_ in tape.launches)):
-        return None
-    # The arguments of a pointwise kernel are its operands themselves, in order, so that operands
-    # may share memory; elsewhere an address tells (`recorded_call.apart` saw to that).
-    found = Reader(tape, [a for _, a in tensors], made, in_order=op.dynamic_numbers).launches()
-    if not found:
-        return None
-    arguments = [x for launch in found for x in launch.arguments]
-    rooms, size = recorded_call.rooms(arguments)
-    slots = [_slot(x, tensors, rooms) for x in arguments]
-    if None in slots or {v & 255 for k, v in slots if k == L.RESULT} != set(range(len(made))):
-        return None
-    words = []
-    for launch in found:
-        n = len(launch.arguments)
-        words += [launch.kernel, launch.total, max(launch.grain, 1), n]
-        words += [word for slot in slots[:n] for word in slot]
-        del slots[:n]
-    count = len(words) * 8 // L.SLOT
-    if count > L.MAX_SLOTS:
-        return None
-    put(L.R["launches"], len(found))
-    put(L.R["nslots"], count)
-    put(L.R["scratch"], size)
-    for k, word in enumerate(words):
-        put(L.R["slots"] + 8 * k, word)
-    return [x.array for x in arguments if type(x) is Table]
-
-
-def _put_operands(put, kinds, arrays):
-    """What a call's operands must be: tensors of these layouts, and numbers."""
-    for i, (a, k) in enumerate(zip(arrays, kinds)):
-        at = L.R["operands"] + i * L.OPERAND
-        put(at, k)
-        if k == L.TENSOR:
-            _layout(put, at + 8, a)
-        elif k in (L.FLOAT, L.INT):
-            put(at + 8, bits(float(a)))
-
-
-def _put_results(put, made, offsets):
-    """The layouts of a call's results."""
-    for i, (m, off) in enumerate(zip(made, offsets)):
-        at = L.R["outs"] + i * L.OUT
-        put(at, id(m.dtype))
-        put(at + 8, m.ndim)
-        put(at + 16, off)
-        for d, (n, st) in enumerate(zip(m.shape, m.strides)):
-            put(at + 24 + 8 * d, n)
-            put(at + 24 + 8 * (L.MAX_DIMS + d), st)
-
-
-def _readers(op, n):
-    """For each of `n` operands, a byte with a bit for each operand whose gradient reads it."""
-    def reads(i, k):
-        return op.reads(i, tuple([op if j == k else None for j in range(n)]))
-    saves = range(n) if op.saves is None else [i for i in op.saves if i < n]
-    return sum(1 << (L.READERS * i + k) for i in saves for k in range(n) if reads(i, k))
-
-
-def row_major(a):
-    """Has the array the strides of a new one (also along dimensions of one element)?"""
-    step = a.dtype.itemsize
-    for n, stride in zip(reversed(a.shape), reversed(a.strides)):
-        if stride != step:
-            return False
-        step *= n
-    return True
-
-
-def _layout(put, at, a):
-    put(at, id(a.dtype))
-    put(at + 8, a.ndim)
-    for d, (n, st) in enumerate(zip(a.shape, a.strides)):
-        put(at + 16 + 8 * d, n)
-        put(at + 16 + 8 * (L.MAX_DIMS + d), st)
-
-
-def _slot(x, tensors, rooms):
-    """One argument as (kind, value)."""
-    if type(x) is Word:
-        return L.CONST, x.value
-    if type(x) is Operand:
-        return L.DATA, tensors[x.which][0] | x.offset << 8
-    if type(x) is Result:
-        return L.RESULT, x.which | x.offset << 8
-    if type(x) is GivenNumber:
-        kind = _NUMBERS.get(x.array.dtype.str[1:])
-        return None if kind is None else (getattr(L, kind), x.operand)
-    if type(x) is Verdict:
-        return None if x.flag[0] else (L.VERDICT, 0)
-    if type(x) is Scratch:
-        return L.SCRATCH, rooms[id(x.memory)] + x.offset
-    return (L.CONST, address(x.array)) if type(x) is Table else None
-
-
-# the kinds of operands that are numbers; complex ones only where a kernel reads them
-_NUMBER_KINDS = {float: "FLOAT", int: "INT", complex: "COMPLEX"}
-# the kinds of slots by the types of numbers that kernels read
-_NUMBERS = {"f4": "F32", "c8": "F32", "f8": "F64", "c16": "F64", "i8": "I64"}
-
-
-def _mix(h, x):
-    h = (h ^ x) * -7046029254386353131 & 0xFFFFFFFFFFFFFFFF
-    return h ^ h >> 29
+    return result
 
 
 def _hash(op, kinds, arrays):
     """As the machine code computes it."""
-    mask = 0xFFFFFFFFFFFFFFFF
-    h = _mix(id(op), len(kinds))
+    words = [id(op), len(kinds)]
     for a, k in zip(arrays, kinds):
         if k == L.TENSOR:
-            h = _mix(h, id(a.dtype) + a.ndim)
-            for n, st in zip(a.shape, a.strides):
-                h = _mix(_mix(h, n & mask), st & mask)
+            words.append(id(a.dtype) + a.ndim)
+            for size, step in zip(a.shape, a.strides):
+                words += size, step
         else:
-            h = _mix(h, 77 if k == L.NOTHING else k)
+            words.append(77 if k == L.NOTHING else k)
+    h, mask = words[0], 0xFFFFFFFFFFFFFFFF
+    for word in words[1:]:
+        h = (h ^ word & mask) * -7046029254386353131 & mask
+        h ^= h >> 29
     return h
 
 
 MAX_RECIPES = 1 << 16
+MOST_LAYOUTS = 1 << 12            # of an op's calls that are told apart without recipes
 
 
 def _insert(op, attrs, kinds, arrays, recipe):
@@ -462,16 +323,15 @@ def _insert(op, attrs, kinds, arrays, recipe):
     words[L.R["hash"] // 8] = h if h < 1 << 63 else h - (1 << 64)
     words[L.R["attrs"] // 8] = id(stored)
     words[L.R["next"] // 8] = ctx[bucket]
-    words = words[:(L.R["slots"] + L.SLOT * words[L.R["nslots"] // 8]) // 8]
-    buffer = (C.c_int64 * len(words))(*words)
-    _recipes.append((buffer, owned, stored))
-    ctx[bucket] = C.addressof(buffer)
+    block = array.array("q", words)
+    _recipes.append((block, owned, stored))
+    ctx[bucket], _ = block.buffer_info()
 
 
 def forget():
     """Drop all recipes: they hold kernels' cuts for a number of threads, plans' tables, and
     result types that follow the default."""
-    if "L" not in globals():
+    if ctx is None:
         return
     for k in range(L.BUCKETS):
         ctx[L.CTX["table"] // 8 + k] = 0

@@ -177,6 +177,25 @@ def bits(x: float) -> int:
     return struct.unpack("<q", struct.pack("<d", x))[0]  # type: ignore[no-any-return]
 
 
+class _Memory:
+    """Where some arrays lie: each by its id, and its number, first byte and end."""
+
+    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+        self.ids = {id(x): i for i, x in enumerate(arrays) if x.size}
+        self.spans = [(i, *span(x)) for i, x in enumerate(arrays) if x.size]
+
+    def index(self, a: np.ndarray, at: tuple[int, int]) -> int | None:
+        """Which of them an array is, or has bytes of: it lies `at` these."""
+        if id(a) in self.ids:
+            return self.ids[id(a)]
+        first, end = at
+        if a.size:
+            for i, low, high in self.spans:
+                if first < high and low < end:
+                    return i
+        return None
+
+
 class Reader:
     """Says what the arguments of a tape's launches are. `operands` and `results` are arrays;
     operands that share memory with each other are told apart by the array itself, and with
@@ -190,7 +209,7 @@ class Reader:
         in_order: bool = False,
     ) -> None:
         self.tape, self.operands, self.results = tape, operands, results
-        self.known = {id(x): i for i, x in enumerate(operands) if x.size}
+        self.known, self.made = _Memory(operands), _Memory(results)
         self.flags = {id(v) for v in tape.verdicts}
         self.in_order, self.next = in_order, 0
 
@@ -222,18 +241,20 @@ class Reader:
 
     def points_to_known(self, at: int) -> bool:
         """Is a number an address in an operand or a result?"""
-        spans = [span(x) for x in (*self.results, *self.operands) if x.size]
-        return any(low <= at < high for low, high in spans)
+        return any(low <= at < high for known in (self.made, self.known)
+                   for _, low, high in known.spans)
 
     def array(self, a: np.ndarray) -> Argument | None:
         """What an array among the arguments is."""
         if id(a) in self.flags:
             return Verdict(a)
-        for i, m in enumerate(self.results):
-            if m.size and np.may_share_memory(a, m):
-                return Result(i, address(a) - address(m))
-        if id(a) in self.known or any(np.may_share_memory(a, x) for x in self.operands if x.size):
-            return self.operand(a)
+        at = span(a)
+        i = self.made.index(a, at)
+        if i is not None:
+            return Result(i, address(a) - address(self.results[i]))
+        i = self.known.index(a, at)
+        if i is not None:
+            return self.operand(a, i)
         for m, size in self.temporary():
             if np.may_share_memory(a, m):
                 return Scratch(m, size, address(a) - address(m))
@@ -244,14 +265,11 @@ class Reader:
                 return Table(x)
         return Table(a) if a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata else None
 
-    def operand(self, a: np.ndarray) -> Operand | None:
-        """Where in which operand an array lies that does."""
+    def operand(self, a: np.ndarray, i: int) -> Operand | None:
+        """Where in an operand an array lies that does."""
         if self.in_order:
             i, self.next = self.next, self.next + 1
             return Operand(i, 0) if i < len(self.operands) and a is self.operands[i] else None
-        i = self.known.get(id(a), -1)
-        if i < 0:
-            i = next(i for i, x in enumerate(self.operands) if x.size and np.may_share_memory(a, x))
         return Operand(i, address(a) - address(self.operands[i]))
 
     def temporary(self) -> Iterable[tuple[np.ndarray, int]]:

@@ -126,6 +126,7 @@ class Op:
         # inner: made by another op's backward alone, whose tests reach it
         self.samples, self.inner = samples, inner
         self.nondiff_outputs = self.saved_outputs = frozenset(nondiff_outputs)
+        self.met: set = set()           # hashes of operand layouts of calls that came
         self.refused: set = set()       # operand layouts of calls that cannot be replayed
         self.doc = doc
         self.set_vjp(vjp)

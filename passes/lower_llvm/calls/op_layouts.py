@@ -32,11 +32,10 @@ CTX["table"], CTX["desc"] = 256, 256 + 8 * BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
 CTX_BYTES = CTX["desc"] + DESC["size"] * DOORS
 # words of a recipe, as byte offsets
-R = {
-    name: 8 * i
-    for i, name in enumerate(("hash", "op", "attrs", "nin", "next", "launches", "nslots", "nouts",
-                              "flags", "readers", "itemsize", "scratch"))}
-R["metas"] = 8 * 16
+R_HEAD = ("hash", "op", "attrs", "nin", "next", "launches", "nslots", "nouts", "flags", "readers",
+          "itemsize", "scratch")
+R = {name: 8 * i for i, name in enumerate(R_HEAD)}
+R["metas"] = 8 * len(R_HEAD)
 R["operands"] = R["metas"] + 8 * MAX_IN
 OPERAND = 8 * (3 + 2 * MAX_DIMS)            # kind, descr, nd, dims, strides
 R["outs"] = R["operands"] + OPERAND * MAX_IN
@@ -46,7 +45,6 @@ OUT = 8 * (3 + 2 * MAX_DIMS)
 R["slots"] = R["outs"] + OUT * MAX_OUT
 SLOT = 16                                   # kind, value
 LAUNCH = 2 * SLOT                           # what stands before the arguments
-RECIPE_BYTES = R["slots"] + SLOT * MAX_SLOTS
 READERS = 8                                 # bits for each operand in the word "readers"
 # kinds of operands; VALUE: a number that is part of the key
 NOTHING, TENSOR, FLOAT, INT, VALUE, COMPLEX = range(6)

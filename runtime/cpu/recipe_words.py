@@ -1,0 +1,182 @@
+"""The words of a recipe: what machine code goes by when it makes a call again (`entries.py`)."""
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from ..autograd.input_shape import Shape
+from ..dtypes import FROM_NUMPY
+from ..ir.spans import address, span
+from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
+from . import recorded_call
+from .taped_launches import (
+    GivenNumber,
+    Operand,
+    Reader,
+    Result,
+    Scratch,
+    Table,
+    Verdict,
+    Word,
+    bits,
+)
+
+
+def recipe(op, kinds, arrays, made, tape):
+    """The words of a recipe, but for those of the table that it goes into, and what these hold by
+    address; None where the call was not launches of known arguments."""
+    tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
+    if (not tensors or any(type(m) is not np.ndarray or m.ndim > L.MAX_DIMS for m in made)
+            or len(made) > L.MAX_OUT):
+        return None
+    flags, owned = _flags(op, kinds, made), [op]
+    if op.is_view:
+        offset = _view_offset(arrays[0], made, tape)
+        if offset is None:
+            return None
+        flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
+        offsets, work = [offset], _Launches([], 0, 0, [])
+    else:
+        work = _launches(op, tensors, made, tape)
+        if work is None:
+            return None
+        offsets = [int(row_major(m)) for m in made]
+    metas = [0] * L.MAX_IN
+    if flags & L.DIFF and len(made) == 1:
+        for i, a in tensors:
+            meta = Shape(a.shape, FROM_NUMPY[a.dtype])
+            metas[i] = id(meta)
+            owned.append(meta)
+    fields = dict(op=id(op), nin=len(kinds), nouts=len(made), flags=flags, launches=work.launches,
+                  nslots=len(work.words) * 8 // L.SLOT, scratch=work.scratch,
+                  itemsize=max([a.itemsize for a in (*made, *[t for _, t in tensors])]),
+                  readers=_readers(op, len(kinds)) if flags & L.DIFF else 0)
+    owned += [*work.tables, *[a.dtype for a in made], *[a.dtype for _, a in tensors]]
+    return [*[fields.get(name, 0) for name in L.R_HEAD], *metas, *_operands(kinds, arrays),
+            *_results(made, offsets), *work.words], owned
+
+
+def _flags(op, kinds, made):
+    """What holds of a call for gradients, and of its numbers."""
+    differentiable = op.differentiable and (len(made) > 1 or made[0].dtype.kind in "fcV")
+    by_value = not op.dynamic_numbers and any(k in (L.FLOAT, L.INT) for k in kinds)
+    return ((L.DIFF if differentiable else 0) | (L.BY_VALUE if by_value else 0)
+            | (L.SAVES_OUT if differentiable and op.saves_output else 0))
+
+
+def _view_offset(source, made, tape):
+    """Where in its source's memory a view begins; None where it is no such view."""
+    if tape.launches or len(made) != 1 or made[0].size == 0 or source.size == 0:
+        return None
+    low, high = span(source)
+    if not low <= address(made[0]) < high or not np.may_share_memory(made[0], source):
+        return None
+    return address(made[0]) - address(source)
+
+
+class _Launches(NamedTuple):
+    """A call's launches as words of a recipe: how many they are, the bytes that they need
+    meanwhile, and the arrays beside operands and results that they read."""
+    words: list[int]
+    launches: int
+    scratch: int
+    tables: list[np.ndarray]
+
+
+def _launches(op, tensors, made, tape):
+    """What a call launched; None where it was something else, too."""
+    if (any([m.size == 0 for m in made])
+            or not all([isinstance(total, int) for _, total, *_ in tape.launches])):
+        return None
+    # The arguments of a pointwise kernel are its operands themselves, in order, so that operands
+    # may share memory; elsewhere an address tells (`recorded_call.apart` saw to that).
+    found = Reader(tape, [a for _, a in tensors], made, in_order=op.dynamic_numbers).launches()
+    if not found:
+        return None
+    arguments = [x for launch in found for x in launch.arguments]
+    rooms, size = recorded_call.rooms(arguments)
+    words, written = [], set()
+    for launch in found:
+        words += [launch.kernel, launch.total, max(launch.grain, 1), len(launch.arguments)]
+        for x in launch.arguments:
+            slot = _slot(x, tensors, rooms)
+            if slot is None:
+                return None
+            words += slot
+            if type(x) is Result:
+                written.add(x.which)
+    if written != set(range(len(made))) or len(words) * 8 // L.SLOT > L.MAX_SLOTS:
+        return None
+    return _Launches(words, len(found), size, [x.array for x in arguments if type(x) is Table])
+
+
+def _operands(kinds, arrays):
+    """What a call's operands must be: tensors of these layouts, and numbers."""
+    words: list[int] = []
+    for a, k in zip(arrays, kinds):
+        if k == L.TENSOR:
+            words += (k, id(a.dtype), a.ndim, *_lying(a))
+        else:
+            words += (k, bits(float(a)) if k in (L.FLOAT, L.INT) else 0)
+            words += _zeros(L.OPERAND // 8 - 2)
+    return words + _zeros((L.MAX_IN - len(kinds)) * L.OPERAND // 8)
+
+
+def _results(made, offsets):
+    """The layouts of a call's results."""
+    words: list[int] = []
+    for m, offset in zip(made, offsets):
+        words += (id(m.dtype), m.ndim, offset, *_lying(m))
+    return words + _zeros((L.MAX_OUT - len(made)) * L.OUT // 8)
+
+
+def _lying(a):
+    """An array's sizes and strides, as many words for one of any number of dimensions."""
+    rest = _zeros(L.MAX_DIMS - a.ndim)
+    return *a.shape, *rest, *a.strides, *rest
+
+
+@functools.cache
+def _zeros(count):
+    return [0] * count
+
+
+@functools.cache
+def _readers(op, n):
+    """For each of `n` operands, a byte with a bit for each operand whose gradient reads it."""
+    def reads(i, k):
+        return op.reads(i, tuple([op if j == k else None for j in range(n)]))
+    saves = range(n) if op.saves is None else [i for i in op.saves if i < n]
+    return sum(1 << (L.READERS * i + k) for i in saves for k in range(n) if reads(i, k))
+
+
+def row_major(a):
+    """Has the array the strides of a new one (also along dimensions of one element)?"""
+    step = a.dtype.itemsize
+    for n, stride in zip(reversed(a.shape), reversed(a.strides)):
+        if stride != step:
+            return False
+        step *= n
+    return True
+
+
+def _slot(x, tensors, rooms):
+    """One argument as (kind, value)."""
+    if type(x) is Word:
+        return L.CONST, x.value
+    if type(x) is Operand:
+        return L.DATA, tensors[x.which][0] | x.offset << 8
+    if type(x) is Result:
+        return L.RESULT, x.which | x.offset << 8
+    if type(x) is GivenNumber:
+        kind = _NUMBERS.get(x.array.dtype.str[1:])
+        return None if kind is None else (getattr(L, kind), x.operand)
+    if type(x) is Verdict:
+        return None if x.flag[0] else (L.VERDICT, 0)
+    if type(x) is Scratch:
+        return L.SCRATCH, rooms[id(x.memory)] + x.offset
+    return (L.CONST, address(x.array)) if type(x) is Table else None
+
+
+# the kinds of slots by the types of numbers that kernels read
+_NUMBERS = {"f4": "F32", "c8": "F32", "f8": "F64", "c16": "F64", "i8": "I64"}
