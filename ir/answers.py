@@ -142,25 +142,13 @@ class Answers:
 
     def scope(self, values: Sequence[int]) -> Scope:
         """What expressions may name, where the symbols have these values."""
-        return Scope(self, values)
+        now = self.original.now
+        return now if now.symbols == list(values) else Scope(self.original, values)
 
-    def compiled(self, words: Sequence[str]) -> Callable[..., list[Any] | None]:
-        """A function of the symbols' values: the expressions' values as a list; None where
-        something that was asked is not so."""
-        names = ", ".join(f"s{i}" for i in range(len(self.values)))
-        lines = [f"def evaluate({names}):"]
-        known: set[str] = set()
-        for a in self.asked:
-            self.define(a, known, lines)
-            lines.append(f" if not ({a}): return None")
-        places: dict[str, int] = {}          # many words are the same
-        which = [places.setdefault(w, len(places)) for w in words]
-        body = ", ".join(places)
-        self.define(body, known, lines)
-        made: dict[str, Any] = {"floor": math.floor, "each": repeated(which), **self.functions}
-        exec("\n".join([*lines, f" return each([{body}])"]), made)
-        evaluate: Callable[..., list[Any] | None] = made["evaluate"]
-        return evaluate
+    def values_of(self, words: Sequence[str]) -> ValuesOf:
+        """A function of the symbols' values: these expressions' values as a list; None where
+        something that was asked so far is not so."""
+        return ValuesOf(self, words)
 
     def define(self, expression: str, known: set[str], lines: list[str]) -> None:
         """Lines that give the parts of an expression their values; `known` are those that have
@@ -170,6 +158,43 @@ class Answers:
                 known.add(name)
                 self.define(self.parts[name], known, lines)
                 lines.append(f" {name} = {self.parts[name]}")
+
+
+class ValuesOf:
+    """What expressions are, as a function of symbols' values; None where something that was asked
+    is not so. To compile it takes longer than to look expressions up a few times: most were
+    compiled one by one while they were planned with."""
+    OFTEN = 4                                # calls until it is compiled
+
+    def __init__(self, answers: Answers, words: Sequence[str]) -> None:
+        self.answers, self.asked, self.calls = answers, list(answers.asked), 0
+        places: dict[str, int] = {}          # many words are the same
+        self.each = repeated([places.setdefault(w, len(places)) for w in words])
+        self.words = list(places)
+        self.evaluate: Callable[..., list[Any] | None] | None = None
+
+    def __call__(self, *values: int) -> list[Any] | None:
+        if self.evaluate is not None:
+            return self.evaluate(*values)
+        self.calls += 1
+        if self.calls == self.OFTEN:
+            self.evaluate = self.compiled()
+        of = self.answers.scope(values).of
+        return self.each([of(w) for w in self.words]) if all(map(of, self.asked)) else None
+
+    def compiled(self) -> Callable[..., list[Any] | None]:
+        """The same as a function of Python."""
+        answers, known = self.answers, set[str]()
+        lines = [f"def evaluate({', '.join(f's{i}' for i in range(len(answers.values)))}):"]
+        for a in self.asked:
+            answers.define(a, known, lines)
+            lines.append(f" if not ({a}): return None")
+        body = ", ".join(self.words)
+        answers.define(body, known, lines)
+        made: dict[str, Any] = {"floor": math.floor, "each": self.each, **answers.functions}
+        exec("\n".join([*lines, f" return each([{body}])"]), made)
+        evaluate: Callable[..., list[Any] | None] = made["evaluate"]
+        return evaluate
 
 
 def repeated(which: Sequence[int]) -> Callable[[list[Any]], list[Any]]:
@@ -206,7 +231,7 @@ class Scope(dict[str, Any]):
 
     def __init__(self, facts: Answers, values: Sequence[int]) -> None:
         super().__init__({f"s{i}": v for i, v in enumerate(values)})
-        self.facts = facts
+        self.facts, self.symbols = facts, list(values)
 
     def __missing__(self, name: str) -> Any:
         facts = self.facts

@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar, cast, final, overload
 
-from .answers import Answers
+from .answers import Answers, ValuesOf
 
 LEAST = 2                        # no symbol is less: sizes of 0 and 1 are constants
 Size: TypeAlias = "int | Extent"                # code that knows nothing of Extents says int
@@ -75,10 +75,10 @@ class Facts(Answers):
         name, asked = self.known_as(function, True)
         return Real(f"{name}({', '.join(map(text, args))})", asked(*[value(x) for x in args]), self)
 
-    def function(self, words: Sequence[Quantity]) -> Callable[..., list[Any] | None]:
+    def function(self, words: Sequence[Quantity]) -> ValuesOf:
         """A function of the symbols' values: the words as a list of numbers; None where something
         that was asked is not so."""
-        return self.compiled([str(w) if type(w) is int else text(w) for w in words])
+        return self.values_of([str(w) if type(w) is int else text(w) for w in words])
 
 
 def text(x: Quantity) -> str:
