@@ -263,7 +263,7 @@ def _came_before(op, layout):
     known, h = op.met, hash(layout)
     if AT_ONCE or h in known:
         return True
-    if len(known) > MOST_LAYOUTS:
+    if len(known) > MOST_MET:
         known.clear()
     known.add(h)
     return False
@@ -283,7 +283,7 @@ def _remembered(op, attrs, kinds, arrays, layout):
     if recipe is not None:
         _insert(op, attrs, kinds, arrays, recipe)
     else:
-        if len(op.refused) > MOST_LAYOUTS:
+        if len(op.refused) > MOST_REFUSED:
             op.refused.clear()
         op.refused.add(layout)                    # not tried again
     return result
@@ -307,7 +307,8 @@ def _hash(op, kinds, arrays):
 
 
 MAX_RECIPES = 1 << 16
-MOST_LAYOUTS = 1 << 12            # of an op's calls that are told apart without recipes
+# of an op's calls without recipes: so many are known to have come, and so many to be refused
+MOST_MET, MOST_REFUSED = 1 << 14, 1000
 
 
 def _insert(op, attrs, kinds, arrays, recipe):
