@@ -13,7 +13,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 SEVERAL = {"blocks", "exported", "loaders"}
 ALL = [
     "overhead", "throughput", "products", "convolutions", "start", "traced", "gradients", "calls",
-    "blocks", "exported", "mixes", "transforms", "memory", "loaders", "wide"]
+    "blocks", "exported", "mixes", "new_sizes", "transforms", "memory", "loaders", "wide"]
 
 
 def main():
