@@ -74,6 +74,8 @@ EXACT = {
     "result_type.tensor1": "Scalar",
     "result_type.tensor2": "Scalar",
     "use_deterministic_algorithms.mode": "bool",
+    "set_flush_denormal.mode": "bool",
+    "set_deterministic_debug_mode.debug_mode": "int | str",
     "set_grad_enabled.mode": "bool",
     "set_detect_anomaly.mode": "bool",
     "device.index": "int | None",

@@ -54,18 +54,21 @@ RESULTS = {
         is_same_size is_signed is_tensor is_storage can_cast are_deterministic_algorithms_enabled
         is_contiguous is_pinned is_shared is_autocast_enabled is_autocast_available isdtype
         is_available is_bf16_supported is_initialized is_compiling is_scripting is_tracing is_lazy
+        set_flush_denormal
         is_parametrized is_pruned gradcheck gradgradcheck is_dependent is_enabled is_better""",
     ),
     **_each(
         "int",
         """nbytes TypedStorage.size UntypedStorage.size numel
         nelement dim ndimension sparse_dim dense_dim data_ptr const_data_ptr element_size
-        get_device storage_offset get_num_threads
+        get_device storage_offset get_num_threads get_num_interop_threads
+        get_deterministic_debug_mode
         initial_seed seed current_device device_count Size.numel""",
     ),
     **_each(
         "None",
         """set_result set_exception add_done_callback cudagraph_mark_step_begin set_num_threads
+        set_num_interop_threads set_deterministic_debug_mode
         set_printoptions set_default_dtype set_default_device use_deterministic_algorithms
         set_float32_matmul_precision set_rng_state save manual_seed_all set_device synchronize
         set_rng_state_all set_default_tensor_type

@@ -79,6 +79,26 @@ def get_num_threads():
     return _threads
 
 
+def set_num_interop_threads(n):
+    """PyTorch's number of operations that run beside each other. Those of one Python thread follow
+    each other here, so any positive number is taken and changes nothing."""
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"set_num_interop_threads: expected an int, got {type(n).__name__}")
+    if n < 1:
+        raise RuntimeError(f"set_num_interop_threads: expected a positive number, got {n}")
+
+
+def get_num_interop_threads():
+    """How many operations of a Python thread run beside each other: one."""
+    return 1
+
+
+def set_flush_denormal(mode):
+    """PyTorch's switch for taking tiny numbers as 0. They are computed with in full here, whatever
+    is asked: results would depend on the thread that made them. Tells that it was not done."""
+    return False
+
+
 def affinity():
     """The number of processors this process may run on."""
     try:

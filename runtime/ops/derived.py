@@ -366,6 +366,35 @@ def is_deterministic_algorithms_warn_only_enabled():
     return read(lambda: _deterministic[1])
 
 
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+@function(method=False)
+def set_deterministic_debug_mode(debug_mode):
+    """`use_deterministic_algorithms` by one word, or its number: "default" (0: no), "warn" (1:
+    warnings only) or "error" (2).
+
+        >>> whet.set_deterministic_debug_mode("warn")
+        >>> whet.get_deterministic_debug_mode()
+        1
+        >>> whet.set_deterministic_debug_mode(0)
+    """
+    if not isinstance(debug_mode, int | str):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode).__name__}")
+    known = [*_DEBUG_MODES] if isinstance(debug_mode, str) else [*range(len(_DEBUG_MODES))]
+    if debug_mode not in known:
+        raise RuntimeError(f"invalid value of debug_mode, expected one of "
+                           f"{', '.join(map(repr, known))}, but got {debug_mode!r}")
+    level = known.index(debug_mode)
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+
+
+@function(method=False)
+def get_deterministic_debug_mode():
+    """The number of the mode that `set_deterministic_debug_mode` set, in other words or not."""
+    return read(lambda: 0 if not _deterministic[0] else 1 if _deterministic[1] else 2)
+
+
 _precision = ["highest"]
 
 

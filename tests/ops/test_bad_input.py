@@ -15,7 +15,8 @@ import pytest
 SEED, ROUNDS = int(os.environ.get("WHET_FUZZ_SEED", 0)), int(os.environ.get("WHET_BAD_ROUNDS", 12))
 # state of the process, files, and what waits or starts others
 SKIPPED = """save load set_num_threads set_default_dtype set_printoptions set_grad_enabled
-set_default_device manual_seed seed from_file set_deterministic use_deterministic_algorithms compile
+set_default_device manual_seed seed from_file set_deterministic use_deterministic_algorithms
+set_deterministic_debug_mode compile
 share_memory_ set_num_interop_threads set_float32_matmul_precision set_rng_state inference_mode
 no_grad enable_grad set_flush_denormal set_warn_always initial_seed no_grad_ storage untyped_storage
 backward register_hook""".split()
