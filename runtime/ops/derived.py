@@ -374,6 +374,7 @@ def set_deterministic_debug_mode(debug_mode):
     """`use_deterministic_algorithms` by one word, or its number: "default" (0: no), "warn" (1:
     warnings only) or "error" (2).
 
+        >>> import whet
         >>> whet.set_deterministic_debug_mode("warn")
         >>> whet.get_deterministic_debug_mode()
         1

@@ -251,7 +251,8 @@ def whet_warns_of_what_it_is_given(trace):
 def settings_of_whet_are_asked_for():
     """The precision of products and whether all is deterministic: remembered, and told."""
     def f(x): return (x * 2, whet.get_float32_matmul_precision(),
-                      whet.are_deterministic_algorithms_enabled())
+                      whet.are_deterministic_algorithms_enabled(),
+                      whet.get_deterministic_debug_mode())
     def calls(f):
         yield from thrice(lambda: f(ramp(2)))
         before = whet.get_float32_matmul_precision()
