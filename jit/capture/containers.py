@@ -21,8 +21,12 @@ def kind_of(x: Any) -> Any:
 
 
 def elements(x: Any) -> tuple[Any, ...]:
-    """The elements of a container, of a dict the keys."""
-    return tuple(kind_of(x).__iter__(x))
+    """The elements of a container, of a dict the keys: in one step where that can be, as another
+    thread may change it meanwhile."""
+    own = kind_of(x)
+    if type(x) is own:
+        return tuple(x)
+    return tuple(own.keys(x) if hasattr(own, "keys") else own.__iter__(x))
 
 
 def values(d: Any) -> tuple[Any, ...]:

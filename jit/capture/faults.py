@@ -16,6 +16,12 @@ class Faults:
 faults = Faults()
 
 
+def is_raised(error: Exception) -> bool:
+    """Is the user to get an error that making a recording met? One of work that a device was given
+    earlier is the user's."""
+    return faults.are_raised or getattr(error, "is_of_earlier_work", False)
+
+
 class Fault(Reason):
     """An error in making a recording."""
     instead = "Please report it with the function. Results and effects are eager's."

@@ -22,7 +22,7 @@ from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Large
 from .exchanged import Exchanged
-from .faults import Fault, faults
+from .faults import Fault, is_raised
 from .let_go import LetGo
 from .outside_calls import Outward
 from .purity import Watch
@@ -39,7 +39,9 @@ class Unrecorded(Exception):
 
 class Session:
     """A recorded run. `loose`: places in Python's state whose numbers are taken as they come.
-    `items_vary`: so are numbers that Python asks tensors for."""
+    `items_vary`: so are numbers that Python asks tensors for. `refusals`: who is told that a run
+    cannot be recorded."""
+    refusals: Any
 
     def __init__(self, subject: Any, learned: Any, call: Any, loose: Any, items_vary: bool) -> None:
         self.subject, self.learned, self.call = subject, learned, call
@@ -54,6 +56,7 @@ class Session:
         # Did the function run eagerly before? Then kernels that are new are mostly of ops that only
         # a recorded run launches one by one.
         self.ran_before = True
+        self.has_run = False                 # Was the function called?
 
     # ---- what differs between a first recording and one for comparison ---------------------------
     def numbers_become_known(self) -> None:
@@ -95,9 +98,16 @@ class Session:
         except Unwatchable as e:
             self.unwatchable(e)
             return self.unwatched()
+        except Exception as e:
+            return self.unprepared(e)
         self.searched = timing.clock() - start
         self.exchange()
-        out = self.observe()
+        try:
+            out = self.observe()
+        except Exception as e:
+            if self.has_run:
+                raise
+            return self.unprepared(e)
         try:
             try:
                 with _Uncollected(), _Roomy():
@@ -105,7 +115,7 @@ class Session:
             except (Refused, Unwatchable) as e:
                 self.failed(e)
             except Exception as e:
-                if faults.are_raised or getattr(e, "is_of_earlier_work", False):
+                if is_raised(e):
                     raise
                 self.failed(Refused(Fault.raised(e)))
             out = self.as_the_user_gets_it(out)
@@ -119,6 +129,15 @@ class Session:
     def unwatched(self) -> Any:
         """Run the function as if it were not traced."""
         return self.subject.fn(*self.args, **self.kwargs)
+
+    def unprepared(self, error: Exception) -> Any:
+        """Run it so, as something went wrong before: another thread may change what is looked
+        through meanwhile."""
+        if is_raised(error):
+            raise error
+        self.args, self.kwargs = self.call.args, self.call.kwargs
+        self.refusals.failed(self.call.key, Refused(Fault.raised(error)), passing=True)
+        return self.unwatched()
 
     def search(self) -> None:
         """Find what the function can reach from outside."""
@@ -207,6 +226,7 @@ class Session:
                 self.began, self.compiled = timing.busy(), native.compiling_seconds()
                 with nullcontext() if self.is_unwatched else self.watch, haste.numbers(), \
                         haste.recording(self.ran_before):
+                    self.has_run = True
                     return self.subject.fn(*self.args, **self.kwargs)
             finally:
                 self.close()

@@ -156,11 +156,11 @@ class Swapped:
         for grown, holders in self.lists:
             for spot in holders:
                 if spot.found() is grown:
-                    spot.put(grown.real)
+                    spot.put_back(grown.real)
             grown.end()
         for spot, real, stand_in in self.acting:
             if spot.found() is stand_in:
-                spot.put(real)
+                spot.put_back(real)
         self.acting = []
 
     def replace_stand_ins(self, whole: World, tuples: dict[int, tuple[Any, Any]]) -> None:
@@ -172,11 +172,11 @@ class Swapped:
             v = s.spot.found()
             real, there = self.tuples.get(s.spot.key, (None, None))
             if there is not None and v is there:
-                s.spot.put(real)
+                s.spot.put_back(real)
             elif type(v) in NUMBERS:
-                s.spot.put(value_of(v))
+                s.spot.put_back(value_of(v))
             elif type(v) is numpy_stand_in.Array:
-                s.spot.put(numpy_stand_in.real_of(v))
+                s.spot.put_back(numpy_stand_in.real_of(v))
         # The real list is in the place of one that was replaced before.
         left: list[Any] = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]
         for grown in left:
@@ -190,7 +190,7 @@ class Swapped:
         reclaim(self.left)
         for c in whole.changes():
             if c.spot is not None and type(c.now) in HOLDS:
-                c.spot.put(replace_stand_ins(c.now, seen))
+                c.spot.put_back(replace_stand_ins(c.now, seen))
             elif c.name is None and isinstance(c.owner, list | dict):
                 replace_stand_ins(c.owner, seen)
 

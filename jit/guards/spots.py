@@ -45,6 +45,14 @@ class Spot:
         """Lay something there."""
         raise NotImplementedError
 
+    def put_back(self, value: Any) -> None:
+        """Lay something there again, if there still is such a place: another thread may have taken
+        it away."""
+        try:
+            self.put(value)
+        except (AttributeError, LookupError, ValueError):
+            pass
+
     def found(self) -> Any:
         """What lies there; None where nothing does any more."""
         try:

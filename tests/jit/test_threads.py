@@ -1,5 +1,6 @@
 """Threads that share a traced function: what each of them does to recordings, trials, tables and
 accounts leaves those whole."""
+import collections
 import gc
 import math
 import sys
@@ -10,8 +11,12 @@ import weakref
 import pytest
 import whet
 from whet import jit
+from whet.jit.capture.containers import elements
+from whet.jit.capture.faults import faults
 from whet.jit.capture.put_back import reclaim
 from whet.jit.capture.stand_ins import Function, StandIn, real
+from whet.jit.effects.python_state import Swapped
+from whet.jit.guards.outside_state import Search
 from whet.jit.policy import memory, timing
 
 THREADS, SECONDS = 4, 1.5
@@ -102,3 +107,43 @@ def test_a_run_ends_while_another_thread_calls_a_stand_in_of_it():
             reclaim([(weakref.ref(x), real(x)) for x in lent])
             return False
     assert Function(len, Run(), None)("four") == 4
+
+
+@pytest.mark.parametrize("part, name", [(Search, "__init__"), (Swapped, "enter")])
+def test_what_another_thread_upsets_before_a_run_leaves_that_eager(monkeypatch, part, name):
+    monkeypatch.setattr(faults, "are_raised", False)
+    real, calls = getattr(part, name), []
+
+    def upset(self, *args, **kwargs):
+        real(self, *args, **kwargs)
+        calls.append(name)
+        if len(calls) < 3:
+            raise KeyError("gone meanwhile")
+    monkeypatch.setattr(part, name, upset)
+    state = {"n": 2.0}
+
+    @jit.trace
+    def f(x):
+        state["n"] += 1.0
+        return x * state["n"]
+    for k in range(8):
+        assert f(whet.ones(2)).tolist() == [3.0 + k] * 2
+        assert type(state["n"]) is float and state["n"] == 3.0 + k
+    assert len(calls) >= 3 and f.explain(data=True)["calls"]["replayed"]
+
+
+def test_containers_change_while_others_look_at_them():
+    held = {k: k for k in range(50)}, set(range(50)), collections.OrderedDict(a=1)
+
+    def work(i, n):
+        for x in held:
+            if i % 2:
+                elements(x)
+            elif isinstance(x, set):
+                x.add(n % 99)
+                x.discard(n * 7 % 99)
+            else:
+                x[n % 99] = n
+                x.pop(n * 7 % 99, None)
+    errors = together(work)
+    assert not errors, errors
