@@ -75,6 +75,26 @@ def weight(program):
     return sum(20 if e.op in R.HEAVY else 1 for e in sc.walk(*(s.expr for s in program.stages)))
 
 
+@functools.lru_cache(4096)
+def per_grain(program):
+    """Elements that take about ten microseconds."""
+    heavy = sum(e.op in R.HEAVY for e in sc.walk(*(s.expr for s in program.stages)))
+    return (1 << 17) // (1 + len(program.passes) // 2 + 4 * heavy)
+
+
+@functools.lru_cache(4096)
+def order_free(program):
+    """May elements be taken in any order? Then memory's own is best. It only reduces them to
+    values, wherever they are, by what no order changes."""
+    def is_exact(k, s):
+        dtype, _ = program.values[program.results[k]]
+        return s.kind in R.EXACT or dtype == "i64"
+    return {o.kind for o in program.operands} <= {"full", "row", "scalar"} and all(
+        isinstance(s, R.StoreRow)
+        or isinstance(s, R.Reduce) and s.kind not in R.INDEXED and is_exact(k, s)
+        for k, s in enumerate(program.stages))
+
+
 def column_kernel(program, vectors, mode, masked, partial, still=()):
     def emit(module, symbol):
         from whet.passes.lower_llvm.rows.across import ColKernel

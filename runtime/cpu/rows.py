@@ -10,7 +10,6 @@ import os
 import numpy as np
 from whet.cpu import haste, memory, native, pointwise, pool, taped_launches
 from whet.ir import rows as R
-from whet.ir import scalar as sc
 from whet.ir.extent import at_least, chosen, plan_for
 
 from .row_kernels import (
@@ -28,6 +27,8 @@ from .row_kernels import (
     column_shape,
     dense,
     narrow_kernel,
+    order_free,
+    per_grain,
     row_kernel,
     short_kernel,
     short_rows,
@@ -151,22 +152,6 @@ class Plan:
     def _kept_shape(self):
         return tuple(1 if a in self.axes else s for a, s in enumerate(self.shape))
 
-    def _order_free(self):
-        """May elements be taken in any order? Then memory's own is best."""
-        return self._only_values() and all(s.kind in R.EXACT or self._type(k) == "i64"
-                                           for k, s in enumerate(self.program.stages)
-                                           if isinstance(s, R.Reduce))
-
-    def _only_values(self):
-        """Does the program only reduce elements to values, wherever they are?"""
-        kinds = {o.kind for o in self.program.operands}
-        return kinds <= {"full", "row", "scalar"} and all(
-            isinstance(s, R.StoreRow) or isinstance(s, R.Reduce) and s.kind not in R.INDEXED
-            for s in self.program.stages)
-
-    def _type(self, k):
-        return self.program.values[self.program.results[k]][0]
-
     def _orient(self, operands):
         """The way to run without copies; None if there is none."""
         program, shape = self.program, self.shape
@@ -181,7 +166,7 @@ class Plan:
         def by_memory(dims):
             return sorted(dims, key=lambda a: -sum(abs(st[a]) for st, _ in arrays))
         outer = list(self.outer) if any(self.full_out) or rows_at else by_memory(self.outer)
-        inside = by_memory(self.axes) if self._order_free() else list(self.axes)
+        inside = by_memory(self.axes) if order_free(program) else list(self.axes)
         order = [self.outer.index(a) for a in outer]
         row_steps = [self._row_steps(x) for x in each]
         reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
@@ -264,7 +249,7 @@ class Plan:
         hows = self._strides_in_order(len(arrays), lambda i: [hows[i]], lambda i: [hows[i]])
         kernel = chosen(lambda size, pieces, *hows: narrow_kernel(program, size, pieces, hows),
                         size, pieces, *hows)
-        grain = at_least(self._per_grain() // (self.n * lanes), 1)
+        grain = at_least(per_grain(self.program) // (self.n * lanes), 1)
         return self._direct(kernel, outer * -(-columns // lanes), grain, numbers, order)
 
     def _strides_in_order(self, arrays, full, row):
@@ -303,7 +288,7 @@ class Plan:
                 lambda p: row_kernel(p, rank, True, reduced is not None),
                 lambda walk: [*sizes, *self._walk_strides(walk, arrays, full, row, plain)],
                 lambda walk: self.count, (self.count, 1), order)
-        grain = at_least(self._per_grain() // at_least(self.n, 1), 1)
+        grain = at_least(per_grain(self.program) // at_least(self.n, 1), 1)
         numbers = [self.n, *sizes, *self._strides_in_order(arrays, full, row)]
         short = short_rows(self.program, self.n) if not reduced and self.count >= FEW else None
         if short:
@@ -346,7 +331,7 @@ class Plan:
             def units(walk):
                 return outer * self._panels(walk.program, columns, outer)[1]
             return self._split(kernel, numbers_of, units, (outer, columns), order)
-        grain = at_least(self._per_grain() // at_least(self.n * -(-columns // panels), 1), 1)
+        grain = at_least(per_grain(self.program) // at_least(self.n * -(-columns // panels), 1), 1)
         numbers = [self.n, columns, *self._strides_in_order(arrays, of, row_of)]
         program = self.program
         addr = chosen(
@@ -417,11 +402,6 @@ class Plan:
                 numbers += full(out[walk.stores[k]])
         return numbers
 
-    def _per_grain(self):
-        """Elements that take about ten microseconds."""
-        heavy = sum(e.op in R.HEAVY for e in sc.walk(*(s.expr for s in self.program.stages)))
-        return (1 << 17) // (1 + len(self.program.passes) // 2 + 4 * heavy)
-
     def _splits(self, units, columns=1):
         """Are there threads, too few units for them, and rows long enough to share?"""
         size = (self.n * columns * max(DTYPES[o.dtype].itemsize
@@ -481,7 +461,7 @@ class Plan:
         shape = (shape[0], spans, shape[1])
         back = None if order == sorted(order) else np.argsort(order).tolist()
         kernel_rows = tuple(self.plain_rows[i] for i in order)
-        grain = max(1, self._per_grain() // (span * min(shape[2], 256)))
+        grain = max(1, per_grain(self.program) // (span * min(shape[2], 256)))
         steps = []
         for walk in _walks(program):
             made = walk.program.block_outputs()
