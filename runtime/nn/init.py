@@ -209,9 +209,10 @@ def linear_(weight, bias):
     """How linear and convolution layers start: both uniform within 1 / sqrt(fan_in)."""
     _check_tensors("linear_", weight=weight, bias=bias)
     for t in (weight,) if bias is None else (weight, bias):
-        if not t.is_floating_point():
+        if not (t.is_floating_point() or t.is_complex()):
             raise NotImplementedError(
-                f"linear_(): weight and bias must be of floating point types, not {t.dtype}")
+                f"linear_(): weight and bias must be of floating point or complex types, "
+                f"not {t.dtype}")
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         fan_in, _ = fans(weight)

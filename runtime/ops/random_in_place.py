@@ -7,7 +7,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
 from .random import _float_draw, _integers, check_real, draw
 from .registry import is_tensor
-from .surface import method
+from .surface import FUNCTIONS, method
 
 REAL = BOOL, INT, FLOAT
 
@@ -55,6 +55,9 @@ def uniform_(self, a=0, b=1, *, generator=None, **named):
     if a > b:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
+    if self.dtype.kind == COMPLEX:           # real and imaginary parts are numbers like others
+        FUNCTIONS["view_as_real"](self).uniform_(a, b, generator=generator)
+        return self
     x = _float_draw("uniform", self.shape, generator, self.dtype, self.device)
     return self.copy_(x * (b - a) + a if (a, b) != (0, 1) else x)
 

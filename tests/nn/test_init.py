@@ -4,6 +4,7 @@ import math
 import numpy as np
 import pytest
 import whet
+from whet import nn
 from whet.nn import init
 
 
@@ -83,3 +84,17 @@ def test_a_generator_makes_it_repeatable():
     a = init.normal_(whet.empty(4), generator=whet.Generator().manual_seed(3))
     b = init.normal_(whet.empty(4), generator=whet.Generator().manual_seed(3))
     assert (a.numpy() == b.numpy()).all()
+
+
+def test_layers_of_complex_numbers_begin_with_both_parts_within_the_bound():
+    z = whet.empty(400, dtype=whet.complex64).uniform_(-3, 5)
+    for part in (z.real, z.imag):
+        assert -3 <= part.min() < -2.5 and 4.5 < part.max() < 5
+    w = nn.Linear(100, 40, dtype=whet.complex64)
+    for part in (w.weight.real, w.weight.imag):
+        assert part.abs().max() <= 0.1 and part.min() < -0.09 and part.max() > 0.09
+    x = whet.randn(3, 100, dtype=whet.complex64)
+    assert whet.allclose(w(x), x @ w.weight.T + w.bias, atol=1e-5)
+    w(x).abs().sum().backward()
+    assert w.weight.grad.dtype is whet.complex64
+    assert nn.Conv1d(4, 4, 3, dtype=whet.complex64).weight.imag.std() > 0
