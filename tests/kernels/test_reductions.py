@@ -497,7 +497,7 @@ def test_short_rows_taken_together_have_the_bits_of_rows_taken_alone(threads, mo
     monkeypatch.setattr(module,
                         "short_kernel", lambda *about: taken.append(about) or kernel(*about))
     # threads begin anywhere
-    monkeypatch.setattr(module.Plan, "_per_grain", lambda self: 5 * self.n)
+    monkeypatch.setattr(module, "per_grain", lambda program: 60)
     monkeypatch.setattr(module, "NARROW", 0)
     for trial, (program, dtype) in enumerate(short_programs()):
         for n in rng.choice([1, 2, 3, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 48, 64, 100, 128],
@@ -551,7 +551,7 @@ def test_narrow_rows_have_the_bits_of_rows_taken_alone(threads, monkeypatch):
     monkeypatch.setattr(module,
                         "narrow_kernel", lambda *about: taken.append(about[1:]) or kernel(*about))
     # threads begin anywhere
-    monkeypatch.setattr(module.Plan, "_per_grain", lambda self: 5 * self.n)
+    monkeypatch.setattr(module, "per_grain", lambda program: 60)
     for trial, (program, dtype) in enumerate(short_programs()):
         for n in rng.choice(np.arange(2, 17), 3, replace=False).tolist():
             count = int(rng.choice([16, 17, 33, 70]))
