@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 
+from ..errors import TraceError
 from ..report.reasons import Reason
 
 
@@ -17,9 +18,10 @@ faults = Faults()
 
 
 def is_raised(error: Exception) -> bool:
-    """Is the user to get an error that making a recording met? One of work that a device was given
-    earlier is the user's."""
-    return faults.are_raised or getattr(error, "is_of_earlier_work", False)
+    """Is the user to get an error that making a recording met? What a strict function is told is
+    meant for him, and an error of work that a device was given earlier is his."""
+    return (faults.are_raised or isinstance(error, TraceError)
+            or getattr(error, "is_of_earlier_work", False))
 
 
 class Fault(Reason):

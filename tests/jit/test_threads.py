@@ -132,6 +132,21 @@ def test_what_another_thread_upsets_before_a_run_leaves_that_eager(monkeypatch, 
     assert len(calls) >= 3 and f.explain(data=True)["calls"]["replayed"]
 
 
+def test_a_strict_function_is_told_before_its_run_as_well(monkeypatch):
+    monkeypatch.setattr(faults, "are_raised", False)
+
+    tag = {}
+
+    @jit.trace(strict=True)
+    def f(x):
+        return x * float(tag["is"])
+    with pytest.raises(jit.TraceError, match="each time something that it read was another") as e:
+        for n in range(200):
+            tag["is"] = f"{n}"
+            f(whet.ones(2))
+    assert "raised TraceError" not in str(e.value) and n > 2
+
+
 def test_containers_change_while_others_look_at_them():
     held = {k: k for k in range(50)}, set(range(50)), collections.OrderedDict(a=1)
 
