@@ -185,9 +185,6 @@ _run: Any = None
 _finish: Any = None
 
 
-AT_ONCE = False                  # are recipes made of calls that come for the first time, too?
-
-
 def first(op, inputs, attrs):
     """Run a call the ordinary way; remember it where that is possible, and such a call has come
     before: sizes that never come again are not worth a recipe."""
@@ -196,7 +193,7 @@ def first(op, inputs, attrs):
         return _run(op, inputs, attrs)
     arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
     layout = _layout(arrays, attrs)
-    if not _came_before(op, layout) or layout in op.refused:
+    if not came_before(op, layout) or layout in op.refused:
         return _run(op, inputs, attrs)
     return _finish(op, inputs, attrs, _remembered(op, attrs, kinds, arrays, layout))
 
@@ -214,7 +211,7 @@ def learn(op, inputs, attrs):
              for x in inputs]
     arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
     layout = _layout(arrays, attrs)
-    if (_came_before(op, layout) and layout not in op.refused
+    if (came_before(op, layout) and layout not in op.refused
             and (_hash(op, kinds, arrays), id(attrs) if attrs else 0) not in _known):
         with modes.no_grad():
             _remembered(op, attrs, kinds, arrays, layout)
@@ -258,10 +255,10 @@ def _moves(op):
     return op.moves is not None and op.shape is not None
 
 
-def _came_before(op, layout):
+def came_before(op, layout):
     """Did such a call come before, as far as hashes tell? It did from now on."""
     known, h = op.met, hash(layout)
-    if AT_ONCE or h in known:
+    if h in known:
         return True
     if len(known) > MOST_MET:
         known.clear()
