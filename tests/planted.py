@@ -72,6 +72,13 @@ FAULTS = [
         "Sparse",
     ),
     Fault(
+        "one line behind the last is added to a partial sum",
+        GENERATORS + "rows/column_sums.py",
+        'f.cmp("slt", i, end)',
+        'f.cmp("sle", i, end)',
+        "Columns",
+    ),
+    Fault(
         "a place one after the last is read",
         GENERATORS + "elements/sample.py",
         'f.cmp("ult", place, most), mask)',

@@ -15,6 +15,8 @@ LONG = 1 << 20                  # a row of so many bytes is worth more than one 
 FEW = 4                         # so many short rows are worth folding together
 # so many columns without gaps are added up as long lines of some elements each
 DENSE = 64
+# lines of so few elements are added up in panels of so many vectors, four partial sums at once
+FEW_LINES, FEW_VECTORS = 160, 4
 # rows of so few elements that lie apart are taken many at a time, their elements gathered
 SHORT = 12
 # rows of so few elements that follow each other are read many at once, and their lanes sorted (half
@@ -109,6 +111,12 @@ def column_shape(program):
     """(vectors that a panel may have, lanes of a vector)"""
     from whet.passes.lower_llvm.rows.across import most_vectors, panel_lanes
     return most_vectors(program), panel_lanes(program)
+
+
+@functools.lru_cache(4096)
+def sums(program):
+    """Does it add up or multiply the elements of rows?"""
+    return any(isinstance(s, R.Reduce) and s.kind in R.SUMS for s in program.stages)
 
 
 @functools.lru_cache(None)

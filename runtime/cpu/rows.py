@@ -16,6 +16,8 @@ from .row_kernels import (
     DENSE,
     DTYPES,
     FEW,
+    FEW_LINES,
+    FEW_VECTORS,
     LONG,
     MANY,
     NARROW,
@@ -34,6 +36,7 @@ from .row_kernels import (
     short_rows,
     span_of,
     span_program,
+    sums,
     weight,
 )
 
@@ -310,9 +313,8 @@ class Plan:
         def row_of(i):
             return [strides[i]]
         still = self._operands_of(still, arrays)
-        mode = (mode or (self._column_mode(step, columns, outer)
-                         if not still else "sequential" if max(map(abs, step)) <= 512 else "lanes"))
-        vectors, panels = self._panels(self.program, columns, outer)
+        mode = mode or self._column_mode(step, columns, outer, still)
+        vectors, panels = self._panels(self.program, columns, outer, mode)
         units = outer * panels
         if self._splits(units, columns // panels):
             if still:
@@ -347,11 +349,14 @@ class Plan:
                         for kind in ("full", "row"))
         return tuple(sorted(fulls[i] if i < arrays else rows_[i - arrays] for i in at))
 
-    def _column_mode(self, step, columns, outer):
+    def _column_mode(self, step, columns, outer, still):
         line = columns * DTYPES[self.program.operands[0].dtype].itemsize
-        if columns <= DENSE and step[0] == line and self._one_panel(self.program, columns, outer):
+        if (not still and columns <= DENSE and step[0] == line
+                and self._one_panel(self.program, columns, outer)):
             return "dense"
-        return "sequential" if abs(step[0]) <= 512 else "lanes"
+        if self.n <= FEW_LINES and sums(self.program):
+            return "four"
+        return "sequential" if max(map(abs, step)) <= 512 else "lanes"
 
     def _one_panel(self, program, columns, outer):
         """May lines be added up as few long ones? (What follows the sum may take so many
@@ -364,10 +369,12 @@ class Plan:
         return (columns % width != 0
                 and (columns < width or any(isinstance(s, R.Keep) for s in program.stages)))
 
-    def _panels(self, program, columns, outer):
+    def _panels(self, program, columns, outer, mode=None):
         """(vectors in a panel, panels): as wide as registers allow, evenly, but enough for a few
         threads."""
         most, lanes = column_shape(program)
+        if mode == "four":
+            most = min(most, FEW_VECTORS)
         chunks = -(-columns // lanes)
         panels = -(-chunks // most)
         if outer * panels < 4 and self.n * columns >= 1 << 15 and chunks >= 8:

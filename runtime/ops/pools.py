@@ -227,11 +227,16 @@ def _not_empty(name, sizes):
 
 
 def adaptive_avg_pool(x, size, n):
-    """adaptive_avg_poolNd"""
+    """adaptive_avg_poolNd. A mean of whole planes is one like any other, which fuses better."""
+    whole_planes = all(isinstance(s, int) and s == 1
+                       for s in (size if isinstance(size, tuple | list) else (size,)))
     size = _output_size(x, size, n)
     x, batched = _planes(f"adaptive_avg_pool{n}d", x, n, least=FLOAT)
     _not_empty(f"adaptive_avg_pool{n}d", x.shape[2:])
-    y = apply(adaptive_avg_pool_op, (x,), dict(output_size=size))
+    if whole_planes:
+        y = x.mean(tuple(range(2, n + 2)), keepdim=True)
+    else:
+        y = apply(adaptive_avg_pool_op, (x,), dict(output_size=size))
     return y if batched else y.squeeze(0)
 
 

@@ -157,7 +157,9 @@ class Columns(Family):
     def cases(self):
         names = list(REDUCE)
         for k, (n, columns) in enumerate(
-            itertools.product((1, 2, 5, 31, 33, 70), (1, 3, 8, 15, 16, 17, 33, 65, 130))
+            itertools.product(
+                (1, 2, 5, 12, 21, 31, 33, 70, 170), (1, 3, 8, 15, 16, 17, 33, 65, 130)
+            )
         ):
             for name in (names[k % len(names)], names[(k + 4) % len(names)]):
                 yield Case(

@@ -69,6 +69,7 @@ class ColKernel(Kernel):
     without gaps. Results of spans are (a, span, column). `mode` says how memory is walked:
 
         lanes        neighbouring columns are neighbours in memory; sums go through it lane by lane
+        four         the same, four lanes at once (better for short rows)
         sequential   the same; sums go through it in order (better for few columns)
         dense        the same, for one panel without gaps between the elements' lines: 32 of them
                      are one long line

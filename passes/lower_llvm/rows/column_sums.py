@@ -88,13 +88,11 @@ class ColumnSums:
         f = self.f
         end = f.imin(b + BLOCK, self.hi)
         count = f.imin(end - b, LANES)
-        ways = {"dense": self.dense, "sequential": self.in_memory_order}
-        ways.get(self.kernel.mode, self.lane_by_lane)(b, end, count)
+        ways = {"dense": self.dense, "sequential": self.in_memory_order, "four": self.four_lanes}
+        left = ways.get(self.kernel.mode, self.lane_by_lane)(b, end, count)
         for k in self.sums:
-            if self.kernel.mode == "dense":
-                self.fold(k, f.const("i64", LANES), self.kernel.columns)
-            else:
-                self.fold(k, count, self.vectors * self.W)
+            columns = self.kernel.columns if self.kernel.mode == "dense" else self.vectors * self.W
+            self.fold(k, left, columns)
             if not self.one_block:
                 self.push(k, b)
 
@@ -117,25 +115,69 @@ class ColumnSums:
                 else:
                     self.kernel.write(k, i, v, got[v][q])
 
-    def lane_by_lane(self, b: Val, end: Val, count: Val) -> None:
-        """Mode "lanes": the elements of one partial sum after the other's, in registers."""
-        f, vectors = self.f, self.vectors
+    def with_element(self, i: Val, partial: Sequence[Val]) -> list[Val]:
+        """A partial sum (a vector per sum and vector of columns) with element i."""
+        n = self.vectors
+        acc = {k: list(partial[q * n : (q + 1) * n]) for q, k in enumerate(self.sums)}
+        self.visit(i, acc)
+        return [x for k in self.sums for x in acc[k]]
 
-        def step(i: Val, *flat: Val) -> list[Val]:
+    def nothing(self) -> list[Val]:
+        """A partial sum of nothing."""
+        return [self.start(k) for k in self.sums for _ in range(self.vectors)]
+
+    def both(self, x: Sequence[Val], y: Sequence[Val]) -> list[Val]:
+        """Two partial sums as one."""
+        reds = [self.reds[k] for k in self.sums for _ in range(self.vectors)]
+        return [red.merge(self.f, [a], [b])[0] for red, a, b in zip(reds, x, y, strict=True)]
+
+    def put(self, lane: Val, partial: Sequence[Val]) -> None:
+        """A partial sum into its place."""
+        for q, k in enumerate(self.sums):
+            for v in range(self.vectors):
+                self.f.store(partial[q * self.vectors + v], self.spot(k, lane, v))
+
+    def lane_by_lane(self, b: Val, end: Val, count: Val) -> Val:
+        """Mode "lanes": the elements of one partial sum after the other's, in registers."""
+        f = self.f
+
+        def step(i: Val, *partial: Val) -> list[Val]:
             self.fetch(i)
-            acc = {k: list(flat[q * vectors : (q + 1) * vectors]) for q, k in enumerate(self.sums)}
-            self.visit(i, acc)
-            return [x for k in self.sums for x in acc[k]]
+            return self.with_element(i, partial)
+
+        f.loop(0, count, 1,
+               lambda l: self.put(l, f.loop(b + l, end, LANES, step, self.nothing())))
+        return count
+
+    def four_lanes(self, b: Val, end: Val, count: Val) -> Val:
+        """Mode "four": as "lanes", with four partial sums at once: those that the folding would
+        bring together first, so that only their sum is stored.
+
+        Where a partial sum has no element, that of nothing is added, which changes no bit."""
+        f, each = self.f, len(self.sums) * self.vectors
+        lanes = f.while_(lambda n: f.cmp("slt", n * 4, count), lambda n: [n + n],
+                         [f.const("i64", 1)])[0]
+        size = lanes * 4
+        whole = b + f.udiv(end - b, size) * size
+
+        def quarters(partials: Sequence[Val]) -> list[Sequence[Val]]:
+            return [partials[g * each : (g + 1) * each] for g in range(4)]
+
+        def step(i: Val, *partials: Val) -> list[Val]:
+            return [x for g, partial in enumerate(quarters(partials))
+                    for x in self.with_element(i + lanes * g, partial)]
+
+        def rest(i: Val, partial: Sequence[Val]) -> list[Val]:
+            return f.if_(f.cmp("slt", i, end), lambda: self.with_element(i, partial),
+                         lambda: partial)
 
         def lane(l: Val) -> None:
-            flat = f.loop(
-                b + l, end, LANES, step, [self.start(k) for k in self.sums for _ in range(vectors)]
-            )
-            for q, k in enumerate(self.sums):
-                for v in range(vectors):
-                    f.store(flat[q * vectors + v], self.spot(k, l, v))
+            full = quarters(f.loop(b + l, whole, size, step, self.nothing() * 4))
+            q = [rest(whole + l + lanes * g, partial) for g, partial in enumerate(full)]
+            self.put(l, self.both(self.both(q[0], q[2]), self.both(q[1], q[3])))
 
-        f.loop(0, count, 1, lane)
+        f.loop(0, lanes, 1, lane)
+        return lanes
 
     def fetch(self, i: Val) -> None:
         """Fetch what will be read some elements later."""
@@ -150,7 +192,7 @@ class ColumnSums:
                 for v in range(self.vectors):
                     f.prefetch(f.bytes_at(there, v * self.W * SIZE[kernel.dtypes[arg]]))
 
-    def in_memory_order(self, b: Val, end: Val, count: Val) -> None:
+    def in_memory_order(self, b: Val, end: Val, count: Val) -> Val:
         """Mode "sequential": element after element, the partial sums in memory."""
         f, vectors = self.f, self.vectors
 
@@ -173,8 +215,9 @@ class ColumnSums:
                     f.store(acc[k][v], self.spot(k, l, v))
 
         f.loop(b, end, 1, step)
+        return count
 
-    def dense(self, b: Val, end: Val, count: Val) -> None:
+    def dense(self, b: Val, end: Val, count: Val) -> Val:
         """Mode "dense": add up long lines of 32 elements x columns, chunk by chunk in registers."""
         f, W, kernel = self.f, self.W, self.kernel
         (arg,) = kernel.used
@@ -183,6 +226,7 @@ class ColumnSums:
         whole = f.udiv(lines.line, DENSE * W) * (DENSE * W)
         f.loop(0, whole, DENSE * W, lambda c: lines.chunk(c, DENSE))
         f.loop(whole, lines.line, W, lambda c: lines.chunk(c, 1))
+        return f.const("i64", LANES)
 
     def fold(self, k: int, count: Val, size: int | Val) -> None:
         """The first `count` lanes of `size` elements each into the first."""
