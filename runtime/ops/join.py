@@ -78,6 +78,17 @@ def _not_a_list(tensors, op):
         f"{tensors.__class__.__name__}")
 
 
+def _alike(tensors):
+    """Are all of one shape and type?"""
+    first = tensors[0]._array
+    shape, dtype = first.shape, first.dtype
+    for t in tensors:
+        a = t._array
+        if a.shape != shape or a.dtype is not dtype:
+            return False
+    return True
+
+
 def common_type(tensors):
     """The tensors converted to their common type."""
     d = tensors[0].dtype
@@ -92,19 +103,9 @@ def common_type(tensors):
     return tensors
 
 
-@function("concat", "concatenate", method=False)
-def cat(tensors, dim=0, *, axis=None, out=None):
-    """Tensors joined along a dimension.
-
-    >>> import whet
-    >>> whet.cat([whet.tensor([1, 2]), whet.tensor([3])])
-    tensor([1, 2, 3])
-    """
-    tensors = _list(tensors, "cat")
-    if not tensors:
-        raise ValueError("cat(): expected a non-empty list of Tensors")
-    if axis is not None:
-        dim = axis
+def _fitting(tensors, dim):
+    """Tensors of their common type, those of them that are joined, and the dimension they are
+    joined along."""
     for i, t in enumerate(tensors):
         if not t._array.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
@@ -124,6 +125,27 @@ def cat(tensors, dim=0, *, axis=None, out=None):
             raise RuntimeError(
                 f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} "
                 f"but got size {s[e]} for tensor number {i} in the list.")
+    return tensors, kept, d
+
+
+@function("concat", "concatenate", method=False)
+def cat(tensors, dim=0, *, axis=None, out=None):
+    """Tensors joined along a dimension.
+
+    >>> import whet
+    >>> whet.cat([whet.tensor([1, 2]), whet.tensor([3])])
+    tensor([1, 2, 3])
+    """
+    tensors = _list(tensors, "cat")
+    if not tensors:
+        raise ValueError("cat(): expected a non-empty list of Tensors")
+    if axis is not None:
+        dim = axis
+    shape = tensors[0]._array.shape
+    if shape not in ((), (0,)) and _alike(tensors):
+        kept, d = tensors, dims.one(dim, len(shape))
+    else:
+        tensors, kept, d = _fitting(tensors, dim)
     r = apply(cat_op, tuple(kept), {"dim": d})
     if len(kept) < len(tensors):
         r = attached(r, *[t for t in tensors if t._array.shape == (0,)])
@@ -137,8 +159,10 @@ def _stack_shape(*arrays, dim):
 
 def _stack(*arrays, dim):
     out = empty_array(_stack_shape(*arrays, dim=dim), arrays[0].dtype)
-    if dim == 0 and len(arrays) > 4:
-        return np.stack(arrays, 0, out=out)
+    if dim == 0 and len(arrays) > 4 and arrays[0].ndim:
+        first = arrays[0].shape
+        np.concatenate(arrays, 0, out=out.reshape(len(arrays) * first[0], *first[1:]))
+        return out
     for part, a in _stacked(out, *arrays, dim=dim):
         part[...] = a
     return out
@@ -181,13 +205,15 @@ def stack(tensors, dim=0, *, axis=None, out=None):
     if axis is not None:
         dim = axis
     want = tensors[0]._array.shape
-    for i, t in enumerate(tensors):
-        if t._array.shape != want:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(want)} at entry 0 and "
-                f"{list(t._array.shape)} at entry {i}"
-            )
-    r = apply(stack_op, tuple(common_type(tensors)), {"dim": dims.one(dim, len(want) + 1)})
+    if not _alike(tensors):
+        for i, t in enumerate(tensors):
+            if t._array.shape != want:
+                raise RuntimeError(
+                    f"stack expects each tensor to be equal size, but got {list(want)} at entry 0 "
+                    f"and {list(t._array.shape)} at entry {i}"
+                )
+        tensors = common_type(tensors)
+    r = apply(stack_op, tuple(tensors), {"dim": dims.one(dim, len(want) + 1)})
     return r if out is None else give_out("stack", r, out)
 
 

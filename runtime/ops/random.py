@@ -12,6 +12,7 @@ from .. import random as generators
 from ..autograd import modes
 from ..cpu import memory
 from ..cpu.pointwise import Pointwise
+from ..cpu.sort import sort
 from ..ir import scalar as s
 from ..tensor import wrap
 from .attached import attached
@@ -32,6 +33,7 @@ from .samples import Sample, reals
 from .surface import FUNCTIONS, function, give_out
 
 KEPT = 1 << 18                   # so many counters are made once
+FEW = 1 << 12                    # of draws of so many numbers, all but the launch is kept
 
 
 def _u64(x):
@@ -104,14 +106,22 @@ class _Draw:
         "normal32": np.float32, "normal64": np.float64}
 
     def __init__(self, kind):
-        self.kind, self.dtype, self.kernel = kind, np.dtype(self.TYPES[kind]), None
+        self.kind, self.dtype = kind, np.dtype(self.TYPES[kind])
         self.per = 2 if kind in ("u64", "uniform64", "normal64") else 4
+        self.known = {}              # of draws of a few: their plans and counters
+
+    @functools.cached_property
+    def kernel(self):
+        return Pointwise(f"philox_{self.kind}", tuple(_words(self.kind)), 3)
 
     def __call__(self, n, seed, at):
         flat = memory.empty((self.room(n),), self.dtype)
         if n:
             where = np.asarray(seed, np.uint64), np.asarray(at, np.uint64)
-            self.into(flat, self.counters(n), *where)
+            if n <= FEW:
+                self.few_into(flat, n, *where)
+            else:
+                self.into(flat, self.counters(n), *where)
         return flat if n == flat.size else indexing.alone(flat[:n])
 
     def room(self, n):
@@ -127,10 +137,21 @@ class _Draw:
     def into(self, flat, counters, seed, at):
         """Draw into an array with room for it; the position in the stream and its seed are arrays
         of no dimension."""
-        if self.kernel is None:
-            self.kernel = Pointwise(f"philox_{self.kind}", tuple(_words(self.kind)), 3)
+        self.kernel([counters, at, seed], self.parts(flat))
+
+    def few_into(self, flat, n, seed, at):
+        """Draw a few numbers, by what is known from the last time that it were so many."""
+        parts = self.parts(flat)
+        if n not in self.known:
+            counters = self.counters(n)
+            self.known[n] = self.kernel.plan([counters, at, seed], parts), counters
+        plan, counters = self.known[n]
+        plan.run([counters, at, seed], parts)
+
+    def parts(self, flat):
+        """What is drawn as one number of each block, as another of each, and so on."""
         q = flat.size // self.per
-        self.kernel([counters, at, seed], [flat[i * q:(i + 1) * q] for i in range(self.per)])
+        return [flat[i * q:(i + 1) * q] for i in range(self.per)]
 
 
 DRAWS = {k: _Draw(k) for k in _Draw.TYPES}
@@ -276,6 +297,17 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
                  requires_grad=requires_grad)
 
 
+@functools.lru_cache(None)
+def _limits(dtype):
+    """The least and the greatest number of a type; None where draws need no such bounds."""
+    if dtype.kind == dtypes.BOOL:
+        return 0, 1
+    if dtype.kind != dtypes.INT:
+        return None
+    info = dtypes.iinfo(dtype)
+    return info.min, info.max
+
+
 def _integers(low, high, shape, generator, dtype, device=devices.CPU):
     low, high = indexing.as_int(low, "randint", "low"), indexing.as_int(high, "randint", "high")
     if dtype.kind == dtypes.COMPLEX:
@@ -284,9 +316,7 @@ def _integers(low, high, shape, generator, dtype, device=devices.CPU):
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    limits = ((0, 1) if dtype.kind == dtypes.BOOL else
-              (dtypes.iinfo(dtype).min,
-               dtypes.iinfo(dtype).max) if dtype.kind == dtypes.INT else None)
+    limits = _limits(dtype)
     if limits and not limits[0] <= low <= high - 1 <= limits[1]:
         raise RuntimeError(f"from or to - 1 is out of bounds for {dtype}: {low}, {high - 1}")
     span = high - low
@@ -296,13 +326,16 @@ def _integers(low, high, shape, generator, dtype, device=devices.CPU):
 
 def _ranged(words, low, span):
     """Random words as whole numbers in [low, low + span)."""
-    # the high word of word * span: a cast, no division
-    if words.dtype.itemsize == 4:
-        a = ((words.astype(np.uint64) * np.uint64(span)) >> np.uint64(32)).astype(np.int64)
+    if words.dtype.itemsize == 4:      # the high word of word * span: no division
+        a = words.astype(np.uint64)
+        a *= np.uint64(span)
+        a >>= np.uint64(32)
     else:
-        a = ((words % np.uint64(span)).astype(np.int64)
-             if span < 1 << 64 else words.view(np.int64).copy())
-    return a + low if low else a
+        a = words % np.uint64(span) if span < 1 << 64 else words.copy()
+    a = a.view(np.int64)
+    if low:
+        a += low
+    return a
 
 
 range_op = Op(
@@ -311,28 +344,16 @@ range_op = Op(
         Sample(FUNCTIONS["tensor"]
                ([0, 2 ** 63, 2 ** 64 - 1], dtype=dtypes.uint64), low=3, span=1 << 40)],
     batch=native)
-def _order(keys):
-    """The places of the keys in ascending order; of equal keys the first one first.
+FEW_KEYS = 64                    # so many places NumPy has sorted before a kernel is launched
 
-    Numbers are sorted several times as fast as places are. So each key's last bits give way to its
-    place, and where the others are equal the keys themselves are asked."""
+
+def _order(keys):
+    """The places of the keys in ascending order; of equal keys the first one first."""
     if keys.ndim != 1 or keys.size < FEW_KEYS:
         return np.argsort(keys, kind="stable").astype(np.int64)
-    last = np.uint64((1 << (keys.size - 1).bit_length()) - 1)
-    marked = keys & ~last
-    marked |= np.arange(keys.size, dtype=np.uint64)
-    marked.sort()
-    places = (marked & last).astype(np.int64)
-    tied = np.flatnonzero(marked[1:] ^ marked[:-1] <= last)
-    if tied.size > keys.size // 64:
-        return np.argsort(keys, kind="stable").astype(np.int64)
-    for run in np.split(tied, np.flatnonzero(np.diff(tied) != 1) + 1) if tied.size else ():
-        part = places[run[0]:run[-1] + 2]
-        part[:] = part[np.argsort(keys[part], kind="stable")]
-    return places
+    return sort(keys)[1]
 
 
-FEW_KEYS = 64                    # so many places are sorted as quickly
 order_op = Op("random_order", _order, samples=lambda make: [
     Sample(FUNCTIONS["tensor"]([3, 1, 2, 1], dtype=dtypes.uint64))], batch=native)
 range_op.there = lambda words, **at: devices.beyond.draws.ranged(words, **at)
