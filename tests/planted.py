@@ -242,8 +242,22 @@ FAULTS = [
     Fault(
         "the last vector of a short row's keys is taken for a whole one",
         GENERATORS + "rows/sort.py",
-        "f.loop(0, f.imin(self.n - i, W), 1, put)",
-        "f.loop(0, W, 1, put)",
+        "f.loop(0, f.imin(self.n - i, self.keys.lanes), 1, put)",
+        "f.loop(0, self.keys.lanes, 1, put)",
+        "Sorts",
+    ),
+    Fault(
+        "one item too few of those that were gathered is kept",
+        GENERATORS + "rows/sort.py",
+        'f.loop(0, count, 1, one, [f.const("i64", 0), equal + 1])',
+        'f.loop(0, count, 1, one, [f.const("i64", 0), equal])',
+        "Sorts",
+    ),
+    Fault(
+        "elements are compared with what lies behind a short row",
+        GENERATORS + "rows/ranks.py",
+        "end, count = f.imin(i + W, n), f.const(own.ty, 0)",
+        "end, count = i + W, f.const(own.ty, 0)",
         "Sorts",
     ),
     Fault(

@@ -226,7 +226,10 @@ class Sorts(Family):
                 lambda x: (*x.sort(-1), x.argsort(-1, descending=True), *x.mode(-1)),
                 [op(dtype, 9, n)],
             )
-        for n, k in ((5, 1), (33, 3), (300, 2), (300, 40), (4000, 1), (4000, 20)):
+        for n, k in (
+            (5, 1), (8, 3), (33, 3), (60, 30), (130, 20), (300, 2), (300, 40), (1000, 30),
+            (4000, 1), (4000, 20), (4000, 100),
+        ):
             yield Case(
                 f"topk {n} {k}",
                 lambda x, k=k: (*x.topk(k), *x.topk(k, largest=False)),

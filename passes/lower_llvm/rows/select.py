@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from whet.passes.lower_llvm.builder import BYTES, vec
 from whet.passes.lower_llvm.rows.lanes import SIZE
 from whet.passes.lower_llvm.rows.order_keys import RowKeys, bit_length
+from whet.passes.lower_llvm.rows.ranks import Ranks
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Module, Val
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 BITS_AT_ONCE = 8                 # counts of so many intervals stay in the nearest memory
 LEAST_BITS = 4                   # few keys are worth few intervals, and no less than these
 COUNTS = 1 << BITS_AT_ONCE
+SHORT = 4                        # vectors of keys that are compared each with each more quickly
 
 
 def digit_bits(f: Fn, n: Val) -> Val:
@@ -135,14 +137,21 @@ def emit_kth(mod: Module, symbol: str, dtype: str, which: str) -> None:
     room = f.load("i64", f.at(args, 6, "i64"))
     mine = f.within(f.bytes_at(f.load("ptr", f.at(args, 5, "i64")), worker * room), room)
     keys = RowKeys(f, dtype)
-    selection = Selection(f, keys.elem)
+    selection, ranks = Selection(f, keys.elem), Ranks(f, keys)
 
-    def one(r: Val) -> None:
-        row = f.bytes_at(x, r * n * SIZE[dtype])
+    def searched(row: Val) -> list[Val]:
         low, high, nans = keys.each(row, n, lambda u, i: f.store(
             u, f.bytes_at(mine, i * BYTES[keys.elem])))
         wanted = column(f, which, k, n, nans)
-        at = position(f, keys, row, n, *selection.find(mine, n, wanted, low, high))
+        return [position(f, keys, row, n, *selection.find(mine, n, wanted, low, high))]
+
+    def compared(row: Val) -> list[Val]:
+        wanted = column(f, which, k, n, ranks.read(row, n))
+        return [ranks.place(n, wanted)]
+
+    def one(r: Val) -> None:
+        row = f.bytes_at(x, r * n * SIZE[dtype])
+        at, = f.if_(ranks.fits(n, SHORT), lambda: compared(row), lambda: searched(row))
         copy_element(f, dtype, row, at, values, r)
         f.store(at, f.at(positions, r, "i64"))
     f.loop(begin, end, 1, one)

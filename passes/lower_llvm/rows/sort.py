@@ -4,11 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from whet.passes.lower_llvm.builder import BITS, vec
+from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, store
 from whet.passes.lower_llvm.rows.order_keys import RowKeys, element_of, is_shared, joins
 from whet.passes.lower_llvm.rows.radix_sort import Items, RadixSort
-from whet.passes.lower_llvm.rows.select import Selection, clear, copy_element, digit_bits
+from whet.passes.lower_llvm.rows.ranks import Ranks
+from whet.passes.lower_llvm.rows.select import Selection, copy_element
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Module, Val
@@ -17,6 +18,7 @@ SHORT = 8                        # vectors of keys that are quickly compared eac
 # So few are found by inserting those that are among them by then, if they are one in so many: most
 # elements are passed over then.
 FEW, RARE = 16, 16
+BUFFER = 4                       # items that may be among the first are gathered: so many times k
 
 
 class Order:
@@ -28,6 +30,7 @@ class Order:
         self.f, self.dtype = f, dtype
         self.keys, self.items = RowKeys(f, dtype, descending), Items(f, packed)
         self.sorting, self.selection = RadixSort(f, self.items), Selection(f, self.keys.elem)
+        self.ranks = Ranks(f, self.keys)
         self.line = f.alloca(self.keys.elem, self.keys.lanes)
         args, self.begin, self.end, worker = f.args
         self.x, self.values, self.positions = (
@@ -55,59 +58,56 @@ class Order:
         f = self.f
         size = (self.k * self.items.size + self.items.size + 63) & -64
         a, b = self.mine, f.bytes_at(self.mine, size)
+        free = f.bytes_at(self.mine, size * 2)
 
         def dealt() -> list[Val]:
             low, high, _ = self.keys.each(row, self.n, lambda u, i: self.items.put(u, i, a, i))
             return [self.sorting.sort(a, b, self.n, low, high)]
 
         def compared() -> list[Val]:
-            self.ranked(row, a, b)
+            self.ranked(row, a)
             return [a]
 
-        def all_of_them() -> list[Val]:
-            return f.if_(f.cmp("sle", self.n, SHORT * self.keys.lanes), compared, dealt)
-
         def some() -> list[Val]:
-            low, high = self.chosen(row, a, f.bytes_at(self.mine, size * 2))
+            low, high = self.chosen(row, a, free)
+            return [self.sorting.sort(a, b, self.k, low, high)]
+
+        def rare() -> list[Val]:
+            low, high = self.gathered(row, a, free)
             return [self.sorting.sort(a, b, self.k, low, high)]
 
         def few() -> list[Val]:
             self.best(row, a)
             return [a]
 
-        def not_all() -> list[Val]:
-            is_few = f.cmp("sle", self.k, FEW) & f.cmp("sle", self.k * RARE, self.n)
-            return f.if_(is_few, few, some)
-        return f.if_(f.cmp("eq", self.k, self.n), all_of_them, not_all)[0]
+        def first_of_many() -> list[Val]:
+            return f.if_(f.cmp("sle", self.k, FEW), few, rare)
 
-    def ranked(self, row: Val, goal: Val, memory: Val) -> None:
-        """Put all items at `goal` in order: each behind as many as have lesser keys, and behind
-        those equal to it that came before. Nothing depends on how comparisons turn out but places,
-        so that no jump is foretold wrongly."""
-        f, W, elem, placed = self.f, self.keys.lanes, self.keys.elem, self.sorting.counts[0]
-        sign = -1 << BITS[elem] - 1              # signed numbers are compared more quickly
-        self.keys.each(row, self.n, lambda u, i: f.store(u ^ sign, f.at(memory, i, elem)))
-        clear(f, placed, digit_bits(f, self.n))
+        def others() -> list[Val]:
+            return f.if_(f.cmp("eq", self.k, self.n), dealt, some)
 
-        def group(i: Val) -> None:
-            own = f.load(vec(elem, W), f.at(memory, i, elem))
-            lesser, = f.loop(0, self.n, 1, lambda j, count: [count + f.conv("zext", f.cmp(
-                "slt", f.splat(f.load(elem, f.at(memory, j, elem)), W), own), elem)],
-                [f.const(own.ty, 0)])
-            f.store(lesser, self.line)
+        def most() -> list[Val]:
+            return f.if_(self.ranks.fits(self.n, SHORT), compared, others)
+        return f.if_(f.cmp("sle", self.k * RARE, self.n), first_of_many, most)[0]
+
+    def ranked(self, row: Val, goal: Val) -> None:
+        """Put the first items at `goal` in order, and the others behind them."""
+        f, elem, ranks = self.f, self.keys.elem, self.ranks
+        ranks.read(row, self.n)
+
+        def group(i: Val, found: Val) -> None:
+            f.store(found, self.line)
 
             def put(j: Val) -> None:
-                behind = f.conv("zext", f.load(elem, f.at(self.line, j, elem)), "i64")
-                p = f.at(placed, behind, "i64")
-                equal = f.load("i64", p)
-                f.store(equal + 1, p)
-                key = f.load(elem, f.at(memory, i + j, elem)) ^ sign
-                self.items.put(key, i + j, goal, behind + equal)
-            f.loop(0, f.imin(self.n - i, W), 1, put)
-        f.loop(0, self.n, W, group)
+                rank = f.load(elem, f.at(self.line, j, elem))
+                rank = rank if elem == "i64" else f.conv("zext", rank, "i64")
+                self.items.put(ranks.key(i + j), i + j, goal, f.imin(rank, self.k))
+            f.loop(0, f.imin(self.n - i, self.keys.lanes), 1, put)
+        ranks.each(self.n, group)
 
     def chosen(self, row: Val, goal: Val, memory: Val) -> list[Val]:
-        """Put the first items at `goal`, in any order; the least of their keys and the greatest."""
+        """Put the first items at `goal`, in the row's order; the least of their keys and the
+        greatest."""
         f, elem = self.f, self.keys.elem
         low, high, _ = self.keys.each(row, self.n, lambda u, i: f.store(u, f.at(memory, i, elem)))
         last, equal = self.selection.find(memory, self.n, self.k - 1, low, high)
@@ -120,6 +120,47 @@ class Order:
                     equal - f.conv("zext", same, "i64")]
         start = [last, f.const("i64", 0), equal + 1]
         self.walk(row, f.const("i64", 0), "ule", one, start)
+        return [low, last]
+
+    def gathered(self, row: Val, goal: Val, memory: Val) -> list[Val]:
+        """The same where the first are few of many: most are passed over. Those that may be among
+        them are gathered, and when there is no room for more, all but the first are dropped."""
+        f, items = self.f, self.items
+        room = self.k * BUFFER
+        keys = f.bytes_at(memory, room * items.size)
+
+        def one(u: Val, i: Val, limit: Val, count: Val) -> list[Val]:
+            def full() -> list[Val]:
+                _, last = self.kept(memory, room, memory, keys)
+                return [last - 1, self.k]
+
+            def better() -> list[Val]:
+                items.put(u, i, memory, count)
+                return f.if_(f.cmp("eq", count + 1, room), full, lambda: [limit, count + 1])
+            return f.if_(f.cmp("ule", u, limit), better, lambda: [limit, count])
+        start = [f.const(self.keys.elem, -1), f.const("i64", 0)]
+        _, count = self.walk(row, f.const("i64", 0), "ule", one, start)
+        return self.kept(memory, count, goal, keys)
+
+    def kept(self, given: Val, count: Val, goal: Val, memory: Val) -> list[Val]:
+        """Put the first of `count` items at `goal`, which they may be at, too, as they follow each
+        other; the least of their keys and the greatest."""
+        f, items, elem = self.f, self.items, self.keys.elem
+
+        def copy(i: Val, low: Val, high: Val) -> list[Val]:
+            u = self.key(given, i)
+            f.store(u, f.at(memory, i, elem))
+            return [f.intr("umin", low, u), f.intr("umax", high, u)]
+        low, high = f.loop(0, count, 1, copy, [f.const(elem, -1), f.const(elem, 0)])
+        last, equal = self.selection.find(memory, count, self.k - 1, low, high)
+
+        def one(i: Val, taken: Val, equal: Val) -> list[Val]:
+            item, u = items.load(given, i), self.key(given, i)
+            same = f.cmp("eq", u, last) & f.cmp("sgt", equal, 0)
+            items.store(item, goal, taken)
+            return [taken + f.conv("zext", f.cmp("ult", u, last) | same, "i64"),
+                    equal - f.conv("zext", same, "i64")]
+        f.loop(0, count, 1, one, [f.const("i64", 0), equal + 1])
         return [low, last]
 
     def best(self, row: Val, goal: Val) -> None:
@@ -144,9 +185,9 @@ class Order:
         self.walk(row, self.k, "ult", one, [last()])
 
     def walk(self, row: Val, begin: Val, wanted: str, use: Callable[..., list[Val]],
-             state: Sequence[Val]) -> None:
-        """`use(key, i, *state)` of a row's keys from `begin` on, which gives the state after it.
-        Where no key of a vector is `wanted`, compared with the state's first, it is passed over."""
+             state: Sequence[Val]) -> list[Val]:
+        """`use(key, i, *state)` of a row's keys from `begin` on, which gives the state after it;
+        the last one. Where no key of a vector is `wanted`, compared with the state's first, it is passed over."""
         f, W, elem = self.f, self.keys.lanes, self.keys.elem
 
         def group(i: Val, *state: Val) -> list[Val]:
@@ -159,7 +200,8 @@ class Order:
             return f.if_(f.any(f.cmp(wanted, u, f.splat(state[0], W))), each, lambda: list(state))
         whole = begin + ((self.n - begin) & -W)
         state = f.loop(begin, whole, W, group, state)
-        f.loop(whole, self.n, 1, lambda i, *state: use(self.keys.at(row, i), i, *state), state)
+        return f.loop(whole, self.n, 1, lambda i, *state: use(self.keys.at(row, i), i, *state),
+                      state)
 
 
 def emit_first(mod: Module, symbol: str, dtype: str, packed: bool, descending: bool) -> None:
