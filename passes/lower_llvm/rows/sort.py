@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, store
 from whet.passes.lower_llvm.rows.order_keys import RowKeys, element_of, is_shared, joins
 from whet.passes.lower_llvm.rows.radix_sort import Items, RadixSort
@@ -187,7 +186,8 @@ class Order:
     def walk(self, row: Val, begin: Val, wanted: str, use: Callable[..., list[Val]],
              state: Sequence[Val]) -> list[Val]:
         """`use(key, i, *state)` of a row's keys from `begin` on, which gives the state after it;
-        the last one. Where no key of a vector is `wanted`, compared with the state's first, it is passed over."""
+        the last one. Where no key of a vector is `wanted`, compared with the state's first, it is
+        passed over."""
         f, W, elem = self.f, self.keys.lanes, self.keys.elem
 
         def group(i: Val, *state: Val) -> list[Val]:
