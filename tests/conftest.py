@@ -62,6 +62,13 @@ def seeded():
 
 
 @pytest.fixture
+def nothing_compiled_meanwhile():
+    """What is compiled behind a test's back takes memory of Python's."""
+    from whet.cpu import haste
+    haste.compile_well()
+
+
+@pytest.fixture
 def one_thread():
     """Each thread has scratch memory of its own in a product."""
     import whet

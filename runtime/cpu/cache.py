@@ -29,8 +29,6 @@ except ImportError:
 MAC, MAX_FILE = 32, 1 << 26
 PACK_BYTES = 4 << 20                     # read at every start, at about 1 ms a megabyte
 ROOT_BYTES, MAX_FINGERPRINTS = 512 << 20, 8
-# how often a process that compiles looks whether the sources are still the same, 1 ms
-LOOK_SECONDS = 0.1
 PACKAGES = ("whet", "whet.ir", "whet.passes", "whet.jit")
 
 
@@ -211,12 +209,51 @@ class Sealed:
         return marshal.loads(body)
 
 
+class Loaded:
+    """The modules of ours that this process has loaded: were their sources still those that were
+    listed at its start?
+
+    Each is looked at once, as a module is not loaded again. All of them would be a thousand files,
+    each of which a thread that compiles in the background has to wait for Python's lock for."""
+
+    def __init__(self, sources):
+        self.listed = {path: (when, size) for _, path, when, size in sources}
+        self.folders = {os.path.dirname(path) for path in self.listed}
+        # what code is compiled by besides: LLVM is loaded where code is
+        self.waiting = [path for path in self.listed if not path.endswith(".py")]
+        self.known, self.modules, self.unchanged = set(), 0, True
+
+    def are_as_listed(self):
+        """Are all that were loaded so far as they were listed?"""
+        if self.unchanged and self.modules != len(sys.modules):
+            self.modules = len(sys.modules)
+            new = {name: module for name, module in list(sys.modules.items())
+                   if name.partition(".")[0] == "whet" and name not in self.known}
+            self.known |= new.keys()
+            files = [getattr(module, "__file__", None) for module in new.values()]
+            self.unchanged = all(self._as_listed(file) for file in [*files, *self.waiting] if file)
+            self.waiting = []
+        return self.unchanged
+
+    def _as_listed(self, path):
+        """Is a source as it was? Also where no source is listed beside it, as paths may be written
+        otherwise."""
+        if os.path.dirname(path) not in self.folders:
+            return True
+        try:
+            st = os.stat(path)
+        except OSError:
+            return False
+        return self.listed.get(path) == (st.st_mtime_ns, st.st_size)
+
+
 class Cache(Sealed):
     """One fingerprint's folder."""
 
     def __init__(self, folder, secret):
         super().__init__(folder, secret)
-        self.sources, self.looked, self.unchanged = _sources(), 0.0, True
+        self.sources = _sources()
+        self.loaded = Loaded(self.sources)
         self.path = os.path.join(folder, self.fingerprint())
         # entries that belong into the pack, and found ones that it had no room for
         self.fresh, self.met = [], []
@@ -277,12 +314,8 @@ class Cache(Sealed):
         return None
 
     def put(self, entry):
-        """Keep new code, unless its generator may have been loaded before or after the sources
-        changed."""
-        now = time.monotonic()
-        if now - self.looked > LOOK_SECONDS:
-            self.looked, self.unchanged = now, self.unchanged and _sources() == self.sources
-        if self.unchanged:
+        """Keep new code, unless a source that changed since the start may have had a part in it."""
+        if self.loaded.are_as_listed():
             self.fresh.append(entry)
             self._file(entry, ".new")
 

@@ -2,13 +2,13 @@
 somebody waits for the result of the call that was recorded.
 
 Those that have little to do are compiled as they stand, without optimisation, in a quarter of the
-time. Who asks gets the address of a door, one jump to the kernel behind it; when the process is
-quiet, or when times are going to be compared, each is compiled well and the door leads there. Both
-compute the same bits: generators write every operation and its order, and LLVM may change neither.
+time. Who asks gets the address of a door, one jump to the kernel behind it; when no new kernel came
+for a while, or when times are going to be compared, each is compiled well and the door leads there.
+Both compute the same bits: generators write every operation and its order, and LLVM may change
+neither.
 
-A busy process is left alone for longer and longer, and then pays for one kernel: compiling beside
-Python takes its lock some hundred times for a kernel, which makes whoever works there slower for
-seconds. But one that is always busy may need what is slow all the time.
+That costs a busy process next to nothing: a kernel takes Python's lock for a few milliseconds, some
+twenty times, and is compiled in 70 ms beside a loop of replays, which lose 5 of them.
 """
 import atexit
 import ctypes as C
@@ -23,10 +23,9 @@ from . import flat
 # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better
 # code
 LIGHT = 1 << 15
-# seconds without a new kernel until those there are compiled well; the longest pause in which one
-# looks whether the process still works for more than a part of the time, after which a kernel is
-# compiled anyway; and so long between two kernels
-QUIET, LONGEST, BUSY, BREATH = 0.3, 10.0, 0.5, 0.02
+# seconds without a new kernel until those there are compiled well, and at least so long between two
+# kernels: as long as one took
+QUIET, BREATH = 0.3, 0.02
 PAGE = 4096
 
 lock = None                              # native's, which all that compiles holds
@@ -159,20 +158,17 @@ def _when_quiet():
 def _work_off():
     pause = QUIET
     while True:
-        worked, start = time.process_time(), time.monotonic()
         time.sleep(pause)
-        now = time.monotonic()
-        if now < _state["last"] + QUIET or _state["form"] == "brief":
+        start = time.monotonic()
+        if start < _state["last"] + QUIET or _state["form"] == "brief":
             pause = max(QUIET, BREATH)
-        elif 0 < pause < LONGEST and time.process_time() - worked > BUSY * (now - start):
-            pause = min(2 * max(pause, QUIET), LONGEST)
-        else:
-            with lock():
-                if not _pending or _state["over"]:
-                    _state["thread"] = None
-                    return
-                _compile_one(next(iter(_pending)))
-            pause = min(BREATH, QUIET)
+            continue
+        with lock():
+            if not _pending or _state["over"]:
+                _state["thread"] = None
+                return
+            _compile_one(next(iter(_pending)))
+        pause = min(max(BREATH, time.monotonic() - start), QUIET)
 
 
 def among(keys):

@@ -147,6 +147,12 @@ if sys.argv[1] == "fork":
         codes.add(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     print(n, *codes)
     sys.exit()
+if sys.argv[1] == "busy":                    # replays go on, one after the other
+    start, x = time.time(), whet.ones(3)
+    while haste._pending and time.time() < start + 20:
+        f(x)
+    print(n, len(haste._pending), int(time.time() > start + 5))
+    sys.exit()
 end = time.time() + 20
 while (haste._pending or haste._state["thread"]) and time.time() < end:
     time.sleep(0.02)
@@ -154,7 +160,7 @@ print(n, len(haste._pending), sum(t.name == "whet-compile" for t in threading.en
 """
 
 
-@pytest.mark.parametrize("how", ["bits", "keep", "wait", "leave", "fork", "child"])
+@pytest.mark.parametrize("how", ["bits", "keep", "wait", "busy", "leave", "fork", "child"])
 def test_what_was_put_off_is_compiled_well(how, tmp_path):
     env = {**os.environ, "WHET_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT, how], env=env,
@@ -163,7 +169,7 @@ def test_what_was_put_off_is_compiled_well(how, tmp_path):
     n, *rest = map(int, done.stdout.split())
     assert n > 0
     assert (rest == {
-        "bits": [0, 0, 0], "keep": [0], "wait": [0, 0], "leave": [], "fork": [0],
+        "bits": [0, 0, 0], "keep": [0], "wait": [0, 0], "busy": [0, 0], "leave": [], "fork": [0],
         "child": [0]}[how])
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -292,11 +293,40 @@ def test_the_cache_stays_within_its_bounds(folder, monkeypatch):
     assert keys() == ["a", "b", "c"] and (folder / "not ours").exists()
 
 
-def test_sources_that_changed_just_now_are_not_cached(folder, monkeypatch, tmp_path):
-    store = cache.connect()
-    (tmp_path / "source.py").write_text("changed")
+def loads(monkeypatch, path):
+    """Have a module of ours that was loaded from a file."""
+    module = types.ModuleType(f"whet.{path.stem}")
+    module.__file__ = str(path)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+def test_code_of_sources_that_changed_is_not_cached(folder, monkeypatch, tmp_path):
+    source, store = tmp_path / "source.py", cache.connect()
     store.put(entry("a"))
-    assert not list(folder.glob("*/*.new"))
+    source.write_text("changed")
+    store.put(entry("b"))                      # nothing of it was loaded
+    assert len(list(folder.glob("*/*.new"))) == 2
+    loads(monkeypatch, source)
+    store.put(entry("c"))
+    assert len(list(folder.glob("*/*.new"))) == 2
+    loads(monkeypatch, tmp_path / "added.py")
+    for later in (store, cache.connect()):
+        if later is not None:
+            later.put(entry("d"))
+    assert len(list(folder.glob("*/*.new"))) == 2
+
+
+def test_a_source_that_was_loaded_as_listed_may_change(folder, monkeypatch, tmp_path):
+    source, store = tmp_path / "source.py", cache.connect()
+    loads(monkeypatch, source)
+    store.put(entry("a"))
+    source.write_text("changed")
+    store.put(entry("b"))
+    assert len(list(folder.glob("*/*.new"))) == 2
+
+
+def test_sources_that_changed_just_now_are_not_cached(folder, monkeypatch, tmp_path):
+    (tmp_path / "source.py").write_text("changed")
     monkeypatch.setattr(cache, "_started", (tmp_path / "source.py").stat().st_mtime_ns + 10**9)
     assert cache.connect() is None
     # a clock that was wrong does not turn the cache off

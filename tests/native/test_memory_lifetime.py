@@ -255,6 +255,7 @@ def test_reference_counts_do_not_drift(name, no_collector):
 
 
 @only_native
+@pytest.mark.usefixtures("nothing_compiled_meanwhile")
 def test_small_calls_allocate_nothing_that_stays(no_collector):
     a, b, w = whet.ones(4, 4), whet.ones(4, 4) * 0, whet.ones(4, 4, requires_grad=True)
 

@@ -154,6 +154,7 @@ def test_launch_is_a_builtin_with_a_docstring():
 
 
 @needs_native
+@pytest.mark.usefixtures("nothing_compiled_meanwhile")
 def test_launches_leak_nothing():
     x, y, k, launch = np.arange(4.0), np.zeros(4), scale(), native.launch
     many = [1, 2**40, np.int64(3), 2.5, None]

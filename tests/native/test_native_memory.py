@@ -214,6 +214,7 @@ def test_arrays_can_be_pickled_and_refuse_to_be_resized():
 
 
 @needs_native
+@pytest.mark.usefixtures("nothing_compiled_meanwhile")
 def test_arrays_leak_nothing(clean):
     shapes = [((3, 4), F4), (5, np.float32), ((5,), object), ((200, 200), F4),
               ((2, 3), F4, (4, 8)), ((200, 200), F4, (4, 800)), ((0,), F4)]
