@@ -17,6 +17,7 @@ from . import scalar
 Sizes = tuple[int, ...]
 
 SMALL = 8               # an edge below this is not worth a transposed tile
+LONG = 16               # an edge of this is worth more than rows that are short and not contiguous
 TILE = 64               # rows of a panel of tiles, and columns of a tile
 APART = 4               # elements that lie no farther apart are read with what is between them
 # an inner dimension longer than two of these is cut into pieces: there may be nothing else to share
@@ -119,11 +120,12 @@ def plan(shape: Sizes, strides: Sequence[Sizes], itemsizes: Sequence[int], input
     if not sizes:                                            # one element
         sizes, steps = (1,), [(b,) for b in itemsizes]
     last = len(sizes) - 1
-    long = next((d for d in reversed(range(last)) if sizes[d] >= TILE), None)
-    # rows too short to be worth a visit: go along a longer dimension
-    if sizes[last] < SMALL and long is not None:
-        return _tiles(sizes, steps, itemsizes, last, long)
     access = _access(steps, itemsizes, last)
+    if sizes[last] < SMALL:          # rows too short to be worth a visit: go along a longer dimension
+        worth = LONG if "g" in access else TILE
+        long = next((d for d in reversed(range(last)) if sizes[d] >= worth), None)
+        if long is not None:
+            return _tiles(sizes, steps, itemsizes, last, long)
     if not last and "g" not in access:
         return Walk("flat", access, sizes, tuple(steps))
     across = _across(sizes, steps[:inputs], itemsizes, access) if sizes[last] >= SMALL else None

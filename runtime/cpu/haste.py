@@ -23,9 +23,8 @@ from . import flat
 # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better
 # code
 LIGHT = 1 << 15
-# seconds without a new kernel until those there are compiled well, and at least so long between two
-# kernels: as long as one took
-QUIET, BREATH = 0.3, 0.02
+# seconds without a new kernel until those there are compiled well, and between two kernels
+QUIET, BREATH = 0.15, 0.02
 PAGE = 4096
 
 lock = None                              # native's, which all that compiles holds
@@ -159,8 +158,7 @@ def _work_off():
     pause = QUIET
     while True:
         time.sleep(pause)
-        start = time.monotonic()
-        if start < _state["last"] + QUIET or _state["form"] == "brief":
+        if time.monotonic() < _state["last"] + QUIET or _state["form"] == "brief":
             pause = max(QUIET, BREATH)
             continue
         with lock():
@@ -168,7 +166,7 @@ def _work_off():
                 _state["thread"] = None
                 return
             _compile_one(next(iter(_pending)))
-        pause = min(max(BREATH, time.monotonic() - start), QUIET)
+        pause = min(BREATH, QUIET)
 
 
 def among(keys):
