@@ -121,7 +121,8 @@ def plan(shape: Sizes, strides: Sequence[Sizes], itemsizes: Sequence[int], input
         sizes, steps = (1,), [(b,) for b in itemsizes]
     last = len(sizes) - 1
     access = _access(steps, itemsizes, last)
-    if sizes[last] < SMALL:          # rows too short to be worth a visit: go along a longer dimension
+    # rows too short to be worth a visit: go along a longer dimension
+    if sizes[last] < SMALL:
         worth = LONG if "g" in access else TILE
         long = next((d for d in reversed(range(last)) if sizes[d] >= worth), None)
         if long is not None:

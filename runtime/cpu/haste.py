@@ -7,11 +7,12 @@ for a while, or when times are going to be compared, each is compiled well and t
 Both compute the same bits: generators write every operation and its order, and LLVM may change
 neither.
 
-That costs a busy process next to nothing: a kernel takes Python's lock for a few milliseconds, some
-twenty times, and is compiled in 70 ms beside a loop of replays, which lose 5 of them.
+That costs a busy process next to nothing: a module is written under Python's lock in a few
+milliseconds and asks for it some twenty times, and LLVM does without. Several kernels share one.
 """
 import atexit
 import ctypes as C
+import itertools
 import os
 import struct
 import threading
@@ -23,14 +24,16 @@ from . import flat
 # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better
 # code
 LIGHT = 1 << 15
-# seconds without a new kernel until those there are compiled well, and between two kernels
+# seconds without a new kernel until those there are compiled well, and between two modules of them
 QUIET, BREATH = 0.15, 0.02
+# kernels that are compiled together: who asks for a new one waits for as long as that takes
+TOGETHER = 4
 PAGE = 4096
 
 lock = None                              # native's, which all that compiles holds
-compile_one = None                        # how one is compiled well: set by native
+compile_together = None                   # how some are compiled well: set by native
 _local = threading.local()
-# key -> (what gives its IR text and symbols, its door, the place of the address that this leads to)
+# key -> (what writes it into a module, its door, the place of the address that this leads to)
 _pending: dict = {}
 # the address of a door -> the key of what is put off behind it
 _behind: dict = {}
@@ -119,10 +122,9 @@ def door(target):
     return address, place
 
 
-def put_off(key, write, address, place):
-    """Have the kernel behind a door compiled well later; `write()` gives its IR text, and the
-    symbols there by key."""
-    _pending[key], _behind[address] = (write, address, place), key
+def put_off(key, emit, address, place):
+    """Have the kernel behind a door compiled well later; `emit(module, symbol)` writes it."""
+    _pending[key], _behind[address] = (emit, address, place), key
     _state["last"] = time.monotonic()
     _wake()
 
@@ -165,7 +167,7 @@ def _work_off():
             if not _pending or _state["over"]:
                 _state["thread"] = None
                 return
-            _compile_one(next(iter(_pending)))
+            _compile(list(itertools.islice(_pending, TOGETHER)))
         pause = min(BREATH, QUIET)
 
 
@@ -181,18 +183,22 @@ def behind(address):
     return _behind.get(address)
 
 
-def _compile_one(key):
-    write, address, place = _pending.pop(key)
-    place.value = compile_one(key, write)
-    _behind.pop(address, None)
+def _compile(keys):
+    """Compile what was put off well, in one module."""
+    doors = {key: _pending.pop(key) for key in keys}
+    made = compile_together({key: emit for key, (emit, _, _) in doors.items()})
+    for target, (_, address, place) in zip(made, doors.values()):
+        place.value = target
+        _behind.pop(address, None)
 
 
 def compile_well(keys=None):
     """Compile what was put off, or of that the kernels of some keys, well now."""
     if _pending:
         with lock():
-            for k in list(_pending) if keys is None else [k for k in keys if k in _pending]:
-                _compile_one(k)
+            waiting = list(_pending) if keys is None else [k for k in keys if k in _pending]
+            for i in range(0, len(waiting), TOGETHER):
+                _compile(waiting[i:i + TOGETHER])
 
 
 def _forked():

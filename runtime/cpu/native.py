@@ -124,17 +124,16 @@ def in_haste(wanted):
         missing = [key for key in emits if key not in _found and not _cached(key)]
         for key, target in zip(missing, _obtain(list(map(_quick, missing)), write, 0), strict=True):
             _found[key], place = haste.door(target)
-            haste.put_off(key, functools.partial(_module, [key], {key: emits[key]}),
-                          _found[key], place)
+            haste.put_off(key, emits[key], _found[key], place)
         return [_found[key] for key, _ in wanted]
 
 
-def _compiled_well(key, write):
-    _compile(*write())
-    return _found[key]
+def _compiled_well(emits):
+    _compile(*_module(list(emits), emits))
+    return [_found[key] for key in emits]
 
 
-haste.lock, haste.compile_one = lambda: _lock, _compiled_well
+haste.lock, haste.compile_together = lambda: _lock, _compiled_well
 orders.compilers.update({False: kernels, True: in_haste})
 
 
