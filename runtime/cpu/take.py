@@ -94,6 +94,8 @@ ADDED = {
     np.dtype(t): e
     for t, e in (("f4", "float"), ("f8", "double"), ("i1", "i8"), ("u1", "i8"), ("i2", "i16"),
                  ("u2", "i16"), ("i4", "i32"), ("u4", "i32"), ("i8", "i64"), ("u8", "i64"))}
+# bytes: slices are shared out between threads in pieces of so many, as each walks all of the index
+LINE = 64
 MOVED = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
@@ -155,7 +157,8 @@ def put(a, index, source, axis, how, each=False, wrap=False):
     if bad[0]:
         return False
     by_outer = outer >= 16 or inner == 1
-    units = outer if by_outer else inner
-    native.launch(kernel, units, max(1, (1 << 14) * units // source.size), a, index, source, outer,
-                  n, count, inner, int(by_outer))
+    piece = 0 if by_outer else LINE // a.itemsize
+    units, worth = (outer, 1 << 14) if by_outer else (-(-inner // piece), 1 << 18)
+    native.launch(kernel, units, max(1, worth * units // source.size), a, index, source, outer, n,
+                  count, inner, piece)
     return True

@@ -174,14 +174,15 @@ def emit_put(module: Module, symbol: str, elem: str, lanes: int,
     """The way back, for elements of an LLVM type. `combined(f, x, y)`: what is left of what was
     there and what comes; None: what comes. `each`: every element has its index, else a
     vector of them is for whole rows; `wrap`: negative indices count from the end. Arguments: x,
-    index, source, O, N, J, I, whether the work units are the o (else they are the i)."""
+    index, source, O, N, J, I, how many i a work unit is (of the last one there may be fewer), or 0:
+    then it is an o."""
     f = module.kernel(symbol)
     args, begin, end, _ = f.args
     x, index, source = (f.load("ptr", f.at(args, k, "i64"), 8) for k in range(3))
-    outer, n, along, inner, by_outer = (f.load("i64", f.at(args, k, "i64"), 8) for k in range(3, 8))
-    rows, zero = f.cmp("ne", by_outer, 0), f.as_val(0, "i64")
-    o0, o1, i0, i1 = (f.sel(rows, begin, zero), f.sel(rows, end, outer), f.sel(rows, zero, begin),
-                      f.sel(rows, inner, end))
+    outer, n, along, inner, piece = (f.load("i64", f.at(args, k, "i64"), 8) for k in range(3, 8))
+    rows, zero = f.cmp("eq", piece, 0), f.as_val(0, "i64")
+    o0, o1, i0, i1 = (f.sel(rows, begin, zero), f.sel(rows, end, outer), begin * piece,
+                      f.sel(rows, inner, f.imin(end * piece, inner)))
 
     def place(at: Val) -> Val:
         k = f.load("i64", f.at(index, at, "i64"))
