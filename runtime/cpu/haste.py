@@ -167,7 +167,8 @@ def _work_off():
             if not _pending or _state["over"]:
                 _state["thread"] = None
                 return
-            _compile(list(itertools.islice(_pending, TOGETHER)))
+            # what came last is what is likely to be in use
+            _compile(list(itertools.islice(reversed(_pending), TOGETHER)))
         pause = min(BREATH, QUIET)
 
 
