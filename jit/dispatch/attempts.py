@@ -230,7 +230,8 @@ class FirstRecording(Session):
             # What is drawn elsewhere is of the sizes that the run asked for.
             r = build(self, findings, None if self.rec.outside_draws.made else self.model)
         except orders.Unready as e:
-            self.became, self.recordings.order = "ordered", e.order
+            self.became = "ordered"
+            self.recordings.put_off(e.order)
             return
         if self.is_unwatched and not self.model.led(sizes.same_way(self.model, r.program)):
             self.recordings.watched.add(self.call.key)

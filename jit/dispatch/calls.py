@@ -237,7 +237,7 @@ class Calls:
             with haste.recording(), haste.work(elements):   # somebody waits for the result
                 return orders.once_ready(make, self.policy.affords_kernel)
         except orders.Unready as e:
-            self.recordings.order = e.order
+            self.recordings.put_off(e.order)
             return None
 
     # ---- recorded calls --------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class Recordings:
         self.models: dict[Key, list[Recording]] = {}
         self.watched: set[Key] = set()       # keys of calls that went another way than their model
         self.waited = self.ventured = 0
-        # kernels that the last attempt found missing, compiled with later calls
+        # kernels that the last attempt found missing: see `put_off`
         self.order: Order | None = None
         # dimensions that may differ
         self.free = sizes.declared(subject.dynamic, subject.fn)
@@ -65,10 +65,17 @@ class Recordings:
         """A recording of a key whose replays take longer than eager calls, or None."""
         return next((r for r in self.of(key) if r.slow), None)
 
+    def put_off(self, order: Order) -> None:
+        """Kernels that a recording lacks are compiled in the background, and with later calls."""
+        order.put_off()
+        self.order = order
+
     def are_ordered(self, call: Invocation) -> bool:
         """Are there kernels still to be compiled that the next recording needs? As many are now as
         may be."""
         order = self.order
+        if order is not None:
+            order.look()
         while order and self.policy.affords_kernel(estimates.lacking.of()):
             with call.aside(self.policy.compiled):
                 order.deliver()

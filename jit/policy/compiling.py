@@ -1,7 +1,8 @@
 """What may be spent on kernels.
 
 - Kernels of a recording that nobody has yet are compiled at once where that fits into what may be
-  spent, or is not worth recording the call again; otherwise with later calls, which are eager.
+  spent, or is not worth recording the call again; otherwise in the background, which costs nothing
+  here, and with later calls, which are eager.
 - Kernels that were compiled in haste are nearly as fast as they will be where there is little to
   do: a replay of twenty takes 25 us before and after, one with ten times the work a quarter less
   after. So compiling them well is paid from what replays have brought in, and from what may be lost

@@ -7,10 +7,13 @@ for a while, or when times are going to be compared, each is compiled well and t
 Both compute the same bits: generators write every operation and its order, and LLVM may change
 neither.
 
-That costs a busy process next to nothing: a module is written under Python's lock in a few
-milliseconds and asks for it some twenty times, and LLVM does without. Several kernels share one.
+A thread of its own does so. That costs a busy process next to nothing: a module is written under
+Python's lock in a few milliseconds and asks for it some twenty times, and LLVM does without.
+Several kernels share one. Kernels that somebody ordered, but does not wait for, it compiles first.
+Where there is one processor only, it takes a tenth of it.
 """
 import atexit
+import contextlib
 import ctypes as C
 import itertools
 import os
@@ -28,6 +31,7 @@ LIGHT = 1 << 15
 QUIET, BREATH = 0.15, 0.02
 # kernels that are compiled together: who asks for a new one waits for as long as that takes
 TOGETHER = 4
+REST = 9                                 # times what it took, where there is one processor
 PAGE = 4096
 
 lock = None                              # native's, which all that compiles holds
@@ -35,6 +39,8 @@ compile_together = None                   # how some are compiled well: set by n
 _local = threading.local()
 # key -> (what writes it into a module, its door, the place of the address that this leads to)
 _pending: dict = {}
+# key -> what writes it, of kernels that are ordered
+_ordered: dict = {}
 # the address of a door -> the key of what is put off behind it
 _behind: dict = {}
 _free: list = []                         # doors that nobody has
@@ -129,6 +135,13 @@ def put_off(key, emit, address, place):
     _wake()
 
 
+def order(emits):
+    """Have kernels compiled that somebody is going to ask for: key -> what writes it."""
+    if _state["form"] == "usual":
+        _ordered.update(emits)
+        _wake()
+
+
 def _wake():
     if _state["thread"] is None and not _state["over"]:
         _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile",
@@ -157,19 +170,42 @@ def _when_quiet():
 
 
 def _work_off():
-    pause = QUIET
+    pause = BREATH if _ordered else QUIET
     while True:
         time.sleep(pause)
-        if time.monotonic() < _state["last"] + QUIET or _state["form"] == "brief":
+        if not _ordered and (time.monotonic() < _state["last"] + QUIET
+                             or _state["form"] == "brief"):
             pause = max(QUIET, BREATH)
             continue
+        start = time.thread_time()
         with lock():
-            if not _pending or _state["over"]:
+            if not (_ordered or _pending) or _state["over"]:
                 _state["thread"] = None
                 return
             # what came last is what is likely to be in use
-            _compile(list(itertools.islice(reversed(_pending), TOGETHER)))
-        pause = min(BREATH, QUIET)
+            if _ordered:
+                _deliver(list(itertools.islice(reversed(_ordered), TOGETHER)))
+            else:
+                _compile(list(itertools.islice(reversed(_pending), TOGETHER)))
+        rest = 0 if _processors() > 1 else REST * (time.thread_time() - start)
+        pause = min(max(BREATH, rest), max(QUIET, rest))
+
+
+def _processors():
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def _deliver(keys):
+    """Compile what was ordered. Who asks for one that has no compiled form is told so then."""
+    from ..passes.lower_llvm.scalar import Unsupported
+    emits = {key: _ordered.pop(key) for key in keys}
+    try:
+        compile_together(emits)
+    except Unsupported:
+        for key, emit in emits.items():
+            with contextlib.suppress(Unsupported):
+                compile_together({key: emit})
 
 
 def among(keys):

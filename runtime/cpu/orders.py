@@ -2,17 +2,20 @@
 
 Inside `ordering`, who asks for a kernel that is neither in memory nor on disk gets `NotYet`, and
 the kernel goes on the order. Once all of a program's are known, they are compiled at once
-(`fulfil`), or one by one with later calls (`deliver`) where that takes longer than whoever waits
-for this call's result had better be kept: see `once_ready`.
+(`fulfil`), or in the background (`put_off`) and one by one with later calls (`deliver`) where that
+takes longer than whoever waits for this call's result had better be kept: see `once_ready`.
 """
 import contextlib
 import threading
+from typing import Any
 
 from . import estimates, haste
 
 _local = threading.local()
 # what compiles kernels, given as (key, emit), well, and in haste: set by native
 compilers: dict = {}
+# is a kernel of a key in memory? (set by native)
+is_there: Any = None
 
 
 class NotYet(BaseException):
@@ -47,6 +50,15 @@ class Order:
             self._compile([key for key, (_, brief) in self.kernels.items() if brief is haste_too])
         while self.kernels:
             self.deliver()
+
+    def put_off(self):
+        """Have all of it compiled beside what the process does."""
+        haste.order({key: emit for key, (emit, _) in self.kernels.items()})
+
+    def look(self):
+        """Take off the order what is there by now."""
+        for key in [key for key in self.kernels if is_there(key)]:
+            del self.kernels[key]
 
     def deliver(self):
         """Compile one kernel. One that turns out to have no compiled form says so again to whoever

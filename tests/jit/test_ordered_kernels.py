@@ -2,11 +2,12 @@
 import os
 import random
 import sys
+import time
 
 import pytest
 import whet
 from whet import jit
-from whet.cpu import estimates, native, orders
+from whet.cpu import estimates, haste, native, orders
 from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.verify.same_bits import same_bits
@@ -31,8 +32,9 @@ def chain(length):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    """Nobody waits for a kernel."""
+    """Nobody waits for a kernel, and no thread compiles."""
     monkeypatch.setattr(Policy, "affords_compiling", lambda self, seconds, begun: False)
+    monkeypatch.setattr(haste, "order", lambda emits: None)
 
 
 def test_calls_are_eager_until_the_kernels_are_there(hurried, monkeypatch):
@@ -66,6 +68,32 @@ def test_kernels_are_compiled_one_by_one_as_they_can_be_afforded(hurried, monkey
     left[:] = [0, 1]                         # one more, and then none
     traced(x)
     assert len(order) == before - 1 and traced._policy.ledger.recording > spent
+
+
+def test_kernels_are_compiled_beside_calls_that_cannot_pay_for_them(monkeypatch):
+    for affords in ("affords_compiling", "affords_kernel"):
+        monkeypatch.setattr(Policy, affords, lambda self, *seconds: False)
+    f, end = chain(6), time.monotonic() + 30
+    traced, x = jit.trace(f), whet.randn(5)
+    while not traced.explain(data=True)["calls"]["replayed"] and time.monotonic() < end:
+        assert traced(x).equal(f(x))
+    tally = traced.explain(data=True)["calls"]
+    assert tally["ordered"] == tally["recorded"] == 1 and tally["replayed"]
+
+
+def test_of_kernels_that_are_compiled_together_each_is_given_that_has_a_form():
+    from whet.passes.lower_llvm.scalar import Unsupported
+
+    def none(module, symbol):
+        raise Unsupported("nothing can do this")
+    names = [f"test/{draw.random()}" for _ in range(3)]
+    empty = lambda module, symbol: module.kernel(symbol)
+    haste.order(dict(zip(names, (empty, none, empty))))
+    end = time.monotonic() + 30
+    while haste._ordered and time.monotonic() < end:
+        time.sleep(0.01)
+    with native._lock:                       # (not while they are being compiled)
+        assert [orders.is_there(name) for name in names] == [True, False, True]
 
 
 def test_a_training_step_waits_for_its_kernels_and_keeps_its_bits(hurried):
