@@ -15,7 +15,7 @@ Where there is one processor only, it takes a tenth of it.
 import atexit
 import contextlib
 import ctypes as C
-import itertools
+import importlib
 import os
 import struct
 import threading
@@ -44,7 +44,8 @@ _ordered: dict = {}
 # the address of a door -> the key of what is put off behind it
 _behind: dict = {}
 _free: list = []                         # doors that nobody has
-_state = {"last": 0.0, "thread": None, "over": False, "form": "usual"}
+# `bell`: for whoever compiles in the background, that something was ordered
+_state = {"last": 0.0, "thread": None, "over": False, "form": "usual", "bell": threading.Event()}
 
 
 class recording:
@@ -139,6 +140,7 @@ def order(emits):
     """Have kernels compiled that somebody is going to ask for: key -> what writes it."""
     if _state["form"] == "usual":
         _ordered.update(emits)
+        _state["bell"].set()
         _wake()
 
 
@@ -172,23 +174,27 @@ def _when_quiet():
 def _work_off():
     pause = BREATH if _ordered else QUIET
     while True:
-        time.sleep(pause)
+        _state["bell"].wait(pause)
+        _state["bell"].clear()
         if not _ordered and (time.monotonic() < _state["last"] + QUIET
                              or _state["form"] == "brief"):
             pause = max(QUIET, BREATH)
             continue
         start = time.thread_time()
+        if _ordered or _pending:
+            # a tenth of a second, for which nobody else should wait
+            importlib.import_module("llvmlite.binding")
         with lock():
             if not (_ordered or _pending) or _state["over"]:
                 _state["thread"] = None
                 return
             # what came last is what is likely to be in use
             if _ordered:
-                _deliver(list(itertools.islice(reversed(_ordered), TOGETHER)))
+                _deliver(list(_ordered)[-TOGETHER:])
             else:
-                _compile(list(itertools.islice(reversed(_pending), TOGETHER)))
+                _compile(list(_pending)[-TOGETHER:])
         rest = 0 if _processors() > 1 else REST * (time.thread_time() - start)
-        pause = min(max(BREATH, rest), max(QUIET, rest))
+        pause = max(min(BREATH, QUIET), rest)
 
 
 def _processors():
@@ -239,7 +245,8 @@ def compile_well(keys=None):
 
 
 def _forked():
-    _state["thread"] = None              # (the parent's)
+    # (the parent's)
+    _state.update(thread=None, bell=threading.Event())
 
 
 def _end():
