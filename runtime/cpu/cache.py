@@ -221,12 +221,11 @@ class Loaded:
         self.folders = {os.path.dirname(path) for path in self.listed}
         # what code is compiled by besides: LLVM is loaded where code is
         self.waiting = [path for path in self.listed if not path.endswith(".py")]
-        self.known, self.modules, self.unchanged = set(), 0, True
+        self.known, self.unchanged = set(), True
 
     def are_as_listed(self):
         """Are all that were loaded so far as they were listed?"""
-        if self.unchanged and self.modules != len(sys.modules):
-            self.modules = len(sys.modules)
+        if self.unchanged:
             new = {name: module for name, module in list(sys.modules.items())
                    if name.partition(".")[0] == "whet" and name not in self.known}
             self.known |= new.keys()

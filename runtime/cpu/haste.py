@@ -44,8 +44,10 @@ _ordered: dict = {}
 # the address of a door -> the key of what is put off behind it
 _behind: dict = {}
 _free: list = []                         # doors that nobody has
-# `bell`: for whoever compiles in the background, that something was ordered
-_state = {"last": 0.0, "thread": None, "over": False, "form": "usual", "bell": threading.Event()}
+# `bell`: for whoever compiles in the background, that something was ordered; `loading`: see
+# `_load_llvm`
+_state = {"last": 0.0, "thread": None, "over": False, "form": "usual", "bell": threading.Event(),
+          "loading": threading.Lock()}
 
 
 class recording:
@@ -182,8 +184,7 @@ def _work_off():
             continue
         start = time.thread_time()
         if _ordered or _pending:
-            # a tenth of a second, for which nobody else should wait
-            importlib.import_module("llvmlite.binding")
+            _load_llvm()
         with lock():
             if not (_ordered or _pending) or _state["over"]:
                 _state["thread"] = None
@@ -195,6 +196,13 @@ def _work_off():
                 _compile(list(_pending)[-TOGETHER:])
         rest = 0 if _processors() > 1 else REST * (time.thread_time() - start)
         pause = max(min(BREATH, QUIET), rest)
+
+
+def _load_llvm():
+    """Load LLVM, a tenth of a second, for which only those wait who fork: half a module would never
+    become a whole one in the child."""
+    with _state["loading"], contextlib.suppress(ImportError):
+        importlib.import_module("llvmlite.binding")
 
 
 def _processors():
@@ -246,7 +254,7 @@ def compile_well(keys=None):
 
 def _forked():
     # (the parent's)
-    _state.update(thread=None, bell=threading.Event())
+    _state.update(thread=None, bell=threading.Event(), loading=threading.Lock())
 
 
 def _end():
@@ -256,4 +264,6 @@ def _end():
 
 atexit.register(_end)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(before=lambda: _state["loading"].acquire(),
+                        after_in_parent=lambda: _state["loading"].release(),
+                        after_in_child=_forked)

@@ -57,8 +57,9 @@ class Order:
 
     def look(self):
         """Take off the order what is there by now."""
-        for key in [key for key in self.kernels if is_there(key)]:
-            del self.kernels[key]
+        for key in list(self.kernels):
+            if is_there(key):
+                self.kernels.pop(key, None)
 
     def deliver(self):
         """Compile one kernel. One that turns out to have no compiled form says so again to whoever
