@@ -18,7 +18,7 @@ from .reduce import sum_op
 from .registry import REGISTRY, Op, apply, check_one_type, check_tensors, is_tensor
 from .samples import Sample
 from .surface import METHODS, function, give_out, method
-from .view import transpose_op
+from .view import squeeze_op, transpose_op, unsqueeze_op
 
 
 def _h(x):
@@ -201,12 +201,27 @@ def matmul(input, other):
                          {}).reshape(*lead, other._array.shape[1])
         return apply(matmul_op, (input, other), {})
     if m == 1 and n == 1:
-        return apply(matmul_op, (input.unsqueeze(0), other.unsqueeze(1)), {}).reshape(())
+        return _inner(input, other)
     if m == 1 and n == 2 and _has_others(input):
         return apply(matmul_op, (input, other), {})      # all of them are rows of one matrix
     if m == 1:
-        return apply(matmul_op, (input.unsqueeze(0), other), {}).squeeze(-2)
-    return apply(matmul_op, (input, other.unsqueeze(1)), {}).squeeze(-1)
+        return _without(apply(matmul_op, (_with(input, 0), other), {}), n - 2)
+    return _without(apply(matmul_op, (input, _with(other, 1)), {}), m - 1)
+
+
+def _with(x, dim):
+    """A vector as a matrix of one row or one column."""
+    return apply(unsqueeze_op, (x,), {"dim": dim})
+
+
+def _without(x, *dims):
+    """A product without dimensions of size one."""
+    return apply(squeeze_op, (x,), {"dim": dims})
+
+
+def _inner(a, b):
+    """The product of two vectors."""
+    return _without(apply(matmul_op, (_with(a, 0), _with(b, 1)), {}), 0, 1)
 
 
 def _exact_dims(name, a, na, b, nb):
@@ -251,14 +266,14 @@ def mv(input, vec):
 def dot(input, tensor):
     """The inner product of two vectors."""
     _exact_dims("dot", input, 1, tensor, 1)
-    return matmul(input, tensor)
+    return _inner(input, tensor)
 
 
 @function(out=True)
 def vdot(input, other):
     """The inner product of two vectors, the first conjugated."""
     _exact_dims("vdot", input, 1, other, 1)
-    return matmul(input.conj(), other)
+    return _inner(input.conj(), other)
 
 
 @function(out=True)
