@@ -232,6 +232,17 @@ def _plain(index):
             else None)
 
 
+def _places_alone(index, ndim):
+    """Is an index nothing but tensors of whole numbers, all of one shape, for the first
+    dimensions?"""
+    if type(index) is not tuple or not 1 < len(index) <= ndim:
+        return False
+    shape = index[0]._array.shape if type(index[0]) is Tensor else ()
+    return bool(shape) and all([
+        type(i) is Tensor and i._array.shape == shape and i._array.dtype == np.int64
+        for i in index])
+
+
 def __getitem__(self, index):
     """A part of the tensor: see `whet.ops.index`."""
     flags = state.flags
@@ -248,12 +259,18 @@ def __getitem__(self, index):
                     return wrap(self._array[i])
                 if i.dtype == np.int64 and i.ndim and self._array.ndim:
                     return wrap(_gathered(self._array, i, dims=(0,)))
+            elif devices.beyond is None and _places_alone(index, self._array.ndim):
+                return wrap(_gathered(self._array, *[i._array for i in index],
+                                      dims=tuple(range(len(index)))))
         except (IndexError, TypeError):
             # said again below, in this library's words
             pass
     if (type(index) is Tensor and index._array.ndim and index._array.dtype == np.int64
             and self._array.ndim):
         return apply(index_op, (self, *_beside(self, [index])), _FIRST)
+    if _places_alone(index, self._array.ndim):
+        return apply(index_op, (self, *_beside(self, list(index))),
+                     {"dims": tuple(range(len(index)))})
     found = _Index(self._array.shape, index)
     if not found.at:
         return found.view(self)
