@@ -23,6 +23,7 @@ from .registry import (
     Op,
     about_numbers,
     apply,
+    apply_to_nothing,
     are_probabilities,
     ask,
     asked,
@@ -202,7 +203,7 @@ def draw_op(g, op, shape, device=devices.CPU):
     if modes.state.observers:
         return modes.state.observers[-1].draw(g, op, shape)
     seed, at = g.take(op.blocks(shape))
-    return apply(op, (), dict(shape=shape, seed=seed, offset=at))
+    return apply_to_nothing(op, dict(shape=shape, seed=seed, offset=at))
 
 
 def _shape(size):
