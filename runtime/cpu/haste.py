@@ -9,13 +9,12 @@ neither.
 
 A thread of its own does so. That costs a busy process next to nothing: a module is written under
 Python's lock in a few milliseconds and asks for it some twenty times, and LLVM does without.
-Several kernels share one. Kernels that somebody ordered, but does not wait for, it compiles first.
-Where there is one processor only, it takes a tenth of it.
+Several kernels share one, and nobody waits meanwhile but who forks. Kernels that somebody ordered,
+but does not wait for, it compiles first. Where there is one processor only, it takes a tenth of it.
 """
 import atexit
 import contextlib
 import ctypes as C
-import importlib
 import os
 import struct
 import threading
@@ -34,8 +33,9 @@ TOGETHER = 4
 REST = 9                                 # times what it took, where there is one processor
 PAGE = 4096
 
-lock = None                              # native's, which all that compiles holds
-compile_together = None                   # how some are compiled well: set by native
+# native's lock; what compiles some kernels well; and what loads and keeps the code, with the lock
+# held, and gives their addresses: set by native
+lock = translate = keep = None
 _local = threading.local()
 # key -> (what writes it into a module, its door, the place of the address that this leads to)
 _pending: dict = {}
@@ -44,10 +44,10 @@ _ordered: dict = {}
 # the address of a door -> the key of what is put off behind it
 _behind: dict = {}
 _free: list = []                         # doors that nobody has
-# `bell`: for whoever compiles in the background, that something was ordered; `loading`: see
-# `_load_llvm`
+# `bell`: for whoever compiles in the background, that something was ordered; `translating`: held
+# while the background is in LLVM
 _state = {"last": 0.0, "thread": None, "over": False, "form": "usual", "bell": threading.Event(),
-          "loading": threading.Lock()}
+          "translating": threading.Lock()}
 
 
 class recording:
@@ -183,43 +183,59 @@ def _work_off():
             pause = max(QUIET, BREATH)
             continue
         start = time.thread_time()
-        if _ordered or _pending:
-            _load_llvm()
-        with lock():
-            if not (_ordered or _pending) or _state["over"]:
-                _state["thread"] = None
-                return
-            # what came last is what is likely to be in use
-            if _ordered:
-                _deliver(list(_ordered)[-TOGETHER:])
-            else:
-                _compile(list(_pending)[-TOGETHER:])
+        with translating():
+            with lock():
+                if not (_ordered or _pending) or _state["over"]:
+                    _state["thread"] = None
+                    return
+                # what came last is what is likely to be in use
+                if _ordered:
+                    emits = {key: _ordered.pop(key) for key in list(_ordered)[-TOGETHER:]}
+                else:
+                    emits = {key: _pending[key][0] for key in list(_pending)[-TOGETHER:]}
+            try:
+                entries = _translated(emits)
+            except BaseException:
+                for key in emits:            # not again and again
+                    _pending.pop(key, None)
+                raise
+            with lock():
+                for entry in entries:
+                    _open(entry)
         rest = 0 if _processors() > 1 else REST * (time.thread_time() - start)
         pause = max(min(BREATH, QUIET), rest)
 
 
-def _load_llvm():
-    """Load LLVM, a tenth of a second, for which only those wait who fork: half a module would never
-    become a whole one in the child."""
-    with _state["loading"], contextlib.suppress(ImportError):
-        importlib.import_module("llvmlite.binding")
+def translating():
+    """The lock that the background holds while it is in LLVM, and nobody may fork."""
+    return _state["translating"]
+
+
+def _translated(emits):
+    """The code of kernels. Who asks for one that has no compiled form is told so then."""
+    from ..passes.lower_llvm.scalar import Unsupported
+    try:
+        return [translate(emits)]
+    except Unsupported:
+        entries = []
+        for key, emit in emits.items():
+            with contextlib.suppress(Unsupported):
+                entries.append(translate({key: emit}))
+        return entries
+
+
+def _open(entry):
+    """Keep code, and have the doors of its kernels lead there."""
+    for key, target in keep(entry).items():
+        if key in _pending:
+            _, address, place = _pending.pop(key)
+            place.value = target
+            _behind.pop(address, None)
 
 
 def _processors():
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
-def _deliver(keys):
-    """Compile what was ordered. Who asks for one that has no compiled form is told so then."""
-    from ..passes.lower_llvm.scalar import Unsupported
-    emits = {key: _ordered.pop(key) for key in keys}
-    try:
-        compile_together(emits)
-    except Unsupported:
-        for key, emit in emits.items():
-            with contextlib.suppress(Unsupported):
-                compile_together({key: emit})
 
 
 def among(keys):
@@ -234,36 +250,25 @@ def behind(address):
     return _behind.get(address)
 
 
-def _compile(keys):
-    """Compile what was put off well, in one module."""
-    doors = {key: _pending.pop(key) for key in keys}
-    made = compile_together({key: emit for key, (emit, _, _) in doors.items()})
-    for target, (_, address, place) in zip(made, doors.values()):
-        place.value = target
-        _behind.pop(address, None)
-
-
 def compile_well(keys=None):
     """Compile what was put off, or of that the kernels of some keys, well now."""
     if _pending:
         with lock():
             waiting = list(_pending) if keys is None else [k for k in keys if k in _pending]
             for i in range(0, len(waiting), TOGETHER):
-                _compile(waiting[i:i + TOGETHER])
+                _open(translate({k: _pending[k][0] for k in waiting[i:i + TOGETHER]}))
 
 
 def _forked():
     # (the parent's)
-    _state.update(thread=None, bell=threading.Event(), loading=threading.Lock())
+    _state.update(thread=None, bell=threading.Event(), translating=threading.Lock())
 
 
 def _end():
-    with lock():                         # nobody is in LLVM when the process goes down
+    with translating(), lock():              # nobody is in LLVM when the process goes down
         _state["over"] = True
 
 
 atexit.register(_end)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=lambda: _state["loading"].acquire(),
-                        after_in_parent=lambda: _state["loading"].release(),
-                        after_in_child=_forked)
+    os.register_at_fork(after_in_child=_forked)

@@ -55,11 +55,19 @@ def _new_lock():
     _lock = threading.RLock()            # in the child of a fork the thread that held it is gone
 
 
+def _leave_llvm():
+    haste.translating().acquire()        # the background's turn comes first: it may want the other
+    _lock.acquire()
+
+
+def _let_in():
+    _lock.release()
+    haste.translating().release()
+
+
 # (not while another thread is in LLVM: its locks would never be free again in the child)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=lambda: _lock.acquire(),
-                        after_in_parent=lambda: _lock.release(),
-                        after_in_child=_new_lock)
+    os.register_at_fork(before=_leave_llvm, after_in_parent=_let_in, after_in_child=_new_lock)
 
 
 def build(text, names):
@@ -129,14 +137,17 @@ def in_haste(wanted):
 
 
 def _compiled_well(emits):
-    # (a kernel in haste has an address, too)
-    missing = [key for key in emits if key not in _found or haste.behind(_found[key]) == key]
-    if missing:
-        _compile(*_module(missing, emits))
-    return [_found[key] for key in emits]
+    """The code of kernels, compiled well. (No lock is needed.)"""
+    return _translated(*_module(list(emits), emits))
 
 
-haste.lock, haste.compile_together = lambda: _lock, _compiled_well
+def _kept(entry):
+    """Keep code; the address of each of its kernels."""
+    _keep(entry)
+    return {key: _found[key] for key in entry.names}
+
+
+haste.lock, haste.translate, haste.keep = lambda: _lock, _compiled_well, _kept
 orders.compilers.update({False: kernels, True: in_haste})
 orders.is_there = _found.__contains__
 
@@ -257,6 +268,11 @@ def keep(key, data):
 
 def _compile(text, symbols, opt=2):
     """Compile IR text, load it and keep it; `symbols` says the name in the text of each key."""
+    _keep(_translated(text, symbols, opt))
+
+
+def _translated(text, symbols, opt=2):
+    """IR text as machine code that is not loaded yet."""
     from whet.passes.lower_llvm import compile
     for tell in on_compile:
         tell(text)
@@ -268,11 +284,14 @@ def _compile(text, symbols, opt=2):
         error.add_note("while compiling " + ", ".join(symbols))
         raise
     image = flat.flatten(code)
-    if image is not None:
-        starts = {key: image.names[name] for key, name in symbols.items()}
-        entry = cache.Entry("flat", starts, tuple(image.slots.items()), image.code)
-    else:
-        entry = cache.Entry("object", dict(symbols), (), code)
+    if image is None:
+        return cache.Entry("object", dict(symbols), (), code)
+    starts = {key: image.names[name] for key, name in symbols.items()}
+    return cache.Entry("flat", starts, tuple(image.slots.items()), image.code)
+
+
+def _keep(entry):
+    """Load machine code, and keep it for later processes."""
     _load(entry)
     if _store() is not None:
         _store().put(entry)

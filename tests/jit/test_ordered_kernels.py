@@ -92,7 +92,7 @@ def test_of_kernels_that_are_compiled_together_each_is_given_that_has_a_form():
     end = time.monotonic() + 30
     while haste._ordered and time.monotonic() < end:
         time.sleep(0.01)
-    with native._lock:                       # (not while they are being compiled)
+    with haste.translating():                # (not while they are being compiled)
         assert [orders.is_there(name) for name in names] == [True, False, True]
 
 

@@ -17,8 +17,8 @@ SHORT = 8                        # vectors of keys that are quickly compared eac
 # So few are found by inserting those that are among them by then, if they are one in so many: most
 # elements are passed over then.
 FEW, RARE = 16, 20
-# items that may be among the first are gathered: so many times k, which with their keys take no more
-# room than the keys of RARE * k elements
+# items that may be among the first are gathered: so many times k, which with their keys take no
+# more room than the keys of RARE * k elements
 BUFFER = 4
 
 
