@@ -55,6 +55,14 @@ class Pointwise(Family):
                     light,
                     [op(dtype, m, n, layout=layout), op(dtype, m, n, layout="turned")],
                 )
+        for dtype, (few, many) in itertools.product(
+            ("f4", "f8", "i1"), ((2, 16), (2, 63), (3, 17), (5, 40), (7, 33))
+        ):
+            yield Case(
+                f"short rows {dtype} {few} {many}",
+                lambda x: (x.permute(0, 2, 1).contiguous(), x.permute(2, 0, 1) * 1),
+                [op(dtype, 3, few, many)],
+            )
         for dtype in (*FLOATS, *INTS, "?", "c8", "c16"):
             yield Case(
                 f"turned {dtype}",
