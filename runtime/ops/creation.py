@@ -18,7 +18,7 @@ from ..tensor import (
     wrap,
 )
 from . import onnx_shapes as in_onnx
-from .registry import Op, apply, apply_to_nothing, beside, is_tensor
+from .registry import Op, apply, apply_without_operands, beside, is_tensor
 from .samples import Sample
 from .surface import function, give_out, method
 
@@ -227,7 +227,7 @@ def _made(op, attrs, device):
             if modes.state.observers:        # a graph says what is made, and where it goes
                 return placed(apply(op, (), attrs), d)
             return _made_elsewhere(op, d, **attrs)
-    return apply_to_nothing(op, attrs)
+    return apply_without_operands(op, attrs)
 
 
 def _made_elsewhere(op, device, size, dtype, value=0, memory_format=None):

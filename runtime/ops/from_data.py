@@ -22,7 +22,7 @@ from .creation import (
     require,
 )
 from .dlpack import import_dlpack
-from .registry import apply, apply_to_nothing, is_tensor
+from .registry import apply, apply_without_operands, is_tensor
 from .surface import FUNCTIONS, function, method
 
 
@@ -271,7 +271,7 @@ def convert(a, dtype):
 def number(value, dtype):
     """A Python number as a tensor of no dimension; raises where the type cannot hold it."""
     if hasattr(value, "__whet_tensor__"):    # (a number that varies)
-        return apply_to_nothing(full_op, {"size": (), "value": value, "dtype": dtype})
+        return apply_without_operands(full_op, {"size": (), "value": value, "dtype": dtype})
     return literal(cast_number(value, dtype))
 
 

@@ -26,7 +26,7 @@ from ..ir.outline import numeral
 from ..tensor import wrap
 from . import registry
 from .batching import aligned, example_ndim
-from .registry import REGISTRY, Op, apply, apply_to_nothing
+from .registry import REGISTRY, Op, apply, apply_without_operands
 
 _scalar = None
 
@@ -437,10 +437,10 @@ def _zeros(x, g):
     """A gradient of zero for an input, beside the gradient of the result."""
     if devices.is_elsewhere(g._array):
         if modes.state.observers:
-            zeros = apply_to_nothing(REGISTRY["zeros"], {"size": x.shape, "dtype": x.dtype})
+            zeros = apply_without_operands(REGISTRY["zeros"], {"size": x.shape, "dtype": x.dtype})
             return zeros.to(g.device)
         return wrap(devices.beyond.filled(g._array.index, x.shape, x.dtype.np, 0))
-    return apply_to_nothing(REGISTRY["zeros"], {"size": x.shape, "dtype": x.dtype})
+    return apply_without_operands(REGISTRY["zeros"], {"size": x.shape, "dtype": x.dtype})
 
 
 # ---- calling conventions -------------------------------------------------------------------------

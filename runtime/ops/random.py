@@ -23,7 +23,7 @@ from .registry import (
     Op,
     about_numbers,
     apply,
-    apply_to_nothing,
+    apply_without_operands,
     are_probabilities,
     ask,
     asked,
@@ -203,7 +203,7 @@ def draw_op(g, op, shape, device=devices.CPU):
     if modes.state.observers:
         return modes.state.observers[-1].draw(g, op, shape)
     seed, at = g.take(op.blocks(shape))
-    return apply_to_nothing(op, dict(shape=shape, seed=seed, offset=at))
+    return apply_without_operands(op, dict(shape=shape, seed=seed, offset=at))
 
 
 def _shape(size):

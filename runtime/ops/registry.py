@@ -451,7 +451,7 @@ def are_probabilities(a):
 
 
 apply = tensor_base.native_apply or apply_python
-def apply_to_nothing(op, attrs):
+def apply_without_operands(op, attrs):
     """`apply` for an op without operands, such as one that makes a tensor: in fewer steps where
     nobody looks, as machine code has no recipes for these."""
     return apply(op, (), attrs) if state.flags & modes.SPECIAL else execute(op, (), attrs)

@@ -9,7 +9,7 @@ from .. import dtypes, indexing
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from . import onnx_shapes as in_onnx
 from .creation import check_options, empty, finish, float_dtype, literal, ones, require, zeros
-from .registry import Op, apply, apply_to_nothing, is_tensor
+from .registry import Op, apply, apply_without_operands, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, check_text, compile_function, function
 
@@ -89,7 +89,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     if n < 0:
         n = _count(start, end, step)
     attrs = {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}
-    return finish(apply_to_nothing(arange_op, attrs), "arange", out, requires_grad, device)
+    return finish(apply_without_operands(arange_op, attrs), "arange", out, requires_grad, device)
 
 
 @function(method=False)
@@ -102,7 +102,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     start, end, step = _number(start), _number(end), _number(step)
     n = _count(start, end, step, inclusive=True)
     attrs = {"start": start, "step": step, "n": n, "dtype": float_dtype(dtype)}
-    return finish(apply_to_nothing(arange_op, attrs), "range", out, requires_grad, device)
+    return finish(apply_without_operands(arange_op, attrs), "range", out, requires_grad, device)
 
 
 def evenly(start, end, steps, dtype):
@@ -272,7 +272,7 @@ def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requi
     attrs = {"n": n, "m": m, "dtype": dtype}
     if k:
         attrs["k"] = k
-    return finish(apply_to_nothing(eye_op, attrs), "eye", out, requires_grad, device)
+    return finish(apply_without_operands(eye_op, attrs), "eye", out, requires_grad, device)
 
 
 def _triangle(name, pick):
