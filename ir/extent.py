@@ -331,6 +331,9 @@ class Extent:
     def __lshift__(self, other: int) -> Size:
         return self * (1 << other)
 
+    def __rlshift__(self, other: int) -> NoReturn:
+        raise Unsized(f"a plan goes by a power of {self.text()}")
+
     def __rshift__(self, other: int) -> Size:
         return self // (1 << other)
 

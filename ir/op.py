@@ -29,9 +29,10 @@ class Op(Protocol):
     memo: bool                   # a call can be replayed as its one launch, or view
     launches: bool
     dynamic_numbers: bool        # numbers are read by the kernel: they may be others
+    numbers_by_size: bool        # a plan for sizes that are not known may have others of them
     numbers_go_along: bool       # the same of kernels of devices
     any_sizes: bool              # a plan for sizes that are not known may have it
-    size_attrs: frozenset[str]   # attributes that are tuples of sizes
+    size_attrs: frozenset[str]   # attributes that are sizes, or tuples of them
     keeps_elements: bool         # the result has all elements of the operand, as `size` tells
     as_large: bool               # all results have the sizes of the first operand
     makes: Callable[..., Any] | None         # outlines of the results, of those of the operands

@@ -199,11 +199,34 @@ class Outline:
 
     def view(self, dtype: type[Any] | np.dtype[Any] | None = None,
              *_: object) -> Outline:
-        """The same elements as another type of the same size."""
+        """The same bytes as elements of another type. Where these are longer or shorter, as many in
+        each row, which has to be dense and of known size."""
         kind = self.dtype if dtype is None or dtype is np.ndarray else np.dtype(dtype)
-        if kind.itemsize != self.itemsize:
+        if kind.itemsize == self.itemsize:
+            return Outline(self.shape, kind, self.strides, self.room, self.offset, self)
+        n, step = (self.shape[-1], self.strides[-1]) if self.ndim else (0, 0)
+        if (type(n) is Extent or n != 1 and step != self.itemsize
+                or n * self.itemsize % kind.itemsize):
             raise Unsized("a plan takes elements for others of another size")
-        return Outline(self.shape, kind, self.strides, self.room, self.offset, self)
+        return Outline((*self.shape[:-1], n * self.itemsize // kind.itemsize), kind,
+                       (*self.strides[:-1], kind.itemsize), self.room, self.offset, self)
+
+    @property
+    def real(self) -> Outline:
+        """The real parts."""
+        return self._part(0)
+
+    @property
+    def imag(self) -> Outline:
+        """The imaginary parts."""
+        return self._part(1)
+
+    def _part(self, which: int) -> Outline:
+        if self.dtype.kind != "c":
+            raise Unsized("a plan takes a part of numbers that have none")
+        kind = np.dtype(f"f{self.itemsize // 2}")
+        return Outline(self.shape, kind, self.strides, self.room,
+                       self.offset + which * kind.itemsize, self)
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> Outline:
         """Without dimensions of one element."""
@@ -217,6 +240,18 @@ class Outline:
             [n for a, n in enumerate(self.shape) if a not in gone],
             [s for a, s in enumerate(self.strides) if a not in gone],
         )
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Outline:
+        """The diagonal of two dimensions, behind the others."""
+        rest = [d for d in range(self.ndim) if d not in (axis1, axis2)]
+        rows, columns, down, right = (x[axis] for x in (self.shape, self.strides)
+                                      for axis in (axis1, axis2))
+        rows, columns = (rows + offset, columns) if offset < 0 else (rows, columns - offset)
+        count = rows if rows < columns else columns
+        return self.seen(
+            [*[self.shape[d] for d in rest], count if count > 0 else 0],
+            [*[self.strides[d] for d in rest], down + right],
+            right * offset if offset > 0 else down * -offset)
 
     def ravel(self) -> Outline:
         """In one dimension."""
@@ -271,6 +306,12 @@ class Outline:
             else:
                 raise Unsized("a plan picks elements")
         return self.seen(shape, strides, offset)
+
+    def max(self, *_: object) -> NoReturn:
+        """What asks for the largest of some places looks whether they are within bounds."""
+        raise IndexError("places that are not known may be out of bounds")
+
+    min = max
 
     def __setitem__(self, *_: object) -> NoReturn:
         raise Unsized("a plan writes elements")

@@ -303,7 +303,8 @@ class Tensor:
     def size(self, dim=None):
         """The sizes, or the size of one dimension."""
         if dim is None:
-            return self.shape
+            followed = modes.followers and modes.followed_sizes(self)
+            return followed or Size(self._array.shape)
         n = self._array.ndim
         if not -max(n, 1) <= dim < max(n, 1) or n == 0:
             raise IndexError(

@@ -19,6 +19,7 @@ from whet.autograd import modes
 from whet.ir.extent import LEAST
 from whet.ir.graph import OpNode, Ref
 from whet.ops.python import size_of
+from whet.ops.questions import asks_for_its_caller
 from whet.tensor import Size
 
 from ..guards.lengths import length_of, tensor_of_length
@@ -49,6 +50,9 @@ class Whole(int):
     def __new__(cls, size: int, n: int, rec: Recorder) -> Whole:
         self = int.__new__(cls, size)
         self.n, self.rec, self.arrived = n, weakref.ref(rec), False
+        return self
+
+    def __whet_whole__(self) -> Whole:
         return self
 
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
@@ -96,10 +100,13 @@ class FollowedSizes:
         self.at: dict[int, Found] = {}
         self.lost = False
 
-    def of(self, rec: Recorder, t: Base) -> Size | None:
-        """What to give for `t.shape`; None where it is not the user's code that asks."""
-        shape = t._array.shape
-        if not shape or ours(sys._getframe(4)):
+    def of(self, rec: Recorder, t: Base, for_user: bool) -> Size | None:
+        """What to give for `t.shape`; None where it is not the user's code that asks, or code of
+        ours as he would."""
+        shape, frame = t._array.shape, sys._getframe(4)
+        while asks_for_its_caller(frame) and frame.f_back is not None:
+            frame = frame.f_back
+        if not shape or not for_user and ours(frame):
             return None
         try:
             n = None if rec.trying is not None else Ref(rec.value(t))

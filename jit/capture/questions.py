@@ -91,9 +91,9 @@ class Questions(registry.Observer):
                     return tuple(made)
         return tuple([guarded_value(x) if type(x) in NUMBERS else x for x in inputs])
 
-    def sizes(self, t: Base) -> Size | None:
+    def sizes(self, t: Base, for_user: bool) -> Size | None:
         """The Numbers for `t.shape`; None where Python gets plain ones."""
-        return self.followed.of(self, t) if self.follows else None
+        return self.followed.of(self, t, for_user) if self.follows else None
 
     def pin(self, t: Base) -> None:
         """A number's value goes into what Python does: a replay needs the same."""

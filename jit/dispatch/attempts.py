@@ -124,14 +124,8 @@ class FirstRecording(Session):
     def may_be_unwatched(self, paths: list[Recording]) -> bool:
         """Does a model show that nothing needs to be watched for?"""
         model, given = self.model, self.call.given
-        if (
-            model is None
-            or not model.leads
-            or paths
-            or given.numbers
-            or given.lengths
-            or self.call.key in self.recordings.watched
-        ):
+        if (model is None or not model.leads or paths or given.numbers or given.lengths
+                or self.call.key in self.recordings.watched):
             return False
         return sizes.unwatched(model) and model.fits(self.leaves, given.boxes)
 
@@ -226,6 +220,10 @@ class FirstRecording(Session):
         # Before a program is made in vain. Making it may show more.
         if not self.only_computed():
             return
+        if self.model is not None and not self.is_unwatched:
+            nearest = self.recordings.nearest(self.call, self.model, self.rec)
+            self.is_of_the_family &= nearest is self.model
+            self.model = nearest
         try:
             # What is drawn elsewhere is of the sizes that the run asked for.
             r = build(self, findings, None if self.rec.outside_draws.made else self.model)

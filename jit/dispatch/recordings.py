@@ -19,6 +19,7 @@ from .tables import Tables
 if TYPE_CHECKING:
     from whet.cpu.orders import Order
 
+    from ..capture.recorder import Recorder
     from ..guards.signature import Given
     from ..policy.ledger import Kind
     from ..replay.recording import Recording
@@ -122,6 +123,14 @@ class Recordings:
             self.free is None
             or sizes.may_differ(self.free, r.shapes, args, kwargs, given.leaves)))
         return kind, found
+
+    def nearest(self, call: Invocation, model: Recording, rec: Recorder) -> Recording:
+        """Of the recordings that one may be like, but for sizes, which is as good as a `model`: the
+        one whose nodes a run came to, with values in the place of which its own are, if there is
+        one."""
+        _, found = self.fitting(call.args, call.kwargs, call.given)
+        return next((m for m in found if sizes.came_to(m, rec.nodes)
+                     and sizes.scales(m, rec.nodes, rec.values.arrays)), model)
 
     def untried(self, call: Invocation) -> list[Recording]:
         """The recordings that give others without a run, for sizes like those of a call, and have

@@ -18,7 +18,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -34,6 +35,8 @@ from .bytecode import instructions
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import CodeType
+
+    from whet.ir.graph import Node
 
     from ..program.program import Program
     from ..replay.recording import Recording
@@ -184,10 +187,28 @@ def _shapes(r: Recording, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:
 def same_way(r: Recording, program: Program) -> bool:
     """Did the run that a program is of come to the nodes of recording `r`, and to no others? (Of
     one plan, those in it were compared.)"""
-    known, nodes, plan = r.program.recorded, program.recorded, r.program.plan
-    compared = set(map(id, plan.nodes)) if program.plan is plan else ()
+    plan = r.program.plan
+    compared = set(map(id, plan.nodes)) if program.plan is plan else frozenset[int]()
+    return came_to(r, program.recorded, compared)
+
+
+def came_to(r: Recording, nodes: Sequence[Node], compared: Set[int] = frozenset()) -> bool:
+    """Did a run come to the nodes of recording `r`? Those were `compared`, by their ids."""
+    known = r.program.recorded
     return (len(known) == len(nodes)
             and all(alike(a, b) is not None for a, b in zip(known, nodes) if id(a) not in compared))
+
+
+def scales(r: Recording, nodes: Sequence[Node], arrays: Sequence[Any]) -> bool:
+    """Have the values of a run that came to the nodes of recording `r`, which lie as `arrays`, for
+    each size of its own another one, and do they lie densely where its own do?"""
+    there = {0: 0, 1: 1}
+    for o in itertools.chain(*[n.outs for n in nodes]):
+        t, a = r.program.arrays[o], arrays[o]
+        if (t.contiguous != a.flags.c_contiguous or len(t.shape) != a.ndim
+                or any(there.setdefault(m, n) != n for m, n in zip(t.shape, a.shape))):
+            return False
+    return True
 
 
 def tells(x: Any) -> bool:
@@ -195,8 +216,8 @@ def tells(x: Any) -> bool:
     # What is done with a number that varies is recorded, and so it is of what stands for an array.
     if x is None or is_strided(x) or type(x) in NUMBERS or type(x) is Array:
         return False
-    if type(x) is Size:
-        return not all([type(n) in NUMBERS for n in x])
+    if type(x) is Size:                      # What the user has put beside such numbers is his own.
+        return bool(x) and not any([type(n) in NUMBERS for n in x])
     if isinstance(x, int | float | complex | str | bytes | Size | np.generic | np.ndarray):
         return True
     return (isinstance(x, tuple | list | set | dict)

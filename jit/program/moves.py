@@ -128,25 +128,29 @@ def same(b: ProgramBuilder, node: Guard, x: Array) -> Entries | None:
     return None if got is None else [*got, b.tapes.check(flag, 1, node)]
 
 
-def asked(b: ProgramBuilder, node: Ask, x: Array) -> Entries | None:
-    """A question must have the answer that it had: each of its facts is true of some element
-    again, or of none."""
+def asked(b: ProgramBuilder, node: Ask, x: Array, *numbers: Array) -> Entries | None:
+    """A question must have the answer that it had: each of its facts, which may have `numbers` for
+    operands, is true of some element again, or of none."""
     entries: Entries = []
     for fact, answer in node.asks or ():
         flag = np.zeros(1, np.int64)
         made: list[Array] = []
         place = flag.view(np.bool_)[:1].reshape(())
         if x.size == 1:
-            kernel = Pointwise("asked", (fact,), 1)
-            got = b.take(partial(kernel, [x.reshape(())], [place]), [x, flag])
+            kernel = Pointwise("asked", (fact,), 1 + len(numbers))
+            got = b.take(partial(kernel, [x.reshape(()), *numbers], [place]), [x, flag, *numbers])
         else:
-            got = b.take(partial(_reduced, made, x, fact), [x], made, [place])
+            got = b.take(partial(_reduced, made, x, numbers, fact), [x, *numbers], made, [place])
         if got is None:
             return None
         entries += [*got, b.tapes.check(flag, answer, node)]
     return entries or None
 
 
-def _reduced(made: list[Array], x: Array, fact: Any) -> None:
+def _reduced(made: list[Array], x: Array, numbers: Sequence[Array], fact: Any) -> None:
     """Is a fact true of some element? The answer goes into `made`."""
+    if numbers:
+        x, given = taped_launches.partial(memory.empty(x.shape, np.dtype(np.bool_))), x
+        Pointwise("asked", (fact,), 1 + len(numbers))([given, *numbers], [x])
+        fact = None
     made.append(reduce("any", x, pre=fact))

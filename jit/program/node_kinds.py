@@ -213,7 +213,7 @@ class Ask(Kind[graph.Ask]):
     """A question about values must have the answer that it had."""
 
     def entries(self, b: ProgramBuilder, node: graph.Ask, ins: Sequence[Any]) -> Entries | None:
-        return moves.asked(b, node, ins[0])
+        return moves.asked(b, node, *ins)
 
     def run(self, node: graph.Ask, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         if node.attrs["question"](*ins) != node.value:

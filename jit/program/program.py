@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from whet.cpu import memory
+from whet.indexing import strided
 from whet.ir.graph import Draw, Node, Ref, Type, Write
 from whet.ir.interpret import step
 from whet.passes.resized import Plan
@@ -30,6 +31,16 @@ from .windows import Windows
 
 NOTHING_SPENT: Mapping[int, np.ndarray] = {}
 NO_LAUNCHES = LaunchList(False, 0, 0, [])
+
+
+def part_of(a: np.ndarray, offset: int, t: Type) -> np.ndarray:
+    """What lies some bytes after an array's first element, as a tensor of this type. Where it is
+    another than the array's, that lies in C order."""
+    size = t.dtype.itemsize
+    if a.dtype != t.dtype:
+        a = a.reshape(-1).view(t.dtype)
+    made: np.ndarray = strided(a, t.shape, [s // size for s in t.strides], offset // size)
+    return made
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -55,7 +66,8 @@ class Program:
     early: set[int]  # memories of what is made before a call may miss for the last time
     undone: list[int]  # values that are put back where a call misses
     arena: int  # bytes
-    local: dict[int, tuple[int, Type]]  # what Python looks at in the arena: (offset, how it lies)
+    # what Python looks at in the arena, or in another value: (in which, offset, how it lies)
+    local: dict[int, tuple[int, int, Type]]
     draws: Draws | None
     may_miss: bool
     checks: dict[int, Node | None]  # address of what a check looks at -> its node
@@ -151,8 +163,9 @@ class Program:
         """A step that Python does."""
         for n in self.local.keys() & {*node.refs(), *node.attrs.get("into", {}).values()}:
             if env[n] is None:
-                offset, t = self.local[n]
-                env[n] = np.ndarray(t.shape, t.dtype, env[ARENA], offset, t.strides)
+                root, offset, t = self.local[n]
+                env[n] = (np.ndarray(t.shape, t.dtype, env[ARENA], offset, t.strides)
+                          if root == ARENA else part_of(env[root], offset, t))
         ins = [env[x] if type(x) is Ref else x for x in node.ins]
         KINDS[node.kind].run(node, ins, self, env)
 

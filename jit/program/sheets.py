@@ -8,19 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.indexing import strided
 from whet.ir.extent import Extent, Real
 from whet.ir.graph import Ref, Type
 from whet.ir.outline import Numeral
 from whet.ir.spans import address
 from whet.passes.lower_llvm.calls import share_out
 
-from .launch_lists import LONG, LaunchList
+from .launch_lists import ARENA, LONG, LaunchList
 from .own_arrays import Address, OwnArray, expressions_in, filled
-from .program import NOTHING_SPENT, Program
+from .program import NOTHING_SPENT, Program, part_of
 from .size_expressions import equal, same_number
 from .sized_lists import Done
-from .sized_places import Piece
+from .sized_places import Brought, Piece
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -47,8 +46,7 @@ class AtSizes(Program):
                  spent: Mapping[int, Array] = NOTHING_SPENT) -> list[Any]:
         env = Program.__call__(self, given, spent)
         for o, (root, offset, t) in self.views.items():
-            size = t.dtype.itemsize
-            env[o] = strided(env[root], t.shape, [s // size for s in t.strides], offset // size)
+            env[o] = part_of(env[root], offset, t)
         return env
 
 
@@ -147,13 +145,16 @@ class Sheet:
 
     def look(self, sized: SizedProgram, looks: Mapping[int, Outline]) -> None:
         """Note where Python finds what it reads."""
-        self.local: dict[int, int] = {}
+        self.local: dict[int, tuple[int, int]] = {}
         self.fixed: dict[int, Any] = {}
         for n, a in looks.items():
             owner = a.room.owner
             if type(owner) is Piece:
-                self.local[n] = len(self.dims)
+                self.local[n] = ARENA, len(self.dims)
                 self.dims.append(owner.offset + a.offset)
+            elif type(owner) is Brought:
+                self.local[n] = sized.roots.moving[owner.position], len(self.dims)
+                self.dims.append(a.offset)
             elif type(owner) is OwnArray:
                 self.fixed[n] = owner.which
             else:
@@ -205,7 +206,7 @@ class Sheet:
             keep=[words, *own, *self.keep],
             steps=steps,
             called=[s for s in steps if type(s) is not LaunchList],
-            local={n: (dims[i], arrays[n]) for n, i in self.local.items()},
+            local={n: (root, dims[i], arrays[n]) for n, (root, i) in self.local.items()},
             env=self.env(own),
             draws=None if self.draws is None else self.draws.at(own, arrays),
             needs={},

@@ -2,15 +2,17 @@
 
 Nothing is fitted to numbers: an attribute or a number is one of the few things that a size of a
 tensor becomes, of the tensors that its node reads. It is a product of some of their sizes, or one
-divided by that, or what is left of all elements when the other sizes of a view are known. Where
-none of these, or more than one, is what was seen of both lists, the planning ends with `Unsized`.
+divided by that, or what a variance makes of it (see `COUNTED`), or what is left of all elements
+when the other sizes of a view are known. Where none of these, or more than one, is what was seen of
+both lists, the planning ends with `Unsized`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -27,6 +29,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_DIMS = 6  # a tensor of more has too many products of sizes
+
+
+# what a float may be of how many elements there are, of which a variance takes one less
+COUNTED: tuple[Callable[[Any], Any], ...] = (
+    lambda n: n * 1.0,
+    lambda n: 1 / n,
+    lambda n: (n - 1) * 1.0,
+    lambda n: n / (n - 1),
+)
+
+
+class Unknown(Unsized):
+    """A number is none of what sizes become."""
 
 
 class Sizes:
@@ -89,41 +104,49 @@ class SizeExpressions:
                 raise Unsized("sizes that were equal are not")
 
     # ---- numbers ---------------------------------------------------------------------------------
-    def natural(self, x: int, y: int, shapes: Collection[Sequence[Size]]) -> Size:
-        """The product of some sizes of one of the shapes that is `x` of the first list and `y` of
-        the second; where these have none, of the symbols, or of one of all values so far."""
+    def natural(self, x: float, y: float, shapes: Collection[Sequence[Size]],
+                of: Callable[[int], float] = int) -> Size:
+        """The product of some sizes of one of the shapes of which `of` is `x` of the first list and
+        `y` of the second; where these have none, of the symbols, or of one of all values so
+        far."""
         for places in (shapes, [self.facts.symbols], self.shapes.values()):
             found: dict[str, Size] = {}
             for shape in places:
                 for some in _several([(n, *self.pair(n)) for n in shape]):
                     sizes, first, second = zip(*some, strict=True)
-                    if (math.prod(first), math.prod(second)) == (x, y):
+                    if (of(math.prod(first)), of(math.prod(second))) == (x, y):
                         n = math.prod(sizes)
                         found[text(n)] = n
             if len(found) == 1:
                 return next(iter(found.values()))
             if found:
                 raise Unsized(f"{x} becomes {y} in {len(found)} ways")
-        raise Unsized(f"{x} becomes {y} in no known way")
+        raise Unknown(f"{x} becomes {y} in no known way")
 
-    def number(self, x: Any, y: Any, shapes: Collection[Sequence[Size]]) -> Any:
-        """A number among operands."""
+    def number_of_type(self, x: Any, y: Any, shapes: Collection[Sequence[Size]]) -> Any:
+        """A number in an array of no dimension."""
+        return self.number(x.item(), y.item(), shapes, x.dtype.type)
+
+    def number(self, x: Any, y: Any, shapes: Collection[Sequence[Size]],
+               rounded: Callable[[float], Any] = float) -> Any:
+        """A number among operands; `rounded`: to the type that it had."""
         if isinstance(x, np.ndarray | np.generic):
             if x.dtype != y.dtype or x.ndim or x.dtype.kind not in "iuf":
                 raise Unsized("an array that goes by sizes is an operand")
-            return numeral(self.number(x.item(), y.item(), shapes), x.dtype)
+            return numeral(self.number_of_type(x, y, shapes), x.dtype)
         if type(x) is not type(y) or type(x) not in (int, float):
             raise Unsized("an operand is of another kind")
         if type(x) is int:
-            return self.natural(x, y, shapes)
+            with contextlib.suppress(Unknown):
+                return self.natural(x, y, shapes)
+            return self.natural(x + 1, y + 1, shapes) - 1
         if not x or not y or not math.isfinite(x) or not math.isfinite(y):
             raise Unsized("a number goes by sizes")
-        if x.is_integer() and y.is_integer():
-            return self.natural(int(x), int(y), shapes) * 1.0
-        p, q = round(1 / x), round(1 / y)
-        if p == 0 or q == 0 or 1 / p != x or 1 / q != y:
-            raise Unsized("a number goes by sizes in an unknown way")
-        return 1 / self.natural(p, q, shapes)
+        for counted in COUNTED:
+            with contextlib.suppress(Unknown):
+                return counted(self.natural(
+                    x, y, shapes, lambda n: n > 1 and float(rounded(counted(n)))))
+        raise Unsized("a number goes by sizes in an unknown way")
 
     # ---- attributes ------------------------------------------------------------------------------
     def attributes(self, node: Node, other: Node, ins: Sequence[Any]) -> Mapping[str, Any]:
@@ -135,9 +158,17 @@ class SizeExpressions:
         for k, x in node.attrs.items():
             y = other.attrs[k]
             same = x is y or equal(x, y)
+            if same and k not in told and k in node.op.size_attrs and not node.refs():
+                self.tell_apart(x)
             out[k] = (self.known(node.op, k, told[k], x, y, ins) if k in told
                       else x if same else self.attribute(node.op, k, x, y, ins))
         return out
+
+    def tell_apart(self, x: Any) -> None:
+        """What an array is made by is the same in both lists: is it no size that happens to be?"""
+        met = [self.pair(n) for shape in self.shapes.values() for n in shape if type(n) is Extent]
+        if any((n, n) in met for n in (x if type(x) is tuple else (x,))):
+            raise Unsized("a size is another, and was the same in both lists")
 
     def known(self, op: Op, name: str, told: Any, x: Any, y: Any, ins: Sequence[Any]) -> Any:
         """An attribute of which Python was told parts: these are not searched for."""
@@ -154,11 +185,14 @@ class SizeExpressions:
             return tuple([self.valued(y, k) for y in x])
         return self.at([x], k)[0] if type(x) in (Extent, Real) else x
 
-    def attribute(self, op: Op, name: str, x: Any, y: Any, ins: Sequence[Any]) -> tuple[Size, ...]:
+    def attribute(self, op: Op, name: str, x: Any, y: Any, ins: Sequence[Any]) -> Any:
         """An attribute that differs."""
+        shapes = [a.shape for a in ins if type(a) is Outline]
+        if name in op.size_attrs and type(x) is int:
+            return self.natural(x, y, shapes)
         if name not in op.size_attrs or type(x) is not tuple or len(x) != len(y):
             raise Unsized(f"`{name}` of {op.name} goes by sizes")
-        return self.shape(op, x, y, [a.shape for a in ins if type(a) is Outline])
+        return self.shape(op, x, y, shapes)
 
     def shape(self, op: Op, x: Sequence[int], y: Sequence[int], shapes: Sequence[Sequence[Size]],
               told: Sequence[Size] = ()) -> tuple[Size, ...]:

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from whet.cpu import guard, orders
 from whet.ir.extent import Extent, Unsized
-from whet.ir.graph import Chain, Draw, Fused, OpNode, Parts, Ref, Roll, Rows, Write
+from whet.ir.graph import Ask, Chain, Draw, Fused, OpNode, Parts, Ref, Roll, Rows, Write
 from whet.ir.outline import Outline, Room
 from whet.passes import chain_products
 from whet.passes.uses import is_view, written
 
+from . import sized_questions
 from .liveness import Roots
 from .node_kinds import KINDS, members
 from .own_arrays import SizedDraws
@@ -151,22 +152,24 @@ class SizedProgram:
         for found in known:
             if self.facts.hold(found.asked):
                 return found
+        # what is no launch is found by all that follow: they keep what they found
+        if known and not known[0].is_launched:
+            raise LiesOtherwise
         try:
             with self.facts.noting() as asked:
-                step, inner, is_launched = self.come_to(node)
+                step, inner, is_launched = self.come_to(node, bool(known))
         except orders.NotYet:
             for o in node.outs:
                 self.places.memory(o)
             return Outcome(node, {}, None, (), True)
-        if known and not (is_launched and known[0].is_launched):
-            raise LiesOtherwise
         self.facts.hold(asked)
         known.append(Outcome(node, asked, step, inner, is_launched))
         return known[-1]
 
-    def come_to(self, node: Node) -> tuple[Step | None, Sequence[Node], bool]:
+    def come_to(self, node: Node, is_known: bool) -> tuple[Step | None, Sequence[Node], bool]:
         """(the step that a node is, if it is one; the nodes that it stands for, where these are
-        done in its place; is it done by launches, its own or theirs?)"""
+        done in its place; is it done by launches, its own or theirs?). `is_known`: for other
+        sizes that is known already."""
         other = self.others.get(id(node)) or self.second(node)
         if self.goes_by_sizes_alone(node):
             return None, (), False
@@ -177,13 +180,21 @@ class SizedProgram:
             self.view(node)
             return None, (), False
         self.tapes.begin()
-        entries = self.launches(node)
+        try:
+            entries = self.launches(node)
+        except Unsized:
+            # (eager's own code, which it would launch by, does so at any sizes)
+            if is_known or not isinstance(node, OpNode) or node.op.random:
+                raise
+            entries = None
         if entries is not None:
             return entries, (), True
         if KINDS[node.kind].splits(node, self.arrays, True):
             if isinstance(node, Fused | Roll):
                 raise Unsized(f"{node.kind} is no launch")
             return None, members(node), True
+        if is_known:
+            raise LiesOtherwise
         return self.called(node), (), False
 
     def second(self, node: Node) -> Node:
@@ -220,15 +231,13 @@ class SizedProgram:
 
     def called(self, node: Node) -> Done:
         """A step of Python's: what it reads is found, and what it makes moves."""
-        if node.attrs.get("into") or isinstance(node, Write):
+        if (node.attrs.get("into") or isinstance(node, Write)
+                or isinstance(node, Ask) and len(node.ins) > 1):
             raise Unsized(f"{node.kind if node.op is None else node.op.name} is no launch")
         looks = {}
         for x in node.refs():
-            a = self.held[x]
-            if type(a.room.owner) is not Brought:
-                looks[int(x)] = a
-            elif self.roots[x] != x:
-                raise Unsized("Python reads a view of what a call is given")
+            if type(self.held[x].room.owner) is not Brought or self.roots[x] != x:
+                looks[int(x)] = self.seen(x)
         for o in node.outs:
             if self.roots[o] != o or o not in self.roots.position:
                 self.roots.set_free(o)
@@ -253,8 +262,16 @@ class SizedProgram:
                 a = self.held[n]
                 if type(a.room.owner) is not Brought:
                     raise Unsized("a result lies in the arena")
-                found[n] = self.roots.moving[a.room.owner.position], a
+                found[n] = self.roots.moving[a.room.owner.position], self.seen(n)
         return found
+
+    def seen(self, n: int) -> Outline:
+        """What is held of a value that Python makes a view for (see `part_of`)."""
+        a, root = self.held[n], self.arrays[self.roots[n]]
+        if (type(a.room.owner) is Brought and a.dtype != root.dtype
+                and not root.flags.c_contiguous):
+            raise Unsized("Python reads memory as another type")
+        return a
 
     @property
     def fresh(self) -> list[int]:
@@ -270,6 +287,8 @@ class SizedProgram:
             return node
         if isinstance(node, Rows):
             return self.rows(node, other)
+        if isinstance(node, Ask) and isinstance(other, Ask):
+            return sized_questions.resized(node, other, self.arrays[node.ins[0]], self.sizes)
         attrs = node.attrs
         if isinstance(node, OpNode | Write) and attrs:
             attrs = self.sizes.attributes(node, other, [self.arrays[x] for x in node.refs()])
@@ -300,7 +319,7 @@ class SizedProgram:
         made.ins = tuple([
             x
             if type(x) is Ref or same_number(x, y)
-            else Count(sizes.number(x.item(), y.item(), [shape]))
+            else Count(sizes.number_of_type(x, y, [shape]))
             for x, y in zip(node.ins, other.ins, strict=True)
         ])
         return made

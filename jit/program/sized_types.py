@@ -211,6 +211,11 @@ class SizedTypes:
 
     def created(self, node: OpNode | Draw, other: Node, o: int) -> Outline:
         """The type of what is made of sizes alone."""
+        if isinstance(node, OpNode) and node.op.makes is not None:
+            ins = [self.arrays[x] for x in node.refs()]
+            made: Sequence[Outline] = node.op.makes(
+                *ins, **self.sizes.attributes(node, other, ins))
+            return made[node.outs.index(o)]
         a, b = self.like.arrays[o], self.other.arrays[o]
         told = self.sizes.told.attributes(node)
         name = next((k for k in told if k in ("size", "shape", "n")), None)
@@ -261,7 +266,7 @@ class SizedTypes:
         try:
             out = dry(lambda: node.op.forward(*ins, **attrs))
         except Unsized:
-            if node.is_view or node.op.launches or node.op.memo:
+            if node.is_view:
                 raise
             shapes = [x.shape for x in ins if type(x) is Outline]
             pairs = [(self.like.arrays[o], self.other.arrays[o]) for o in node.outs]
@@ -289,7 +294,7 @@ class SizedTypes:
                 out.append(held[x])
             elif x is y or same_number(x, y):
                 out.append(x)
-            elif k < own and node.op is not None and not node.op.dynamic_numbers:
+            elif k < own and node.op is not None and not node.op.numbers_by_size:
                 raise Unsized(f"a number that {node.op.name} goes by differs between sizes")
             else:
                 out.append(self.sizes.number(x, y, refs))

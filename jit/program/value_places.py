@@ -14,6 +14,7 @@ from whet.ir.spans import address, span
 from ..capture.value_layouts import Addresses
 from .arena import Piece, Ranges
 from .launch_entries import Argument, Fixed, InArena, Moving
+from .launch_lists import ARENA
 from .liveness import Roots
 
 
@@ -169,11 +170,10 @@ class ValuePlaces:
                 elif new is not None:
                     self.heirs.append((old[0], new[0]))
 
-    def where(self) -> dict[int, tuple[int, Type]]:
-        """Of the values that Python looks at, those that lie in the arena: value -> (offset, how
-        it lies)."""
+    def where(self) -> dict[int, tuple[int, int, Type]]:
+        """Of the values that Python looks at, those that lie in the arena: see `Program.local`."""
         return {
-            n: (piece.offset + at, Type.of(self.arrays[n]))
+            n: (ARENA, piece.offset + at, Type.of(self.arrays[n]))
             for n, (piece, at) in self.shown.items()
             if piece.offset is not None
         }

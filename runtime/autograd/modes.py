@@ -30,9 +30,10 @@ state = _State()
 followers: set = set()
 
 
-def followed_sizes(t):
-    """What to give for the sizes of a tensor; None for the plain ones."""
-    return state.observers[-1].sizes(t) if state.observers else None
+def followed_sizes(t, for_user=False):
+    """What to give for the sizes of a tensor; None for the plain ones. `for_user`: code of ours
+    asks, as a user's would."""
+    return state.observers[-1].sizes(t, for_user) if state.observers else None
 
 
 def level_of(args):

@@ -5,6 +5,7 @@ from functools import partial
 from math import prod
 
 import numpy as np
+from whet.ir.extent import at_least
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.products import differences as kernels
@@ -54,7 +55,7 @@ def _launch(x, y, out, triangle):
     threads, count = pool.get_num_threads(), prod(batch)
     kernel = native.kernel(f"differences/{'pairs' if triangle else 'distances'}/{elem}",
                            partial(kernels.distances, elem=elem, triangle=triangle))
-    grain = max(1, UNIT_STEPS // (ROWS * n * k))
+    grain = at_least(UNIT_STEPS // (ROWS * n * k), 1)
     native.launch(kernel, count * -(-m // ROWS), share_out.word(grain, threads), x, y, out,
                   scratch(room * threads), m, n, k, ROWS, room)
 
@@ -74,6 +75,6 @@ def weighted(w, x, y):
     out = memory.empty(x.shape, x.dtype)
     high = kernels.tile_rows() // 2
     kernel = native.kernel(f"differences/weighted/{elem}", partial(kernels.weighted, elem=elem))
-    native.launch(kernel, count * -(-m // high), max(1, UNIT_STEPS // (high * n * k)), w,
+    native.launch(kernel, count * -(-m // high), at_least(UNIT_STEPS // (high * n * k), 1), w,
                   contiguous(x), contiguous(y), out, m, n, k, *steps)
     return out

@@ -79,6 +79,14 @@ def contiguous(x):
     return pointwise.copy(out, x)
 
 
+def _turned(y, shape, order):
+    """What launches made as `shape`, with its dimensions in another order."""
+    turned = y.reshape(shape).transpose(order)
+    if not turned.flags.c_contiguous:
+        taped_launches.partial(y)
+    return contiguous(turned)
+
+
 class _Dims:
     """The outer or the reduced dimensions: sizes, and strides of every array; neighbours are one
     dimension where every array allows it."""
@@ -425,7 +433,7 @@ class Plan:
         shapes = self.out_shapes if back is None else [rows] * len(types)
 
         def in_order(y):
-            return y if back is None else contiguous(y.transpose(back)).reshape(self.row_shape)
+            return y if back is None else _turned(y, rows, back).reshape(self.row_shape)
         numbers = tuple(numbers)
         if len(types) == 1 and len(self.passed) == len(self.program.operands) and back is None:
             shape, dtype = shapes[0], types[0]
@@ -502,7 +510,7 @@ class Plan:
                        *[outs[place[k]] for k in results], 0, *sizes)
             return [
                 y if full else
-                (y if back is None else contiguous(y.transpose(back))).reshape(self.row_shape)
+                (y if back is None else _turned(y, kernel_rows, back)).reshape(self.row_shape)
                 for y, full in zip(outs, self.full_out, strict=True)]
         return run
 
@@ -534,7 +542,7 @@ class Plan:
         """Outputs in (outer, reduced) order as they should lie."""
         order = self.outer + self.axes
         back, moved = np.argsort(order).tolist(), tuple(self.shape[a] for a in order)
-        return [contiguous(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
+        return [_turned(y, moved, back) if full else y.reshape(self.row_shape)
                 for y, full in zip(outs, self.full_out, strict=True)]
 
     def _spread(self, x):

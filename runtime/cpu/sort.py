@@ -71,7 +71,7 @@ def _along(x, axis, run, *choices):
     if axis == nd - 1 and x.flags.c_contiguous:
         return tuple(y.reshape(*rest, y.shape[1]) for y in run(x.reshape(count, n), *choices))
     order = [*range(axis), *range(axis + 1, nd), axis]
-    back = np.argsort(order)
+    back = np.argsort(order).tolist()
     moved = contiguous(x.transpose(order)).reshape(count, n)
     return tuple(_moved_back(y.reshape(*rest, y.shape[1]), back) for y in run(moved, *choices))
 

@@ -239,7 +239,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     if aweights is not None:
         _check_weights("aweights", aweights, n, False)
         w = aweights.reshape(-1) if w is None else w * aweights.reshape(-1)
-    wsum = F["tensor"](n) if w is None else w.sum()
+    wsum = n if w is None else w.sum()
     if w is not None and n and not bool(wsum != 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (x if w is None else x * w).sum(1) / wsum
@@ -247,7 +247,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         freedom = wsum - correction * (w * aweights.reshape(-1)).sum() / wsum
     else:
         freedom = wsum - correction
-    freedom = F["clamp"](freedom, min=0)
+    freedom = max(freedom, 0) if w is None else F["clamp"](freedom, min=0)
     c = x - mean.unsqueeze(1)
     other = (c if w is None else c * w).mT
     r = (F["matmul"](c, (other.conj() if other.dtype.kind == COMPLEX else other).to(c.dtype))

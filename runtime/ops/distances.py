@@ -68,7 +68,7 @@ pairs_op = Op("distances_of_pairs", differences.pairs,
               samples=lambda make: [Sample(make(5, 3)), Sample(make(2, 4, 1))],
               batch=native, onnx=_pairs_in_onnx)
 for _o in (weighted_op, distances_op, pairs_op):
-    _o.family, _o.launches = "contract", True
+    _o.family, _o.launches, _o.any_sizes = "contract", True, True
 
 
 def _by_kernels(p, *tensors):

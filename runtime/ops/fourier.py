@@ -6,7 +6,8 @@ unscaled where this one is scaled.
 """
 from .. import dtypes
 from ..cpu import fourier
-from ..dtypes import COMPLEX, FLOAT
+from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
+from ..ir.outline import Outline
 from . import onnx_fourier as in_onnx
 from .batching import shifted
 from .pad import pad
@@ -64,8 +65,21 @@ c2r_op = Op(
                                     ((4, 2), 0, 6, "forward"))], linear=(0,), batch=shifted("dim"))
 
 
+def _outlined(dtype_of):
+    """The outline of what a transform makes: `n` samples along a dimension, or half of those that
+    there are."""
+    def makes(x, dims=None, dim=None, n=None, **_):
+        shape = list(x.shape)
+        if dim is not None:
+            shape[dim] = shape[dim] // 2 + 1 if n is None else n
+        return (Outline(shape, dtype_of(FROM_NUMPY[x.dtype]).np),)
+    return makes
+
+
 for _o in (c2c_op, r2c_op, c2r_op):
-    _o.launches = True
+    _o.launches = _o.any_sizes = True
+c2c_op.makes, r2c_op.makes = (_outlined(lambda t: t.to_complex()),) * 2
+c2r_op.makes, c2r_op.size_attrs = _outlined(lambda t: t.to_real()), frozenset(("n",))
 c2c_op.onnx_complex, r2c_op.onnx_complex = in_onnx.transformed, in_onnx.half
 c2r_op.onnx_complex = in_onnx.from_half
 

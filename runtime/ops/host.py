@@ -237,6 +237,11 @@ _cholesky = host("cholesky", factors.cholesky, infer=square("cholesky"), samples
                  vjp=_cholesky_vjp, onnx=in_onnx.cholesky)
 
 
+# (what others make goes by which of two sizes is less)
+for _of in (_inv, _det, _slogdet, _solve, _cholesky):
+    _of.op.any_sizes = True
+
+
 def cholesky(A, *, upper=False):
     """L with A = L @ L.mH (or the upper U with A = U.mH @ U)."""
     y = _cholesky(A)

@@ -3,6 +3,7 @@ import numpy as np
 
 from ..cpu import places
 from ..cpu import take as picks
+from ..ir.outline import Outline
 from . import dims
 from . import onnx_places as in_onnx
 from .batching import aligned, at_index, repeated
@@ -84,6 +85,8 @@ index_select_op = Op(
         Sample(make(2, 3), longs([1]), dim=1),
         Sample(make(3), longs([]), dim=0)], linear=(0,), batch=_select_each, onnx=in_onnx.selected)
 index_select_op.any_sizes = True
+index_select_op.makes = lambda a, index, dim: (Outline(
+    (*a.shape[:dim], index.size, *a.shape[dim + 1:]) if a.ndim else a.shape, a.dtype),)
 index_select_op.memo = True
 index_select_op.alone = lambda a, index, dim: places.picked(
     a, places.of_slices(a.shape, index, dim))

@@ -294,6 +294,9 @@ def fill_diagonal_(self, fill_value, wrap=False):
         for top in range(0, shape[0], shape[1] + 1):
             self[top:].diagonal().fill_(fill_value)
         return self
+    if n == 2:
+        self.diagonal().fill_(fill_value)
+        return self
     stride = sum(self.stride())
     self.as_strided((min(shape),), (stride,), self.storage_offset()).fill_(fill_value)
     return self

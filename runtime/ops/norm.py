@@ -304,13 +304,12 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             with modes.no_grad():
                 m = running_mean.dtype
                 unbiased = n / (n - 1) if n > 1 else float("nan")
-                for running, new, share in ((running_mean, mean, momentum),
-                                            (running_var, var, momentum * unbiased)):
+                for running, new in ((running_mean, mean), (running_var, var * unbiased)):
                     new = new.reshape(-1).to(m)
                     if is_tensor(momentum):
-                        running.mul_(1 - momentum).add_(new * share)
+                        running.mul_(1 - momentum).add_(new * momentum)
                     else:
-                        running.mul_(1 - momentum).add_(new, alpha=share)
+                        running.mul_(1 - momentum).add_(new, alpha=momentum)
         return y
     if running_mean is None or running_var is None:
         raise RuntimeError(

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..dtypes import INT
-from ..indexing import sizes
+from ..indexing import checks, sizes
 from . import onnx_shapes as in_onnx
 from .creation import cast_number
 from .registry import MoveOp, Op, apply, check_tensors, is_tensor
@@ -190,6 +190,11 @@ unpad_by_index_op = Op(
 )
 
 
+pad_by_index_op.any_sizes = unpad_by_index_op.any_sizes = True
+unpad_by_index_op.size_attrs = frozenset(("shape",))
+
+
+@checks
 def _pads(amounts, shape):
     """(before, after) for each dimension, in order."""
     n, k = len(shape), len(amounts) // 2

@@ -58,7 +58,7 @@ class PointwiseOp(Op):
     that it is, if it is one (see `onnx`).
     """
     family = "pointwise"
-    memo = dynamic_numbers = any_sizes = True
+    memo = dynamic_numbers = numbers_by_size = any_sizes = True
 
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc",
                  differentiable=None, result=None, samples=None, register=True, saves=None,

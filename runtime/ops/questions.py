@@ -1,8 +1,11 @@
 """What can be asked of a tensor's type, and the type that operands meet in."""
+import types
+
 from .. import dtypes
 from ..dtypes import COMPLEX
 from ..tensor import Tensor
 from . import pointwise as p
+from . import surface
 from .registry import apply, check_tensors, is_tensor
 from .storage import UntypedStorage
 from .surface import FUNCTIONS, function
@@ -18,6 +21,14 @@ FUNCTIONS["is_tensor"] = FUNCTIONS.pop("is_tensor_")
 is_tensor_.__name__ = is_tensor_.__qualname__ = "is_tensor"
 
 
+_ASKING: set[types.CodeType] = set()
+
+
+def asks_for_its_caller(frame):
+    """Does what runs in a frame ask a tensor what its caller asked?"""
+    return frame.f_code in _ASKING or frame.f_globals is vars(surface)
+
+
 def _question(name):
     ask = getattr(Tensor, name)
 
@@ -30,6 +41,7 @@ def _question(name):
     question.__name__ = question.__qualname__ = name
     question.__doc__ = ask.__doc__
     function(method=False)(question)
+    _ASKING.add(question.__code__)
 
 
 for _name in (("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signed", "is_inference",

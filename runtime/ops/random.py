@@ -360,6 +360,7 @@ order_op = Op("random_order", _order, samples=lambda make: [
 range_op.there = lambda words, **at: devices.beyond.draws.ranged(words, **at)
 order_op.there = lambda keys: devices.beyond.draws.ordered(keys)
 order_op.doc = "The places of the keys in ascending order."
+order_op.any_sizes = order_op.as_large = True
 
 
 @function(method=False)
@@ -398,6 +399,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     """The numbers 0 .. n-1 in random order."""
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
+    n = indexing.as_int(n, "randperm", "n", 1, indexing.whole)
     r = apply(order_op, (draw("u64", (n,), generator, _target(device, out)),), {})
     return _finish(r.to(dtypes.as_dtype(dtype) or dtypes.int64), out, requires_grad, device)
 

@@ -60,16 +60,18 @@ class Op:
     # not
     total: bool | None = None
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
+    numbers_by_size = False         # numbers among operands may be Extents or Reals
     detaches = False                # a view without a base
     # Does the Python that leads to it, and its own, ask no more of sizes than which are equal, 0
     # or 1, and what is contiguous? Or else it asks this of an Extent (see ir/extent.py): then one
     # plan serves all sizes that have the same answers.
     any_sizes = False
-    size_attrs = frozenset(("size",))        # attributes that are tuples of sizes
+    size_attrs = frozenset(("size",))        # attributes that are sizes, or tuples of them
     keeps_elements = False          # has the result all elements of the operand, as `size` tells?
     as_large = False                # have all results the sizes of the first operand?
-    # makes(*outlines, **attrs), of an op whose forward plans at length: outlines of the results
-    makes = None
+    # makes(*outlines, **attrs), of an op whose forward plans at length or makes an array of numbers
+    # alone: outlines of the results
+    makes: Any = None
     # fills(**attrs), of an op without operands: the number that all elements are
     fills: Any = None
     # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and
@@ -285,8 +287,9 @@ class Observer:
         """The nested lists to give for `t.tolist()`; None for plain numbers."""
         return self.concretize(t)
 
-    def sizes(self, t):
-        """What to give for `t.shape`; None for the plain sizes."""
+    def sizes(self, t, for_user):
+        """What to give for `t.shape`; None for the plain sizes. `for_user`: code of ours asks, as a
+        user's would."""
 
     def concretize(self, t):
         """Python is about to see the numbers of a tensor."""
@@ -455,6 +458,12 @@ def apply_without_operands(op, attrs):
     """`apply` for an op without operands, such as one that makes a tensor: in fewer steps where
     nobody looks, as machine code has no recipes for these."""
     return apply(op, (), attrs) if state.flags & modes.SPECIAL else execute(op, (), attrs)
+
+
+def sizes_of(t):
+    """The sizes of a tensor, for others to be computed of: a trace follows them, as it does those
+    that a user computes."""
+    return modes.followers and modes.followed_sizes(t, for_user=True) or t.shape
 
 
 # what may stand beside tensors

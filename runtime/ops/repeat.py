@@ -1,9 +1,12 @@
 """Elements and tensors repeated."""
 
+import operator
+
 import numpy as np
 
 from .. import devices, dtypes, indexing
 from ..indexing import sizes
+from ..ir.outline import Outline
 from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import by_rows, shifted
@@ -26,12 +29,18 @@ def _repeat_shape(input, repeats, op):
     return (1,) * (len(repeats) - n) + input._array.shape
 
 
+@indexing.checks
+def _merged(repeats, shape):
+    """The sizes of the result: what it is a view of has both."""
+    return tuple(map(operator.mul, repeats, shape))
+
+
 def _repeated(input, repeats, op="repeat"):
     shape = _repeat_shape(input, repeats, op)
     split = tuple([k for r, s in zip(repeats, shape) for k in (1, s)])
     wide = tuple([k for r, s in zip(repeats, shape) for k in (r, s)])
     r = input.reshape(split).expand(wide)
-    final = tuple([r * s for r, s in zip(repeats, shape)])
+    final = _merged(repeats, shape)
     return reshape(r, final) if any(k != 1 for k in repeats) else reshape(r, final).clone()
 
 
@@ -100,7 +109,13 @@ def _each_repeated(out, a, repeats, dim):
     ]
 
 
-repeat_interleave_op.moves = _each_repeated
+def _each_outlined(a, repeats, dim):
+    n = a.shape[dim] * repeats if isinstance(repeats, int) else sum(repeats)
+    return (Outline((*a.shape[:dim], n, *a.shape[dim + 1 :]), a.dtype),)
+
+
+repeat_interleave_op.moves, repeat_interleave_op.makes = _each_repeated, _each_outlined
+repeat_interleave_op.any_sizes = True
 
 
 def _check_length(have, n, dim):

@@ -19,7 +19,7 @@ class TapsOp(Op):
     """Of planes (..., C, S), and for each of some taps places (..., P) and weights (..., P). The
     three of them are each other's gradients, each being linear in every operand but the places."""
     family = "gather"
-    total = memo = True
+    total = memo = any_sizes = True
 
     def batch(self, n, inputs, batched, attrs):
         """One dimension more in front of all."""

@@ -111,8 +111,7 @@ def _complex_logcumsumexp_gradient(g, y, x, dim):
 
 
 logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp, in_onnx.running(in_onnx.log_of_sum))
-# (the gradient of products goes in steps, as many as the size has bits)
-for _op in (cumsum_op, cummax_op, cummin_op, logcumsumexp_op):
+for _op in (cumsum_op, cumprod_op, cummax_op, cummin_op, logcumsumexp_op):
     _op.any_sizes = True
 
 

@@ -370,6 +370,7 @@ scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, scatter_red
 scatter_reduce_op.written = lambda a, src, index, dim, reduce, include_self: Written(
     _elements(index, dim), src, reduce, include_self)
 scatter_reduce_op.put_alone = _scatter_reduce_alone
+scatter_reduce_op.any_sizes = True
 
 
 def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):

@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import dtypes, indexing
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from ..ir.outline import Outline
 from . import onnx_shapes as in_onnx
 from .creation import check_options, empty, finish, float_dtype, literal, ones, require, zeros
 from .registry import Op, apply, apply_without_operands, is_tensor
@@ -19,9 +20,9 @@ def _count(start, end, step, inclusive=False):
     """How many steps fit between start and end."""
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if not all(math.isfinite(x) for x in (start, end)):
+    if not all(isinstance(x, int) or math.isfinite(x) for x in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if math.isnan(step):
+    if not isinstance(step, int) and math.isnan(step):
         raise RuntimeError(f"unsupported range: {start} -> {end} by {step}")
     if (end - start) * math.copysign(1, step) < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
@@ -29,7 +30,7 @@ def _count(start, end, step, inclusive=False):
         n = (end - start) // step + 1 if inclusive else -((start - end) // step)
     else:
         n = math.floor((end - start) / step + 1) if inclusive else math.ceil((end - start) / step)
-    return indexing.checked_size((max(n, 0),), "arange")[0]
+    return indexing.checked_size((indexing.whole(max(n, 0)),), "arange")[0]
 
 
 def _arange(start, step, n, dtype):
@@ -46,6 +47,13 @@ arange_op = Op(
         Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)],
     onnx=lambda b, **at: in_onnx.counted(b, _arange, **at))
 arange_op.any_sizes = arange_op.total = True
+
+
+def goes_by_sizes(op, shape, *sizes):
+    """Plans for sizes that are not known may have an op that makes an array of numbers alone:
+    `shape(**attrs)` is that of the array, `sizes` the attributes that it goes by."""
+    op.any_sizes, op.size_attrs = True, frozenset(sizes)
+    op.makes = lambda *_, dtype, **attrs: (Outline(shape(**attrs), dtype.np),)
 
 
 def _number(x):
@@ -171,6 +179,7 @@ linspace_op = Op(
         Sample(start=3, end=-2, steps=1, dtype=dtypes.float64),
         Sample(start=0, end=1, steps=0, dtype=dtypes.float64)],
     onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _linspace, ends, at))
+goes_by_sizes(linspace_op, lambda steps, **_: (steps,), "steps")
 
 
 @function(method=False)
@@ -184,7 +193,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     tensor([0.0000, 0.5000, 1.0000])
     """
     check_options("linspace", layout, device)
-    steps = indexing.as_int(steps, "linspace", "steps", 3)
+    steps = indexing.as_int(steps, "linspace", "steps", 3, indexing.whole)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = (x.item() if isinstance(x, np.generic) else x for x in (start, end))
@@ -222,6 +231,7 @@ logspace_op = Op(
         Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32),
         Sample(start=1.5, end=4.5, steps=4, base=2.0, dtype=dtypes.int64)],
     onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _logspace, ends, at))
+goes_by_sizes(logspace_op, lambda steps, **_: (steps,), "steps")
 
 
 @function(method=False)
@@ -229,7 +239,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
              requires_grad=False):
     """base ** linspace(start, end, steps)."""
     check_options("logspace", layout, device)
-    steps = indexing.as_int(steps, "logspace", "steps", 3)
+    steps = indexing.as_int(steps, "logspace", "steps", 3, indexing.whole)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
@@ -251,6 +261,7 @@ eye_op = Op(
         Sample(n=0, m=0, dtype=dtypes.int64)],
     onnx=lambda b, **at: in_onnx.identity(b, _eye, **at))
 eye_op.total = True
+goes_by_sizes(eye_op, lambda n, m, **_: (n, m), "n", "m")
 
 
 @function(method=False)
@@ -263,8 +274,8 @@ def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requi
             [0., 1.]])
     """
     check_options("eye", layout, device)
-    n = indexing.as_int(n, "eye", "n", 1)
-    m = n if m is None else indexing.as_int(m, "eye", "m", 2)
+    n = indexing.as_int(n, "eye", "n", 1, indexing.whole)
+    m = n if m is None else indexing.as_int(m, "eye", "m", 2, indexing.whole)
     if n < 0 or m < 0:
         raise RuntimeError(
             f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")

@@ -39,6 +39,7 @@ slice_scatter_op = MoveOp(
     batch=slice_each,
     onnx=lambda b, a, src, index: in_onnx.put(b, a, src, lambda places: places[numpy_index(index)]),
 )
+slice_scatter_op.any_sizes = True
 
 
 def _put(input, src, part, index, op):

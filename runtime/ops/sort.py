@@ -85,7 +85,6 @@ sort_op = PickOp(
     ],
     in_onnx.in_order,
 )
-sort_op.any_sizes = sort_op.as_large = True
 topk_op = PickOp(
     "topk",
     lambda a, dim, k, largest: kernels.topk(a, k, dim, largest),
@@ -120,7 +119,7 @@ mode_op = PickOp(
 
 for _op in (sort_op, topk_op, kthvalue_op, mode_op, median_op):
     _op.there = devices.there("order", _op.name)
-    _op.memo = True
+    _op.memo = _op.any_sizes = True
 
 
 def _ordered(op, input):

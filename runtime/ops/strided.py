@@ -9,6 +9,7 @@ from .. import dtypes, indexing
 from ..cpu import places
 from ..cpu.pointwise import Pointwise
 from ..indexing import as_int, sizes, whole
+from ..ir.outline import Outline
 from ..ir.scalar import arg
 from . import dims
 from . import onnx_shapes as in_onnx
@@ -60,6 +61,9 @@ undiagonal_op = MoveOp(
 )
 
 
+diagonal_op.any_sizes = undiagonal_op.any_sizes = True
+
+
 @function()
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The diagonal of two dimensions, as the last dimension of the result.
@@ -89,6 +93,8 @@ def _unfold(a, dimension, size, step):
     shape[dimension] = n
     inner = strides[dimension] // item
     strides[dimension] *= step
+    if type(a) is Outline:                   # (they lie in it, however many they are)
+        return a.seen((*shape, size), (*strides, inner * item))
     return indexing.strided(a, (*shape, size), (*[s // item for s in strides], inner))
 
 
@@ -111,6 +117,7 @@ unfold_op = ViewOp(
     batch=shifted("dimension"),
     onnx=in_onnx.windows,
 )
+unfold_op.any_sizes = True
 unfold_sum_op = Op(
     "unfold_sum",
     _unfolded_sum,

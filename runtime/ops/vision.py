@@ -6,11 +6,15 @@ import math
 import numpy as np
 
 from ..autograd import modes
-from ..dtypes import float32, uint8
+from ..dtypes import float32, int64, uint8
 from ..indexing import as_int, whole
+from . import onnx_shapes as in_onnx
 from .creation import literal
 from .pools import adaptive_avg_pool
+from .registry import Op, apply_without_operands, sizes_of
+from .samples import Sample
 from .sampling import cubic_weights
+from .sequences import goes_by_sizes
 from .surface import FUNCTIONS as F
 from .surface import check_flag, function
 
@@ -61,30 +65,66 @@ def _taps(mode, n, out, scale, align_corners, antialias):
     return index, np.stack(cubic_weights(t, -0.75), 1)
 
 
-def _columns(dtype, device, *map_):
-    """Places and weights (or None) of each tap of `_taps`, as tensors."""
+@functools.lru_cache(256)
+def _kept_taps(*map_):
+    """The places and the weights (or None) of one axis, as one array for each tap."""
     index, weights = _taps(*map_)
-    return [(literal(np.ascontiguousarray(index[:, k])).to(device),
-             None if weights is None else F["tensor"](weights[:, k], dtype=dtype, device=device))
-            for k in range(index.shape[1])]
+    taps = [np.ascontiguousarray(index[:, k]) for k in range(index.shape[1])]
+    return taps, None if weights is None else [weights[:, k] for k in range(len(taps))]
+
+
+def _places(tap, dtype, **map_):
+    places, _ = _kept_taps(*map_.values())
+    return places[tap].copy()
+
+
+def _weights(tap, dtype, **map_):
+    _, weights = _kept_taps(*map_.values())
+    return np.array(weights[tap]).astype(dtype.np)
+
+
+def _made_by_sizes(name, forward, dtype):
+    """An op that makes one number for each place of the resized axis."""
+    made = Op(name, forward, samples=lambda make: [
+        Sample(tap=1, dtype=dtype, mode="linear", n=5, out=8, scale=None, align_corners=False,
+               antialias=False)],
+        onnx=lambda b, **at: in_onnx.by_rule(b, forward, (), at))
+    made.total = True
+    goes_by_sizes(made, lambda out, **_: (out,), "n", "out")
+    return made
+
+
+places_op = _made_by_sizes("resized_places", _places, int64)
+weights_op = _made_by_sizes("resized_weights", _weights, float32)
 
 
 @functools.lru_cache(256)
-def _kept(dtype, *map_):
-    """The arrays of `_columns`, for calls to come."""
-    return [(i._array, None if w is None else w._array) for i, w in _columns(dtype, "cpu", *map_)]
+def _kept_arrays(dtype, *map_):
+    """(places, weights or None) of each tap, for calls that nobody looks at."""
+    places, weights = _kept_taps(*map_)
+    return [(p, None if weights is None else np.array(weights[k]).astype(dtype.np))
+            for k, p in enumerate(places)]
 
 
-def _tensors(x, *map_):
-    """What `_columns` gives. Numbers that a trace follows are computed with each time."""
-    if modes.state.observers or modes.followers or x.device.type != "cpu":
-        return _columns(x.dtype, x.device, *map_)
-    return [(literal(i), None if w is None else literal(w)) for i, w in _kept(x.dtype, *map_)]
+def _tensors(x, **map_):
+    """The same as tensors; where a trace looks on they come of ops that go by the sizes."""
+    plain = tuple({**map_, "n": int(map_["n"]), "out": int(map_["out"])}.values())
+    if not modes.state.observers and not modes.followers and x.device.type == "cpu":
+        return [(literal(p), None if w is None else literal(w))
+                for p, w in _kept_arrays(x.dtype, *plain)]
+    places, weights = _kept_taps(*plain)
+
+    def made(op, tap, dtype):
+        t = apply_without_operands(op, {"tap": tap, "dtype": dtype, **map_})
+        return t if x.device.type == "cpu" else t.to(x.device)
+    return [(made(places_op, tap, int64),
+             None if weights is None else made(weights_op, tap, x.dtype))
+            for tap in range(len(places))]
 
 
-def _resample(x, dim, *map_):
+def _resample(x, dim, **map_):
     out, shape = None, [-1 if d == dim else 1 for d in range(x.ndim)]
-    for index, weights in _tensors(x, *map_):
+    for index, weights in _tensors(x, **map_):
         part = F["index_select"](x, dim, index)
         if weights is not None:
             part = part * weights.reshape(shape)
@@ -137,7 +177,7 @@ def _resized(before, size, scale_factor, recompute_scale_factor):
     else:
         scales = ((float(scale_factor),)
                   * n if isinstance(scale_factor, int | float) else tuple(map(float, scale_factor)))
-        size = tuple(int(math.floor(before[i] * scales[i])) for i in range(n))
+        size = tuple([whole(math.floor(b * scale)) for b, scale in zip(before, scales)])
         if recompute_scale_factor:
             scales = (None,) * n
     if min(size) <= 0 or min(before) <= 0:
@@ -152,7 +192,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     """Resize the spatial dimensions."""
     n = input.ndim - 2
     _check_mode(n, size, scale_factor, mode, align_corners, antialias)
-    size, scales = _resized(input.shape[2:], size, scale_factor, recompute_scale_factor)
+    size, scales = _resized(sizes_of(input)[2:], size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return adaptive_avg_pool(input, size, n)
     kind = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
@@ -161,12 +201,12 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
             raise NotImplementedError(
                 f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")
     bytes_ = input.dtype is uint8 and kind in ("linear", "cubic")
-    x = input.to(float32) if bytes_ else input
+    x, before = input.to(float32) if bytes_ else input, sizes_of(input)[2:]
     for i in range(n):
         if size[i] == x.shape[2 + i] and (scales[i] in (None, 1.0)) and not antialias:
             continue
-        x = _resample(x, 2 + i, kind, input.shape[2 + i], size[i], scales[i], bool(align_corners),
-                      bool(antialias))
+        x = _resample(x, 2 + i, mode=kind, n=whole(before[i]), out=size[i], scale=scales[i],
+                      align_corners=bool(align_corners), antialias=bool(antialias))
     if bytes_:
         x = x.round().clamp(0, 255).to(uint8)
     return x.contiguous() if x is not input else input.clone()

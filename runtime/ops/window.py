@@ -6,13 +6,13 @@ derivatives."""
 from .. import devices
 from ..autograd import modes
 from ..cpu import conv as kernels
-from ..indexing import as_int, tuple_of
+from ..indexing import as_int, tuple_of, whole
 from . import onnx_taps
 from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
 from .batching import folded, repeated
 from .pad import pad
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, is_tensor, sizes_of
 from .samples import Sample
 from .surface import compile_function, function, guard
 
@@ -254,8 +254,9 @@ def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dil
             f"output_padding={extra}, stride={stride}, dilation={dilation}")
     batched = x.ndim == n + 2
     x = x if batched else x.unsqueeze(0)
-    size = tuple((x.shape[2 + i] - 1) * stride[i] - 2 * padding[i]
-                 + dilation[i] * (w.shape[2 + i] - 1) + extra[i] + 1 for i in range(n))
+    size = tuple([
+        whole((sizes_of(x)[2 + i] - 1) * stride[i] - 2 * padding[i]
+              + dilation[i] * (w.shape[2 + i] - 1) + extra[i] + 1) for i in range(n)])
     if min(size) <= 0:
         raise RuntimeError(
             f"{name}: the output size would be {size} for an input of size {tuple(x.shape)}")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from whet.cpu import haste, native
 from whet.cpu import taped_launches as T
-from whet.ir.graph import Ask, Graph, OpNode
+from whet.ir.graph import Ask, Graph, Node, OpNode
 from whet.ir.spans import address, span
 from whet.passes.lower_llvm.calls import launch_list as L
 
@@ -134,9 +134,9 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
     with np.errstate(all="ignore"), haste.form("full"):
         b = LevelBuilder(passed, values)
         steps = b.steps()
-        called = [
-            s.node for s in steps if type(s) is Called and not does_nothing(b, s.node, values)
-        ]
+        called = [s.node for s in steps if type(s) is Called]
+        known = {**values, **of_nothing(g.nodes)} if called else values
+        called = [n for n in called if not does_nothing(b, n, known)]
         if called:
             again = launchable(g, {o for n in called for o in n.outs}, values)
             if again is not None:
@@ -144,6 +144,12 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
             return REFUSED._replace(refused=[
                 (n.op.name if n.op is not None else SAID[n.kind], n.line) for n in called])
         return Writer(b, steps, given, values, results).level()
+
+
+def of_nothing(nodes: Sequence[Node]) -> dict[int, Any]:
+    """What is made of no operands, and is the same in all calls."""
+    return {n.outs[0]: n.op.forward(**n.attrs) for n in nodes
+            if isinstance(n, OpNode) and not n.ins and len(n.outs) == 1 and not n.op.random}
 
 
 def does_nothing(b: ProgramBuilder, node: Any, known: Mapping[int, Any]) -> bool:

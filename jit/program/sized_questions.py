@@ -1,0 +1,58 @@
+"""Questions about values whose answers go by sizes: whether an index lies within bounds, say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whet.ir.expressions import Expr, arg
+from whet.ir.extent import Unsized
+from whet.ir.outline import Outline, numeral
+from whet.passes.resized import alike
+
+if TYPE_CHECKING:
+    from whet.ir.extent import Size
+    from whet.ir.graph import Ask
+
+    from .size_expressions import SizeExpressions
+
+
+class _Facts:
+    """What is asked of the elements of `x`, with the numbers that go by sizes as operands behind
+    it."""
+
+    def __init__(self, x: Outline, sizes: SizeExpressions) -> None:
+        self.x, self.sizes = x, sizes
+        self.numbers: list[Size] = []
+
+    def of(self, a: Expr, b: Expr) -> Expr:
+        """A fact, which is `a` and `b` of the two lists."""
+        if a is b:
+            return a
+        if a.op != b.op or len(a.args) != len(b.args):
+            raise Unsized("what is asked is another thing")
+        if a.op == "const" and type(a.value) is type(b.value) is int:
+            self.numbers.append(self.sizes.natural(a.value, b.value, [self.x.shape]))
+            return arg(len(self.numbers))
+        if not a.args or a.value != b.value:
+            raise Unsized("what is asked goes by more than sizes")
+        return Expr(a.op, tuple(map(self.of, a.args, b.args)), a.value)
+
+    def operands(self) -> list[Outline]:
+        """The numbers."""
+        if self.x.dtype.kind not in "iu" or self.x.itemsize < 4:
+            raise Unsized("numbers of sizes are compared with short ones")
+        made = [numeral(n, self.x.dtype) for n in self.numbers]
+        return [n for n in made if type(n) is Outline]
+
+
+def resized(node: Ask, other: Ask, x: Outline, sizes: SizeExpressions) -> Ask:
+    """A question, asked of `x`, where the two lists have `node` and `other`."""
+    if alike(node, other):
+        return node
+    if not node.asks or not other.asks or len(node.asks) != len(other.asks):
+        raise Unsized("a question goes by sizes")
+    facts = _Facts(x, sizes)
+    asks = [(facts.of(a, b), answer) for (a, answer), (b, _) in zip(node.asks, other.asks)]
+    made = node.of((*node.ins, *facts.operands()))
+    made.asks = asks
+    return made
