@@ -108,6 +108,53 @@ F.conv2d(x.view(-1, 4, 2, 2), e)[:, :, 0, 0].repeat(1, 4) + x
 F.conv2d(x.view(1, 1, -1, 16).expand(1, 3, -1, 16), h, padding=2).mean((0, 1))[:-2, :16] + x
 F.conv_transpose1d(x.t()[None], c, padding=1)[0].t()
 F.max_pool1d(x, 3, 1, 1)
+F.batch_norm(x, b.clone(), g.abs(), training=True)
+F.batch_norm(x.t()[None], b.clone(), g.abs(), training=True)[0].t()
+whet.cov(x.t()) @ w + x.mean(0)
+F.cross_entropy(x @ y.t(), whet.arange(x.shape[0])) + x
+F.cross_entropy(whet.cat([x, y]) @ x.t(), whet.cat([whet.arange(x.shape[0])] * 2)) + x
+whet.eye(x.shape[0]) @ x
+whet.eye(x.size(0), 16) + x
+whet.linspace(0, 1, x.shape[0])[:, None] * x
+F.interpolate(x.t()[None], scale_factor=2)[0].t()[::2] + y
+F.interpolate(x.t()[None].contiguous(), scale_factor=1.5, mode="linear")[0].mean(1) + x
+F.interpolate(x[None, None], size=(x.shape[0], 8), mode="bilinear")[0, 0].repeat(1, 2) + y
+F.interpolate(x[None, None], size=(7, x.shape[1]), mode="bicubic")[0, 0].mean(0) + y
+x.topk(3, 1)[0].sum(1)[:, None] + x
+x.topk(1, 0)[0] + x
+x.sort(1, descending=True)[0]
+x.median(0)[0] + x
+x.kthvalue(1, 0)[0] + x
+whet.cdist(x, y) @ y
+whet.cdist(x, x).argsort(1)[:, :1] * 0.01 + x
+(x @ y.t()).diagonal()[:, None] + x
+(x @ y.t()).fill_diagonal_(0) @ y
+x.diagonal().sum() + y
+whet.fft.rfft(x, dim=0).abs().sum(0) + x
+whet.fft.fft(x, dim=1).real
+whet.fft.irfft(whet.fft.rfft(x, dim=0), n=x.shape[0], dim=0)
+F.pad(x.t()[None], (1, 1), mode="replicate")[0].t()[1:-1]
+F.pad(x[None], (2, 2), mode="reflect")[0][:, 2:-2]
+x[:1].repeat(x.size(0), 1) + y
+x[:1].expand(x.size(0), -1) + y
+x.unfold(0, 1, 1).sum(-1)
+x[:, :8].unfold(1, 3, 2).sum() + x
+whet.view_as_real(whet.view_as_complex(x.view(-1, 8, 2)) * 1j).flatten(1)
+whet.repeat_interleave(x, 2, dim=0)[::2]
+x.cumprod(0)
+x.cummax(0)[0]
+x[whet.randperm(x.shape[0])]
+whet.linalg.solve(x.t() @ x + 9 * whet.eye(16), w) + x[0]
+(lambda n, d: x.view(n, 2, d // 2).transpose(1, 2).reshape(n, d))(*x.size())
+x.view(x.size()[:-1] + (4, 4)).sum(-1).repeat(1, 4) + x
+x.sum() / whet.numel(x) + x
+x * x.shape[0] ** -0.5
+x[: x.shape[0] // 2 + 1].mean(0) + x
+x[whet.arange(0, x.shape[0], 2)].sum(0) + y
+x - 0.1 * (whet.arange(x.shape[0])[:, None] - whet.arange(16)).abs()
+whet.tril(whet.ones(x.shape[0], x.shape[0])) @ x
+whet.bernoulli(whet.full_like(x, 0.5)) * x
+whet.zeros(x.shape[0] + 1, 16).index_add(0, whet.arange(x.shape[0]), x)[:-1]
 F.max_pool2d(x[None], 2, ceil_mode=True).sum() * 0.01 + x
 F.max_pool1d(x.t()[None], 2, stride=1)[0].sum(-1) + x
 F.avg_pool1d(x.t()[None], 3, 2, 1, count_include_pad=False)[0].sum(-1) + x
