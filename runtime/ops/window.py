@@ -1,7 +1,7 @@
 """Convolutions. `conv1d`, `conv2d` and `conv3d` are made from one function, and so are
 those of `conv_transpose`. A convolution and its two gradients are three ops, each other's
 derivatives."""
-
+import math
 
 from .. import devices
 from ..autograd import modes
@@ -11,6 +11,7 @@ from . import onnx_taps
 from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
 from .batching import folded, repeated
+from .contract import linear, matmul
 from .pad import pad
 from .registry import Op, apply, is_tensor, sizes_of
 from .samples import Sample
@@ -234,9 +235,19 @@ def convolution(name, n, x, w, bias, stride, padding, dilation, groups):
                 f"({' x '.join(str(dilation[j] * (w.shape[2 + j] - 1) + 1) for j in range(n))}). "
                 f"Kernel size can't be "
                 "greater than actual input size")
-    y = apply(conv_op, (x, w) if bias is None else (x, w, bias),
-              dict(stride=stride, padding=padding, dilation=dilation, groups=int(groups)))
+    kernel = w._array.shape[2:]
+    if x._array.shape[2:] == kernel and _is_product(kernel, padding, dilation, groups):
+        y = linear(x.flatten(1), w.flatten(1), bias).reshape(x.shape[0], w.shape[0], *[1] * n)
+    else:
+        y = apply(conv_op, (x, w) if bias is None else (x, w, bias),
+                  dict(stride=stride, padding=padding, dilation=dilation, groups=int(groups)))
     return y if batched else y.squeeze(0)
+
+
+def _is_product(kernel, padding, dilation, groups):
+    """Is a convolution whose kernel has one place in the image, or in the result, a product? One of
+    a single tap is done as others are. (Sizes that are 1 are so wherever a trace serves.)"""
+    return (groups == 1 and max(padding) == 0 and max(dilation) == 1 and math.prod(kernel) > 1)
 
 
 def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dilation):
@@ -260,10 +271,15 @@ def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dil
     if min(size) <= 0:
         raise RuntimeError(
             f"{name}: the output size would be {size} for an input of size {tuple(x.shape)}")
-    y = apply(
-        conv_input_grad_op, (x, w),
-        dict(x_shape=(x.shape[0], w.shape[1] * groups, *size), stride=stride, padding=padding,
-             dilation=dilation, groups=int(groups)))
+    kernel = w._array.shape[2:]
+    if (math.prod(x._array.shape[2:]) == 1 and max(extra) == 0
+            and _is_product(kernel, padding, dilation, groups)):
+        y = matmul(x.flatten(1), w.flatten(1)).reshape(x.shape[0], w.shape[1], *kernel)
+    else:
+        y = apply(
+            conv_input_grad_op, (x, w),
+            dict(x_shape=(x.shape[0], w.shape[1] * groups, *size), stride=stride, padding=padding,
+                 dilation=dilation, groups=int(groups)))
     if bias is not None:
         y = y + bias.reshape(-1, *[1] * n)
     return y if batched else y.squeeze(0)
