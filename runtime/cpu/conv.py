@@ -79,6 +79,12 @@ def _launch(plan, x, w, y, *operands):
     native.launch(plan.kernel, plan.units, plan.grain, x, w, y, room, plan.geometry, *operands)
 
 
+def _in_rows(x):
+    """Pixels, the columns of which are neighbours: reading others one by one takes longer than
+    copying them."""
+    return x if x.shape[-1] == 1 or x.strides[-1] == x.itemsize else contiguous(x)
+
+
 def conv(x, w, bias, stride, padding, dilation, groups):
     """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap *
     dilation - padding].
@@ -86,7 +92,7 @@ def conv(x, w, bias, stride, padding, dilation, groups):
     w may be `Packed`, bias None; the attributes are tuples with a number for each spatial
     dimension.
     """
-    weight = w.weight if type(w) is Packed else w
+    weight, x = w.weight if type(w) is Packed else w, _in_rows(x)
     key = ("conv", x.shape, x.strides, x.dtype, weight.shape, weight.dtype, stride, padding,
            dilation, groups, bias is None, pool.get_num_threads())
     plan = known.get(key)
@@ -178,6 +184,7 @@ def _bias(bias):
 def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to x, of shape `x_shape`; also the transposed
     convolution of gy."""
+    gy = _in_rows(gy)
     key = ("input_grad", gy.shape, gy.strides, gy.dtype, w.shape, w.dtype, x_shape, stride, padding,
            dilation, groups, pool.get_num_threads())
     plans = known.get(key)
@@ -199,6 +206,7 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
 
 def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to w, of shape `w_shape`."""
+    x = _in_rows(x)
     key = ("weight_grad", gy.shape, gy.dtype, x.shape, x.strides, x.dtype, w_shape, stride, padding,
            dilation, groups, pool.get_num_threads())
     plan = known.get(key)

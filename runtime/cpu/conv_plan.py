@@ -38,6 +38,8 @@ PLANES_SCRATCH = 1 << 18       # bytes for the rows that a band of outputs reads
 TRANSFORM = 14                 # such rows for the transform of pixels by Winograd's method
 # rows of a register tile whose products take as long as copying the pixels under a step's tap
 COPY = 5
+# the same where neighbouring outputs read pixels that lie further apart than every other one
+COPY_APART = 25
 
 known: dict = {}                # key -> Plan or what else a call needs
 _local = threading.local()
@@ -192,7 +194,7 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
         rows = turned_rows(r, pixels, lanes) if kept and far == 1 and not r.taps_at else None
         if rows:
             return _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape)
-        band = planes_band(r, lanes, threads) if near == sw else None
+        band = planes_band(r, lanes, threads) if xw == 1 else None
         if band:
             return _planes_plan(r, band, lanes, threads, epilogue, out_shape)
         kernel, units, work = _contraction(r, fields, lanes, threads, how, epilogue, near, far)
@@ -237,7 +239,8 @@ def planes_band(r, lanes, threads):
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import few_channels, window_tiles
     (od, oh, ow), (_, sh, sw), (depth, height, width) = r.out, r.stride, r.offsets
-    if od != 1 or depth != (0,) or not r.channels or not height or not width:
+    if (od != 1 or depth != (0,) or not r.channels or not height or not width
+            or sw not in few_channels.STRIDES):
         return None
     line, span = _plane_line(r, lanes), max(height) - min(height) + 1
     # rows of the planes
@@ -249,7 +252,7 @@ def planes_band(r, lanes, threads):
     # of a pixel, for one under each tap
     copies = sw * ((band - 1) * sh + span) / (len(height) * len(width) * band)
     tiled, here = (-(-r.rows // n) * n for n in (lower.tile_rows(r.rows), high))
-    usual = _whole(r.images * oh * ow, lanes) * (tiled + COPY)
+    usual = _whole(r.images * oh * ow, lanes) * (tiled + (COPY if sw <= 2 else COPY_APART))
     return (band if r.images * oh * -(-ow // lanes) * lanes *
             (here + COPY * copies) < usual else None)
 

@@ -235,19 +235,41 @@ def convolution(name, n, x, w, bias, stride, padding, dilation, groups):
                 f"({' x '.join(str(dilation[j] * (w.shape[2 + j] - 1) + 1) for j in range(n))}). "
                 f"Kernel size can't be "
                 "greater than actual input size")
-    kernel = w._array.shape[2:]
-    if x._array.shape[2:] == kernel and _is_product(kernel, padding, dilation, groups):
-        y = linear(x.flatten(1), w.flatten(1), bias).reshape(x.shape[0], w.shape[0], *[1] * n)
+    spanned = [i for i in range(n) if _spans(i, x, w, padding, dilation)]
+    if any(w._array.shape[2 + i] > 1 for i in spanned):
+        y = _along_the_rest(x, w, bias, spanned, stride, padding, dilation, groups)
     else:
         y = apply(conv_op, (x, w) if bias is None else (x, w, bias),
                   dict(stride=stride, padding=padding, dilation=dilation, groups=int(groups)))
     return y if batched else y.squeeze(0)
 
 
-def _is_product(kernel, padding, dilation, groups):
-    """Is a convolution whose kernel has one place in the image, or in the result, a product? One of
-    a single tap is done as others are. (Sizes that are 1 are so wherever a trace serves.)"""
-    return (groups == 1 and max(padding) == 0 and max(dilation) == 1 and math.prod(kernel) > 1)
+def _spans(i, x, w, padding, dilation):
+    """Has a kernel one place along a dimension of the image? (The result has one there: sizes that
+    are 1 are so wherever a trace serves.)"""
+    return (x._array.shape[2 + i] == w._array.shape[2 + i]
+            and padding[i] == 0 and dilation[i] == 1)
+
+
+def _along_the_rest(x, w, bias, spanned, stride, padding, dilation, groups):
+    """A convolution whose kernel has one place along some dimensions: these are channels, and where
+    none is left it is a product. (The gradient of the input would be padded by the kernel's size,
+    and most of what is multiplied there would be zeros.)"""
+    n = len(stride)
+    rest = [i for i in range(n) if i not in spanned]
+    order = (0, 1, *[2 + i for i in spanned], *[2 + i for i in rest])
+    channels = [a.permute(order).flatten(1, 1 + len(spanned)) for a in (x, w)]
+    if rest or groups > 1:
+        # (of no dimension in which it moves, one of a single place)
+        at = {k: tuple([v[i] for i in rest]) or (one,) for k, v, one in (
+            ("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1))}
+        given = [a if rest else a.unsqueeze(-1) for a in channels]
+        y = apply(conv_op, (*given, bias) if bias is not None else tuple(given),
+                  dict(at, groups=int(groups)))
+    else:
+        y = linear(channels[0], channels[1], bias)
+    sizes = iter(y.shape[2:])
+    return y.reshape(*y.shape[:2], *[1 if i in spanned else next(sizes) for i in range(n)])
 
 
 def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dilation):
@@ -272,8 +294,9 @@ def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dil
         raise RuntimeError(
             f"{name}: the output size would be {size} for an input of size {tuple(x.shape)}")
     kernel = w._array.shape[2:]
-    if (math.prod(x._array.shape[2:]) == 1 and max(extra) == 0
-            and _is_product(kernel, padding, dilation, groups)):
+    # one place becomes as many as the kernel has
+    if (math.prod(x._array.shape[2:]) == 1 < math.prod(kernel) and groups == 1
+            and max(extra) == max(padding) == 0 and max(dilation) == 1):
         y = matmul(x.flatten(1), w.flatten(1)).reshape(x.shape[0], w.shape[1], *kernel)
     else:
         y = apply(

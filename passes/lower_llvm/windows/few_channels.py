@@ -5,16 +5,17 @@ Copying the pixels under every tap into panels, as `conv.forward` does, costs as
 products of a handful of output channels, and an image's pixel is copied once for each tap that
 meets it. Here a work unit (group, image, band of output rows, block of output channels) copies the
 rows that it reads once, into planes [channel][row][phase][column]: with a stride of two, a row's
-even columns are one phase and its odd ones the other, so that neighbouring outputs read neighbours
-under any tap. A tap is then a distance from a vector of outputs to what it reads: a step of the
-micro kernel loads the distance and, from there, its vectors. The order of each sum is that of
-`conv.forward`, and so are the bits.
+even columns are one phase and its odd ones the other (with four, those with the same remainder), so
+that neighbouring outputs read neighbours under any tap. A tap is then a distance from a vector of
+outputs to what it reads: a step of the micro kernel loads the distance and, from there, its
+vectors. The order of each sum is that of `conv.forward`, and so are the bits.
 
 A vector of outputs lies in one row; a few of them, which need not be neighbours, make a register
 tile's panel.
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ FIELDS = (
     "row_blocks band bands band_rows line vectors fill scratch in_at out_at y_at").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 TOGETHER = 4                   # panels that a tile of weights meets before the next one
+STRIDES = 1, 2, 4, 8, 16       # along a row of x
 
 
 def registers_for(rows: int) -> tuple[int, int]:
@@ -79,7 +81,7 @@ def micro(m: Module, name: str, t: Tile) -> str:
 
 def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, step: int, far: int) -> None:
     """The kernel over units (group, image, band of rows, block of output channels); arguments as
-    `conv.forward`. `step` is the stride along a row of x, 1 or 2, `far` that of y (see
+    `conv.forward`. `step` is the stride along a row of x, one of `STRIDES`, `far` that of y (see
     `writer`)."""
     multiply = micro(m, symbol + "_micro", t)
     planes = Planes(m.kernel(symbol), t, epilogue, step, far, multiply)
@@ -126,10 +128,8 @@ class Image(ForwardCall):
                     f.at(to, n * t.lanes, t.elem))
 
         def put(load: Callable[[int], Val]) -> None:
-            vs = [load(i) for i in range(step)]
-            for i in range(step):
-                f.store(vs[0] if step == 1 else f.shuffle(vs[0], vs[1], range(i, 2 * t.lanes, 2)),
-                        f.at(q, g.line * i if i else 0, t.elem))
+            for i, v in enumerate(phases(f, [load(i) for i in range(step)], t.lanes)):
+                f.store(v, f.at(q, g.line * i if i else 0, t.elem))
 
         def part(i: int) -> Val:
             first = ix + i * t.lanes
@@ -138,6 +138,16 @@ class Image(ForwardCall):
         whole = f.cmp("sge", ix, 0) & f.cmp("sle", ix + t.lanes * step, g.w)
         f.if_(whole, lambda: put(lambda i: f.load(t.vec, f.at(p, i * t.lanes, t.elem))),
               lambda: put(part))
+
+
+def phases(f: Fn, vs: Sequence[Val], lanes: int) -> Sequence[Val]:
+    """Of the elements of vectors that follow each other, those with the same remainder by the
+    number of vectors, a power of two."""
+    if len(vs) == 1:
+        return vs
+    even, odd = ([f.shuffle(a, b, range(i, 2 * lanes, 2)) for a, b in zip(vs[::2], vs[1::2])]
+                 for i in (0, 1))
+    return list(itertools.chain(*zip(phases(f, even, lanes), phases(f, odd, lanes))))
 
 
 class Planes(Image):
