@@ -173,16 +173,24 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     """Squared near zero (below beta), absolute beyond."""
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    d = F["abs"](_diff("smooth_l1_loss", input, target, reals=True))
-    return reduced(d if beta == 0 else _bent(d, beta, 0.5 / beta, 1),
+    d = _diff("smooth_l1_loss", input, target, reals=True)
+    return reduced(F["abs"](d) if beta == 0 else apply(bent_op, (d, beta, 1.0), {}),
                    legacy(size_average, reduce, reduction))
 
 
-def _bent(d, bend, square, slope):
-    """square d^2 below `bend`, and from there straight on. (No infinite d is squared: the
-    gradient of that, none, would be no number.)"""
-    near = F["minimum"](d, bend)
-    return F["where"](d < bend, near * near * square, slope * (d - 0.5 * bend))
+def _bent(x, bend, slope):
+    """Squared near zero, and from `bend` on straight, with that slope. (No infinite x is squared.)
+    """
+    far = s.absolute(x)
+    near = s.minimum(far, bend)
+    return s.where(far < bend, near * near * (0.5 * slope / bend), slope * (far - 0.5 * bend))
+
+
+bent_op = PointwiseOp(
+    "bent", _bent, kinds="f",
+    samples=(reals(-3, 3), reals(0.5, 2, grad=False), reals(0.5, 2, grad=False)),
+    vjp=lambda g, _y, x, bend, slope: [
+        g * (slope * s.maximum(s.minimum(x, bend), -bend) / bend), None, None])
 
 
 @precise
@@ -190,9 +198,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """delta times the smooth L1 loss with beta = delta."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    d = F["abs"](_diff("huber_loss", input, target, reals=True))
-    return _weighted("huber_loss", _of_the_type(_bent(d, delta, 0.5, delta), input), weight,
-                     reduction)
+    d = apply(bent_op, (_diff("huber_loss", input, target, reals=True), delta, delta), {})
+    return _weighted("huber_loss", _of_the_type(d, input), weight, reduction)
 
 
 def _class_axis(input):
