@@ -232,7 +232,8 @@ class SizedProgram:
     def called(self, node: Node) -> Done:
         """A step of Python's: what it reads is found, and what it makes moves."""
         if (node.attrs.get("into") or isinstance(node, Write)
-                or isinstance(node, Ask) and len(node.ins) > 1):
+                or isinstance(node, Ask) and len(node.ins) > 1
+                or not self.roots.root.keys() >= set(node.outs)):    # (passes have put it there)
             raise Unsized(f"{node.kind if node.op is None else node.op.name} is no launch")
         looks = {}
         for x in node.refs():
@@ -267,10 +268,11 @@ class SizedProgram:
 
     def seen(self, n: int) -> Outline:
         """What is held of a value that Python makes a view for (see `part_of`)."""
-        a, root = self.held[n], self.arrays[self.roots[n]]
-        if (type(a.room.owner) is Brought and a.dtype != root.dtype
-                and not root.flags.c_contiguous):
-            raise Unsized("Python reads memory as another type")
+        a = self.held[n]
+        if type(a.room.owner) is Brought:
+            root = self.arrays.get(self.roots[n])
+            if root is None or a.dtype != root.dtype and not root.flags.c_contiguous:
+                raise Unsized("Python reads memory as another type")
         return a
 
     @property
