@@ -10,7 +10,6 @@ import whet.nn.functional as F
 from whet import jit
 from whet.cpu import haste, native
 from whet.ir.extent import Unsized
-from whet.ir.graph import OpNode
 from whet.jit.guards import sized_table
 from whet.jit.policy import account, many_sizes
 from whet.jit.program import sheets, sized
@@ -194,29 +193,6 @@ def test_each_size_gives_what_eager_gives(fn, first):
         assert (
             unrun(f) > len(sizes) // 2 and ledger.recorded + ledger.resized <= len(sizes) // 3
         ), ledger
-
-
-def running_mean(x):
-    held = whet.zeros(16)
-    held += 1
-    mean = x[0] + (x - x[0]) / held
-    return x - mean, mean.to(whet.float64).sum(0)
-
-
-@pytest.mark.parametrize("fn", [attention, perceptron, joined, reduced, moved, running_mean])
-@pytest.mark.parametrize("which", [0, 1, 2])
-def test_what_has_no_plan_for_unknown_sizes_is_done_by_eagers_code(fn, which, monkeypatch):
-    launches = sized.SizedProgram.launches
-
-    def some(self, node):
-        if isinstance(node, OpNode) and node.outs and node.outs[0] % 3 != which:
-            raise Unsized("a plan wants the number")
-        return launches(self, node)
-    monkeypatch.setattr(sized.SizedProgram, "launches", some)
-    f = jit.trace(fn)
-    for n in (20, 21, 33, 40, 64, 21, 50):
-        x = whet.randn(n, 16)
-        same(f(x), fn(x))
 
 
 def test_a_plan_is_used_after_one_for_sizes_where_its_numbers_are_none():

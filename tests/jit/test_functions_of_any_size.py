@@ -8,6 +8,7 @@ from whet.ir.extent import Unsized
 from whet.ir.graph import OpNode
 from whet.jit.policy import account, many_sizes
 from whet.jit.program.size_expressions import SizeExpressions, Sizes
+from whet.jit.program.sized import SizedProgram
 from whet.jit.program.told_numbers import ToldNumbers
 from whet.ops.registry import REGISTRY
 
@@ -33,6 +34,33 @@ def test_sizes_that_no_run_had_are_replayed(name, monkeypatch):
             assert traced(x).numpy().tobytes() == wanted.numpy().tobytes()
     ledger = traced._calls.policy.summary()
     assert ledger.unseen + ledger.sized >= LEAST, ledger
+
+
+def running_mean(x):
+    held = whet.zeros(8)
+    held += 1
+    mean = x[0] + (x - x[0]) / held
+    return x - mean + mean.to(whet.float64).sum(0).float()
+
+
+@pytest.mark.parametrize("name", [
+    "running_mean", "unpack_size", "outer_rope", "sdpa", "ln_", "bn_eval", "knn", "ntxent", "unet"])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_what_has_no_plan_for_unknown_sizes_is_done_by_eagers_code(name, which, monkeypatch):
+    monkeypatch.setattr(account, "GRACE", math.inf)
+    launches = SizedProgram.launches
+
+    def some(self, node):
+        if isinstance(node, OpNode) and node.outs and node.outs[0] % 3 != which:
+            raise Unsized("a plan wants the number")
+        return launches(self, node)
+    monkeypatch.setattr(SizedProgram, "launches", some)
+    fn, make = {**FUNCTIONS, "running_mean": (running_mean, FUNCTIONS["knn"][1])}[name]
+    traced = jit.trace(fn)
+    with whet.no_grad():
+        for n in (20, 21, 33, 40, 64, 21, 50):
+            x = make(n)
+            assert traced(x).numpy().tobytes() == fn(x).numpy().tobytes()
 
 
 def test_a_size_that_was_the_same_in_both_lists_is_told_apart_from_a_number():
