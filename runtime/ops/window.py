@@ -258,7 +258,7 @@ def _along_the_rest(x, w, bias, spanned, stride, padding, dilation, groups):
     n = len(stride)
     rest = [i for i in range(n) if i not in spanned]
     order = (0, 1, *[2 + i for i in spanned], *[2 + i for i in rest])
-    channels = [a.permute(order).flatten(1, 1 + len(spanned)) for a in (x, w)]
+    channels = [a.permute(order).flatten(1, 1 + len(spanned)).contiguous() for a in (x, w)]
     if rest or groups > 1:
         # (of no dimension in which it moves, one of a single place)
         at = {k: tuple([v[i] for i in rest]) or (one,) for k, v, one in (

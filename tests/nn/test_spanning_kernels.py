@@ -60,6 +60,7 @@ def test_nothing_is_padded_by_their_size():
     text = str(traced.explain(full=True))
     found = re.findall(r"= conv_input_grad.* : (f32\S*)", text)
     assert found == ["f32[2,30,9]"]
+    assert " 0 steps in Python" in text
 
 
 @pytest.mark.parametrize("lies", [
