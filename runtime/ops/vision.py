@@ -66,20 +66,20 @@ def _taps(mode, n, out, scale, align_corners, antialias):
 
 
 @functools.lru_cache(256)
-def _kept_taps(*map_):
+def _kept_taps(**map_):
     """The places and the weights (or None) of one axis, as one array for each tap."""
-    index, weights = _taps(*map_)
+    index, weights = _taps(**map_)
     taps = [np.ascontiguousarray(index[:, k]) for k in range(index.shape[1])]
     return taps, None if weights is None else [weights[:, k] for k in range(len(taps))]
 
 
 def _places(tap, dtype, **map_):
-    places, _ = _kept_taps(*map_.values())
+    places, _ = _kept_taps(**map_)
     return places[tap].copy()
 
 
 def _weights(tap, dtype, **map_):
-    _, weights = _kept_taps(*map_.values())
+    _, weights = _kept_taps(**map_)
     return np.array(weights[tap]).astype(dtype.np)
 
 
@@ -99,20 +99,20 @@ weights_op = _made_by_sizes("resized_weights", _weights, float32)
 
 
 @functools.lru_cache(256)
-def _kept_arrays(dtype, *map_):
+def _kept_arrays(dtype, **map_):
     """(places, weights or None) of each tap, for calls that nobody looks at."""
-    places, weights = _kept_taps(*map_)
+    places, weights = _kept_taps(**map_)
     return [(p, None if weights is None else np.array(weights[k]).astype(dtype.np))
             for k, p in enumerate(places)]
 
 
 def _tensors(x, **map_):
     """The same as tensors; where a trace looks on they come of ops that go by the sizes."""
-    plain = tuple({**map_, "n": int(map_["n"]), "out": int(map_["out"])}.values())
+    plain = {**map_, "n": int(map_["n"]), "out": int(map_["out"])}
     if not modes.state.observers and not modes.followers and x.device.type == "cpu":
         return [(literal(p), None if w is None else literal(w))
-                for p, w in _kept_arrays(x.dtype, *plain)]
-    places, weights = _kept_taps(*plain)
+                for p, w in _kept_arrays(x.dtype, **plain)]
+    places, weights = _kept_taps(**plain)
 
     def made(op, tap, dtype):
         t = apply_without_operands(op, {"tap": tap, "dtype": dtype, **map_})
