@@ -195,7 +195,7 @@ def by_rule(b, rule, ends, attrs):
     """A constant that a function of numbers gives."""
     if ends:
         b.refuse("ends that are tensors")
-    known = int, float, complex, np.generic, dtype, type(None)
+    known = int, float, complex, str, np.generic, dtype, type(None)
     b.static(*[x for x in attrs.values() if not isinstance(x, known)])
     return b.constant(rule(**attrs))
 

@@ -78,6 +78,21 @@ def test_windows_where_a_size_differs(tmp_path, axis, other):
         agree(run((tmp_path / "model.onnx").read_bytes(), x), windows(x))
 
 
+@pytest.mark.parametrize("at", [
+    dict(scale_factor=2), dict(size=(7, 9)), dict(scale_factor=2, mode="bilinear"),
+    dict(scale_factor=1.5, mode="bicubic", align_corners=True),
+    dict(size=(3, 4), mode="bilinear", antialias=True)])
+def test_resized_images_of_any_batch(at, tmp_path):
+    def resized(x):
+        return F.interpolate(x, **at)
+    sizes = {0: whet.jit.Dim("n", max=9)}
+    exported = whet.export(resized, whet.randn(2, 3, 6, 5), dynamic={"x": sizes})
+    exported.to_onnx(tmp_path / "model.onnx")
+    for batch in (2, 5):
+        x = whet.randn(batch, 3, 6, 5)
+        agree(run((tmp_path / "model.onnx").read_bytes(), x), resized(x))
+
+
 @pytest.mark.parametrize("part", [lambda n: (n + 1) // 2, lambda n: n * n // 3 % 5])
 def test_a_number_that_is_no_polynomial_of_sizes_is_refused(tmp_path, part):
     def some(x):
