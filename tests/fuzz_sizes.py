@@ -238,6 +238,54 @@ dict(zip("ab", x.shape)), [*map(str, x.shape)], any(n > 30 for n in x.shape)
 whet.Size((x.shape[0], 2)), x.dim(), x.view(-1).shape
 """.strip().split("\n")
 
+DERIVATIVE = {}                  # name -> what is done with a result that gradients flow through
+
+
+def derivative(fn):
+    """Register a way to differentiate `out`; `weights` may get gradients, too."""
+    DERIVATIVE[fn.__name__] = fn
+    return fn
+
+
+@derivative
+def of_sum(out, weights, seed):
+    out.sum().backward()
+
+
+@derivative
+def weighted(out, weights, seed):
+    import whet
+    out.backward(whet.randn(out.shape, generator=whet.Generator().manual_seed(seed)))
+
+
+@derivative
+def twice(out, weights, seed):
+    out.mean().backward(retain_graph=True)
+    out.square().sum().backward()
+
+
+@derivative
+def of_one_weight(out, weights, seed):
+    import whet
+    got = whet.autograd.grad(out.sum(), weights[:1], allow_unused=True)
+    weights[0].grad = got[0]
+
+
+@derivative
+def second(out, weights, seed):
+    import whet
+    found = whet.autograd.grad(out.square().sum(), weights, create_graph=True, allow_unused=True)
+    found = [g.square().sum() for g in found if g is not None and g.requires_grad]
+    if found:
+        sum(found).backward()
+
+
+@derivative
+def hooked(out, weights, seed):
+    out.register_hook(lambda g: g * 2)
+    out.sum().backward()
+
+
 HEAD = "def f(x, y, i, m, s):\n"
 STEP = """    loss = x.square().mean() + (x * y).sum()
     optimizer.zero_grad()
@@ -254,7 +302,8 @@ class Program(fuzz_harness.TwoSided):
     def __init__(self, r):
         self.lines = [r.choice(LINES) for _ in range(r.randint(1, 4))]
         self.trains, self.scheduled = r.random() < 0.4, r.random() < 0.4
-        self.gives_gradients = not self.trains and r.random() < 0.2
+        self.gives_gradients = not self.trains and r.random() < 0.5
+        self.derivatives = [r.choice([*DERIVATIVE]) for _ in range(3)]     # in turn
         self.optimizer = r.choice(["SGD", "AdamW", "Adam"])
         self.told = r.choice(TOLD) if r.random() < 0.4 else "None"
         self.seed, self.varying = r.randrange(1 << 30), r.random() < 0.3
@@ -308,14 +357,15 @@ class Program(fuzz_harness.TwoSided):
         f, seen = whet.jit.trace(f) if traced else f, []
         for k, n in enumerate(self.sizes):
             args = given(n, self.seed + k, self.varying)
+            args[0].requires_grad_(self.gives_gradients)
             try:
                 out = f(*args)
                 if self.gives_gradients and out[0].requires_grad:
-                    out[0].sum().backward()
+                    DERIVATIVE[self.derivatives[k % 3]](out[0], weights, self.seed + k)
             except (RuntimeError, ValueError, IndexError, TypeError) as e:
                 seen.append((type(e).__name__, observed(whet.get_rng_state())))
                 break
-            seen.append(observed(out, weights, whet.get_rng_state()))
+            seen.append(observed(out, weights, args[0].grad, whet.get_rng_state()))
         return seen, f
 
     def __str__(self):

@@ -236,11 +236,16 @@ def is_source(node: Node | None) -> bool:
     return node is None or not node.refs()
 
 
+def without_sizes(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a node of eager's graph without Wholes."""
+    return {k: _arrived(x, (k,), {}) for k, x in attrs.items()}
+
+
 def _arrived(x: Any, place: tuple[Any, ...], found: Found) -> Any:
     if type(x) is Whole:
         x.arrived = True
         found[place] = x.n
         return int(x)
-    if type(x) is tuple:
+    if type(x) is tuple or type(x) is Size:
         return tuple([_arrived(y, (*place, i), found) for i, y in enumerate(x)])
     return x

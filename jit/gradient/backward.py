@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from whet.autograd import modes
 from whet.autograd.inplace import edge_of
 from whet.autograd.node import CHANGED, RELEASED, Node, OutputOf, Shortcut, without_base
 from whet.ir.graph import Type
-from whet.ir.interpret import step
 from whet.passes import pipeline
 from whet.passes.partition import NOTHING, Choice, Partition
 from whet.tensor_base import wrap
@@ -31,11 +30,13 @@ from ..report.reasons import PythonBackward
 from ..verify.same_bits import roughly_equal
 from .backward_program import BackwardProgram, BackwardRun
 from .eager_graph import Found, History, walk
+from .graph_maker import GraphMaker
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder
     from ..effects.recipes import Making
     from ..effects.tensor_recipes import VersionCell
+    from .sized_graph import GraphAtSizes
 
 # of so many results every choice has its own backward; of more, all together and each alone
 SUBSETS = 3
@@ -81,6 +82,7 @@ class Backward:
         forward, rng = rec.nodes, np.random.default_rng(0)
         seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
         gradients = [beside(t, rng.uniform(0.5, 1.5, t._array.shape)) for t in seeds]
+        self.ends_of = [rec.values.number(t._array) for t in seeds]      # values
         every, wanted = tuple(range(len(roots))), choices(len(roots))
         runs: dict[Some, BackwardRun] = {}
         for some in wanted:
@@ -105,8 +107,7 @@ class Backward:
             self.prove(rec, roots, gradients, held, runs[every].single)
         for run in runs.values():
             run.single.clear()
-        # until they are compared with their programs
-        self.runs: dict[Some, BackwardRun] | None = runs
+        self.runs = runs                     # until they are compared with programs
         # the edges that lead to different places; those of which several lead to one
         first = {id(e): k for k, e in reversed([*enumerate(h.borders)])}
         self.apart = list(first.values())
@@ -173,19 +174,22 @@ class Backward:
         part = self.part
         self.choice: Choice = NOTHING if part is None else part.choice
         self.dropped: Sequence[int] = []
-        self.again: list[Any] = []
         self.keepers = self.history.holders
+        again: list[Any] = []
         if part is not None:
             # A saved value is released with the last of the nodes that need it.
-            self.saved, self.dropped, self.again = part.kept, part.dropped, part.all()
+            self.saved, self.dropped, again = part.kept, part.dropped, part.all()
             self.keepers = part.keepers(self.history.holders)
-            self.types = {o: Type.of(rec.arrays[o]) for n in self.again for o in n.outs}
+        self.computed_again = len(again)     # operations
+        types = {o: Type.of(rec.arrays[o]) for n in again for o in n.outs}
+        self.graph: GraphMaker | GraphAtSizes = GraphMaker(
+            self.history, self.saved, self.dropped, again, types)
 
-    def check(self, rec: Recorder, made: dict[int, Any] | None) -> None:
+    def check(self, rec: Recorder, made: dict[int, Any] | None,
+              runs: Mapping[Some, BackwardRun]) -> None:
         """The programs against the runs. `made`: the results of the forward's program, or None
         where nothing is to be compared."""
-        runs, self.runs = self.runs, None
-        if made is None or runs is None:
+        if made is None:
             return
         saved = {n: made[n] if n in made else rec.originals.real(n) for n in self.saved}
         for some, run in runs.items():
@@ -283,7 +287,7 @@ class Backward:
         else:
             way = None
         h = self.history
-        nodes = h.make(self.held(node), node.edges, {}, node.seq, node.gone)
+        nodes = self.graph.nodes(node, {})
         given = {nodes[h.roots[k]]: x for k, x in enumerate(gs) if x is not None}
         ran: list[int] = []
         try:
@@ -303,21 +307,6 @@ class Backward:
         grads, leaves = before
         return not any(edges[k] in grads or id(edges[k]) in leaves for k in self.several)
 
-    def held(self, node: Call) -> dict[int | None, tuple[Any, int]]:
-        """What a call has saved and not released: {value: (tensor, its version then)}."""
-        held: dict[int | None, tuple[Any, int]] = {
-                n: (x, v) for n, x, v in zip(self.saved, node.inputs, node.versions)
-                if x is not None}
-        if self.again:
-            env = {n: x._array for n, (x, _) in held.items()}
-            with np.errstate(all="ignore"):
-                for n in self.again:
-                    if all(x in env for x in n.refs()):
-                        step(n, env, self.types, ())
-            held.update((n, (wrap(env[n]), 0)) for n in self.dropped
-                        if n in env and self.history.holders[n] & ~node.gone)
-        return held
-
     def release(self, node: Call) -> None:
         """Drop what the nodes that ran saved, and no other needs."""
         h = self.history
@@ -331,8 +320,7 @@ class Backward:
         """Put eager's graph in the place of the node and its outputs."""
         h = self.history
         outs = [node] if self.plain == [True] else [d() for d in node.doors]
-        h.make(self.held(node), node.edges,
-               {r: o for r, o in zip(h.roots, outs) if o is not None}, node.seq, node.gone)
+        self.graph.nodes(node, {r: o for r, o in zip(h.roots, outs) if o is not None})
         if outs != [node]:                   # nothing leads to it any more
             node.op, node.edges, node.inputs = _through, (), ()
 

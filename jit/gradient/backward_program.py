@@ -1,6 +1,7 @@
 """The backward from some results of a call: as it was recorded, and as a program."""
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -107,6 +108,13 @@ class BackwardProgram:
         # The layout of what eager gives follows the layout of the gradients that it is given.
         self.layouts: dict[Strides, dict[int, Type]] = {
             tuple([rec.arrays[n].strides for n in self.given]): {}}
+
+    def at(self, program: Program) -> BackwardProgram:
+        """The same for other sizes, of which this is the program."""
+        made = copy.copy(self)
+        made.program = program
+        made.layouts = {tuple([program.arrays[n].strides for n in self.given]): {}}
+        return made
 
     def check(self, rec: Recorder, run: BackwardRun, saved: dict[int, Any]) -> None:
         """The program against the run that it was made of. `saved`: value -> its array."""

@@ -30,6 +30,7 @@ from whet.autograd.node import (
 from whet.tensor import wrap
 from whet.tensor_base import is_strided
 
+from ..capture.followed_sizes import without_sizes
 from ..capture.refused import Refused
 from ..report.reasons import PythonBackward
 
@@ -49,7 +50,7 @@ def _rank(node: Any, start: int) -> Fraction:
     return Fraction(k) / (k + 1)
 
 
-class _Output:
+class Output:
     """One of several outputs of the node with number `parent`."""
     __slots__ = ("rank", "parent", "index")
 
@@ -57,8 +58,8 @@ class _Output:
         self.rank, self.parent, self.index = _rank(node, start), parent, node.index
 
 
-class _Spec:
-    """A node: `inputs` and `outputs` are what it saved, with tensors as `_Saved`; edges are
+class Spec:
+    """A node: `inputs` and `outputs` are what it saved, with tensors as `Saved`; edges are
     numbers (see `History`). `inner`: the attribute that is a node itself."""
     inner: str | None = None
     inputs: list[Any]
@@ -67,17 +68,18 @@ class _Spec:
     def __init__(self, node: Any, start: int, edges: list[int | None]) -> None:
         self.rank = _rank(node, start)
         self.op, self.nout, self.metadata = node.op, node.nout, node.metadata
-        self.released, self.edges, self.attrs = bool(node.released), edges, dict(node.attrs)
+        self.released, self.edges = bool(node.released), edges
+        self.attrs = without_sizes(node.attrs)
         self.versions = node.versions        # those of tensors differ in a replay
 
     @property
     def holds(self) -> bool:
         """Has it something that `release` drops?"""
         return bool(self.outputs) or any(
-            type(x) is _Saved or is_saved(x, v) for x, v in zip(self.inputs, self.versions))
+            type(x) is Saved or is_saved(x, v) for x, v in zip(self.inputs, self.versions))
 
 
-class _Saved:
+class Saved:
     """A tensor that a node saved: its value, its edge, and what stands for it where no backward
     reads it."""
     __slots__ = ("value", "edge", "outside", "stand_in", "at")
@@ -85,8 +87,7 @@ class _Saved:
     def __init__(self, value: int | None, edge: int | None, array: Any, outside: bool,
                  at: int = 0) -> None:
         self.value, self.edge, self.outside, self.at = value, edge, outside, at
-        self.stand_in = np.broadcast_to(
-            np.array(np.nan if array.dtype.kind in "fcV" else 0).astype(array.dtype), array.shape)
+        self.stand_in = stand_in(array.shape, array.dtype)
 
 
 class History:
@@ -115,15 +116,15 @@ class History:
         self.specs = [self.output_of(n) if type(n) is OutputOf else self.spec(rec, i, n)
                       for i, n in enumerate(self.order)]
         self.holding = sum(1 << i for i, s in enumerate(self.specs)
-                           if isinstance(s, _Spec) and s.holds)
+                           if isinstance(s, Spec) and s.holds)
 
-    def output_of(self, n: Any) -> _Output:
+    def output_of(self, n: Any) -> Output:
         """One of several outputs of a node."""
         if n.pre_hooks:
             raise Refused(PythonBackward("hooks see its gradients"))
-        return _Output(n, self.start, self.number[n.parent])
+        return Output(n, self.start, self.number[n.parent])
 
-    def spec(self, rec: Recorder, i: int, n: Any, outer: Any = None) -> _Spec:
+    def spec(self, rec: Recorder, i: int, n: Any, outer: Any = None) -> Spec:
         """A node with this number, or one that the node `outer` keeps beside its edges."""
         if n.pre_hooks or n.post_hooks:
             raise Refused(PythonBackward("hooks see its gradients"))
@@ -138,7 +139,7 @@ class History:
             for k, e in enumerate(n.edges)]
         if any(type(x) is Packed for x in (*n.inputs, *_outputs(n))):
             raise Refused(PythonBackward("what its graph saved was packed by hooks"))
-        s = _Spec(n, self.start, edges)
+        s = Spec(n, self.start, edges)
         for k, v in s.attrs.items():
             if isinstance(v, Node):
                 s.inner, s.attrs[k] = k, self.spec(rec, i, v, n)
@@ -148,17 +149,17 @@ class History:
             self.saved(rec, i, x, edges[k], v) if is_strided(x) else x
             for k, (x, v) in enumerate(zip(n.inputs, n.versions))]
         s.outputs = [
-            x and self.note(i, _Saved(rec.values.number(x.array), None, x.array, False, x.index),
+            x and self.note(i, Saved(rec.values.number(x.array), None, x.array, False, x.index),
                             x.cell, x.version) for x in _outputs(n)]
         return s
 
-    def saved(self, rec: Recorder, i: int, x: Any, edge: int | None, version: int | None) -> _Saved:
+    def saved(self, rec: Recorder, i: int, x: Any, edge: int | None, version: int | None) -> Saved:
         n = rec.values.number(x._array)
         return self.note(
-            i, _Saved(n, edge if x.requires_grad else None, x._array,
+            i, Saved(n, edge if x.requires_grad else None, x._array,
                       n is not None and rec.outside.get(n) is x), x._shared(), version)
 
-    def note(self, i: int, saved: _Saved, cell: Any, version: int | None) -> _Saved:
+    def note(self, i: int, saved: Saved, cell: Any, version: int | None) -> Saved:
         behind = 0 if version is None else cell.v - version
         self.saved_twice |= self.behind.setdefault(saved.value, behind) != behind
         self.cells[saved.value] = cell
@@ -177,7 +178,7 @@ class History:
         made: list[Any] = []
         for i, s in enumerate(self.specs):
             node = exits.get(i)
-            if isinstance(s, _Output):
+            if isinstance(s, Output):
                 node = OutputOf(made[s.parent], s.index) if node is None else node
                 node.parent, node.index = made[s.parent], s.index
             else:
@@ -188,7 +189,7 @@ class History:
             made.append(node)
         return made
 
-    def fill(self, node: Any, s: _Spec, held: Held, made: Sequence[Any], borders: Sequence[Any],
+    def fill(self, node: Any, s: Spec, held: Held, made: Sequence[Any], borders: Sequence[Any],
              released: int) -> Any:
         edges = tuple([None if e is None else made[e] if e >= 0 else borders[~e] for e in s.edges])
         attrs = (s.attrs if s.inner is None else {
@@ -201,13 +202,13 @@ class History:
         node.metadata, node.released = s.metadata, s.released or bool(released and s.holds)
         if not node.released:
             found = [
-                self.tensor(x, e, held) if type(x) is _Saved else (x, v)
+                self.tensor(x, e, held) if type(x) is Saved else (x, v)
                 for x, e, v in zip(s.inputs, edges, s.versions)]
             node.inputs, node.versions = tuple([x for x, _ in found]), tuple([v for _, v in found])
             node.outputs = tuple([x and self.output(x, held) for x in s.outputs])
         return node
 
-    def tensor(self, saved: _Saved, edge: Any, held: Held) -> tuple[Any, int]:
+    def tensor(self, saved: Saved, edge: Any, held: Held) -> tuple[Any, int]:
         x, version = held.get(saved.value) or (wrap(saved.stand_in), 0)
         if saved.outside:
             return x, version
@@ -215,9 +216,14 @@ class History:
         t._cell = x._shared()
         return t if saved.edge is None else with_history(t, edge), version
 
-    def output(self, saved: _Saved, held: Held) -> Any:
+    def output(self, saved: Saved, held: Held) -> Any:
         x, version = held.get(saved.value) or (wrap(saved.stand_in), 0)
         return SavedOutput.of(x._array, x._shared(), version, saved.at)
+
+
+def stand_in(shape: Sequence[int], dtype: Any) -> Any:
+    """What is given where nobody reads what it stands for: no memory to speak of."""
+    return np.broadcast_to(np.array(np.nan if dtype.kind in "fcV" else 0).astype(dtype), shape)
 
 
 def _outputs(node: Any) -> Sequence[Any]:

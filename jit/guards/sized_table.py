@@ -25,7 +25,7 @@ from .table_index import FOREVER, calls, limit
 from .table_rows import Table
 
 if TYPE_CHECKING:
-    from ..program.sheets import Sheet
+    from ..program.sheets import SheetOfCall
     from ..replay.recording import Recording
 
 
@@ -37,7 +37,7 @@ class SizedTable:
     """The table for all sizes of a `sheet`, made of a recording's own. `first`: the recording that
     the family's are made like; `entered`: calls that are in the policy's account."""
 
-    def __init__(self, table: Table, sheet: Sheet, checks: Any) -> None:
+    def __init__(self, table: Table, sheet: SheetOfCall, checks: Any) -> None:
         self.table, self.sheet, self.checks, self.entered = table, sheet, checks, 0
         self.first: Recording = sheet.first
         self.sounding = SOUNDINGS            # the call that is eager next
@@ -82,7 +82,7 @@ class SizedTableMaker:
 
     def __init__(self, ready: Table, r: Recording) -> None:
         self.words, self.handed, self.r, self.program = ready[0].copy(), ready[1][1], r, r.program
-        self.sheet: Sheet = r.program.sheet
+        self.sheet: SheetOfCall = r.program.sheet
         self.stores: list[tuple[Any, int, Any]] = []     # expression, address, dtype
         self.numbers = np.zeros(0, np.int64)
         # symbol -> argument, and dimension of a tensor

@@ -104,7 +104,8 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
         return None
     each = GRAIN_NS / nanoseconds(work)
     grain = chosen(lambda n, m: max(1, int(each * n / m)), sum(blocks), sum(sizes))
-    values = [x for operand in zip(*[m.ins for m in members]) for x in operand]
+    count = len(node.ins) // len(members)            # operands of each
+    values = [x for k in range(count) for x in node.ins[k::count]]
     values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
     given = placed([
         # The address of a Table is a word that is known later.
@@ -118,4 +119,6 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
 
 def _where(b: ProgramBuilder, x: Any) -> Argument | None:
     """Where a value is, or a number."""
-    return Fixed(x) if type(x) is np.ndarray else b.places.argument(b.places.memory(x))
+    if type(x) is np.ndarray:
+        return Fixed(x)
+    return b.places.argument(b.places.memory(x) if isinstance(x, int) else x)

@@ -104,16 +104,10 @@ class Sheet:
     """What a `SizedProgram` came to, as one function of the sizes: `program(values)` is the program
     for them, or None."""
 
-    def __init__(self, sized: SizedProgram, first: Recording,
-                 leaves: Sequence[Sequence[int]]) -> None:
+    def __init__(self, sized: SizedProgram) -> None:
         like, lists = sized.like, sized.list
         self.model = like
-        # the recording that others are made like; which symbols the arguments' sizes are
-        self.first, self.leaves = first, leaves
         self.facts, self.arena = sized.facts.settled(), lists.arena
-        # one that machine code has for one of its programs, and the guards of that recording
-        self.table: tuple[Any, Table] | None = None
-        self.sized: SizedTable | None = None             # one for all its sizes
         self.arrays, self.keep, self.own = like.arrays, sized.keep, sized.own.settled()
         self.draws = sized.draws
         self.steps, self.words = lists.steps, Words(lists.words, lists.tables)
@@ -248,6 +242,19 @@ class Sheet:
             grains = [t / share_out.grain(g) for t, g in zip(mine[::2], mine[1::2], strict=True)]
             out.append(LaunchList(sum(grains) >= LONG, start + 8 * s.first, s.words, s.values))
         return out
+
+
+class SheetOfCall(Sheet):
+    """The same of what a call runs. `first`: the recording that others are made like, `leaves`:
+    which symbols the arguments' sizes are."""
+
+    def __init__(self, sized: SizedProgram, first: Recording,
+                 leaves: Sequence[Sequence[int]]) -> None:
+        super().__init__(sized)
+        self.first, self.leaves = first, leaves
+        # a table that machine code has for one of its programs, and the guards of that recording
+        self.table: tuple[Any, Table] | None = None
+        self.sized: SizedTable | None = None             # one for all its sizes
 
 
 def with_numbers(node: Node, at: Mapping[str, Any]) -> Node:

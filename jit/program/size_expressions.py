@@ -31,12 +31,15 @@ T = TypeVar("T")
 MOST_DIMS = 6  # a tensor of more has too many products of sizes
 
 
-# what a float may be of how many elements there are, of which a variance takes one less
+# what a float may be of how many elements there are, of which a variance takes one less; the
+# derivative of a square has a 2
 COUNTED: tuple[Callable[[Any], Any], ...] = (
     lambda n: n * 1.0,
     lambda n: 1 / n,
     lambda n: (n - 1) * 1.0,
     lambda n: n / (n - 1),
+    lambda n: 2 / n,
+    lambda n: 2 / (n - 1),
 )
 
 
@@ -108,7 +111,7 @@ class SizeExpressions:
                 of: Callable[[int], float] = int) -> Size:
         """The product of some sizes of one of the shapes of which `of` is `x` of the first list and
         `y` of the second; where these have none, of the symbols, or of one of all values so
-        far."""
+        far. Of several the one that a value has as a size."""
         for places in (shapes, [self.facts.symbols], self.shapes.values()):
             found: dict[str, Size] = {}
             for shape in places:
@@ -117,6 +120,9 @@ class SizeExpressions:
                     if (of(math.prod(first)), of(math.prod(second))) == (x, y):
                         n = math.prod(sizes)
                         found[text(n)] = n
+            if len(found) > 1:               # (those that values have are equal, see `equal_again`)
+                met = {text(n) for shape in self.shapes.values() for n in shape}
+                found = dict([(k, n) for k, n in found.items() if k in met][:1]) or found
             if len(found) == 1:
                 return next(iter(found.values()))
             if found:
@@ -169,6 +175,18 @@ class SizeExpressions:
         met = [self.pair(n) for shape in self.shapes.values() for n in shape if type(n) is Extent]
         if any((n, n) in met for n in (x if type(x) is tuple else (x,))):
             raise Unsized("a size is another, and was the same in both lists")
+
+    def again(self, x: Any, y: Any) -> Any:
+        """What was `x` beside the first list and `y` beside the second, and says what a value's
+        sizes were."""
+        if isinstance(x, tuple) and isinstance(y, tuple) and len(x) == len(y):
+            return tuple(map(self.again, x, y))
+        if equal(x, y):
+            return x
+        if type(x) is not int or type(y) is not int:
+            raise Unsized("something beside an operation goes by sizes")
+        met = [n for shape in self.shapes.values() for n in shape if self.pair(n) == (x, y)]
+        return met[0] if met else self.natural(x, y, ())
 
     def known(self, op: Op, name: str, told: Any, x: Any, y: Any, ins: Sequence[Any]) -> Any:
         """An attribute of which Python was told parts: these are not searched for."""

@@ -26,7 +26,7 @@ from . import sized_questions
 from .liveness import Roots
 from .node_kinds import KINDS, members
 from .own_arrays import SizedDraws
-from .size_expressions import SizeExpressions, same_number
+from .size_expressions import same_number
 from .sized_lists import Done, SizedLists
 from .sized_places import Brought, SizedPlaces, SizedSteady, SizedTapes
 from .sized_types import SizedTypes, dry
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from .launch_entries import Entries
     from .program import Program
-    from .size_expressions import Sizes
+    from .size_expressions import SizeExpressions
     from .sized_lists import Step
     from .told_numbers import Told
 
@@ -61,26 +61,27 @@ class LiesOtherwise(Exception):
 
 
 class SizedProgram:
-    """The planning, for sizes like `values`. `other`: the program of the second sizes; `steady`:
-    see `builder.build`. Raises Unsized where something is no function of sizes. Kinds of nodes use
-    it as they use a `ProgramBuilder`.
+    """The planning. `other`: the program of the second sizes, `sizes`: what these are expressed
+    by, `steady`: see `builder.build`, `given`: where another program planned with the same
+    expressions gives it what it is given, the outlines of that. Raises Unsized where something is
+    no function of sizes. Kinds of nodes use it as they use a `ProgramBuilder`.
 
     Types are known when it is made; `finish` plans the launches. It can be planned again for sizes
-    that go another way (`replan`): what a node came to is what it
-    comes to wherever the questions that it asked have the same answers."""
+    that go another way (`finish_again`): what a node came to is what it comes to wherever the
+    questions that it asked have the same answers."""
 
     is_alone = False
 
-    def __init__(self, like: Program, other: Program, sizes: Sizes, values: Sequence[int],
-                 steady: Mapping[int, Base], follows: Mapping[int, Told] | None) -> None:
+    def __init__(self, like: Program, other: Program, sizes: SizeExpressions,
+                 steady: Mapping[int, Base], follows: Mapping[int, Told] | None = None,
+                 given: Mapping[int, Outline] | None = None) -> None:
         if like.rewritten is not None or guard.SIDE:
             raise Unsized("named rewrites go by sizes")
         self.like, self.other = like, other
-        self.sizes = SizeExpressions(sizes, values)
-        self.facts = self.sizes.facts
+        self.sizes, self.facts = sizes, sizes.facts
         self.outside, self.results, self.nodes = like.outside, like.results, like.nodes
-        self.roots = Roots(like.recorded, like.outside, like.results)
-        self.types = SizedTypes(like, other, self.sizes, self.roots, follows)
+        self.roots = Roots([*like.recorded, *kept_copies(like)], like.outside, like.results)
+        self.types = SizedTypes(like, other, sizes, self.roots, follows, given)
         self.arrays, self.own = self.types.arrays, self.types.own
         self.draws = None if like.draws is None else SizedDraws(like.draws, self.nodes, self.own)
         self.places = SizedPlaces(self.arrays, self.roots)
@@ -109,9 +110,9 @@ class SizedProgram:
         self.shown = self.views()
         self.facts.hold(self.sizes.told.asked)
 
-    def replan(self, values: Sequence[int]) -> bool:
-        """Plan for sizes like these as well; False where already types are others."""
-        self.facts.rebind(values)
+    def finish_again(self) -> bool:
+        """Plan for the values that symbols have now as well; False where already types are
+        others."""
         if not self.types.hold():
             return False
         try:
@@ -180,16 +181,19 @@ class SizedProgram:
             self.view(node)
             return None, (), False
         self.tapes.begin()
+        splits = KINDS[node.kind].splits(node, self.arrays, True)
         try:
             entries = self.launches(node)
         except Unsized:
-            # (eager's own code, which it would launch by, does so at any sizes)
-            if is_known or not isinstance(node, OpNode) or node.op.random:
+            # (eager's own code, which it would launch by, does so at any sizes; that of a group
+            # computes with what no kernel takes in)
+            by_eager = isinstance(node, OpNode) and not node.op.random and not is_known
+            if not by_eager and (not splits or isinstance(node, Fused | Roll)):
                 raise
             entries = None
         if entries is not None:
             return entries, (), True
-        if KINDS[node.kind].splits(node, self.arrays, True):
+        if splits:
             if isinstance(node, Fused | Roll):
                 raise Unsized(f"{node.kind} is no launch")
             return None, members(node), True
@@ -338,6 +342,13 @@ class Count:
     def item(self) -> Size:
         """The number."""
         return self.n
+
+
+def kept_copies(p: Program) -> list[Node]:
+    """The nodes that were not recorded and make results: what is kept for a backward is copied."""
+    made = {o for n in p.recorded for o in n.outs}
+    wanted = {*p.results} - made - {*p.outside}
+    return [n for group in p.nodes for n in group.flat() if not wanted.isdisjoint(n.outs)]
 
 
 def sized_type(a: Outline) -> bool:

@@ -53,21 +53,22 @@ class Inferred(NamedTuple):
 class SizedTypes:
     """`arrays`: the outline of each value. `like` and `other` are the programs of the two lists,
     `sizes` the expressions that tell them apart, `follows` where sizes that Python was told came
-    to ops."""
+    to ops, `given` the outlines of what another program gives to this one (see `SizedProgram`)."""
 
     def __init__(self, like: Program, other: Program, sizes: SizeExpressions, roots: Roots,
-                 follows: Mapping[int, Told] | None) -> None:
+                 follows: Mapping[int, Told] | None, given: Mapping[int, Outline] | None) -> None:
         self.like, self.other, self.sizes = like, other, sizes
         visible = {*like.results, *roots.moving}
         found = constants(like.recorded, roots.root, like.arrays, visible, math.inf)
         self.own = OwnArrays(found.known, like.recorded, other.recorded, sizes)
         self.arrays: dict[int, Outline] = {}
-        sizes.told = ToldNumbers(like.recorded, self.arrays, follows, sizes.facts)
+        if given is None:
+            sizes.told = ToldNumbers(like.recorded, self.arrays, follows, sizes.facts)
         # of each recorded node: its operands, and its attributes
         self.expected: list[tuple[Sequence[Any], Mapping[str, Any]]] = []
         self.inferred: list[Inferred] = []
         for n in like.outside:
-            self.keep(n, self.given(like.arrays[n], other.arrays[n]))
+            self.keep(n, self.given(like.arrays[n], other.arrays[n]) if given is None else given[n])
         self.lengths()
         self.recorded()
         self.added()
@@ -194,7 +195,7 @@ class SizedTypes:
             return [self.created(node, other, o) for o in node.outs]
         ins = self.operands(node, other, self.arrays)
         attrs = self.sizes.attributes(node, other, ins)
-        if not self.whole(node, ins):
+        if not self.whole(node, ins, attrs):
             raise Unsized("a part of a tensor is not there")
         return [a if type(a) is Outline else Outline(a.shape, a.dtype, a.strides)
                 for a in self.made(node, ins, attrs)]
@@ -300,11 +301,11 @@ class SizedTypes:
                 out.append(self.sizes.number(x, y, refs))
         return out
 
-    def whole(self, node: OpNode | Draw, ins: Sequence[Any]) -> bool:
+    def whole(self, node: OpNode | Draw, ins: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
         """Does a view of parts find all that it found? What is not there is an error of some
         functions in eager mode, of others not."""
-        if node.op.name == "split":
-            return bool(sum(node.attrs["sizes"]) == ins[0].shape[node.attrs["dim"]])
+        if node.op.name in ("split", "unjoin"):
+            return bool(sum(attrs["sizes"]) == ins[0].shape[attrs["dim"]])
         if node.op.name != "slice":
             return True
         dims = iter(zip(ins[0].shape, self.like.arrays[node.ins[0]].shape, strict=True))

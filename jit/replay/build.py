@@ -22,6 +22,7 @@ from . import families
 from .inputs import Inputs, Overlaps
 from .recording import Recorded, Recording
 from .replay import Replay
+from .sized_calls import AtThese, Run
 
 # what a run of the backward may raise that the call itself did not
 UNRECORDED = Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError
@@ -48,23 +49,18 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     rec.ceiling.make_room(memory.taken(program.arena))
     shapes = [t._array.shape for t in session.call.given.leaves]
 
-    def compare(program: Program) -> None:
-        other = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
-        with in_turn(program):
-            other.run(found.draws, {n: n for n in values}, last=False)
     is_unproven = rec.originals.are_lost and session.subject.verify != "off"
-    if (back is None and not is_unproven and families.may_grow(like, program)
-            and session.affords_family()):
-        families.grow(like, program, inputs.types, shapes,
-                      rec.followed.at if rec.follows else None, compare)
-        session.family_grown()
+    if not is_unproven and families.may_grow(like, program, back) and session.affords_family():
+        other = Run(program, back, inputs.types, shapes, rec.followed.at if rec.follows else None)
+        _grow(session, found, like, other, overlaps, values)
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
     made = None
     if not is_unproven:
         with in_turn(program):
             made = check.run(found.draws, {n: n for n in values})
     if back is not None:
-        back.check(rec, made)
+        back.check(rec, made, back.runs)
+        back.runs = {}
     _version_cells(found, back)
     replay = _replay(found, program, inputs, overlaps, back)
     r = Recording(session.world, session.run.settings, guards, replay,
@@ -77,6 +73,20 @@ def build(session: Any, found: Any, like: Any) -> Recording:
         back.trial = r.trial
     rec.originals.clear()
     return r
+
+
+def _grow(session: Any, found: Any, like: Any, other: Run, overlaps: Overlaps,
+          values: list[int]) -> None:
+    """Let recordings like another one be made without a run, if that can be; `other` is this
+    run."""
+    def compare(those: AtThese) -> None:
+        check = ProgramCheck(session.subject, found.rec, overlaps, those.program, found.outside)
+        with in_turn(those.program):
+            made = check.run(found.draws, {n: n for n in values}, last=False)
+        if other.backward is not None and those.backward is not None:
+            those.backward.check(found.rec, made, other.backward.runs)
+    families.grow(like, other, compare)
+    session.family_grown()
 
 
 @contextlib.contextmanager

@@ -20,19 +20,18 @@ from whet.passes.resized import alike
 from ..capture.tensor_sources import Outside
 from ..policy.luck import Luck
 from ..policy.timing import Trial
-from ..program.sheets import Sheet
 from ..program.size_expressions import Sizes
-from ..program.sized import SizedProgram
 from ..report.counted_misses import Misses
+from .sized_calls import CallSheet, SizedCall
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node, Type
     from whet.tensor_base import Base
 
+    from ..gradient.backward import Backward
     from ..program.program import Program
-    from ..program.sheets import AtSizes
-    from ..program.told_numbers import Told
     from .recording import Recording
+    from .sized_calls import AtThese, Run
 
     Shapes = Sequence[tuple[int, ...]]
 
@@ -40,22 +39,20 @@ SHEETS = 24                      # ways to plan a program that a family has at m
 
 
 class Family:
-    """The recordings that are made like `first`. `other`: the program of a run of other sizes,
-    `types` and `shapes`: of what it is given, and of its arguments. Raises Unsized."""
+    """The recordings that are made like `first`; `other`: a run of other sizes. Raises Unsized."""
 
-    def __init__(self, first: Recording, other: Program, types: Sequence[Type],
-                 shapes: Shapes) -> None:
+    def __init__(self, first: Recording, other: Run) -> None:
         self.first, self.other = first, other
-        self.sheets: list[Sheet] = []
-        self.plans: list[SizedProgram] = []      # that sheets are of
+        self.sheets: list[CallSheet] = []
+        self.plans: list[SizedCall] = []         # that sheets are of
         inputs, lengths = first.replay.inputs, first.lengths
         before, now = (
             [*(n for t in xs for n in t.shape), *(n for i in lengths for n in ys[i])]
-            for xs, ys in ((inputs.types, first.shapes), (types, shapes))
+            for xs, ys in ((inputs.types, first.shapes), (other.types, other.shapes))
         )
         if (
             len(before) != len(now)
-            or first.backward is not None
+            or (first.backward is None) != (other.backward is None)
             or not first.recorded.overlaps.moving_overlap_nothing
         ):
             raise Unsized("its recordings have other parts")
@@ -63,14 +60,14 @@ class Family:
         known = self.sizes.known
         self.leaves = [
             [known.get((a, b), -1 - a) for a, b in zip(x, y, strict=True)]
-            for x, y in zip(first.shapes, shapes, strict=True)
+            for x, y in zip(first.shapes, other.shapes, strict=True)
         ]
         symbols = {i for leaf in self.leaves for i in leaf if i >= 0}
         if symbols != set(range(len(self.sizes))) or not symbols:
             raise Unsized("sizes that differ are not all those of arguments")
         if any(
             i < 0 and a != b
-            for leaf, x, y in zip(self.leaves, first.shapes, shapes)
+            for leaf, x, y in zip(self.leaves, first.shapes, other.shapes)
             for i, a, b in zip(leaf, x, y)
         ):
             raise Unsized("an argument of another size is not used")
@@ -83,11 +80,11 @@ class Family:
         }
         self.add([a for a, _ in self.sizes.pairs])
 
-    def add(self, values: Sequence[int]) -> Sheet:
+    def add(self, values: Sequence[int]) -> CallSheet:
         """Plan for sizes like these; the sheet. Kernels may be ordered meanwhile."""
         with planning:
             try:
-                sheet = Sheet(self.planned(values), self.first, self.leaves)
+                sheet = CallSheet(self.planned(values), self.first, self.leaves)
             # code that was not written with Extents in mind may raise anything
             except Exception as e:
                 if verify.CHECK:
@@ -96,16 +93,15 @@ class Family:
         self.sheets.append(sheet)
         return sheet
 
-    def planned(self, values: Sequence[int]) -> SizedProgram:
+    def planned(self, values: Sequence[int]) -> SizedCall:
         """A plan for sizes like these: one for others planned again, where that can be."""
-        for sized in self.plans:
-            if sized.replan(values):
-                return sized
-        sized = SizedProgram(self.first.program, self.other, self.sizes, values, self.steady,
-                             self.first.follows)
-        self.plans.append(sized)
-        sized.finish()
-        return sized
+        for call in self.plans:
+            if call.replan(values):
+                return call
+        call = SizedCall(self.first, self.other, self.sizes, values, self.steady)
+        self.plans.append(call)
+        call.finish()
+        return call
 
     def values(self, shapes: Shapes) -> list[int] | None:
         """The symbols' values for arguments of these shapes; None where these differ in something
@@ -129,14 +125,14 @@ class Family:
         return values
 
     def at(self, shapes: Shapes, recorded: Sequence[Node] | None = None,
-           may_plan: bool = True) -> AtSizes | None:
-        """The program for arguments of these shapes; None where there is none, and none may be
+           may_plan: bool = True) -> AtThese | None:
+        """What is run for arguments of these shapes; None where nothing is, and nothing may be
         planned. `recorded`: the nodes of a run of them."""
         values = self.values(shapes)
         if values is None:
             return None
         for k, sheet in enumerate(self.sheets):
-            p = sheet.program(values, recorded)
+            p = sheet.at(values, recorded)
             if p is not None:
                 if k:
                     self.sheets.insert(0, self.sheets.pop(k))
@@ -144,7 +140,7 @@ class Family:
         if len(self.sheets) >= SHEETS or not may_plan:
             return None
         try:
-            return self.add(values).program(values, recorded)
+            return self.add(values).at(values, recorded)
         except Unsized:
             return None
 
@@ -152,9 +148,10 @@ class Family:
         """A recording for a call that is not run; None where there is none, and none may be
         planned."""
         shapes = [t._array.shape for t in leaves]
-        p = self.at(shapes, may_plan=may_plan)
-        if p is None:
+        made = self.at(shapes, may_plan=may_plan)
+        if made is None:
             return None
+        p = made.program
         r, replay, inputs = (
             copy.copy(self.first),
             copy.copy(self.first.replay),
@@ -162,7 +159,10 @@ class Family:
         )
         inputs.types = [p.arrays[n] for n in p.outside]
         replay.program, replay.inputs, r.program, r.replay = p, inputs, p, replay
+        replay.backward = r.backward = made.backward
         r.missed, r.trial, r.luck = Misses(), Trial(), Luck()
+        if r.backward is not None:
+            r.backward.trial = r.trial
         r.kind = r.key = None  # type: ignore[assignment]
         r.counted = r.renewed = r.misses = r.entered = r.size = r.finger = r.followed = (
             r.strayed
@@ -175,30 +175,29 @@ class Family:
 
 def may_begin(first: Recording | None) -> bool:
     """Could a family be made of a recording, which was not tried yet?"""
-    return first is not None and first.family is None and first.backward is None
+    return first is not None and first.family is None
 
 
-def may_grow(first: Recording | None, other: Program) -> bool:
-    """Is a program, made like that of a recording, one that a family could be made of?"""
+def may_grow(first: Recording | None, other: Program, backward: Backward | None) -> bool:
+    """Is a program, made like that of a recording, with its backward one that a family could be
+    made of?"""
     return (may_begin(first) and first is not None and other.plan is first.program.plan
-            and not other.is_on_device)
+            and not other.is_on_device
+            and (backward is None or backward.is_known(first.backward)))
 
 
-def grow(first: Recording, other: Program, types: Sequence[Type], shapes: Shapes,
-         follows: Mapping[int, Told] | None, check: Callable[[AtSizes], object]) -> None:
-    """A program was made like that of a recording (see `may_grow`): let others come without a run,
-    if that can be.
-    `check(program)`: compare a program with the run that the other one is of, `follows`: where
-    sizes that Python was told came to its ops; `types` and `shapes`: see `Family`."""
+def grow(first: Recording, other: Run, check: Callable[[AtThese], object]) -> None:
+    """A run's programs were made like those of a recording (see `may_grow`): let others come
+    without a run, if that can be. `check`: compares what is run with that run."""
     first.family = False
     try:
-        if first.follows != follows:
+        if first.follows != other.follows:
             raise Unsized("sizes that Python was told went elsewhere")
-        family = Family(first, other, types, shapes)
-        program = family.at(shapes)
-        if program is None:
+        family = Family(first, other)
+        made = family.at(other.shapes)
+        if made is None:
             raise Unsized("its programs are planned in other ways")
-        check(program)
+        check(made)
         first.family = family
     except Unsized as e:
         first.unsized = str(e)
@@ -217,6 +216,7 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
     if (
         first is None
         or not first.family
+        or first.backward is not None
         or first.program.outside != outside
         or first.program.results != list(dict.fromkeys(values))
     ):
@@ -227,9 +227,9 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
     family: Family = first.family
     made = family.at([t._array.shape for t in leaves], recorded)
     # What lies outside may be another tensor, of another type.
-    if made is None or not all(lies_as(made.arrays[n], arrays[n]) for n in outside):
+    if made is None or not all(lies_as(made.program.arrays[n], arrays[n]) for n in outside):
         return None
-    return made
+    return made.program
 
 
 def lies_as(t: Type, a: Any) -> bool:

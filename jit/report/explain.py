@@ -292,7 +292,7 @@ def backward(r: Recording) -> dict[str, int]:
     return {
         "launches": way.program.launches if way else 0,
         "kept": sum(r.program.arrays[n].nbytes for n in memory),
-        "again": len(b.again)}
+        "again": b.computed_again}
 
 
 def memory(r: Recording) -> dict[str, int]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
+from whet import dtypes
 from whet.ir import kernel as K
 from whet.ir import scalar
 from whet.ir.extent import at_least, at_most, fixed, plan_for
@@ -199,7 +200,7 @@ def _mirrored(a, b, epilogue, operands, plan, cuts):
 
 def _after(r, epilogue, operands):
     """The epilogue of a product that no kernel computes with it."""
-    return scalar.evaluate([epilogue], [r, *operands], DTYPE.__getitem__)[0]
+    return scalar.evaluate([epilogue], [r, *operands], lambda t: dtypes.SHORT[t].np)[0]
 
 
 def _keep(plans, key, plan):
@@ -414,7 +415,10 @@ def _result_type(short, epilogue, operands):
     """The type of a product's elements after its epilogue."""
     if epilogue is None:
         return short
-    return scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
+    made = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
+    if made not in DTYPE:
+        raise Unsupported("an epilogue that makes complex numbers")
+    return made
 
 
 def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):

@@ -212,7 +212,7 @@ constant_op = Op("constant", copied,
                  samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))],
                  onnx=lambda b, array: b.constant(np.ascontiguousarray(array).reshape(array.shape)))
 zeros_op.fills, full_op.fills = lambda **_: 0, lambda value, **_: value
-zeros_op.any_sizes = full_op.any_sizes = constant_op.any_sizes = True
+zeros_op.any_sizes = empty_op.any_sizes = full_op.any_sizes = constant_op.any_sizes = True
 
 
 for _op in (zeros_op, empty_op, full_op, constant_op):

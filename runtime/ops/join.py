@@ -13,7 +13,7 @@ from .batching import shifted
 from .creation import empty_array
 from .registry import Op, apply, is_tensor
 from .samples import Sample
-from .split import split_op, unbind_op
+from .split import unbind_op, unjoin_op
 from .surface import FUNCTIONS, function, give_out
 from .view import atleast_1d, atleast_2d, atleast_3d
 
@@ -38,7 +38,7 @@ def _side_by_side(out, *arrays, dim):
 
 
 def _cat_vjp(g, _y, *_xs, dim):
-    parts = apply(split_op, (g,), {"sizes": tuple([x.shape[dim] for x in _xs]), "dim": dim})
+    parts = apply(unjoin_op, (g,), {"sizes": tuple([x.shape[dim] for x in _xs]), "dim": dim})
     return list(parts)
 
 

@@ -114,7 +114,8 @@ adaptive_max_pool_op.makes = outlines.pooled_to(np.int64)
 adaptive_max_pool_values_op.makes = adaptive_avg_pool_op.makes = outlines.pooled_to()
 for _o in (max_pool_grad_op, avg_pool_grad_op, adaptive_avg_pool_grad_op):
     _o.makes = outlines.pool_gradient
-for _o in (*_launched, max_pool_op, adaptive_max_pool_op):
+unfold_op.makes, fold_op.makes = outlines.columns, outlines.image_of_columns
+for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op):
     _o.any_sizes, _o.size_attrs = True, frozenset(("x_shape", "output_size"))
 for _o in ((max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op,
             adaptive_avg_pool_grad_op, unfold_op, fold_op, max_unpool_op)):

@@ -45,19 +45,28 @@ def _split_vjp(gs, _y, _x, sizes, dim):
     ]
 
 
-split_op = ViewsOp(
-    "split",
-    _split,
-    _split_vjp,
-    samples=lambda make: [
-        Sample(make(5, 2), sizes=(2, 2, 1), dim=0),
-        Sample(make(2, 3), sizes=(0, 3), dim=1),
-        Sample(make(4), sizes=(4,), dim=0),
-    ],
-    batch=shifted("dim"),
-    onnx=in_onnx.pieces,
-)
-split_op.any_sizes = True
+def _cutting(name):
+    """An op that cuts a tensor into pieces of these sizes."""
+    op = ViewsOp(
+        name,
+        _split,
+        _split_vjp,
+        samples=lambda make: [
+            Sample(make(5, 2), sizes=(2, 2, 1), dim=0),
+            Sample(make(2, 3), sizes=(0, 3), dim=1),
+            Sample(make(4), sizes=(4,), dim=0),
+        ],
+        batch=shifted("dim"),
+        onnx=in_onnx.pieces,
+    )
+    op.any_sizes = True
+    return op
+
+
+split_op = _cutting("split")
+# what was joined, taken apart again: as many pieces as there were, whatever their sizes are
+unjoin_op = _cutting("unjoin")
+unjoin_op.size_attrs = frozenset(("sizes",))
 
 
 def _unbind(a, dim):

@@ -146,6 +146,8 @@ def _unfolded_onto(out, g, shape, dimension, size, step):
 _ADDED = Pointwise("add", (arg(0) + arg(1),), 2)
 unfold_sum_op.moves = lambda out, g, shape, **at: [(out, 0)]
 unfold_sum_op.put_alone = _unfolded_onto
+unfold_sum_op.any_sizes, unfold_sum_op.size_attrs = True, frozenset(("shape",))
+unfold_sum_op.makes = lambda g, *, shape, **_: (Outline(shape, g.dtype),)
 
 
 @method()

@@ -1,5 +1,7 @@
 """What convolutions and pools make, as outlines of their operands: sizes, without the plans of
 kernels."""
+import math
+
 from ..cpu import window
 from ..cpu.conv_plan import conv_shape
 from ..ir.outline import Outline
@@ -45,3 +47,14 @@ def pooled_to(*others):
     """The same of pools that make a certain size."""
     return lambda x, *, output_size: tuple(
         Outline((*x.shape[:2], *output_size), t) for t in (x.dtype, *others))
+
+
+def columns(x, *, kernel, dilation, padding, stride):
+    """The windows of images, as columns."""
+    out = window.out_sizes(x.shape[2:], kernel, stride, padding, dilation)
+    return (Outline((x.shape[0], x.shape[1] * math.prod(kernel), math.prod(out)), x.dtype),)
+
+
+def image_of_columns(c, *, output_size, kernel, **_):
+    """What columns are added up to."""
+    return (Outline((c.shape[0], c.shape[1] // math.prod(kernel), *output_size), c.dtype),)

@@ -575,3 +575,13 @@ def test_kept_matrices(a, b, dtype):
     rows = int(np.prod(a[:-1]))
     if native.enabled() and dtype is whet.float32:
         assert kept == [n < rows <= 1024 for n in few]
+
+
+@pytest.mark.parametrize("product", [
+    lambda x: x @ whet.ones(16, 5), lambda x: x @ whet.ones(16), lambda x: x.t() @ x,
+    lambda x: F.linear(x, whet.ones(5, 16), whet.ones(5)),
+    lambda x: F.conv1d(x.t()[None], whet.ones(3, 16, 3))[0]])
+@pytest.mark.parametrize("dtype", [whet.complex64, whet.complex128])
+def test_products_that_become_complex(product, dtype):
+    check(lambda x: product(x).to(dtype) * 1j, whet.randn(40, 16))
+    check(lambda x: whet.fft.fft(product(x), dim=0).real, whet.randn(40, 16))

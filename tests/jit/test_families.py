@@ -12,8 +12,9 @@ from whet.cpu import haste, native
 from whet.ir.extent import Unsized
 from whet.jit.guards import sized_table
 from whet.jit.policy import account, many_sizes
-from whet.jit.program import sheets, sized
+from whet.jit.program import sheets
 from whet.jit.replay import families
+from whet.jit.replay.sized_calls import SizedCall
 
 
 @pytest.fixture(autouse=True, params=["a table for each size", "a table for all sizes"])
@@ -144,11 +145,9 @@ def is_planned_alike(family, n):
             return False
     except Unsized:
         return False
-    afresh = sized.SizedProgram(family.first.program, family.other, family.sizes, [n],
-                                family.steady, family.first.follows)
+    afresh = SizedCall(family.first, family.other, family.sizes, [n], family.steady)
     afresh.finish()
-    mine, other = (sheets.Sheet(p, family.first, family.leaves)
-                   for p in (family.plans[0], afresh))
+    mine, other = (sheets.Sheet(call.forward) for call in (family.plans[0], afresh))
     served = [k for k in (*range(2, 200), n) if mine.numbers([k]) is not None]
     assert n in served
     assert served == [k for k in (*range(2, 200), n) if other.numbers([k]) is not None]

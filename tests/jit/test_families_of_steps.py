@@ -155,6 +155,30 @@ def test_a_step_over_padded_batches():
     assert step.unseen > 4
 
 
+def convolutional():
+    """A step of a small network for images."""
+    model = whet.nn.Sequential(
+        whet.nn.Conv2d(1, 4, 3, padding=1), whet.nn.BatchNorm2d(4), whet.nn.ReLU(),
+        whet.nn.MaxPool2d(2), whet.nn.Conv2d(4, 6, 3, stride=2, padding=1), whet.nn.ReLU(),
+        whet.nn.ConvTranspose2d(6, 5, 2), whet.nn.AdaptiveAvgPool2d(1), whet.nn.Flatten())
+    optimizer = whet.optim.SGD(model.parameters(), lr=0.1)
+
+    def fn(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+    return fn, [*model.parameters(), *model.buffers()]
+
+
+def test_a_convolutional_step_over_batches_of_any_size():
+    step = Twice(convolutional)
+    for n in SIZES[:14]:
+        step(whet.randn(n, 1, 12, 14), whet.randint(0, 5, (n,)))
+    assert step.unseen > 6
+
+
 @pytest.mark.parametrize("draw", [
     lambda x: F.dropout(x, 0.4),
     lambda x: x + whet.rand(5),

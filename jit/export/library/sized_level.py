@@ -27,7 +27,7 @@ from whet.tensor import contiguous_format
 from ...program import builder
 from ...program.launch_entries import Argument, Check, Fixed, InArena, Moving, Number
 from ...program.own_arrays import Address
-from ...program.size_expressions import Sizes
+from ...program.size_expressions import SizeExpressions, Sizes
 from ...program.sized import SizedProgram
 from ...program.sized_lists import Done
 from ...program.sized_places import SizedSteady
@@ -93,7 +93,8 @@ class SizedLevel:
             raise Unsized("sizes are not told apart")
         self.symbols = [pairs[p] for p in symbols.pairs]
         follows = {o: {path: self.stated(e) for path, e in at.items()} for o, at in stated.items()}
-        self.program = Planned(first, other, symbols, [a for a, _ in symbols.pairs], own, follows)
+        expressions = SizeExpressions(symbols, [a for a, _ in symbols.pairs])
+        self.program = Planned(first, other, expressions, own, follows)
         self.facts = self.program.facts
         if any(type(s) is Done for s in self.program.steps):
             raise Unsized("Python does a part of it")
@@ -199,10 +200,10 @@ class SizedLevel:
 class Planned(SizedProgram):
     """A program whose weights are put into their order at once."""
 
-    def __init__(self, first: Any, other: Any, symbols: Any, values: Any, own: Any,
+    def __init__(self, first: Any, other: Any, sizes: SizeExpressions, own: Any,
                  follows: Mapping[int, Told]) -> None:
         self.arrays_of = {v: t._array for v, t in own.items()}
-        super().__init__(first, other, symbols, values, own, follows)
+        super().__init__(first, other, sizes, own, follows)
         self.finish()
 
     def kept(self, steady: Mapping[int, Any]) -> Any:

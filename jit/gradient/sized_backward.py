@@ -1,0 +1,73 @@
+"""The backward of a call whose sizes no run had: its programs, planned with the expressions of the
+forward's, which gives them what they are given."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from whet.ir.extent import Unsized
+from whet.ir.outline import Outline
+
+from ..program.sheets import Sheet
+from ..program.sized import SizedProgram
+from .sized_graph import GraphAtSizes, SizedGraph
+
+if TYPE_CHECKING:
+    from .backward import Backward, Some
+    from .backward_program import BackwardProgram
+
+
+class SizedBackward:
+    """`first` and `other`: the backward of the two runs that the program `forward` was planned
+    from. Raises Unsized."""
+
+    def __init__(self, first: Backward, other: Backward, forward: SizedProgram) -> None:
+        if (first.ways.keys() != other.ways.keys()
+                or (first.exit, first.plain, first.ends_of, first.sources.sources)
+                != (other.exit, other.plain, other.ends_of, other.sources.sources)):
+            raise Unsized("gradients flow elsewhere")
+        self.first, self.forward = first, forward
+        self.programs = {some: self.planned(some, way, other.ways[some])
+                         for some, way in first.ways.items()}
+        first_graph, other_graph = first.graph, other.graph
+        if isinstance(first_graph, GraphAtSizes) or isinstance(other_graph, GraphAtSizes):
+            raise Unsized("no run has shown its graph")
+        self.graph = SizedGraph(first_graph, other_graph, forward)
+
+    def planned(self, some: Some, way: BackwardProgram, other: BackwardProgram) -> SizedProgram:
+        """The program of one of the ways."""
+        if (way.program.plan is not other.program.plan
+                or (way.saved, way.given, way.values, way.sums, way.ran)
+                != (other.saved, other.given, other.values, other.sums, other.ran)):
+            raise Unsized("gradients are computed another way")
+        types = self.forward.arrays
+        given = {n: types[n] for n in way.saved}
+        for n, k in zip(way.given, some, strict=True):
+            end = self.first.ends_of[k]
+            if end is None:
+                raise Unsized("a result is no value of the run")
+            given[n] = Outline(types[end].shape, way.program.arrays[n].dtype)
+        return SizedProgram(way.program, other.program, self.forward.sizes, {}, given=given)
+
+
+class BackwardSheets:
+    """The programs of a `SizedBackward`, as functions of sizes."""
+
+    def __init__(self, sized: SizedBackward) -> None:
+        self.first, self.graph, self.evaluate = sized.first, sized.graph, sized.graph.function()
+        self.sheets = {some: Sheet(p) for some, p in sized.programs.items()}
+
+    def at(self, values: Sequence[int]) -> Backward | None:
+        """The backward for these sizes; None where it would be another."""
+        made, found = copy.copy(self.first), self.evaluate(*values)
+        if found is None:
+            return None
+        made.ways = {}
+        for some, sheet in self.sheets.items():
+            program = sheet.program(values)
+            if program is None:
+                return None
+            made.ways[some] = self.first.ways[some].at(program)
+        made.graph = GraphAtSizes(lambda: self.graph.at(found))
+        return made

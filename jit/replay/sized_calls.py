@@ -1,0 +1,96 @@
+"""All programs of a call whose sizes are not known: that of the call, and those of its backward
+where gradients flow out of it."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from whet.cpu import orders
+
+from ..gradient.sized_backward import BackwardSheets, SizedBackward
+from ..program.sheets import SheetOfCall
+from ..program.size_expressions import SizeExpressions
+from ..program.sized import SizedProgram
+
+if TYPE_CHECKING:
+    from whet.ir.graph import Node, Type
+    from whet.tensor_base import Base
+
+    from ..gradient.backward import Backward
+    from ..program.program import Program
+    from ..program.sheets import AtSizes
+    from ..program.size_expressions import Sizes
+    from ..program.told_numbers import Told
+    from .recording import Recording
+
+
+class Run(NamedTuple):
+    """A run of other sizes than a recording: its programs, the `types` of what it was given and the
+    `shapes` of its arguments, and where sizes that Python was told came to its ops."""
+
+    program: Program
+    backward: Backward | None
+    types: Sequence[Type]
+    shapes: Sequence[tuple[int, ...]]
+    follows: Mapping[int, Told] | None
+
+
+class SizedCall:
+    """The planning, for sizes like `values`, of what the recording `first` does; `other`: a run of
+    other sizes, which `sizes` tells apart from it. Raises Unsized."""
+
+    def __init__(self, first: Recording, other: Run, sizes: Sizes, values: Sequence[int],
+                 steady: Mapping[int, Base]) -> None:
+        expressions = SizeExpressions(sizes, values)
+        self.facts = expressions.facts
+        self.forward = SizedProgram(
+            first.program, other.program, expressions, steady, first.follows)
+        self.backward = None
+        self.programs = [self.forward]
+        if first.backward is not None and other.backward is not None:
+            self.backward = SizedBackward(first.backward, other.backward, self.forward)
+            self.programs += self.backward.programs.values()
+
+    def finish(self) -> None:
+        """Plan the launches. All kernels that are lacking are ordered together."""
+        lacking = False
+        for p in self.programs:
+            try:
+                p.finish()
+            except orders.NotYet:
+                lacking = True
+        if lacking:
+            raise orders.NotYet
+
+    def replan(self, values: Sequence[int]) -> bool:
+        """Plan for sizes like these as well; False where already types are others."""
+        self.facts.rebind(values)
+        return all([p.finish_again() for p in self.programs])
+
+
+class AtThese(NamedTuple):
+    """What a call of certain sizes runs."""
+
+    program: AtSizes
+    backward: Backward | None
+
+
+class CallSheet:
+    """What a `SizedCall` came to, as one function of sizes. `leaves`: see `Family`."""
+
+    def __init__(self, call: SizedCall, first: Recording,
+                 leaves: Sequence[Sequence[int]]) -> None:
+        # (what is asked of sizes is asked of all programs together)
+        self.backward = None if call.backward is None else BackwardSheets(call.backward)
+        self.program = SheetOfCall(call.forward, first, leaves)
+
+    def at(self, values: Sequence[int], recorded: Sequence[Node] | None = None) -> AtThese | None:
+        """What is run for these sizes; None where it would be something else. `recorded`: the nodes
+        of a run, where there was one."""
+        program = self.program.program(values, recorded)
+        if program is None:
+            return None
+        if self.backward is None:
+            return AtThese(program, None)
+        backward = self.backward.at(values)
+        return None if backward is None else AtThese(program, backward)
