@@ -302,11 +302,11 @@ View = tuple[int, tuple[int, ...], tuple[int, ...]]
 class Part:
     """One kernel of a group that moves or gathers elements.
 
-    `box` has (first, last + 1) for each dimension of the results, `roots` their expressions.
+    `box` has (first, last + 1, step) for each dimension of the results, `roots` their expressions.
     `operands`: for each argument the number of the node's operand, and None or (bytes from its
     first element, shape, strides) of what is read of it. `shared`: is it one kernel with other
     parts that have the same expressions, however their operands lie?"""
-    box: tuple[tuple[int, int], ...]
+    box: tuple[tuple[int, int, int], ...]
     roots: tuple[Expr, ...]
     operands: tuple[tuple[int, View | None], ...]
     shared: bool = False

@@ -128,7 +128,7 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
         for x in (m if picking(m, arrays) else fuse_moves.kernel(m, arrays)).ins:
             if type(x) is not Ref or x not in made:
                 fuse_moves.operand(x, ins, at)
-    kernel = fuse_moves.Kernel(at, ins, arrays, tuple([(0, n) for n in shape]))
+    kernel = fuse_moves.Kernel(at, ins, arrays, tuple([(0, n, 1) for n in shape]))
     found: list[Expr] = []
     known: dict[int, Expr] = {}
     for m in members:

@@ -17,10 +17,10 @@ reads.
 """
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence, Set
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence, Set
 from math import prod
-from typing import TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 from whet.ir import scalar as S
@@ -49,8 +49,9 @@ SMALL = 1 << 14  # elements of which launches cost more than passing through mem
 HALVES = ("f16", "bf16")
 Key: TypeAlias = int | tuple[str, bytes]  # of an operand: a value, or a number by its type and bits
 Seen: TypeAlias = tuple[Array | Ref, Array | None]  # an operand, and the view of it that is read
-# the first and one after the last element of each dimension
-Box: TypeAlias = tuple[tuple[int, int], ...]
+# the first element, one after the last one, and the step
+Range: TypeAlias = tuple[int, int, int]
+Box: TypeAlias = tuple[Range, ...]               # a range of each dimension
 # what computes elements, or None where they are read as they are
 Moved: TypeAlias = tuple[Expr | None, list[Seen]]
 Computed: TypeAlias = tuple[Expr, list[Seen]]
@@ -70,14 +71,9 @@ def parts(g: Listing) -> Listing:
         for i, node in enumerate(nodes):
             if i in taken or not (computing if readers else moving)(node, arrays):
                 continue
-            for again in (True, False):
-                at = _around(i, nodes, uses, arrays, visible, taken, again)
-                made = (
-                    joined([nodes[k] for k in at], arrays, wanted(at, uses, visible))
-                    if at
-                    else None
-                )
-                if at and isinstance(made, Parts):
+            for at in _tried(i, nodes, uses, arrays, visible, taken):
+                made = joined([nodes[k] for k in at], arrays, wanted(at, uses, visible))
+                if isinstance(made, Parts):
                     groups[at[-1]] = made
                     taken.update(at)
                     break
@@ -131,6 +127,42 @@ def cheap(node: Fused, arrays: Arrays) -> bool:
 def kernel(node: Node, arrays: Arrays) -> Fused:
     """Such a node as a fused one."""
     return node if isinstance(node, Fused) else fuse_pointwise.alone(node, arrays)
+
+
+def _tried(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: Set[int],
+           taken: set[int]) -> Iterator[list[int]]:
+    """The places of groups around node i, the best one first."""
+    for again in (True, False):
+        at = _around(i, nodes, uses, arrays, visible, taken, again)
+        if at:
+            grown = _grown(at, nodes, uses, arrays, visible, taken, again)
+            if len(grown) > len(at):
+                yield grown
+            yield at
+
+
+def _grown(at: Sequence[int], nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: Set[int],
+           taken: set[int], again: bool) -> list[int]:
+    """A group with what goes on from what it has made, and the moves that this reads: a sum of many
+    moves is as many kernels in the list, each after its move."""
+    group = set(at)
+    movers = [k for k in at if moving(nodes[k], arrays)]
+    shape = arrays[nodes[movers[0]].outs[0]].shape
+    while True:
+        after = {u for k in group if k not in movers for o in nodes[k].outs
+                 for u in uses.users.get(o, ()) if u not in group}
+        if len(after) != 1:
+            return sorted(group)
+        u, = after
+        if u in taken or not computing(nodes[u], arrays) or arrays[nodes[u].outs[0]].shape != shape:
+            return sorted(group)
+        more = [k for k in _moves_for(u, nodes, uses, arrays, taken) if k not in group]
+        larger = {*group, u, *more}
+        if not more or not all(_fits(k, larger, uses) for k in larger):
+            return sorted(group)
+        movers += more
+        _add_makers(larger, movers, nodes, uses, arrays, visible, taken, again)
+        group = larger
 
 
 def _around(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: Set[int],
@@ -380,11 +412,14 @@ def _box(out: Array, part: Array) -> tuple[Box, list[bool]] | None:
     for n, step in zip(out.shape, out.strides):
         first = at // step if n > 1 else 0
         at -= first * step
-        has = d < part.ndim and (part.strides[d] == step or part.shape[d] == 1 == n)
-        box.append((first, first + (part.shape[d] if has else 1)))
+        has = d < part.ndim and (part.strides[d] > 0 == part.strides[d] % step
+                                 or part.shape[d] == 1 == n)
+        count = part.shape[d] if has else 1
+        apart = part.strides[d] // step if count > 1 else 1
+        box.append((first, first + (count - 1) * apart + 1, apart))
         kept.append(has)
         d += has
-    if at or any(stop > n for (_, stop), n in zip(box, out.shape)):
+    if at or any(stop > n for (_, stop, _), n in zip(box, out.shape)):
         return None
     there = out[(*[slice(*b) if k else b[0] for b, k in zip(box, kept)], ...)]
     same = there.shape == part.shape and address(there) == address(part) and all(
@@ -397,24 +432,37 @@ def _boxes(
 ) -> list[tuple[Box, tuple[int, ...]]] | None:
     """The boxes in which each move is one copy, as (box, which copy of each); None where there
     are too many, or something is not filled."""
-    cuts = [
-        sorted({0, n, *[x for boxes in movers for b in boxes for x in b[d]]})
-        for d, n in enumerate(shape)
-    ]
-    sizes = [len(c) - 1 for c in cuts]
-    if prod(sizes) > CELLS:
+    lines = [_Line.of(n, [b[d] for boxes in movers for b in boxes]) for d, n in enumerate(shape)]
+    if None in lines:
         return None
-    which: Array = np.full((*sizes, len(movers)), -1)
+    dims = [x for x in lines if x is not None]
+    sizes, periods = [len(x.cuts) - 1 for x in dims], [x.period for x in dims]
+    if prod(sizes) * prod(periods) > CELLS:
+        return None
+    which: Array = np.full((*periods, *sizes, len(movers)), -1)
     for k, boxes in enumerate(movers):
-        for j, corners in enumerate(boxes):  # what is copied later lies on top
-            there = [
-                slice(bisect_right(c, a) - 1, bisect_right(c, b) - 1)
-                for c, (a, b) in zip(cuts, corners)
-            ]
-            which[..., k][tuple(there)] = j
-    if (which < 0).any():
-        return None
-    found, done = [], np.zeros(sizes, bool)
+        for j, ranges in enumerate(boxes):  # what is copied later lies on top
+            there: Any = [x.cells(r) for x, r in zip(dims, ranges)]
+            which[(*[a for a, _ in there], *[b for _, b in there], k)] = j
+    found = []
+    for phases in np.ndindex(*periods):
+        done = np.zeros(sizes, bool)
+        for d, (x, phase) in enumerate(zip(dims, phases)):
+            if x.is_short(phase):            # the last cell is beyond the end
+                last: list[slice | int] = [slice(None)] * d + [-1]
+                done[tuple(last)] = True
+        if (which[phases][~done] < 0).any():
+            return None
+        for cells, moved in _merged(which[phases], done):
+            found.append((tuple([x.range(*c, i) for x, c, i in zip(dims, cells, phases)]), moved))
+    return found
+
+
+def _merged(which: Array, done: Array) -> list[tuple[list[tuple[int, int]], tuple[int, ...]]]:
+    """Cells as few blocks of such as have the same copies: (the first and one after the last cell
+    of each dimension, which copy of each move). `which` has the copies of each cell; cells that
+    are `done` are in no block."""
+    found, sizes = [], done.shape
     for cell in np.ndindex(*sizes):
         if done[cell]:
             continue
@@ -426,22 +474,69 @@ def _boxes(
                     break
                 box[d] = slice(box[d].start, box[d].stop + 1)
         done[tuple(box)] = True
-        found.append(
-            (tuple([(c[b.start], c[b.stop]) for c, b in zip(cuts, box)]), tuple(which[cell]))
-        )
+        found.append(([(b.start, b.stop) for b in box], tuple(which[cell])))
     return found
 
 
+class _Line(NamedTuple):
+    """A dimension of so many elements, as `period` interleaved phases, each of which is cut into
+    cells at the same places."""
+    length: int
+    period: int
+    cuts: list[int]
+
+    @classmethod
+    def of(cls, n: int, ranges: Sequence[Range]) -> _Line | None:
+        """The line that each of these ranges consists of cells of; None where there is none."""
+        steps = {step for _, _, step in ranges} - {1}
+        if len(steps) > 1:
+            return None
+        line = cls(n, steps.pop() if steps else 1, [])
+        p, cuts = line.period, {0, n // line.period, -(-n // line.period)}
+        for a, b, step in ranges:
+            if step == 1 and b - a > 1 and (a % p or b % p and b != n):
+                return None
+            cuts.update((a // p, (b - 1) // p + 1))
+        return line._replace(cuts=sorted(cuts))
+
+    def cells(self, r: Range) -> tuple[slice, slice]:
+        """The phases and the cells of a range."""
+        a, b, step = r
+        cells = slice(self.cut(a // self.period), self.cut((b - 1) // self.period + 1))
+        one = step == self.period or b - a == 1
+        return slice(a % self.period, a % self.period + 1) if one else slice(None), cells
+
+    def cut(self, at: int) -> int:
+        """The number of a cut."""
+        return bisect_left(self.cuts, at)
+
+    def is_short(self, phase: int) -> bool:
+        """Has a phase one element less than others?"""
+        return 0 < self.length % self.period <= phase
+
+    def range(self, first: int, last: int, phase: int) -> Range:
+        """Some cells of a phase as a range of elements."""
+        a, b, p = self.cuts[first], self.cuts[last], self.period
+        return a * p + phase, (b - 1) * p + phase + 1, p
+
+
+def _count(r: Range) -> int:
+    a, b, step = r
+    return (b - a + step - 1) // step
+
+
 def _size(box: Box) -> int:
-    return prod(b - a for a, b in box)
+    return prod(map(_count, box))
 
 
 def _run(box: Box, shape: Shape) -> int:
-    """How many elements of a box lie side by side."""
+    """How many elements of a box lie at one distance from each other."""
     run = 1
-    for (a, b), n in zip(reversed(box), reversed(shape)):
-        run *= b - a
-        if b - a != n:
+    for r, n in zip(reversed(box), reversed(shape)):
+        if r[2] > 1 and run > 1:
+            break
+        run *= _count(r)
+        if _count(r) != n:
             break
     return run
 
@@ -469,7 +564,9 @@ class Kernel:
         of its copies alone)."""
         known = {}
         for x, (box, (root, operands), one) in leaves.items():
-            inner = tuple([slice(a - c, b - c) for (a, b), (c, _) in zip(self.box, box)])
+            inner = tuple([
+                slice((a - c) // t, (b - 1 - c) // t + 1, max(s // t, 1))
+                for (a, b, s), (c, _, t) in zip(self.box, box)])
             args = self.arguments(
                 [(y, None if view is None else view[inner]) for y, view in operands]
             )

@@ -1,5 +1,6 @@
 """Moved elements in kernels: joins, pads, rolls and turns that kernels read or make part by
 part."""
+import random
 import time
 
 import numpy as np
@@ -332,18 +333,74 @@ def test_why_it_is_not_joined(fn, why):
 # ---- pieces --------------------------------------------------------------------------------------
 def test_boxes():
     out = np.empty((4, 1, 6), np.float32)
-    assert fuse_moves._box(out, out[1:3]) == (((1, 3), (0, 1), (0, 6)), [True, True, True])
-    assert fuse_moves._box(out, out[2, ...])[0] == ((2, 3), (0, 1), (0, 6))
-    assert fuse_moves._box(out, out[:, 0, 2:5])[0] == ((0, 4), (0, 1), (2, 5))
-    for other in ((out[::2], out[:, :, ::-1], out.transpose(2, 1, 0), out.reshape(6, 4),
-                   np.broadcast_to(out[:1], out.shape))):
+    assert fuse_moves._box(out, out[1:3]) == (
+        ((1, 3, 1), (0, 1, 1), (0, 6, 1)), [True, True, True])
+    assert fuse_moves._box(out, out[2, ...])[0] == ((2, 3, 1), (0, 1, 1), (0, 6, 1))
+    assert fuse_moves._box(out, out[:, 0, 2:5])[0] == ((0, 4, 1), (0, 1, 1), (2, 5, 1))
+    assert fuse_moves._box(out, out[::2, :, 1::3])[0] == ((0, 3, 2), (0, 1, 1), (1, 5, 3))
+    assert fuse_moves._box(out, out[3::2, 0, ::4])[0] == ((3, 4, 1), (0, 1, 1), (0, 5, 4))
+    for other in (out[:, :, ::-1], out.transpose(2, 1, 0), out.reshape(6, 4),
+                  np.broadcast_to(out[:1], out.shape)):
         assert fuse_moves._box(out, other) is None
-    boxes = fuse_moves._boxes((4,), [[((0, 2),), ((2, 4),)], [((0, 1),), ((1, 4),)]])
-    assert boxes == [(((0, 1),), (0, 0)), (((1, 2),), (0, 1)), (((2, 4),), (1, 1))]
-    inside = fuse_moves._boxes((4, 5), [[((0, 4), (0, 5)), ((1, 3), (1, 4))]])
+
+
+def boxes(shape, *moves):
+    """Those in which each move is one copy; a move is slices of the result."""
+    out = np.empty(shape, np.float32)
+    return fuse_moves._boxes(
+        shape, [[fuse_moves._box(out, out[at])[0] for at in move] for move in moves])
+
+
+def test_cells():
+    assert boxes((4,), [np.s_[:2], np.s_[2:]], [np.s_[:1], np.s_[1:]]) == [
+        (((0, 1, 1),), (0, 0)), (((1, 2, 1),), (0, 1)), (((2, 4, 1),), (1, 1))]
+    inside = boxes((4, 5), [np.s_[:, :], np.s_[1:3, 1:4]])
     assert [which for _, which in inside].count((1,)) == 1 and len(inside) == 5
-    assert (fuse_moves._boxes((4,), [[((0, 2),)]]) is None and fuse_moves._boxes(
-        (2000,), [[((i, i + 1),) for i in range(2000)]]) is None)
+    assert boxes((4,), [np.s_[:2]]) is None
+    assert boxes((2000,), [np.s_[i:i + 1] for i in range(2000)]) is None
+    every = [np.s_[:], np.s_[::2]], [np.s_[:], np.s_[1::2]]
+    assert boxes((6,), *every) == [(((0, 5, 2),), (1, 0)), (((1, 6, 2),), (0, 1))]
+    assert boxes((7,), *every) == [(((0, 7, 2),), (1, 0)), (((1, 6, 2),), (0, 1))]
+    assert boxes((8,), [np.s_[:], np.s_[::2]], [np.s_[:], np.s_[::3]]) is None      # two periods
+    assert boxes((8,), [np.s_[:], np.s_[::2]], [np.s_[:], np.s_[1:]]) is None       # cuts a pair
+
+
+def parts_of(draw, shape):
+    """A part of a tensor with steps, as an index."""
+    return tuple([slice(draw.randrange(min(n, 3)), draw.choice([None, n, -1]), draw.choice([1, p]))
+                  for n, p in zip(shape, draw.choices([2, 2, 3, 4], k=len(shape)))])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_gradients_of_parts_with_steps(seed):
+    draw = random.Random(seed)
+    shape = tuple([draw.choice([1, 4, 5, 16, 33, 64]) for _ in range(draw.randint(1, 3))])
+    ats = [parts_of(draw, shape) for _ in range(draw.randint(2, 5))]
+
+    def f(x):
+        x = x.detach().requires_grad_()
+        parts = [x[at] for at in ats]
+        total = sum([(y * (k + 1)).square().sum() for k, y in enumerate(parts)])
+        return whet.autograd.grad(total, x)[0]
+    traced, x = jit.trace(f), whet.randn(*shape)
+    for _ in range(3):
+        assert bits(traced(x)) == bits(f(x))
+
+
+@compiled
+@pytest.mark.parametrize("fn, shape", [
+    (lambda x: x[..., ::2] * 2 - x[..., 1::2].square(), (6, 64)),
+    (lambda x: (x[:, ::2, ::2] + x[:, 1::2, ::2] + x[:, ::2, 1::2] + x[:, 1::2, 1::2]) * 0.25,
+     (3, 32, 64)),
+    (lambda x: whet.stack([x[..., ::2] * 3, x[..., 1::2]], -1).flatten(-2), (5, 64)),
+    (lambda x: x[:, ::3] * x[:, 1::3] + x[:, 2::3], (6, 96))])
+def test_the_gradient_of_interleaved_parts_is_one_kernel_for_each(fn, shape):
+    def f(x):
+        x = x.detach().requires_grad_()
+        return whet.autograd.grad(fn(x).exp().sum(), x)[0]
+    graph = path_of(f, whet.randn(*shape))["graph"]
+    assert graph.count("= unslice(") == graph.split("= parts(")[-1].count("= unslice(") > 1
+    assert "= parts(" in graph
 
 
 @pytest.mark.parametrize("dtype", [whet.float16, whet.float32])
