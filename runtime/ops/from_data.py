@@ -306,7 +306,7 @@ def _of_varying(data, dtype):
     if not shape:
         return made[0].clone()
     t = FUNCTIONS["stack"](made)
-    return t if len(shape) == 1 else t.reshape(shape)
+    return t if len(shape) == 1 else t.reshape(shape).clone()        # (no view of anything)
 
 
 _FEW = 256                                   # numbers that are worth a tensor each

@@ -84,3 +84,13 @@ def test_sampled_actions_are_replayed():
         seen.append([(a, p.tobytes()) for a, p in (
             call(whet.full((5, 4), k / 7)) for k in range(24))])
     assert seen[0] == seen[1] and traced.explain(data=True)["calls"]["replayed"] > 12
+
+
+def test_a_tensor_of_nested_lists_is_no_view():
+    def fn(x):
+        made = whet.as_tensor(x.tolist())
+        return made, made._is_view()
+    traced = jit.trace(fn)
+    for k in range(4):
+        made, is_view = traced(whet.randn(3, 2) + k)
+        assert not is_view and made._base is None
