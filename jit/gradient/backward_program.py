@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -31,6 +31,15 @@ def added(a: Any, b: Any) -> Any:
     """The sum of two arrays, as the engine adds gradients up."""
     with np.errstate(all="ignore"):
         return execute(ADD, (wrap(a), wrap(b)), {})._array
+
+
+def spread(gradients: Sequence[Any]) -> tuple[bool, ...] | None:
+    """Which gradients are one number each, seen in the place of all elements; None where another
+    one is not dense."""
+    arrays = [g._array for g in gradients]
+    which = tuple([a.ndim > 0 and not any(a.strides) for a in arrays])
+    dense = all(one or a.flags.c_contiguous for one, a in zip(which, arrays))
+    return which if dense else None
 
 
 class BackwardRun:
@@ -108,6 +117,9 @@ class BackwardProgram:
         # The layout of what eager gives follows the layout of the gradients that it is given.
         self.layouts: dict[Strides, dict[int, Type]] = {
             tuple([rec.arrays[n].strides for n in self.given]): {}}
+        # Gradients that are spread over all elements, as a sum's is, have strides of 0. Where eager
+        # lays what it finds of some as the program does, it does so at any sizes.
+        self.spread: set[tuple[bool, ...]] = set()
 
     def at(self, program: Program) -> BackwardProgram:
         """The same for other sizes, of which this is the program."""
@@ -125,7 +137,7 @@ class BackwardProgram:
             small = report(self.program.recorded, rec.arrays, given, run.digests)
             raise Wrong(f"a replay of its backward gives other bits: {small}")
 
-    def learn(self, gradients: Iterable[Any], found: dict[int, Any]) -> None:
+    def learn(self, gradients: Sequence[Any], found: dict[int, Any]) -> None:
         """Note how eager laid the gradients that it found: {edge: gradient}."""
         layout: dict[int, Type] = {}
         for k, n in self.values.items():
@@ -135,6 +147,9 @@ class BackwardProgram:
                     a = added(a, found[other]._array)
                 if a.strides != self.program.arrays[n].strides:
                     layout[n] = Type.of(a)
+        which = spread(gradients)
+        if which and not layout:
+            self.spread.add(which)
         if len(self.layouts) < LAYOUTS:
             self.layouts[tuple([x._array.strides for x in gradients])] = layout
 
@@ -143,7 +158,9 @@ class BackwardProgram:
         """The gradients of the edges; None where the program is not for these, or in use."""
         layout = self.layouts.get(tuple([x._array.strides for x in gradients]))
         if layout is None:
-            return None
+            if spread(gradients) not in self.spread:
+                return None
+            layout = {}
         given = [saved[n]._array for n in self.saved]
         for x, n in zip(gradients, self.given):
             a, like = x._array, self.program.arrays[n]
