@@ -13,6 +13,7 @@ from whet.ir.interpret import interpret
 from whet.ir.parse import parse
 from whet.nn import functional as F
 from whet.passes import fuse_moves, pipeline
+from whet.passes.boxes import box_of, boxes_of
 
 from tests.together import bits, path_of
 
@@ -333,22 +334,22 @@ def test_why_it_is_not_joined(fn, why):
 # ---- pieces --------------------------------------------------------------------------------------
 def test_boxes():
     out = np.empty((4, 1, 6), np.float32)
-    assert fuse_moves._box(out, out[1:3]) == (
+    assert box_of(out, out[1:3]) == (
         ((1, 3, 1), (0, 1, 1), (0, 6, 1)), [True, True, True])
-    assert fuse_moves._box(out, out[2, ...])[0] == ((2, 3, 1), (0, 1, 1), (0, 6, 1))
-    assert fuse_moves._box(out, out[:, 0, 2:5])[0] == ((0, 4, 1), (0, 1, 1), (2, 5, 1))
-    assert fuse_moves._box(out, out[::2, :, 1::3])[0] == ((0, 3, 2), (0, 1, 1), (1, 5, 3))
-    assert fuse_moves._box(out, out[3::2, 0, ::4])[0] == ((3, 4, 1), (0, 1, 1), (0, 5, 4))
+    assert box_of(out, out[2, ...])[0] == ((2, 3, 1), (0, 1, 1), (0, 6, 1))
+    assert box_of(out, out[:, 0, 2:5])[0] == ((0, 4, 1), (0, 1, 1), (2, 5, 1))
+    assert box_of(out, out[::2, :, 1::3])[0] == ((0, 3, 2), (0, 1, 1), (1, 5, 3))
+    assert box_of(out, out[3::2, 0, ::4])[0] == ((3, 4, 1), (0, 1, 1), (0, 5, 4))
     for other in (out[:, :, ::-1], out.transpose(2, 1, 0), out.reshape(6, 4),
                   np.broadcast_to(out[:1], out.shape)):
-        assert fuse_moves._box(out, other) is None
+        assert box_of(out, other) is None
 
 
 def boxes(shape, *moves):
     """Those in which each move is one copy; a move is slices of the result."""
     out = np.empty(shape, np.float32)
-    return fuse_moves._boxes(
-        shape, [[fuse_moves._box(out, out[at])[0] for at in move] for move in moves])
+    return boxes_of(
+        shape, [[box_of(out, out[at])[0] for at in move] for move in moves])
 
 
 def test_cells():
