@@ -3,7 +3,6 @@ import functools
 import math
 
 from ..dtypes import promote_types
-from .contract import bmm, mm
 from .registry import check_one_type, is_tensor
 from .surface import function
 
@@ -99,7 +98,7 @@ def _pair(a, ia, b, ib, keep):
     only_a, only_b = [i for i in only_a if i in keep], [i for i in only_b if i in keep]
     out = batch + only_a + only_b
     if not summed:
-        return _ordered(a, ia, out) * _ordered(b, ib, out), out
+        return _ordered(a, ia, out).mul(_ordered(b, ib, out)), out
 
     def arrange(x, idx, order, groups):
         x = _permuted(x, [idx.index(i) for i in order])
@@ -112,7 +111,7 @@ def _pair(a, ia, b, ib, keep):
     groups = (batch,) if batch else ()
     left = arrange(a, ia, batch + only_a + summed, (*groups, only_a, summed))
     right = arrange(b, ib, batch + summed + only_b, (*groups, summed, only_b))
-    r = bmm(left, right) if batch else mm(left, right)
+    r = left.bmm(right) if batch else left.mm(right)
     if all(len(g) == 1 for g in (*groups, only_a, only_b)):
         return r, out
     shape = ([size(i) for i in batch] + [a.shape[ia.index(i)]
@@ -132,6 +131,81 @@ def _ordered(x, idx, order):
         return x
     sizes = iter(x.shape)
     return x.reshape([next(sizes) if i in idx else 1 for i in order])
+
+
+class _Plan:
+    """What einsum does: `steps` are methods, each with the places of its operands among all that
+    there are, and other arguments. There are `count` so far."""
+
+    def __init__(self):
+        self.steps, self.count = [], 0
+
+
+class _Noted:
+    """What stands for an operand or a result: it has its shape, and notes what is done with it."""
+
+    def __init__(self, plan, shape):
+        self.plan, self.shape, self.ndim = plan, tuple(shape), len(shape)
+        self.place, plan.count = plan.count, plan.count + 1
+
+    def then(self, name, shape, *given, other=None):
+        """What one more step makes."""
+        places = [self.place] if other is None else [self.place, other.place]
+        self.plan.steps.append((name, places, given))
+        return _Noted(self.plan, shape)
+
+    def sum(self, dim):
+        return self.then("sum", (*self.shape[:dim], *self.shape[dim + 1:]), dim)
+
+    def permute(self, axes):
+        return self.then("permute", [self.shape[k] for k in axes], tuple(axes))
+
+    def expand(self, sizes):
+        return self.then("expand", sizes, tuple(sizes))
+
+    def reshape(self, sizes):
+        return self.then("reshape", sizes, tuple(sizes))
+
+    def diagonal(self, offset, dim1, dim2):
+        left = [n for k, n in enumerate(self.shape) if k not in (dim1, dim2)]
+        return self.then("diagonal", (*left, self.shape[dim1]), offset, dim1, dim2)
+
+    def movedim(self, source, to):
+        *left, n = self.shape
+        return self.then("movedim", (*left[:to], n, *left[to:]), source, to)
+
+    def mul(self, other):
+        shape = [max(m, n, key=lambda s: (s != 1, s)) for m, n in zip(self.shape, other.shape)]
+        return self.then("mul", shape, other=other)
+
+    def mm(self, other):
+        return self.then("mm", (self.shape[0], other.shape[1]), other=other)
+
+    def bmm(self, other):
+        return self.then("bmm", (*self.shape[:2], other.shape[2]), other=other)
+
+
+@functools.lru_cache(1024)
+def _steps(equation, shapes):
+    """The steps for operands of these shapes."""
+    lists, out = _parse(equation, tuple(map(len, shapes)))
+    plan = _Plan()
+    operands = [_Noted(plan, shape) for shape in shapes]
+    terms = [_diagonals(x, idx) for x, idx in zip(operands, lists)]
+    x, idx = terms[0]
+    for k in range(1, len(terms)):
+        rest = {i for _, q in terms[k + 1:] for i in q}
+        y, jdx = terms[k]
+        x, idx = _pair(x, idx, y, jdx, rest | set(out))
+    for i in [i for i in idx if i not in out]:
+        x = x.sum(idx.index(i))
+        idx = [q for q in idx if q != i]
+    order = [idx.index(i) for i in out]
+    if x is operands[0]:                     # (a new tensor, whatever is done)
+        x.permute(order)
+    else:
+        _permuted(x, order)
+    return plan.steps
 
 
 @function(method=False)
@@ -164,18 +238,11 @@ def einsum(equation, *operands):
     t = operands[0].dtype
     for x in operands[1:]:
         t = promote_types(t, x.dtype)
-    lists, out = _parse(equation, tuple([x.ndim for x in operands]))
-    terms = [_diagonals(x.to(t), idx) for x, idx in zip(operands, lists)]
-    x, idx = terms[0]
-    for k in range(1, len(terms)):
-        rest = {i for _, q in terms[k + 1:] for i in q}
-        y, jdx = terms[k]
-        x, idx = _pair(x, idx, y, jdx, rest | set(out))
-    for i in [i for i in idx if i not in out]:
-        x = x.sum(idx.index(i))
-        idx = [q for q in idx if q != i]
-    order = [idx.index(i) for i in out]
-    return x.permute(order) if x is operands[0] else _permuted(x, order)
+    there = [x if x.dtype is t else x.to(t) for x in operands]
+    for name, places, given in _steps(equation, tuple([tuple(x.shape) for x in operands])):
+        x, *others = [there[k] for k in places]
+        there.append(getattr(x, name)(*others, *given))
+    return there[-1]
 
 
 @function(method=False)

@@ -230,22 +230,28 @@ def guard(fn):
     """
     flags = _flags(fn)
     first = min(flags.values(), default=LAST)
+    # NumPy's names of arguments -> ours, once they came
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     @functools.wraps(fn)
     def call(*args, **kwargs):
+        ours = kwargs
+        if known and (names := known.get(tuple(kwargs))):
+            ours = dict(zip(names, kwargs.values()))
         if flags:
-            for name in kwargs:
-                if name in flags and type(kwargs[name]) is not bool:
-                    check_flag(fn.__name__, name, kwargs[name])
+            for name in ours:
+                if name in flags and type(ours[name]) is not bool:
+                    check_flag(fn.__name__, name, ours[name])
             if len(args) > first:
                 _check_positions(fn, flags, args)
         try:
-            return fn(*args, **kwargs)
+            return fn(*args, **ours)
         except Exception as e:
             if not overrides.operands(args, kwargs):
-                renamed = _renamed_after(fn, e, args, kwargs)
+                renamed = _renamed_after(fn, e, args, ours)
                 if renamed is None:
                     raise
+                known[tuple(kwargs)] = tuple(renamed)
         if overrides.operands(args, kwargs):
             return _hand_over(call, args, kwargs)
         return fn(*args, **renamed)

@@ -103,3 +103,31 @@ def test_einsum_multiplies_where_nothing_is_summed():
     got = whet.einsum("ac,dae->ecda", x, y)
     assert (got == x.t()[None, :, None] * y.permute(2, 0, 1)[:, None]).all()
     assert whet.einsum("ij->ij", x) is not x
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_numpy_names_of_arguments_are_known_from_the_first_call_on(again):
+    x = whet.randn(3, 4)
+    for _ in range(1 + 2 * again):
+        assert whet.amax(x, axis=1, keepdims=True).shape == (3, 1)
+        with pytest.raises(TypeError, match="keepdim"):
+            whet.amax(x, axis=1, keepdims=3.5)
+        with pytest.raises(TypeError):
+            whet.amax(x, axis=1, other=3)
+        assert whet.amax(a=x, axis=0).shape == whet.amax(input=x, dim=0).shape == (4,)
+
+
+@pytest.mark.parametrize("equation, shapes", [
+    ("ij,jk->ik", [(3, 4), (4, 5)]), ("ii->i", [(4, 4)]), ("ii", [(4, 4)]), ("i,j->ij", [(3,), (4,)]),
+    ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)]), ("ijk,ilk,jl->k", [(2, 3, 4), (2, 5, 4), (3, 5)]),
+    ("ij,ij->ij", [(3, 1), (1, 4)]), ("iij,jk->ik", [(3, 3, 4), (4, 2)]), ("ij,jk", [(0, 4), (4, 5)]),
+    ("i->i", [(3,)])])
+def test_einsum_does_the_same_each_time(equation, shapes):
+    xs = [whet.randn(*s, dtype=whet.float64) for s in shapes]
+    for _ in range(3):
+        made = whet.einsum(equation, *xs)
+        assert np.allclose(made.numpy(), np.einsum(equation, *[x.numpy() for x in xs]))
+        assert made is not xs[0]
+    rows = [whet.stack([x, x * 2]) for x in xs]
+    both = whet.func.vmap(lambda *a: whet.einsum(equation, *a))(*rows)
+    assert whet.allclose(both[1], made * 2 ** len(xs))
