@@ -1,4 +1,5 @@
 """Results at the edges, and what is refused there, as in PyTorch."""
+import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
