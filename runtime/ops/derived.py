@@ -166,7 +166,9 @@ def cross(input, other, dim=None):
         raise RuntimeError(
             f"cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and "
             f"{other.shape[d]}")
-    (a, b, c), (x, y, z) = (t.unbind(d) for t in F["broadcast_tensors"](input, other))
+    if input.shape != other.shape:
+        input, other = F["broadcast_tensors"](input, other)
+    (a, b, c), (x, y, z) = input.unbind(d), other.unbind(d)
     return F["stack"]((b * z - c * y, c * x - a * z, a * y - b * x), d)
 
 

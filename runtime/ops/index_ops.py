@@ -303,21 +303,21 @@ class _PutOp(Op):
         if _put_slices(a, values, *index, dims=dims, accumulate=accumulate):
             return a
         key = _key(a.shape, index, dims)
-        shape = _result_shape(a.shape, np.broadcast_shapes(*[i.shape for i in index]), dims)
-        if values.shape != shape:
-            values = _fitted(values, shape)
         if accumulate:
-            add_at(a, [key[d] for d in dims], values, dims)
-        else:
-            if np.may_share_memory(a, values):
-                values = values.copy()
-            a[key] = values
+            shape = _result_shape(a.shape, np.broadcast_shapes(*[i.shape for i in index]), dims)
+            add_at(a, [key[d] for d in dims], _fitted(values, shape), dims)
+            return a
+        if np.may_share_memory(a, values):
+            values = values.copy()
+        a[key] = values                      # (`put_in` has seen that they fit)
         return a
 
 
 def _fitted(values, shape):
     while values.ndim > len(shape) and values.shape[0] == 1:
         values = values[0]
+    if values.shape == shape:
+        return values
     try:
         return np.broadcast_to(values, shape)
     except ValueError:
@@ -372,7 +372,7 @@ def fits(value, array):
 
 def put_in(t, places, dims, values, accumulate):
     """t[places] = values (or +=), recorded."""
-    if values._array.ndim:
+    if values._array.size != 1:
         _fitted(values._array, _result_shape(t._array.shape, places[0]._array.shape, dims))
     for i, d in zip(places, dims):
         in_bounds(i._array, t._array.shape[d], d)
