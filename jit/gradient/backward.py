@@ -82,7 +82,10 @@ class Backward:
         forward, rng = rec.nodes, np.random.default_rng(0)
         seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
         gradients = [beside(t, rng.uniform(0.5, 1.5, t._array.shape)) for t in seeds]
-        self.ends_of = [rec.values.number(t._array) for t in seeds]      # values
+        # the values that gradients are of: results, and what borders lead to
+        self.ends_of = [rec.values.number(t._array) for t in seeds]
+        given = {id(t._node or t): n for n, t in rec.outside.items()}
+        self.leads_to = [given.get(id(e)) for e in h.borders]
         every, wanted = tuple(range(len(roots))), choices(len(roots))
         runs: dict[Some, BackwardRun] = {}
         for some in wanted:

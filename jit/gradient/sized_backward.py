@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from whet.ir.extent import Unsized
+from whet.ir.extent import Unsized, text
 from whet.ir.outline import Outline
 
 from ..program.sheets import Sheet
@@ -24,8 +24,9 @@ class SizedBackward:
 
     def __init__(self, first: Backward, other: Backward, forward: SizedProgram) -> None:
         if (first.ways.keys() != other.ways.keys()
-                or (first.exit, first.plain, first.ends_of, first.sources.sources)
-                != (other.exit, other.plain, other.ends_of, other.sources.sources)):
+                or (first.exit, first.plain, first.ends_of, first.leads_to, first.sources.sources)
+                != (other.exit, other.plain, other.ends_of, other.leads_to,
+                    other.sources.sources)):
             raise Unsized("gradients flow elsewhere")
         self.first, self.forward = first, forward
         self.programs = {some: self.planned(some, way, other.ways[some])
@@ -51,10 +52,24 @@ class SizedBackward:
         return SizedProgram(way.program, other.program, self.forward.sizes, {}, given=given)
 
 
+    def ask(self) -> None:
+        """Ask that each gradient have the sizes of what it is of."""
+        for some, program in self.programs.items():
+            for k, n in self.first.ways[some].values.items():
+                leads_to = self.first.leads_to[k]
+                if leads_to is None:
+                    raise Unsized("a gradient flows to what is no value of the run")
+                pairs = zip(program.arrays[n].shape, self.forward.arrays[leads_to].shape,
+                            strict=True)
+                if not all(text(a) == text(b) or a == b for a, b in pairs):
+                    raise Unsized("a gradient has other sizes than what it is of")
+
+
 class BackwardSheets:
     """The programs of a `SizedBackward`, as functions of sizes."""
 
     def __init__(self, sized: SizedBackward) -> None:
+        sized.ask()
         self.first, self.graph, self.evaluate = sized.first, sized.graph, sized.graph.function()
         self.sheets = {some: Sheet(p) for some, p in sized.programs.items()}
 

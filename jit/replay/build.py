@@ -50,9 +50,9 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     shapes = [t._array.shape for t in session.call.given.leaves]
 
     is_unproven = rec.originals.are_lost and session.subject.verify != "off"
-    if not is_unproven and families.may_grow(like, program, back) and session.affords_family():
-        other = Run(program, back, inputs.types, shapes, rec.followed.at if rec.follows else None)
-        _grow(session, found, like, other, overlaps, values)
+    if not is_unproven:
+        run = Run(program, back, inputs.types, shapes, rec.followed.at if rec.follows else None)
+        _family(session, found, like, run, overlaps, values)
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
     made = None
     if not is_unproven:
@@ -75,18 +75,22 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     return r
 
 
-def _grow(session: Any, found: Any, like: Any, other: Run, overlaps: Overlaps,
-          values: list[int]) -> None:
-    """Let recordings like another one be made without a run, if that can be; `other` is this
-    run."""
+def _family(session: Any, found: Any, like: Any, run: Run, overlaps: Overlaps,
+            values: list[int]) -> None:
+    """Let recordings like another one be made without a run, if that can be. Where they are, what
+    one of these sizes would run is compared with the run that there was."""
     def compare(those: AtThese) -> None:
         check = ProgramCheck(session.subject, found.rec, overlaps, those.program, found.outside)
         with in_turn(those.program):
             made = check.run(found.draws, {n: n for n in values}, last=False)
-        if other.backward is not None and those.backward is not None:
-            those.backward.check(found.rec, made, other.backward.runs)
-    families.grow(like, other, compare)
-    session.family_grown()
+        if run.backward is not None and those.backward is not None:
+            those.backward.check(found.rec, made, run.backward.runs)
+    if families.may_grow(like, run):
+        if session.affords_family():
+            families.grow(like, run, compare)
+            session.family_grown()
+    elif families.has_backwards(like, run):  # (else the family's own program is what was made)
+        families.check(like, run, compare)
 
 
 @contextlib.contextmanager

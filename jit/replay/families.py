@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node, Type
     from whet.tensor_base import Base
 
-    from ..gradient.backward import Backward
     from ..program.program import Program
     from .recording import Recording
     from .sized_calls import AtThese, Run
@@ -178,17 +177,33 @@ def may_begin(first: Recording | None) -> bool:
     return first is not None and first.family is None
 
 
-def may_grow(first: Recording | None, other: Program, backward: Backward | None) -> bool:
-    """Is a program, made like that of a recording, with its backward one that a family could be
-    made of?"""
-    return (may_begin(first) and first is not None and other.plan is first.program.plan
-            and not other.is_on_device
-            and (backward is None or backward.is_known(first.backward)))
+def may_grow(first: Recording | None, other: Run) -> bool:
+    """Are a run's programs, made like those of a recording, such that a family could be made?"""
+    return may_begin(first) and is_made_like(first, other) and not other.program.is_on_device
 
 
-def grow(first: Recording, other: Run, check: Callable[[AtThese], object]) -> None:
+def is_made_like(first: Recording | None, other: Run) -> bool:
+    """Are the programs of a run those of a recording, for other sizes?"""
+    return (first is not None and other.program.plan is first.program.plan
+            and (other.backward is None or other.backward.is_known(first.backward)))
+
+
+def has_backwards(first: Recording | None, other: Run) -> bool:
+    """Has a recording a family in which gradients flow out, and could a run be of it?"""
+    return (first is not None and bool(first.family) and other.backward is not None
+            and is_made_like(first, other))
+
+
+def check(first: Recording, run: Run, compare: Callable[[AtThese], object]) -> None:
+    """Compare what the family of a recording has for a run's sizes with that run."""
+    made = first.family.at(run.shapes, may_plan=False)
+    if made is not None:
+        compare(made)
+
+
+def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> None:
     """A run's programs were made like those of a recording (see `may_grow`): let others come
-    without a run, if that can be. `check`: compares what is run with that run."""
+    without a run, if that can be. `compare`: what is run with that run."""
     first.family = False
     try:
         if first.follows != other.follows:
@@ -197,7 +212,7 @@ def grow(first: Recording, other: Run, check: Callable[[AtThese], object]) -> No
         made = family.at(other.shapes)
         if made is None:
             raise Unsized("its programs are planned in other ways")
-        check(made)
+        compare(made)
         first.family = family
     except Unsized as e:
         first.unsized = str(e)

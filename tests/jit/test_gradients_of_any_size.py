@@ -5,6 +5,7 @@ import pytest
 import whet
 from whet import jit
 from whet.jit.policy import account, many_sizes
+from whet.jit.program.size_expressions import SizeExpressions
 
 from .functions_of_any_size import FUNCTIONS, common
 
@@ -80,3 +81,32 @@ def test_gradients_of_sizes_that_no_run_had(name, monkeypatch):
         assert seen[1] == seen[0], (n, ways[k % len(ways)].__name__)
     ledger = traced._calls.policy.summary()
     assert ledger.unseen + ledger.sized >= LEAST, ledger
+
+
+def test_a_wrong_number_in_a_backward_is_found_by_the_next_run(monkeypatch):
+    """It is right for the two runs that it was inferred from."""
+    monkeypatch.setattr(account, "GRACE", math.inf)
+    monkeypatch.setattr(many_sizes, "SOUNDING", 3)
+    number, planted = SizeExpressions.number, []
+
+    def wrong(self, x, y, *args):
+        found = number(self, x, y, *args)
+        if (round(float(x), 5), round(float(y), 5)) == (0.10526, 0.1):       # 2 / (n - 1)
+            n, = self.facts.symbols
+            planted.append(n)
+            return found + (n - 20) * (n - 21) * 1.0
+        return found
+    monkeypatch.setattr(SizeExpressions, "number", wrong)
+
+    def fn(x):
+        return x / x.std(0)
+    traced = jit.trace(fn)
+    for n in (20, 21, 22, 23, 24, 25, 26):
+        x = whet.randn(n, 8).requires_grad_()
+        y = x.detach().clone().requires_grad_()
+        traced(x).square().sum().backward()
+        fn(y).square().sum().backward()
+        if traced._calls.policy.summary().failed:
+            break
+    assert planted and traced._calls.policy.summary().failed == 1
+    assert not any(m.family for ms in traced._calls.recordings.models.values() for m in ms)
