@@ -111,11 +111,14 @@ class Backward:
         for run in runs.values():
             run.single.clear()
         self.runs = runs                     # until they are compared with programs
-        # the edges that lead to different places; those of which several lead to one
-        first = {id(e): k for k, e in reversed([*enumerate(h.borders)])}
-        self.apart = list(first.values())
-        self.several = [k for e, k in first.items() if sum(id(x) == e for x in h.borders) > 1]
+        self.sort(h.borders)
         h.forget()
+
+    def sort(self, edges: Sequence[Any]) -> None:
+        """Note which edges lead to different places, and of which several lead to one."""
+        first = {id(e): k for k, e in reversed([*enumerate(edges)])}
+        self.apart = list(first.values())
+        self.several = [k for e, k in first.items() if sum(id(x) == e for x in edges) > 1]
 
     def is_known(self, like: Backward | None) -> bool:
         """Are its programs of the same plans as those of another recording's backward?"""

@@ -119,9 +119,15 @@ def test_numpy_names_of_arguments_are_known_from_the_first_call_on(again):
 
 
 @pytest.mark.parametrize("equation, shapes", [
-    ("ij,jk->ik", [(3, 4), (4, 5)]), ("ii->i", [(4, 4)]), ("ii", [(4, 4)]), ("i,j->ij", [(3,), (4,)]),
-    ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)]), ("ijk,ilk,jl->k", [(2, 3, 4), (2, 5, 4), (3, 5)]),
-    ("ij,ij->ij", [(3, 1), (1, 4)]), ("iij,jk->ik", [(3, 3, 4), (4, 2)]), ("ij,jk", [(0, 4), (4, 5)]),
+    ("ij,jk->ik", [(3, 4), (4, 5)]),
+    ("ii->i", [(4, 4)]),
+    ("ii", [(4, 4)]),
+    ("i,j->ij", [(3,), (4,)]),
+    ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)]),
+    ("ijk,ilk,jl->k", [(2, 3, 4), (2, 5, 4), (3, 5)]),
+    ("ij,ij->ij", [(3, 1), (1, 4)]),
+    ("iij,jk->ik", [(3, 3, 4), (4, 2)]),
+    ("ij,jk", [(0, 4), (4, 5)]),
     ("i->i", [(3,)])])
 def test_einsum_does_the_same_each_time(equation, shapes):
     xs = [whet.randn(*s, dtype=whet.float64) for s in shapes]
