@@ -142,6 +142,7 @@ def _count(r: Range) -> int:
 
 
 def elements(box: Box) -> int:
+    """How many elements a box has."""
     return prod(map(_count, box))
 
 
