@@ -51,7 +51,6 @@ class SizedBackward:
             given[n] = Outline(types[end].shape, way.program.arrays[n].dtype)
         return SizedProgram(way.program, other.program, self.forward.sizes, {}, given=given)
 
-
     def ask(self) -> None:
         """Ask that each gradient have the sizes of what it is of."""
         for some, program in self.programs.items():

@@ -105,7 +105,10 @@ class SizedGraph:
     def shape(self, value: int | None, x: Sequence[int], y: Sequence[int]) -> Any:
         """The sizes of a value, which were these in the two runs."""
         a = None if value is None else self.arrays.get(value)
-        return self.sizes.again(tuple(x), tuple(y)) if a is None else a.shape
+        if a is not None:
+            return a.shape
+        self.sizes.tell_apart(tuple([n for n, m in zip(x, y, strict=True) if n == m]))
+        return self.sizes.again(tuple(x), tuple(y))
 
 
 class SizedSpec:
@@ -121,7 +124,7 @@ class SizedSpec:
             if isinstance(x, Saved):
                 self.inputs.append(SizedSaved(graph, x, y))
             elif isinstance(x, Shape):
-                self.inputs.append(SizedShape(x, graph.sizes.again(tuple(x.shape), tuple(y.shape))))
+                self.inputs.append(SizedShape(x, graph.shape(None, x.shape, y.shape)))
             elif same_number(x, y) or x is y:
                 self.inputs.append(x)
             else:
