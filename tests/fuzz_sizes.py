@@ -9,6 +9,7 @@ boundaries of lanes and blocks.
 """
 
 import copy
+import functools
 import math
 import random
 import sys
@@ -238,6 +239,18 @@ dict(zip("ab", x.shape)), [*map(str, x.shape)], any(n > 30 for n in x.shape)
 whet.Size((x.shape[0], 2)), x.dim(), x.view(-1).shape
 """.strip().split("\n")
 
+# how x and y lie in memory
+LAYOUTS = {
+    "dense": lambda randn, n: randn(n, 16),
+    "turned": lambda randn, n: randn(16, n).t(),
+    "a part of each row": lambda randn, n: randn(n, 20)[:, 3:19],
+    "a part of each column": lambda randn, n: randn(16, n + 1)[:, 1:].t(),
+    "a part of two dimensions": lambda randn, n: randn(3, n + 2, 16)[1, :-2],
+    "every other row": lambda randn, n: randn(2 * n, 16)[::2],
+    "one of pairs": lambda randn, n: randn(16, n, 2)[..., 0].t(),
+    "spread": lambda randn, n: randn(16).expand(n, 16),
+}
+
 DERIVATIVE = {}                  # name -> what is done with a result that gradients flow through
 
 
@@ -307,6 +320,8 @@ class Program(fuzz_harness.TwoSided):
         self.optimizer = r.choice(["SGD", "AdamW", "Adam"])
         self.told = r.choice(TOLD) if r.random() < 0.4 else "None"
         self.seed, self.varying = r.randrange(1 << 30), r.random() < 0.3
+        dense = r.random() < 0.6
+        self.layouts = ["dense" if dense else r.choice([*LAYOUTS]) for _ in range(2)]
         self.sizes = sizes(r)
 
     @classmethod
@@ -356,7 +371,7 @@ class Program(fuzz_harness.TwoSided):
         f, weights = self.made()
         f, seen = whet.jit.trace(f) if traced else f, []
         for k, n in enumerate(self.sizes):
-            args = given(n, self.seed + k, self.varying)
+            args = given(n, self.seed + k, self.varying, self.layouts)
             args[0].requires_grad_(self.gives_gradients)
             try:
                 out = f(*args)
@@ -369,7 +384,7 @@ class Program(fuzz_harness.TwoSided):
         return seen, f
 
     def __str__(self):
-        return f"{self.source}sizes {self.sizes}"
+        return f"{self.source}sizes {self.sizes}, x and y lie {self.layouts}"
 
 
 def sizes(r):
@@ -381,11 +396,11 @@ def sizes(r):
     return drawn if r.random() < 0.5 else r.choices(drawn[:6], k=len(drawn))
 
 
-def given(n, seed, varying):
+def given(n, seed, varying, layouts):
     """The arguments of a call."""
     import whet
     g = whet.Generator().manual_seed(seed)
-    x, y = whet.randn(n, 16, generator=g), whet.randn(n, 16, generator=g)
+    x, y = (LAYOUTS[name](functools.partial(whet.randn, generator=g), n) for name in layouts)
     i = whet.randint(0, 16, (n,), generator=g)
     return x, y, i, whet.rand(n, generator=g) > 0.5, (seed % 7) * 0.25 if varying else 1.5
 

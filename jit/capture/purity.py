@@ -103,19 +103,34 @@ def known_code() -> _Known | None:
     return _Known() if native.enabled() else None
 
 
+def names_gradients(code: types.CodeType) -> bool:
+    """Does some code name the slot in which a tensor has its gradient? `.grad` leads to such code.
+
+    >>> from whet import Tensor
+    >>> from whet.jit.capture.purity import names_gradients
+    >>> [names_gradients(f.__code__) for f in (Tensor.grad.fget, Tensor._as, Tensor.dim)]
+    [True, True, False]
+    """
+    return GRADIENT in code.co_names or any(
+        x == GRADIENT or type(x) is tuple and GRADIENT in x for x in code.co_consts)
+
+
+GRADIENT = "_grad"
 WRAPPING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 class Watch:
     """Looks at every call that the run makes: code that the world has not been searched for, and
     calls that do more than compute. `told`: where the framework first gave the user's code
-    something that may depend on sizes and is no guard (see sizes.py), `informed`: anything."""
+    something that may depend on sizes and is no guard (see sizes.py), `informed`: anything.
+    `asks_for_gradients`: did code run that could read which tensors have a gradient?"""
     of_users_calls = True
 
     def __init__(self, world: World, refuse: Callable[[Reason], object]) -> None:
         self.codes, self.watching, self.refuse = world.codes, world.watching, refuse
         self.told: str | None = None
         self.informed: str | None = None
+        self.asks_for_gradients = world.looks_up
         # are sizes Numbers, and the length of a tensor a guard?
         self.follows = False
         # the code that calls the traced function
@@ -219,6 +234,7 @@ class Watch:
 
     def called(self, frame: types.FrameType) -> None:
         code = frame.f_code
+        self.asks_for_gradients |= (asks := names_gradients(code))
         if code in self.codes:
             if (self.told is None and
                 (catches(code) or self.called_with(frame.f_back) and self.is_told(frame))):
@@ -230,7 +246,7 @@ class Watch:
             return
         origin = origin_of(frame.f_globals)
         if origin is not None and origin.is_ours:
-            if (table := known_code()) is not None:
+            if not asks and (table := known_code()) is not None:
                 table.add(code)
             return
         if not self.works_for_the_user(frame):

@@ -58,6 +58,12 @@ class Session:
         self.ran_before = True
         self.has_run = False                 # Was the function called?
 
+    @property
+    def asks_for_gradients(self) -> bool:
+        """Could the run have read which tensors have a gradient?"""
+        watched = self.model.guards if self.is_unwatched else self.watch
+        return bool(watched.asks_for_gradients)
+
     # ---- what differs between a first recording and one for comparison ---------------------------
     def numbers_become_known(self) -> None:
         """Numbers are not taken as they come any more. Raises Unrecorded if the call's key is

@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from whet.autograd import modes
 from whet.autograd.inplace import edge_of
 from whet.autograd.node import CHANGED, RELEASED, Node, OutputOf, Shortcut, without_base
@@ -31,6 +30,7 @@ from ..verify.same_bits import roughly_equal
 from .backward_program import BackwardProgram, BackwardRun
 from .eager_graph import Found, History, walk
 from .graph_maker import GraphMaker
+from .tried_gradients import beside, unlike
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder
@@ -41,12 +41,6 @@ if TYPE_CHECKING:
 # of so many results every choice has its own backward; of more, all together and each alone
 SUBSETS = 3
 Some = tuple[int, ...]           # which outputs have a gradient
-
-
-def beside(t: Any, numbers: Any) -> Any:
-    """Numbers as a tensor of another one's type, where that lies."""
-    made = wrap(numbers.astype(t._array.dtype))
-    return made if t.is_cpu else made.to(t.device)
 
 
 def choices(n: int) -> list[Some]:
@@ -79,9 +73,10 @@ class Backward:
             raise Refused(PythonBackward("its gradients flow to a tensor that is not within reach"))
         self.plain = [type(r) is not OutputOf for r in roots]
         self.is_stale = False                # is what it reads written to, once it is saved?
-        forward, rng = rec.nodes, np.random.default_rng(0)
+        forward = rec.nodes
         seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
-        gradients = [beside(t, rng.uniform(0.5, 1.5, t._array.shape)) for t in seeds]
+        gradients = [beside(t, numbers) for t, numbers in zip(seeds, unlike(
+            [t._array.shape for t in seeds]), strict=True)]
         # the values that gradients are of: results, and what borders lead to
         self.ends_of = [rec.values.number(t._array) for t in seeds]
         given = {id(t._node or t): n for n, t in rec.outside.items()}

@@ -93,15 +93,17 @@ class OutsideRows:
             raise No
         self.rest.append(place)
 
-    def tensor(self, x: Any, a: Any, flags: int, bare: bool) -> None:
-        """A tensor: its array, whether it requires a gradient and has one, hooks and attributes."""
+    def tensor(self, x: Any, a: Any, flags: int, bare: bool | None) -> None:
+        """A tensor: its array, whether it requires a gradient and has one (where that matters),
+        hooks and attributes."""
         self.words += [self.id(x) + L.T["array"], self.id(a), id(x) + L.T["rg"], flags]
         held = field(x, L.T["dict"])     # attributes that it has are a place
         self.word(id(x) + L.T["dict"], held)
         if held:
             self.word(self.id(vars(x)) + DICT_LENGTH, len(vars(x)))
         self.word(id(x) + L.T["extra"], field(x, L.T["extra"]))
-        self.rows["bare" if bare else "held"].append(id(x) + L.T["grad"])
+        if bare is not None:
+            self.rows["bare" if bare else "held"].append(id(x) + L.T["grad"])
         if bare:
             self.rows["soft"].extend([id(x) + L.T["grad"], field(x, L.T["grad"])])
 
@@ -139,7 +141,7 @@ def outside(rows: Rows, r: Any) -> dict[str, int]:
         t.dictionary(d, field(d, DICT_VERSION) if layouts.tags else 0, False, pairs)
     g = r.guards
     for x, a, rg, extra, bare in zip(g.tensors, g.arrays, g.flags, g.extras, g.has_no_grad):
-        if extra is not None or (x._grad is None) != bare:
+        if extra is not None or bare is not None and (x._grad is None) != bare:
             raise No
         t.tensor(x, a, rg, bare)
     for x in g.views:

@@ -28,6 +28,7 @@ class World:
         self.grads, self.inputs = walk.grads, walk.inputs    # `inputs`: NumPy arrays, by id
         self.exact, self.direct, self.solid = walk.exact, walk.direct, walk.solid
         self.watching = frozenset(walk.watching)
+        self.looks_up = walk.looks_up        # could it look up names that are made at run time?
         self.sets_up, self.gathers = walk.sets_up, walk.gathers
         self.bare, self.places = walk.bare, walk.places
         others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]

@@ -21,10 +21,10 @@ _refreshed = attrgetter("requires_grad")     # Asking brings a view up to date w
 
 class TensorGuards:
     """How the tensors from outside were before a run, and what the arguments were to the
-    function."""
+    function. `asks_for_gradients`: does it matter to it which of them have a gradient?"""
 
     def __init__(self, run: Run, program: Any, shared: list[tuple[Source, Source]],
-                 places: list[tuple[Source, int]]):
+                 places: list[tuple[Source, int]], asks_for_gradients: bool):
         world = run.world
         if not all(within_reach(source) for pair in shared for source in pair):
             raise Refused(Memory("a gradient and another tensor are one array"))
@@ -38,14 +38,16 @@ class TensorGuards:
         self.views = [t for t in self.tensors if t._base is not None]
         self.arrays = [run.array(t) for t in self.tensors]
         self.flags = [flags.get(id(t), t._rg) for t in self.tensors]
-        self.has_no_grad = [not had.get(id(t), False) for t in self.tensors]
+        self.asks_for_gradients = asks_for_gradients
+        # None where that does not matter
+        self.has_no_grad = [not had.get(id(t), False) if asks_for_gradients else None
+                            for t in self.tensors]
         self.extras = [t._extra for t in self.tensors]
         # Which tensor, NumPy array or container from outside each argument is; None for others.
         self.leaf_tensors = [world.tensors.get(id(t)) for t in run.leaves]
         self.leaf_arrays = [world.inputs.get(id(t._array)) for t in run.leaves]
         self.boxes = [world.seen.get(id(x)) for x in run.boxes]
         self.may_hold_boxes = bool(world.growing) or any(s.item is not None for s in world.slots)
-        self.leaf_has_grad = [had.get(id(t), False) for t in run.leaves]
 
     def takes_the_same(self, other: TensorGuards) -> bool:
         """Does another recording take the same numbers and tensors as they come?"""
@@ -100,7 +102,8 @@ class TensorGuards:
         for t in self.views:
             _refreshed(t)
         if (list(map(_flags, ts)) != self.flags
-                or [g is None for g in map(_grad, ts)] != self.has_no_grad
+                or (self.asks_for_gradients
+                    and [g is None for g in map(_grad, ts)] != self.has_no_grad)
                 or not all(map(is_, map(_extra, ts), self.extras))):
             return False
         if not all(map(is_, map(_array, ts), self.arrays)):
@@ -137,7 +140,7 @@ class TensorGuards:
                 return Replaced(t, f"is {Type.of(t._array)}, not {Type.of(a)}", self.world)
             if t._rg != flags:
                 return Replaced(t, "no longer asks for gradients as it did", self.world)
-            if (t._grad is None) != bare:
+            if bare is not None and (t._grad is None) != bare:
                 return Replaced(
                     t, "has no gradient, as it had"
                     if t._grad is None else "has a gradient, as it had not", self.world)

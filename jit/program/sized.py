@@ -96,6 +96,7 @@ class SizedProgram:
         for n in self.outside:
             self.held[n] = self.places.moved(n)
         self.outcomes: dict[int, list[Outcome]] = {}     # by the id of a node
+        self.awaited: dict[int, Outline] = {}    # what nodes make whose kernels were not there
         if not self.types.hold():
             raise Unsized("what was asked of types has other answers")
 
@@ -160,9 +161,10 @@ class SizedProgram:
             with self.facts.noting() as asked:
                 step, inner, is_launched = self.come_to(node, bool(known))
         except orders.NotYet:
-            for o in node.outs:
-                self.places.memory(o)
+            self.awaited.update((o, self.places.memory(o)) for o in node.outs)
             return Outcome(node, {}, None, (), True)
+        if any(self.held[o] is not self.awaited[o] for o in node.outs if o in self.awaited):
+            raise LiesOtherwise              # Views of it were found where it is not.
         self.facts.hold(asked)
         known.append(Outcome(node, asked, step, inner, is_launched))
         return known[-1]

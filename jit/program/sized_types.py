@@ -109,9 +109,36 @@ class SizedTypes:
         shape = [self.sizes.symbol(x, y) for x, y in zip(a.shape, b.shape, strict=True)]
         if a.contiguous and b.contiguous:
             return Outline(shape, a.dtype)
-        if a.strides != b.strides:
-            raise Unsized("what it is given has gaps that differ")
-        return Outline(shape, a.dtype, a.strides)
+        return Outline(shape, a.dtype, self.steps(a, b, shape))
+
+    def steps(self, a: Type, b: Type, shape: Sequence[Size]) -> list[Size]:
+        """The strides of what was given: those of a part of something dense, of which each
+        dimension is as long as the part's, or longer. (All that is given is compared: where it
+        lies otherwise, this is not the plan for it.)"""
+        steps: list[Size] = [*a.strides]
+        step: Size = a.dtype.itemsize
+        length: Size = 1
+        for d in sorted(range(len(shape)), key=lambda d: (a.strides[d], -d)):
+            inner, own = self.sizes.pair(step), (a.strides[d], b.strides[d])
+            if own[0] == own[1]:
+                step = own[0]
+            elif min(*own, *inner) <= 0 or own[0] % inner[0] or own[1] % inner[1]:
+                raise Unsized("what it is given has gaps that differ")
+            else:
+                x, y = own[0] // inner[0], own[1] // inner[1]
+                step = step * self.length_of_whole(x, y, length, shape)
+            steps[d], length = step, shape[d]
+        return steps
+
+    def length_of_whole(self, x: int, y: int, part: Size, shape: Sequence[Size]) -> Size:
+        """How long a dimension is, `x` and `y` in the two lists, of which so much is a part: so
+        many times as long and by so much longer, or another size."""
+        a, b = self.sizes.pair(part)
+        times, rest = divmod(y - x, b - a) if a != b else (0, 0)
+        more = x - times * a
+        if times > 0 and not rest and more >= 0:
+            return part * times + more
+        return self.sizes.natural(x, y, [shape])
 
     def lengths(self) -> None:
         """What stands for numbers that became sizes: it is given, though no program reads it."""

@@ -41,7 +41,9 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     found.account()
     program = _program(session, found, back, values, like)
     inputs, overlaps = _inputs(found, program)
-    guards = TensorGuards(found.run, program, found.sharing(), found.places())
+    asks = bool(session.asks_for_gradients or found.grads) or any(
+        isinstance(source, GradientOf) for source in inputs.sources)
+    guards = TensorGuards(found.run, program, found.sharing(), found.places(), asks)
     if rec.settings:
         session.world.watch(rec.settings)
     is_doubtful = bool(found.left) and not session.run.alone()

@@ -55,3 +55,40 @@ def test_traced_calls_have_eagers_bits(settings):
     done = subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM],
                           env={**os.environ, **settings}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+SIZES = """
+import math
+import whet
+import whet.nn.functional as F
+from whet.cpu import haste
+from whet.jit.policy import account
+
+account.GRACE = math.inf
+whet.set_num_threads(1)
+weight = whet.randn(16, 16)
+
+
+def patches(x):
+    x = (x @ weight).chunk(2, 1)[0].repeat(1, 2)
+    x = x - x.mean(0)
+    return F.unfold(x.view(1, 1, -1, 16), 3, padding=1).sum(1).view(-1, 16)
+
+
+with haste.form("full"):
+    traced = whet.jit.trace(patches)
+    for n in (8, 14, 129, 2, 5, 513, 513):
+        x = whet.randn(n, 16)
+        assert traced(x).equal(patches(x)), n
+assert traced.explain(data=True)["calls"]["replayed"] >= 3
+"""
+
+
+@pytest.mark.parametrize("native", "01")
+def test_sizes_that_want_kernels_which_nobody_has(native):
+    """What was found of a node whose kernels are lacking is not kept where it lies elsewhere once
+    they are there."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SIZES], capture_output=True, text=True,
+        env={**os.environ, "WHET_NATIVE": native, "WHET_CACHE": "0"})
+    assert done.returncode == 0, done.stderr
