@@ -130,7 +130,7 @@ class Watch:
         self.codes, self.watching, self.refuse = world.codes, world.watching, refuse
         self.told: str | None = None
         self.informed: str | None = None
-        self.asks_for_gradients = world.looks_up
+        self.asks_for_gradients = world.reads_unnamed
         # are sizes Numbers, and the length of a tensor a guard?
         self.follows = False
         # the code that calls the traced function

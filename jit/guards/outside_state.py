@@ -2,6 +2,7 @@
 
 It is found before a recording by a walk, and compared before each replay."""
 import collections
+import types
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,9 @@ from .origin import origin_of
 from .outside_walk import Walk
 from .places import Change, Place
 from .slots import Twin
+
+# a slot's descriptor, and a method of it
+OF_SLOTS = types.MemberDescriptorType, types.MethodWrapperType
 
 
 class World:
@@ -28,7 +32,9 @@ class World:
         self.grads, self.inputs = walk.grads, walk.inputs    # `inputs`: NumPy arrays, by id
         self.exact, self.direct, self.solid = walk.exact, walk.direct, walk.solid
         self.watching = frozenset(walk.watching)
-        self.looks_up = walk.looks_up        # could it look up names that are made at run time?
+        # could it read a slot without naming it: by a name made at run time, or its descriptor?
+        self.reads_unnamed = (walk.looks_up or "__get__" in walk.attributes
+                              or any(type(x) in OF_SLOTS for x in walk.seen.values()))
         self.sets_up, self.gathers = walk.sets_up, walk.gathers
         self.bare, self.places = walk.bare, walk.places
         others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]

@@ -4,11 +4,16 @@ import pytest
 import whet
 from whet import jit, nn
 
+SLOT = whet.tensor_base.Base._grad
+GET = SLOT.__get__
+
 READS = {
     "the attribute": lambda p, x: x * 2 if p.grad is None else x * 3,
     "by its name": lambda p, x: x * 2 if getattr(p, "grad") is None else x * 3,
     "the slot": lambda p, x: x * 2 if p._grad is None else x * 3,
     "a name made at run time": lambda p, x: x * 2 if getattr(p, "_gr" + "ad") is None else x * 3,
+    "the slot's descriptor": lambda p, x: x * 2 if SLOT.__get__(p) is None else x * 3,
+    "a method of that": lambda p, x: x * 2 if GET(p) is None else x * 3,
     "its number": lambda p, x: x + (0 if p.grad is None else p.grad.sum()),
     "adding to it": lambda p, x: (x * p).sum().backward(),
     "forgetting it": lambda p, x: setattr(p, "grad", None),
