@@ -1,6 +1,7 @@
 """The instructions of a function, as `dis` has them, without what it adds for people to read: a
 recording looks at all code that it can reach."""
 import dis
+import functools
 import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType
@@ -27,8 +28,40 @@ _NOT_AT_ONCE = 0x20 | 0x80 | 0x200
 _NULL_FOLLOWS = sys.version_info >= (3, 13)  # what is called
 _CALL = "PRECALL" if "PRECALL" in dis.opmap else "CALL"
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
+ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
+                        "LOAD_SUPER_ATTR"))
 _NAMES_OF_CLASSES = frozenset(("__name__", "__qualname__", "__module__"))
 _CACHE, _EXTENDED = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
+
+
+@functools.lru_cache(256)
+def meeting_points(code: CodeType) -> frozenset[int]:
+    """The numbers of the instructions that something jumps to."""
+    raw: Any = code.co_code
+    labels, n, found = set(dis.findlabels(raw)), 0, []
+    for place in range(0, len(raw), 2):
+        if (op := raw[place]) != _CACHE:
+            found += [n] if place in labels else []
+            n += 2 if _OPS[op][0] in _PAIRS else op != _EXTENDED
+    return frozenset(found)
+
+
+def looks_into(code: CodeType, found: Sequence[Instruction], i: int) -> bool:
+    """Is an attribute all that is taken of the global that instruction i of some code loads?
+
+        >>> from whet.jit.guards.bytecode import instructions, looks_into
+        >>> code = (lambda: (np.pi, f(np), (np or re).pi, 1 and os.name)).__code__
+        >>> found = list(instructions(code))
+        >>> {(x[2], looks_into(code, found, i))
+        ...  for i, x in enumerate(found) if x[2] in ("np", "re", "os")} == {
+        ...      ("np", True), ("np", False), ("re", False), ("os", True)}
+        True
+    """
+    if found[i][0] not in ("LOAD_GLOBAL", "LOAD_NAME") or found[i + 1][0] not in ATTRIBUTES:
+        return False
+    before = found[i - 1][0] if i else ""
+    branch_ends = before == "POP_TOP" or before.startswith("JUMP")
+    return not branch_ends or i + 1 not in meeting_points(code)
 
 
 def is_called(found: Sequence[Instruction], i: int) -> bool:

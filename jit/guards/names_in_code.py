@@ -16,6 +16,7 @@ from .asked_functions import (
     reads_names,
 )
 from .bytecode import (
+    ATTRIBUTES,
     Instruction,
     argument_is_text,
     class_is_only_named,
@@ -24,6 +25,7 @@ from .bytecode import (
     instructions,
     is_called,
     is_of_super,
+    looks_into,
     returns_a_hash,
 )
 
@@ -40,8 +42,6 @@ TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".spli
 # function makes is read as code.
 EXACT = methods_that_give_numbers() | {"__array__"}
 GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
-ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
-                        "LOAD_SUPER_ATTR"))
 TAKING = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"))
 
 
@@ -75,10 +75,12 @@ class NamesInCode:
 
     `globals`: (name, is it something else than called there?); `imports`: (module, level);
     `identities`: of each `is` that may be asked of a number, the globals that it compares, and
-    whether it compares the first argument; `searched`: attributes that are only asked whether they
-    contain something."""
+    whether it compares the first argument; `entered`: attributes of which more is asked than what
+    they contain; `entered_of`: those of a global, with its name; `passed_on`: globals of which more
+    is taken than an attribute."""
     __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "takes_classes",
-                 "attributes", "searched", "globals", "imports", "identities", "taken", "formats")
+                 "attributes", "entered", "entered_of", "passed_on", "globals", "imports",
+                 "identities", "taken", "formats")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -98,7 +100,9 @@ class NamesInCode:
         # does it ask something for its class, and more of that than its name?
         self.takes_classes = any("__class__" in x for x in texts)
         self.attributes: set[str] = set()
-        self.searched: set[str] = set()
+        self.entered: set[str] = set()
+        self.entered_of: set[tuple[str, str]] = set()
+        self.passed_on: set[str] = set()
         self.taken: set[str] = set()         # those of attributes that are not just called
         self.globals: dict[tuple[str, bool], None] = {}
         self.imports: dict[tuple[str, int], None] = {}
@@ -108,7 +112,6 @@ class NamesInCode:
     def _read(self, code: types.CodeType) -> None:
         constants: tuple[Any, ...] = None, None  # the last two: of an import, its level and names
         last, before = None, None
-        entered: set[str] = set()            # attributes of which more is asked
         found = list(instructions(code))
         for i, (name, arg, value) in enumerate(found):
             self._notice(code, name, arg, value, last, before)
@@ -125,14 +128,20 @@ class NamesInCode:
             elif name in GLOBALS:
                 is_taken = name in ("LOAD_GLOBAL", "LOAD_NAME") and not is_called(found, i)
                 self.globals[value, is_taken] = None
+                if not looks_into(code, found, i):
+                    self.passed_on.add(value)
             elif name == "IMPORT_NAME":
                 self.imports[value, constants[0]] = None
                 self.attributes.add(value)
+                self.entered.add(value)
             elif name in ATTRIBUTES:
                 self.attributes.add(value)
-                is_searched = name == "LOAD_ATTR" and found[i + 1][0] == "CONTAINS_OP"
-                (self.searched if is_searched else entered).add(value)
-        self.searched -= entered
+                if name == "LOAD_ATTR" and found[i + 1][0] == "CONTAINS_OP":
+                    continue                 # is something in it?
+                if i and looks_into(code, found, i - 1):
+                    self.entered_of.add((found[i - 1][2], value))
+                else:
+                    self.entered.add(value)
         self.exact |= not EXACT.isdisjoint(self.attributes)
 
     def _notice(self, code: types.CodeType, name: str, arg: int, value: Any, last: str | None,

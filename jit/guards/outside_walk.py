@@ -24,6 +24,7 @@ from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
 from .container_places import GROWS, OtherEntries, entries
 from .data_in_modules import compare_data
+from .entered_names import EnteredNames, leave_out, look_into
 from .functions_of_c import FunctionsOfC
 from .given_numbers import are_given_numbers
 from .immutable_types import PLAIN, same_key
@@ -33,7 +34,6 @@ from .number_settings import SETTINGS
 from .object_places import SAID, ClassAttribute, FrameworkState, SelfDescription, Setting
 from .origin import HEAP, is_as_it_was_made, origin_of, origin_of_class, users
 from .places import Place
-from .searched_names import leave_out
 from .slots import Slot
 from .spots import BuiltinName, Spot
 from .unnamed_methods import Held, let_through
@@ -86,7 +86,7 @@ class Walk:
         self.codes: set[types.CodeType] = set()
         self.read: set[Any] = set()          # code that was gone through, and with whose globals
         self.attributes: set[str] = set()    # that code names
-        self.entered: set[str] = set()       # those of which it asks more than what they contain
+        self.entered = EnteredNames()
         self.held_back: dict[int, Held] = {}             # by class: methods that no code names yet
         self.of_instances: set[int] = set()  # classes that only instances have led to
         self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
@@ -108,7 +108,7 @@ class Walk:
         new = object.__new__(Walk)
         for name, x in vars(self).items():
             setattr(new, name, x.copy() if type(x) in (list, dict, set) else x)
-        new.of_c = self.of_c.copy()
+        new.of_c, new.entered = self.of_c.copy(), self.entered.copy()
         new.outward = {i: (x, spots.copy()) for i, (x, spots) in self.outward.items()}
         new.modules = {i: (m, done.copy()) for i, (m, done) in self.modules.items()}
         return new
@@ -130,7 +130,7 @@ class Walk:
         if i in self.seen:
             if i in self.of_instances:
                 class_(self, x)
-            return
+            return self.entered.only_named.discard(i)
         visitor = self.visitors.get(t)
         if visitor is None:
             visitor = self.visitors[t] = visitor_for(t)
@@ -217,7 +217,7 @@ class Walk:
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
         wanted = self.attributes | {"__getattr__"}           # which gives what is not there
-        wanted = leave_out(self, held, wanted, done)
+        wanted = leave_out(self, m, wanted, done)
         new = [name for name in sorted(wanted - done) if name in held]
         done |= wanted
         for name in new:
@@ -262,10 +262,12 @@ class Walk:
         self.shown, self.looks_up = self.shown | names.shown, self.looks_up | names.looks_up
         self.takes_classes |= names.takes_classes
         self.attributes |= names.attributes
-        self.entered |= names.attributes - names.searched
+        self.entered.note(names, names_of)
         self.of_c.named_in(names)
         for name, not_called in names.globals:
             self.add(Global(names_of, name))
+            if name not in names.passed_on:
+                look_into(self, names_of.get(name))
             if not_called:
                 self.of_c.met((names_of.get(name, getattr(builtins, name, None)),))
             if name not in names_of:
@@ -280,9 +282,8 @@ class Walk:
                 self.code(c, names_of, {})
             for s in c if type(c) is tuple else (c,):
                 if type(s) is str and len(s) < 100:
-                    self.attributes.update(found := named_in(s))
-                    self.entered |= found
-                    self.of_c.texts |= found
+                    for known in self.attributes, self.entered.of_anything, self.of_c.texts:
+                        known |= named_in(s)
 
     def builtin(self, code: types.CodeType, name: str, names_of: dict[str, Any],
                 not_called: bool) -> None:

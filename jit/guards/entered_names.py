@@ -1,0 +1,69 @@
+"""Names in modules by which code goes on to what lies there, and those by which it does not.
+
+Code may only ask whether a dict in a module contains something: `name in sys.modules`. What such a
+dict holds is not read, so the walk does not go on to it: from `sys.modules` that would be all that
+is loaded. `model.modules()` somewhere else is no reason to, as long as the module `sys` is only
+named where names in it are looked up, and so can be nothing that `modules` is asked of there.
+"""
+import types
+from typing import Any
+
+from .container_places import Names
+from .name_places import Global
+from .names_in_code import NamesInCode
+
+
+class EnteredNames:
+    """`of_anything`: attributes that code goes on to, of what may be any object; `of_modules`:
+    those of modules that it names there, by id; `only_named`: ids of modules of which nothing but
+    names in them is taken."""
+
+    def __init__(self) -> None:
+        self.of_anything: set[str] = set()
+        self.of_modules: set[tuple[int, str]] = set()
+        self.only_named: set[int] = set()
+
+    def copy(self) -> "EnteredNames":
+        """These names, to add others to."""
+        new = EnteredNames()
+        for name, x in vars(self).items():
+            setattr(new, name, x.copy())
+        return new
+
+    def note(self, names: NamesInCode, names_of: dict[str, Any]) -> None:
+        """What some code goes on to. `names_of`: its globals."""
+        self.of_anything |= names.entered
+        for name, attribute in names.entered_of:
+            x = names_of.get(name)
+            if type(x) is types.ModuleType:
+                self.of_modules.add((id(x), attribute))
+            else:
+                self.of_anything.add(attribute)
+
+    def goes_on(self, m: types.ModuleType, name: str) -> bool:
+        """Does code go on to what lies in a module?"""
+        return (id(m), name) in self.of_modules or (
+            name in self.of_anything and id(m) not in self.only_named)
+
+
+def look_into(walk: Any, x: Any) -> None:
+    """The walk has come to something of which some code only takes attributes: a module?"""
+    if type(x) is types.ModuleType and walk.stack and walk.stack[-1] is x:
+        walk.stack.pop()
+        if id(x) not in walk.seen:
+            walk.visit(x)
+            walk.entered.only_named.add(id(x))
+
+
+def leave_out(walk: Any, m: types.ModuleType, wanted: set[str], done: set[str]) -> set[str]:
+    """Those of the names wanted of a module that lead on; of the others only keys are compared."""
+    held = vars(m)
+    for name in wanted - done:
+        x = held.get(name)
+        if (type(x) is dict and not walk.entered.goes_on(m, name)
+                and all(type(k) is str for k in x)):
+            wanted = wanted - {name}
+            if (noted := f"in {name}") not in done:
+                walk.places += Global(held, name), Names(x)
+                done.add(noted)
+    return wanted
