@@ -3,6 +3,7 @@
 The fields live in `tensor_base.Base`; `Tensor` adds everything else. Ops attach their methods in
 `whet/ops/__init__.py`.
 """
+import math
 import operator
 
 import numpy as np
@@ -345,6 +346,8 @@ class Tensor:
         """Steps in memory, in elements."""
         a = self._array
         s = tuple(b // a.itemsize for b in a.strides)
+        if not a.size and not any(s):        # so NumPy makes what has no elements
+            s = tuple(math.prod(n or 1 for n in a.shape[d + 1:]) for d in range(a.ndim))
         if dim is None:
             return s
         if not -a.ndim <= dim < a.ndim:

@@ -63,7 +63,7 @@ def _index_tensor(x):
 
 def _too_many(shape, index):
     """The error for an index that has more entries than the tensor has dimensions."""
-    if not shape and len(index) == 1 and type(index[0]) is int:
+    if not shape and len(index) == 1 and isinstance(index[0], int):
         return IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")

@@ -451,3 +451,14 @@ def test_putting_at_several_indices(shape, dims, index):
             with pytest.raises(IndexError, match="out of bounds for dimension"):
                 f(x, w, i, k)
             assert fn(x, w, i, j).numpy().tobytes() == f(x, w, i, j).numpy().tobytes()
+
+
+def test_a_tensor_without_dimensions_has_no_places():
+    def read(x, y):
+        return x[y.size(-1)]
+
+    def write(x, y):
+        x[y.size(-1)] = 1.0
+    for way in (read, write, whet.jit.trace(read), whet.jit.trace(write)):
+        with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+            way(whet.tensor(1.0), whet.ones(3, 2))

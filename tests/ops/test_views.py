@@ -255,3 +255,14 @@ def test_reshaping_dense_memory_gives_dense_strides():
         return x.reshape(-1), x.reshape(1), x.view(-1), whet.reshape(x, (1,)), x.reshape(1, 1)
     for call in (f, f, whet.jit.trace(f)):
         assert [t.stride() for t in call(x)] == [(1,)] * 4 + [(1, 1)]
+
+
+@pytest.mark.parametrize("make, strides", [
+    (lambda: whet.empty(0, 3), (3, 1)),
+    (lambda: whet.ones(3, 0) * 2, (1, 1)),
+    (lambda: whet.ones(3, 4)[whet.zeros(3, dtype=whet.bool)], (4, 1)),
+    (lambda: whet.ones(2, 3, 4)[:, :0], (12, 4, 1))])
+def test_strides_without_elements_are_those_of_a_tensor_laid_anew(make, strides):
+    for way in (make, whet.jit.trace(make)):
+        assert way().stride() == strides
+        assert way().stride() == strides
