@@ -128,6 +128,7 @@ class Watch:
 
     def __init__(self, world: World, refuse: Callable[[Reason], object]) -> None:
         self.codes, self.watching, self.refuse = world.codes, world.watching, refuse
+        self.world, self.unread = world, world.unread
         self.told: str | None = None
         self.informed: str | None = None
         self.asks_for_gradients = world.reads_unnamed
@@ -235,6 +236,9 @@ class Watch:
     def called(self, frame: types.FrameType) -> None:
         code = frame.f_code
         self.asks_for_gradients |= (asks := names_gradients(code))
+        if self.unread and not ours(frame):
+            if (reason := self.unread.read_by(frame, code in self.codes)) is not None:
+                self.refuse(reason.within(self.world))
         if code in self.codes:
             if (self.told is None and
                 (catches(code) or self.called_with(frame.f_back) and self.is_told(frame))):

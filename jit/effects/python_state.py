@@ -25,6 +25,10 @@ class Growing(list):                     # type: ignore[type-arg]
     """What a run finds in place of a list that others only append to: whether it does more than
     that is noted."""
 
+    def __new__(cls, *given: Any) -> Any:
+        """Code that makes another one of its type, by `type(x)(...)`, makes a list."""
+        return list(*given)
+
     def __init__(self, real: list[Any]) -> None:
         super().__init__(real)
         self.real, self.read, self.before = real, False, len(real)
@@ -32,6 +36,10 @@ class Growing(list):                     # type: ignore[type-arg]
         self.thread = threading.get_ident()
 
     __class__ = property(lambda self: list)
+
+    def copied(self) -> list[Any]:
+        """A list of what it holds."""
+        return list(list.__iter__(self))
 
     def looked(self) -> None:
         """Somebody reads: the run, or another thread?"""
@@ -46,6 +54,10 @@ class Growing(list):                     # type: ignore[type-arg]
 class GrowingDeque(collections.deque):   # type: ignore[type-arg]
     """The same in place of a deque, of which old elements may fall out."""
 
+    def __new__(cls, *given: Any) -> Any:
+        """Another one of its type is a deque."""
+        return collections.deque(*given)
+
     def __init__(self, real: collections.deque[Any]) -> None:
         super().__init__(real, real.maxlen)
         self.real, self.read = real, False
@@ -54,6 +66,10 @@ class GrowingDeque(collections.deque):   # type: ignore[type-arg]
 
     __class__ = property(lambda self: collections.deque)
     looked = Growing.looked
+
+    def copied(self) -> collections.deque[Any]:
+        """A deque of what it holds."""
+        return collections.deque(elements(self), self.maxlen)
 
     def append(self, x: Any) -> None:
         """One more."""
@@ -96,26 +112,41 @@ def _behind(self: Growing, other: Any) -> Any:
     return NotImplemented
 
 
+def _as_plain(self: Any, protocol: Any) -> Any:
+    """What copies and pickles are made of: those of what it stands for."""
+    self.looked()
+    return self.copied().__reduce_ex__(protocol)
+
+
 for _name, _method in (("__getitem__", _item), ("__radd__", _behind)):
     setattr(Growing, _name, _method)
 for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem__", "__delitem__",
               "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__", "__mul__",
               "__rmul__", "__imul__", "__repr__", "pop", "insert", "remove", "clear", "sort",
-              "reverse", "copy", "count", "index", "__reduce_ex__", "__sizeof__", "__format__",
+              "reverse", "copy", "count", "index", "__sizeof__", "__format__",
               "__str__"):
     setattr(Growing, _name, _reading(_name))
 for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__getitem__", "__setitem__",
               "__delitem__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__",
               "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "popleft", "appendleft",
               "extendleft", "rotate", "insert", "remove", "clear", "reverse", "copy", "__copy__",
-              "count", "index", "__reduce__", "__reduce_ex__", "__sizeof__", "__format__",
+              "count", "index", "__reduce__", "__sizeof__", "__format__",
               "__str__", "__bool__"):
     if hasattr(collections.deque, _name):
         setattr(GrowingDeque, _name, _reading(_name, collections.deque))
+Growing.__reduce_ex__ = GrowingDeque.__reduce_ex__ = _as_plain    # type: ignore[method-assign]
 GROWING: dict[type, type[Growing] | type[GrowingDeque]] = {
     list: Growing, collections.deque: GrowingDeque}
 REAL_OF.update(dict.fromkeys(GROWING.values(), operator.attrgetter("real")))
 HOLDS.update(GROWING.values())
+
+
+def noting(real: list[Any] | collections.deque[Any]) -> Growing | GrowingDeque:
+    """What notes the use of a list or a deque, in place of it."""
+    kind = GROWING[type(real)]
+    new: Any = type(real).__new__(kind)
+    kind.__init__(new, real)                 # type: ignore[arg-type]
+    return new                               # type: ignore[no-any-return]
 
 
 class Swapped:
@@ -127,7 +158,7 @@ class Swapped:
         self.acting: list[tuple[Spot, Any, Any]] = [
             (spot, x, outward.stand_in(x)) for x, spots in world.outward.values() for spot in spots]
         self.lists: list[tuple[Growing | GrowingDeque, list[Spot]]] = [
-            (GROWING[type(real)](real), holders) for real, holders in world.growing.values()]
+            (noting(real), holders) for real, holders in world.growing.values()]
         # lists that were replaced, weakly, and the real ones
         self.left: list[tuple[Callable[[], Any], Any]] = []
         # key of the spot of a tuple of numbers -> (it, that of Numbers which is there instead)

@@ -68,7 +68,8 @@ class FunctionsOfC:
                   if type(f := getattr(x, name, None)) in TYPES]
         for f in found:
             if (not stands(f) or id(f) in real) and problem_of_call(f) is not None:
-                name = f"{f.__module__ or type(f.__self__).__name__}.{f.__name__}"
+                owner = getattr(f, "__module__", None) or type(f.__self__).__name__
+                name = f"{owner}.{f.__name__}"
                 raise Unwatchable(Calls(name, holds=True))
         methods = list(filter(array_opens_files_by, names if looks_up else self.taken))
         if methods:

@@ -15,6 +15,7 @@ from .origin import origin_of
 from .outside_walk import Walk
 from .places import Change, Place
 from .slots import Twin
+from .unread import Unread
 
 # a slot's descriptor, and a method of it
 OF_SLOTS = types.MemberDescriptorType, types.MethodWrapperType
@@ -31,7 +32,7 @@ class World:
         self.outward, self.met = walk.outward, walk.met  # what has a stand-in, and what has none
         self.grads, self.inputs = walk.grads, walk.inputs    # `inputs`: NumPy arrays, by id
         self.exact, self.direct, self.solid = walk.exact, walk.direct, walk.solid
-        self.watching = frozenset(walk.watching)
+        self.watching, self.unread = frozenset(walk.watching), Unread(walk)
         # could it read a slot without naming it: by a name made at run time, or its descriptor?
         self.reads_unnamed = (walk.looks_up or "__get__" in walk.attributes
                               or any(type(x) in OF_SLOTS for x in walk.seen.values()))

@@ -9,7 +9,7 @@ import io
 import logging
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..capture.caches import CACHED, data_in
 from ..capture.numpy_stand_in import stands_as_memory
 from ..capture.outside_calls import stands
 from ..capture.varying_numbers import METHODS
-from ..report.reasons import Inspects, TooMuch
+from ..report.reasons import Inspects, Reason, TooMuch
 from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
 from .container_places import GROWS, OtherEntries, entries
@@ -31,12 +31,13 @@ from .immutable_types import PLAIN, same_key
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import LOOKING_UP, absolute, names_in
 from .number_settings import SETTINGS
-from .object_places import SAID, ClassAttribute, FrameworkState, SelfDescription, Setting
-from .origin import HEAP, is_as_it_was_made, origin_of, origin_of_class, users
+from .object_places import ClassAttribute, FrameworkState, Setting
+from .origin import HEAP, is_as_it_was_made, origin_of, origin_of_class
 from .places import Place
+from .self_descriptions import UNNAMED, say_of_themselves
 from .slots import Slot
 from .spots import BuiltinName, Spot
-from .unnamed_methods import Held, let_through
+from .unnamed import Held, let_through
 from .visitors import MOST, Unwatchable, Visit
 from .visitors_of_callables import CALLABLES, class_, named_in
 from .visitors_of_containers import CONTAINERS
@@ -44,7 +45,6 @@ from .visitors_of_objects import LIGHT, OBJECTS
 
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
-UNNAMED = ("__builtins__", "__spec__", "__loader__")     # what nobody asks globals() for
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
 CONVERTING = (float, int)
 VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
@@ -83,11 +83,12 @@ class Walk:
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
         self.builtins: set[str] = set()      # names of Python's own that were looked up
         self.called: dict[Any, Any] = {}     # types that make numbers: are they only called?
+        self.unread: dict[int, Reason] = {}  # what cannot be compared, by id
         self.codes: set[types.CodeType] = set()
         self.read: set[Any] = set()          # code that was gone through, and with whose globals
         self.attributes: set[str] = set()    # that code names
         self.entered = EnteredNames()
-        self.held_back: dict[int, Held] = {}             # by class: methods that no code names yet
+        self.held_back: dict[int, Held] = {}             # see unnamed.py
         self.of_instances: set[int] = set()  # classes that only instances have led to
         self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
         self.frameworks: set[Any] = set()    # classes of ours that are watched
@@ -142,8 +143,9 @@ class Walk:
                 self.met[i] = x
         visitor(self, x)
 
-    def add(self, place: Place, held_back: Iterable[Any] = ()) -> None:
-        """One more place, and what lies there but for what is held back."""
+    def add(self, place: Place, held_back: Iterable[Any] = ()) -> Sequence[Any]:
+        """One more place, and what lies there but for what is held back; give what the run finds
+        there, too."""
         self.places.append(place)
         found = place.found()
         if type(place) is not Global:        # those are looked at by their names
@@ -153,6 +155,7 @@ class Walk:
             found = [x for i, x in enumerate(found) if not self.replaced(place, i, x)]
         aside = set(map(id, held_back))
         self.stack += [x for x in found if id(x) not in aside] if aside else found
+        return found
 
     def lead_to(self, *found: Any) -> None:
         """What lies in no place that is compared: whoever holds it may call it."""
@@ -197,11 +200,13 @@ class Walk:
         return True
 
     # ---- what several visitors do ----------------------------------------------------------------
-    def namespace(self, d: Any) -> None:
-        """A dict, or a view of one: its keys and values."""
-        place = entries(d)
+    def namespace(self, d: Any, held: Held | None = None) -> Held:
+        """A dict, or a view of one: its keys, and its values but for those that are held back, as
+        far as the run finds these there, too."""
+        place, held = entries(d), held or {}
         self.stack += [k for k in place.names if type(k) not in PLAIN]
-        self.add(place)
+        there = set(map(id, self.add(place, held.values())))
+        return {name: x for name, x in held.items() if id(x) in there}
 
     def named(self, x: Any) -> None:
         """The attributes of a function, or of what else is called."""
@@ -315,7 +320,7 @@ class Walk:
         self.grads = [g for g in self.grads if id(g) not in self.seen]
         self.stack += self.grads
         self.walk()
-        self.say_of_themselves()
+        say_of_themselves(self)
         asks_types = self.types_of_numbers or "__class__" in self.attributes
         self.exact |= are_given_numbers(self) or asks_types and bool(METHODS & self.attributes)
         self.numpy_arrays()
@@ -366,25 +371,6 @@ class Walk:
         self.walk()
         self.inputs = {} if self.solid else {id(x): x for x in found}
 
-    def say_of_themselves(self) -> None:
-        """Watch what functions and classes say of themselves, as far as anybody asks for it."""
-        names: tuple[str, ...] = ()
-        done: set[int] = set()
-        while True:
-            now = SAID if self.asking else tuple(
-                n for n in SAID if n in self.attributes or self.shown and n in SAID[1:4:2])
-            done, names = done if now == names else set(), now
-            found = [x for x in self.seen.values() if id(x) not in done and _speaks(x)]
-            for x in found:
-                done.add(id(x))
-                if names:
-                    self.add(SelfDescription(x, names))
-                if "__globals__" in self.attributes and isinstance(x, types.FunctionType):
-                    self.other_entries(x.__globals__, UNNAMED)
-            if not found:
-                return
-            self.walk()
-
 
 def visitor_for(t: type) -> Visit:
     """What visits objects of a type."""
@@ -392,9 +378,3 @@ def visitor_for(t: type) -> Visit:
     if not t.__flags__ & HEAP:
         OF_LASTING_TYPES[t] = visitor
     return visitor
-
-
-def _speaks(x: Any) -> bool:
-    """Is it a function or class of the user's?"""
-    could = type(x) is types.FunctionType or isinstance(x, type) and bool(x.__flags__ & HEAP)
-    return could and users(x)

@@ -22,8 +22,8 @@ from .given_numbers import constructor_wants_numbers
 from .names_in_code import EXACT, could_give_a_number
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
 from .origin import Origin, foreign, is_compiled_function, origin_of_what, users
-from .unnamed_methods import hold_back, may_be_held_back
-from .visitors import Unwatchable, Visitors
+from .unnamed import hold_back, may_be_held_back
+from .visitors import Visitors
 
 NUMBERS_AND_TEXTS = np.number, np.bool_, np.flexible, np.object_
 # of which methods may be called, unlike those of other foreign ones
@@ -61,14 +61,14 @@ def _what_is_known(walk: Any, x: Any) -> Origin | None:
         walk.looks_up |= asked.looks_up_names(x)
     walk.watched_for |= known.tells_who_watches(x)
     if isinstance(x, type) and issubclass(x, np.generic) and not issubclass(x, NUMBERS_AND_TEXTS):
-        raise Unwatchable(Inspects("it asks NumPy for dates, of which some are the clock's"))
+        walk.unread[id(x)] = Inspects("it asks NumPy for dates, of which some are the clock's")
     return origin
 
 
 @CALLABLES.of_just(types.BuiltinFunctionType)
 def function_of_c(walk: Any, x: Any) -> None:
     if x is id:
-        raise Unwatchable(Inspects("it keeps the function `id`"))
+        walk.unread[id(x)] = Inspects("it keeps the function `id`")
     _what_is_known(walk, x)
     bound(walk, x)
 
@@ -128,7 +128,7 @@ def wrapped(fn: types.FunctionType) -> list[Any]:
 @CALLABLES.where(is_compiled_function)
 def compiled_function(walk: Any, x: Any) -> None:
     """Where a stand-in can lie, that sees it called."""
-    raise Unwatchable(Calls(f"{x.__module__}.{x.__name__}", holds=True))
+    walk.unread[id(x)] = Calls(f"{x.__module__}.{x.__name__}", holds=True)
 
 
 @CALLABLES.of_just(types.MethodType)
@@ -163,7 +163,8 @@ def class_(walk: Any, c: type) -> None:
     """What its body and those of its bases hold, as far as they are the user's. Nobody sees a type
     of C being called."""
     if not known.only_makes_an_object(c):
-        raise Unwatchable(Calls(f"{c.__module__}.{c.__qualname__}", holds=True))
+        walk.unread[id(c)] = Calls(f"{c.__module__}.{c.__qualname__}", holds=True)
+        return
     walk.exact |= users(c) and constructor_wants_numbers(c)
     bodies(walk, c, frozenset())
 

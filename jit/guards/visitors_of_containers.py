@@ -51,7 +51,8 @@ def set_(walk: Any, x: Any) -> None:
            if not (type(e) in PLAIN or isinstance(e, BY_IDENTITY))}
     if odd:
         kinds = ", ".join(sorted({type(e).__name__ for e in elements(x)}))
-        raise Unwatchable(Reaches(f"a set of {kinds}", x, walk, Reaches.OF_SETS))
+        walk.unread[id(x)] = Reaches(f"a set of {kinds}", x, instead=Reaches.OF_SETS)
+        return
     walk.add(Members(x))
     if type(x) not in (set, frozenset):
         instance(walk, x)

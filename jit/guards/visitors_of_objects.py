@@ -34,6 +34,7 @@ from .instances import hidden, slots_of
 from .name_places import Attribute, AttributesDict
 from .object_places import TypeOf
 from .origin import origin_of_class, users
+from .unnamed import attributes_to_hold_back
 from .visitors import Unwatchable, Visitors
 from .visitors_of_callables import class_of_instance
 
@@ -135,7 +136,8 @@ def member(walk: Any, x: Any) -> None:
 def numpy_array(walk: Any, x: Any) -> None:
     if type(x) is not np.ndarray or x.nbytes > WATCHED or x.dtype.hasobject:
         what = f"a NumPy array of {x.nbytes} bytes, whose numbers may change unseen"
-        raise Unwatchable(Reaches(what, x, walk, Reaches.OF_ARRAYS))
+        walk.unread[id(x)] = Reaches(what, x, instead=Reaches.OF_ARRAYS)
+        return
     walk.add(ArrayContents(x))
     walk.settings.add("numpy")
 
@@ -163,7 +165,8 @@ def context_variable(walk: Any, x: Any) -> None:
 def weak_reference(walk: Any, x: Any) -> None:
     """Handles of hooks have those: what is held for it keeps no object of the user's alive."""
     if x() is not None and not isinstance(x(), Hooks):
-        raise Unwatchable(Reaches(full_thing(type(x)), x, walk))
+        walk.unread[id(x)] = Reaches(full_thing(type(x)), x)
+        return
     walk.stack.append(x())
 
 
@@ -175,7 +178,7 @@ def _goes_on_in_python(t: type) -> bool:
 @OBJECTS.where(lambda t: hasattr(t, "__next__") and not _goes_on_in_python(t))
 def iterator(walk: Any, x: Any) -> None:
     what = f"{thing(type(x))}, which moves on when it is read"
-    raise Unwatchable(Reaches(what, x, walk, Reaches.OF_ITERATORS))
+    walk.unread[id(x)] = Reaches(what, x, instead=Reaches.OF_ITERATORS)
 
 
 def _is_data(t: type) -> bool:
@@ -188,7 +191,8 @@ def _is_data(t: type) -> bool:
 @OBJECTS.where(lambda t: not _is_data(t))
 def unknown(walk: Any, x: Any) -> None:
     draws = isinstance(x, np.random.RandomState | np.random.Generator)
-    raise Unwatchable(Reaches(full_thing(type(x)), x, walk, Draws.instead if draws else None))
+    walk.unread[id(x)] = Reaches(
+        full_thing(type(x)), x, instead=Draws.instead if draws else None)
 
 
 # ---- instances -----------------------------------------------------------------------------------
@@ -196,7 +200,7 @@ def unknown(walk: Any, x: Any) -> None:
 def partly_of_c(walk: Any, x: Any) -> None:
     base: Any = hidden(type(x))
     what = f"{full_thing(type(x))}, which is a kind of {base.__qualname__}"
-    raise Unwatchable(Reaches(what, x, walk))
+    walk.unread[id(x)] = Reaches(what, x)
 
 
 def _of_ours(t: type, name: str) -> Any:
@@ -221,7 +225,7 @@ def instance(walk: Any, x: Any) -> None:
         if skipped:                          # caches of our own classes
             walk.other_entries(x.__dict__, skipped)
         else:
-            walk.namespace(x.__dict__)
+            walk.held_back[id(x)] = walk.namespace(x.__dict__, attributes_to_hold_back(x))
     for c in t.__mro__:
         for name in slots_of(c):
             walk.add(Attribute(x, name))

@@ -40,6 +40,10 @@ class Reason:
         Python's state."""
         return self
 
+    def within(self, world: Found) -> Reason:
+        """The same of something that was found in a world, which has a name there."""
+        return self
+
     def named(self, fn: Callable[..., Any], key: Key) -> Reason:
         """The same, with the names by which a function of arguments like `key` knows what it
         speaks of."""
@@ -304,6 +308,9 @@ class Reaches(Reason):
         self.kind, self.x, self.world = what, x, world
         if instead is not None:
             self.instead = instead
+
+    def within(self, world: Found) -> Reason:
+        return Reaches(self.kind, self.x, world, self.instead)
 
     def named(self, fn: Callable[..., Any], key: Key) -> Reason:
         if self.world is None:

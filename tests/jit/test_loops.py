@@ -10,7 +10,7 @@ EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`
          "cycle_gan": "a number that Python goes on from",
          "mixtral": "what nonzero gives has another shape",
          "packed_tagger": "a number that Python goes on from",
-         "stable_baselines_dqn": "`self.logger.name_to_value['train/loss']` is another",
+         "stable_baselines_dqn": "`self.replay_buffer.pos` is 3",
          "wgan_gp": "a number that Python goes on from"}
 
 

@@ -53,7 +53,8 @@ class Seen(purity.Watch):
 
     def __init__(self):
         codes = {f.__code__ for f in (user, inner)}
-        world = types.SimpleNamespace(codes=codes, watching=frozenset(), reads_unnamed=False)
+        world = types.SimpleNamespace(codes=codes, watching=frozenset(), reads_unnamed=False,
+                                      unread=None)
         super().__init__(world, lambda reason: None)
         self.events = []
 

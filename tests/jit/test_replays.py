@@ -7,7 +7,9 @@ import collections
 import copy
 import itertools
 import pathlib
+import queue
 import random
+import threading
 import types
 import warnings
 
@@ -216,6 +218,21 @@ def _buffer():
     kept = Buffer()
     def f(x): return kept.sample() + x
     return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("a step of a trainer that holds locks, queues, files and environments, which the step leaves")
+def _trainer():
+    class Trainer:
+        def __init__(self):
+            self.model, self.lock, self.asked = nn.Linear(3, 3), threading.Lock(), queue.Queue()
+            self.seen, self.past = (n for n in range(3)), [object() for _ in range(9)]
+        def step(self, x): return self.model(x).sum()
+    trainer = Trainer()
+    def inputs(i):
+        trainer.past.append(object())
+        trainer.asked.put(i)
+        return (whet.ones(3) * i,)
+    return trainer.step, inputs
 
 
 @row("`nn.EmbeddingBag` over bags that begin at other places each time")

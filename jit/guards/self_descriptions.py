@@ -1,0 +1,36 @@
+"""What functions and classes say of themselves: their names, texts and annotations, which only some
+code asks for."""
+import types
+from typing import Any
+
+from .object_places import SAID, SelfDescription
+from .origin import HEAP, users
+
+# the special names of globals() that nobody asks for
+UNNAMED = ("__builtins__", "__spec__", "__loader__")
+
+
+def say_of_themselves(walk: Any) -> None:
+    """Watch what functions and classes say of themselves, as far as anybody asks for it."""
+    names: tuple[str, ...] = ()
+    done: set[int] = set()
+    while True:
+        now = SAID if walk.asking else tuple(
+            n for n in SAID if n in walk.attributes or walk.shown and n in SAID[1:4:2])
+        done, names = done if now == names else set(), now
+        found = [x for x in walk.seen.values() if id(x) not in done and _speaks(x)]
+        for x in found:
+            done.add(id(x))
+            if names:
+                walk.add(SelfDescription(x, names))
+            if "__globals__" in walk.attributes and isinstance(x, types.FunctionType):
+                walk.other_entries(x.__globals__, UNNAMED)
+        if not found:
+            return
+        walk.walk()
+
+
+def _speaks(x: Any) -> bool:
+    """Is it a function or class of the user's?"""
+    could = type(x) is types.FunctionType or isinstance(x, type) and bool(x.__flags__ & HEAP)
+    return could and users(x)

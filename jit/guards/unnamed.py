@@ -1,0 +1,102 @@
+"""What no code within reach names is held back from the walk over what a function can reach.
+
+An instance leads to its class, for its methods. But its `__init__` ran when it was made, and a
+`reset` that only others call is not run by a call that finds the instance there: what these draw,
+open or write does not count. They are walked after all where code could run them: it names one of
+them, meets the class by another way than an instance, looks up names, or asks something for its
+class and does more with that than to compare or name it. (What dataclasses write does no more.)
+A method that is called nevertheless was not within reach, and the watch over the run refuses it.
+
+So are objects that lie in attributes: a trainer holds its environment and its log beside the model
+that a step of it trains. Who lies there is compared, but not what is in it. Where code of others
+that the walk has not read could come to it, as `copy.copy` does, the watch refuses that: see
+`unread.py`.
+"""
+import functools
+import sys
+import types
+from collections.abc import Iterator, Set
+from typing import Any
+
+from whet.tensor_base import is_strided
+
+from .immutable_types import PLAIN
+from .origin import origin_of_class, users
+
+Held = dict[str, Any]
+# how code takes an object apart without naming what it has
+TAKING_APART = frozenset(("__dict__", "__getstate__", "__reduce__", "__reduce_ex__", "__slots__"))
+
+
+def may_be_held_back(c: type) -> set[str]:
+    """The names of such methods of a class of the user's, if nobody names them. Others call what
+    their own bases have, and Python calls what it has a name of its own for."""
+    own = {k for b in c.__mro__ if users(b) for k in vars(b)}
+    others = {k for b in c.__mro__ if not users(b) for k in vars(b)}
+    return {k for k in own - others if not (k.startswith("__") and k.endswith("__"))} | {"__init__"}
+
+
+def hold_back(b: type, names: Set[str]) -> Held:
+    """What the body of a class has of these names, as far as it is code alone."""
+    return {k: f for k in names if type(f := vars(b).get(k)) is types.FunctionType}
+
+
+def attributes_to_hold_back(x: Any) -> Held:
+    """What an object has in attributes that only code of the user's can name, and that leads on.
+    One of Python's own may show all that it has."""
+    t = type(x)
+    if not users(t) and not _is_ours(t):
+        return {}
+    others = [b for b in t.__mro__ if not users(b) and b.__module__ in sys.modules]
+    known = frozenset[str]().union(*map(names_in_module_of, others))
+    attributes = vars(x)
+    found = {
+        name: y for name, y in attributes.items()
+        if name not in known and not name.startswith("__") and type(y) not in PLAIN
+        and not is_strided(y) and not any(map(_is_ours, type(y).__mro__))}
+    elsewhere = {id(y) for name, y in attributes.items() if name not in found}
+    return {name: y for name, y in found.items() if id(y) not in elsewhere}
+
+
+def _is_ours(c: type) -> bool:
+    origin = origin_of_class(c)
+    return origin is not None and origin.is_ours
+
+
+@functools.cache
+def names_in_module_of(c: type) -> frozenset[str]:
+    """The names that code uses in the module of a class that is not the user's."""
+    if c.__module__ == "builtins":
+        return frozenset()
+    return frozenset(name for code in _codes(vars(sys.modules[c.__module__])) for name in (
+        *code.co_names, *(x for x in code.co_consts if type(x) is str)))
+
+
+def _codes(names: Any) -> Iterator[types.CodeType]:
+    for x in list(names.values()):
+        if isinstance(x, type) and x.__module__ == names.get("__name__"):
+            yield from _codes({**vars(x), "__name__": None})
+        for f in (x, *(getattr(x, k, None) for k in ("fget", "fset", "__func__"))):
+            if isinstance(f, types.FunctionType):
+                yield from _nested(f.__code__)
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            yield from _nested(c)
+
+
+def let_through(walk: Any) -> bool:
+    """Go on with what is held back and could be run after all; was there anything?"""
+    any_method = walk.looks_up or walk.asking or walk.takes_classes
+    anything = any_method or not TAKING_APART.isdisjoint(walk.attributes)
+    found = []
+    for i, held in list(walk.held_back.items()):
+        could_be_any = any_method if isinstance(walk.seen.get(i), type) else anything
+        names = held.keys() if could_be_any else held.keys() & walk.attributes
+        found += [held[k] for k in sorted(names)]
+        walk.held_back[i] = {k: f for k, f in held.items() if k not in names}
+    walk.stack += found
+    return bool(found)

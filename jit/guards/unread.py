@@ -1,0 +1,115 @@
+"""Objects that cannot be compared, in places that only code which names them comes to.
+
+A function that reads a lock, a queue, an open connection or a generator cannot be replayed. A
+trainer holds such things beside what its step reads:
+
+    self.model, self.lock = model, threading.Lock()
+
+The walk that looks for what a function can reach goes by objects, so it comes to the lock, if some
+code within reach names it. What lies there is compared by who it is, as anything else, and the run
+is watched: where no code that ran names the place, nothing in it was read. The same holds for what
+the walk has held back as no code within reach names it (see `unnamed.py`), and code of others does.
+"""
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from ..report.reasons import Reaches, Reason
+from ..report.type_names import full_thing
+from .container_places import Entries, OtherEntries
+from .name_places import Attribute, AttributesDict, Global
+from .names_in_code import names_in
+from .object_places import ClassBody
+from .origin import origin_of_class, users
+from .places import Place
+from .unnamed import TAKING_APART
+from .visitors import Unwatchable
+from .visitors_of_callables import named_in
+
+# it takes an object's `__dict__` for what lies there by its own name
+OF_ONE_NAME = functools.cached_property.__get__.__code__
+
+
+class Unread:
+    """What a run must not read. `names`: what lies in places that code within reach names; `of`: by
+    id of an object that was walked, what in it was not."""
+
+    def __init__(self, walk: Any) -> None:
+        self.names: dict[str, Reason] = {}
+        self.of: dict[int, dict[str, Reason]] = {}
+        self.read: dict[types.CodeType, Reason | None] = {}
+        for i, held in walk.held_back.items():
+            if held and not isinstance(walk.seen.get(i), type):
+                self.of[i] = {name: Reaches(full_thing(type(x)), x) for name, x in held.items()}
+        if walk.unread:
+            self.find(walk)
+
+    def find(self, walk: Any) -> None:
+        """Find by which names code comes to what cannot be compared. Raise where it can come to it
+        in another way."""
+        unread: dict[int, Reason] = walk.unread
+        owner_of = {id(p.objects[0]): p.owner for p in walk.places if type(p) is AttributesDict}
+        placed = set()
+        for place in walk.places:
+            for i, x in enumerate(place.objects):
+                if (reason := unread.get(id(x))) is not None:
+                    name = place.name_of(i)
+                    if id(x) in walk.in_no_place or not _only_names_lead_to(place, name, owner_of):
+                        raise Unwatchable(reason.within(walk))
+                    owner = owner_of.get(id(place.owner), place.owner)
+                    self.names[name] = self.of.setdefault(id(owner), {})[name] = reason
+                    placed.add(id(x))
+        for i in unread.keys() - placed:
+            raise Unwatchable(unread[i].within(walk))
+
+    def __bool__(self) -> bool:
+        return bool(self.of)
+
+    def read_by(self, frame: types.FrameType, walked: bool) -> Reason | None:
+        """What of this code could read that begins to run. `walked`: has the walk read the code?"""
+        code = frame.f_code
+        if walked:
+            if code not in self.read:
+                self.read[code] = _read_by(code, self.names)
+            return self.read[code]
+        if code is OF_ONE_NAME:
+            return None
+        found = [self.of[id(x)] for x in frame.f_locals.values() if id(x) in self.of]
+        return next((reason for names in found if (reason := _read_by(code, names))), None)
+
+
+def _read_by(code: types.CodeType, names: dict[str, Reason]) -> Reason | None:
+    """Which of these some code could read."""
+    said = {*code.co_names, *_texts(code.co_consts)}
+    if names_in(code).looks_up or not TAKING_APART.isdisjoint(said):
+        return next(iter(names.values()), None)
+    return next((names[name] for name in said & names.keys()), None)
+
+
+def _only_names_lead_to(place: Place, name: Any, owner_of: dict[int, Any]) -> bool:
+    """Does nothing read this part of a place but code that says its name? Python itself asks for
+    special names, and our own code for those that our classes have."""
+    kind, owner = type(place), place.owner
+    if kind in (Entries, OtherEntries):
+        owner = owner_of.get(id(owner))
+    if type(name) is not str or name.startswith("__") or owner is None:
+        return False
+    if kind is Global:
+        return True
+    if kind not in (Entries, OtherEntries, Attribute, ClassBody):
+        return False
+    t = owner if kind is ClassBody else type(owner)
+    ours = [b for b in t.__mro__ if (origin := origin_of_class(b)) is not None and origin.is_ours]
+    # An object of Python's own may show all that it has.
+    return (users(t) or t in ours) and not any(name in vars(b) for b in ours)
+
+
+def _texts(constants: Iterable[Any]) -> Iterable[str]:
+    for c in constants:
+        if type(c) is str:
+            yield from named_in(c)
+        elif type(c) is tuple:
+            yield from _texts(c)
