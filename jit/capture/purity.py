@@ -276,7 +276,7 @@ class Watch:
     def native(self, f: Any, frame: types.FrameType) -> None:
         """A function of C is called by code of the user's, or by a library that works for it."""
         if frame.f_code in self.codes:
-            problem = known.problem_of_call(f)
+            problem = known.problem_of_call(f) or self.unread.read_by_template(f)
         elif origin_of(frame.f_globals) is None or ours(frame):
             return                           # what is within reach was judged when it was called
         else:

@@ -118,7 +118,8 @@ class NamesInCode:
             if name in FORMATS and (name == "FORMAT_WITH_SPEC" or arg & WITH_SPEC):
                 loaded, _, spec = found[i - 1]
                 self.formats |= loaded != "LOAD_CONST" or bool(DIRECTIVE(str(spec)))
-            self.looks_up |= _looks_up(found, i)
+            # A class says itself which attributes a pattern without names is for.
+            self.looks_up |= _looks_up(found, i) or name == "MATCH_CLASS" and arg > 0
             self.takes_classes |= _takes_a_class(found, i)
             last, before = value if name == "LOAD_GLOBAL" else None, name
             if name in TAKING and not is_called(found, i):

@@ -48,12 +48,13 @@ def attributes_to_hold_back(x: Any) -> Held:
     if not users(t) and not _is_ours(t):
         return {}
     others = [b for b in t.__mro__ if not users(b) and b.__module__ in sys.modules]
-    known = frozenset[str]().union(*map(names_in_module_of, others))
+    known = frozenset[str]().union(*map(names_in_module_of, others), *map(vars, others))
     attributes = vars(x)
     found = {
         name: y for name, y in attributes.items()
-        if name not in known and not name.startswith("__") and type(y) not in PLAIN
-        and not is_strided(y) and not any(map(_is_ours, type(y).__mro__))}
+        if type(y) not in PLAIN and type(name) is str and name not in known
+        and not name.startswith("__") and not is_strided(y)
+        and not any(map(_is_ours, type(y).__mro__))}
     elsewhere = {id(y) for name, y in attributes.items() if name not in found}
     return {name: y for name, y in found.items() if id(y) not in elsewhere}
 

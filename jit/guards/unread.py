@@ -77,8 +77,20 @@ class Unread:
             return self.read[code]
         if code is OF_ONE_NAME:
             return None
-        found = [self.of[id(x)] for x in frame.f_locals.values() if id(x) in self.of]
+        given = list(frame.f_locals.values())
+        for x in given[:]:                   # other arguments than those that have a name, too
+            given += x if type(x) in (tuple, list) else x.values() if type(x) is dict else ()
+        found = [self.of[id(x)] for x in given if id(x) in self.of]
         return next((reason for names in found if (reason := _read_by(code, names))), None)
+
+    def read_by_template(self, f: Any) -> Reason | None:
+        """What `text.format` could read, by a text like `{0.name}`. `f`: a function of C."""
+        text = getattr(f, "__self__", None)
+        if type(text) is not str or f.__name__ not in ("format", "format_map"):
+            return None
+        said = named_in(text)
+        return next((names[name] for names in self.of.values() for name in said & names.keys()),
+                    None)
 
 
 def _read_by(code: types.CodeType, names: dict[str, Reason]) -> Reason | None:

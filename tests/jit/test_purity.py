@@ -16,6 +16,7 @@ from whet.cpu import native
 from whet.jit.capture import purity
 from whet.jit.guards import allowed_calls as library
 from whet.jit.guards.origin import origin_of, origin_of_class, ours
+from whet.jit.guards.unread import Unread
 
 
 def code(k):
@@ -54,7 +55,7 @@ class Seen(purity.Watch):
     def __init__(self):
         codes = {f.__code__ for f in (user, inner)}
         world = types.SimpleNamespace(codes=codes, watching=frozenset(), reads_unnamed=False,
-                                      unread=None)
+                                      unread=Unread(types.SimpleNamespace(held_back={}, unread={})))
         super().__init__(world, lambda reason: None)
         self.events = []
 

@@ -14,6 +14,7 @@ import pickle
 import pprint
 import queue
 import socket
+import string
 import threading
 import types
 import weakref
@@ -76,11 +77,11 @@ WAYS = [
     lambda h: globals()["SHARED"].qsize(),
     lambda h: int(f"{h.held}"),
     lambda h: int(f"{h.held}"),
-    lambda h: matched(h).qsize(),
+    lambda h: with_a_name(h).qsize(),
     lambda h: len(list(map(queue.Queue.qsize, [h.held]))) + h.held.qsize()]
 
 
-def matched(h):
+def with_a_name(h):
     match h:
         case Holder(held=found):
             return found
@@ -148,7 +149,7 @@ def test_what_lies_where_no_name_leads():
 
 class Shown(Holder):
     def __repr__(self):
-        return f"{sorted(vars(self).items())}"
+        return f"{sorted(vars(self).items(), key=str)}"
 
 
 @dataclasses.dataclass
@@ -157,15 +158,29 @@ class Pair:
     held: object
 
 
+class Matched(Holder):
+    __match_args__ = ("held",)
+
+
+def only_of(matched):
+    match matched:
+        case Matched(held):
+            return held
+
+
+TEMPLATE, FORMATTER = "{0.held}", string.Formatter()
+
+
 def second_of(pair):
     match pair:
         case Pair(_, second):
             return second
 
 
+NAMES, NAMED = ["held"], operator.attrgetter("held")
+
 # how one comes to what an object has without a name for it
 UNNAMED = [
-    lambda h: len(repr(h)),
     lambda h: len(pickle.dumps(h)),
     lambda h: len(pickle.dumps(copy.copy(h))),
     lambda h: len(pickle.dumps(copy.deepcopy(h))),
@@ -177,7 +192,18 @@ UNNAMED = [
     lambda h: len(str([getattr(h, k) for k in dir(h) if not k.startswith("_")])),
     lambda h: len(str(operator.methodcaller("__getstate__")(h))),
     lambda h: len(f"{types.SimpleNamespace(a=h)}"),
-    lambda h: len(pprint.pformat(h))]
+    lambda h: len(pprint.pformat(h)),
+    lambda h: len(TEMPLATE.format(h)),
+    lambda h: len("{x.held}".format_map({"x": h})),
+    lambda h: len(str.format(TEMPLATE, h)),
+    lambda h: len(FORMATTER.format(TEMPLATE, h)),
+    lambda h: len(FORMATTER.vformat(TEMPLATE, [h], {})),
+    lambda h: len(only_of(h)),
+    lambda h: len(NAMED(h)),
+    lambda h: len(functools.reduce(getattr, NAMES, h)),
+    lambda h: len(inspect.getattr_static(h, NAMES[0])),
+    lambda h: len([*map(getattr, [h], NAMES)][0]),
+    lambda h: len(eval(f"h.{NAMES[0]}"))]
 OF_PAIRS = [
     lambda p: len(second_of(p)),
     lambda p: len(str(dataclasses.asdict(p))),
@@ -190,8 +216,9 @@ OF_PAIRS = [
 
 
 @pytest.mark.parametrize("way, make", [
-    *((way, lambda: Shown([])) for way in UNNAMED),
-    *((way, lambda: Pair(1, [])) for way in OF_PAIRS)])
+    *((way, lambda: Matched([])) for way in UNNAMED),
+    *((way, lambda: Pair(1, [])) for way in OF_PAIRS),
+    (lambda h: len(repr(h)), lambda: Shown([]))])
 def test_what_is_read_without_a_name_for_it(way, make):
     """As what it is in is an argument, or lies in a variable."""
     thing = make()
