@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.autograd import modes
+from whet.devices import device
 from whet.dtypes import dtype
 from whet.tensor import Tensor
 from whet.tensor_base import Base, is_strided
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..effects.recipes import Recipe
 
 # what an argument may be as it is, at each call
-FIXED = (int, float, complex, bool, str, bytes, type(None), dtype)
+FIXED = (int, float, complex, bool, str, bytes, type(None), dtype, device)
 SMALL = 1000                     # elements of a tensor that is copied for its text
 # of a text: how each thing becomes text
 CONVERSIONS = re.compile(r"%[#0\- +]*\d*(?:\.\d+)?[hlL]?([a-zA-Z%])").findall

@@ -246,6 +246,15 @@ def test_a_cache_may_get_other_entries():
     assert f.explain(data=True)["calls"]["replayed"] == 7
 
 
+def test_a_cache_may_be_asked_by_a_device_and_a_dtype():
+    @functools.lru_cache
+    def positions(n, device, dtype): return whet.arange(n, device=device, dtype=dtype)
+    f = whet.jit.trace(lambda x: x + positions(x.shape[0], x.device, x.dtype))
+    for _ in range(8):
+        assert f(whet.zeros(3)).tolist() == [0.0, 1.0, 2.0]
+    assert f.explain(data=True)["calls"]["replayed"] >= 6
+
+
 @program
 def a_module_is_asked_what_it_knows():
     """Whether a name is among others, in a module's dict: not what it stands for there, until that
