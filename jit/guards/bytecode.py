@@ -157,6 +157,19 @@ def argument_is_text(found: Sequence[Instruction], i: int, position: int) -> boo
     return x is not None and x[0] == "LOAD_CONST" and type(x[2]) is str
 
 
+def is_asked_for_by_isinstance(found: Sequence[Instruction], i: int) -> bool:
+    """Is what instruction i of a list loads the class in `isinstance(variable, class)`?
+
+        >>> from whet.jit.guards.bytecode import instructions, is_asked_for_by_isinstance
+        >>> found = list(instructions((lambda x: isinstance(x, type) or type(x)).__code__))
+        >>> [is_asked_for_by_isinstance(found, i) for i, x in enumerate(found) if x[2] == "type"]
+        [True, False]
+    """
+    return (i >= 2 and found[i - 2][0] == "LOAD_GLOBAL" and found[i - 2][2] == "isinstance"
+            and found[i - 1][0].startswith(("LOAD_FAST", "LOAD_DEREF"))
+            and found[i + 1][0] in (_CALL, "CALL") and found[i + 1][1] == 2)
+
+
 def is_of_super(found: Sequence[Instruction], i: int) -> bool:
     """Does instruction i of a list take an attribute of `super()`?
 

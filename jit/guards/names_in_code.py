@@ -23,6 +23,7 @@ from .bytecode import (
     gives_pythons_own,
     identities,
     instructions,
+    is_asked_for_by_isinstance,
     is_called,
     is_of_super,
     looks_into,
@@ -122,6 +123,8 @@ class NamesInCode:
             self.looks_up |= _looks_up(found, i) or name == "MATCH_CLASS" and arg > 0
             self.takes_classes |= _takes_a_class(found, i)
             last, before = value if name == "LOAD_GLOBAL" else None, name
+            if last == "type" and is_asked_for_by_isinstance(found, i):
+                last = None
             if name in TAKING and not is_called(found, i):
                 self.taken.add(value)
             if name == "LOAD_CONST":

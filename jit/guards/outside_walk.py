@@ -350,8 +350,10 @@ class Walk:
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
         streams = io.IOBase | logging.Logger
-        if self.typed and any(isinstance(x, streams) for x, _ in self.outward.values()):
-            raise Unwatchable(Inspects("it asks for types, and reaches a stream or a logger"))
+        for i, (x, _) in list(self.outward.items()) if self.typed else ():
+            if isinstance(x, streams):       # By its type a stand-in is told from it.
+                del self.outward[i]
+                self.unread[i] = Inspects("it asks for types, and reads a stream or a logger")
         self.of_c.check(self.met, self.looks_up or "getattr" in self.builtins)
         if not FRAMES.isdisjoint(self.attributes):
             raise Unwatchable(Inspects("it looks at frames"))

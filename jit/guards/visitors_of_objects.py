@@ -66,6 +66,7 @@ OBJECTS = Visitors()
 @LIGHT.of(types.GenericAlias, types.UnionType)
 def alias(walk: Any, x: Any) -> None:
     walk.stack += [getattr(x, "__origin__", None), *x.__args__]
+    forget_type(walk, -1 - len(x.__args__))
 
 
 @LIGHT.where(lambda t: issubclass(t, (np.ufunc, np.generic, NUMPY_FUNCTION))
@@ -100,7 +101,14 @@ def number_or_text_of_a_kind_of_its_own(walk: Any, x: Any) -> None:
 @OBJECTS.where(lambda t: _is_from(t, "typing"))
 def annotation(walk: Any, x: Any) -> None:
     if hasattr(x, "__dict__"):
+        before = len(walk.stack)
         walk.named(x)
+        forget_type(walk, before)
+
+
+def forget_type(walk: Any, before: int) -> None:
+    """Leave `type` out of what an annotation leads to: in `type[...]` nobody calls it."""
+    walk.stack[before:] = [x for x in walk.stack[before:] if x is not type]
 
 
 @OBJECTS.where(lambda t: t is object or issubclass(t, Generator) or t is type(modes.state)

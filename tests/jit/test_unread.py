@@ -8,6 +8,7 @@ import inspect
 import io
 import itertools
 import json
+import logging
 import operator
 import os
 import pickle
@@ -17,6 +18,7 @@ import socket
 import string
 import threading
 import types
+import typing
 import weakref
 
 import numpy as np
@@ -261,3 +263,26 @@ def test_another_thing_in_its_place():
         assert f(whet.ones(2), h).tolist() == [3.0, 3.0]
     finally:
         Holder.beside = 1.0
+
+
+def _asks_its_type(x):
+    return type(x) is logging.Logger
+
+
+LOG = logging.getLogger("tests.unread")
+Kind: typing.TypeAlias = type[whet.Tensor] | typing.Type[int]      # noqa: UP006
+
+
+def test_code_that_asks_for_types_beside_a_logger():
+    """A stand-in for a logger is told from it by its type; `isinstance(x, type)` asks for less."""
+    def quiet(x, kind: Kind = None):
+        if x.shape[0] > 9:
+            LOG.warning("large")
+        return x * 2 if not isinstance(kind, type) else x
+    f = whet.jit.trace(quiet)
+    for _ in range(4):
+        assert f(whet.ones(2)).tolist() == [2.0, 2.0]
+    assert f.explain(data=True)["calls"]["replayed"] >= 2
+    with pytest.warns(whet.jit.TraceWarning, match="asks for types"):
+        agrees(lambda x, h: x + _asks_its_type(LOG), Holder(Telling()))
+    agrees(lambda x, h: x + (LOG.__class__ is logging.Logger), Holder(Telling()))
