@@ -1,5 +1,6 @@
 """`whet.futures`: values that other code sets, as programs of many threads wait for them."""
 import concurrent.futures
+import types
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -14,6 +15,9 @@ class Future:
     >>> double.wait()
     6
     """
+
+    def __class_getitem__(cls, item):
+        return types.GenericAlias(cls, item)     # Future[Tensor], as annotations say
 
     def __init__(self, *, devices=None):
         self._future: concurrent.futures.Future = concurrent.futures.Future()

@@ -46,7 +46,7 @@ def test_the_folder_of_downloads(monkeypatch, tmp_path):
 
 # ---- futures -------------------------------------------------------------------------------------
 def test_a_future_is_set_by_another_thread():
-    future = whet.futures.Future()
+    future: whet.futures.Future[int] = whet.futures.Future()
     doubled = future.then(lambda f: f.value() * 2)
     failed = future.then(lambda f: f.value() / 0)
     threading.Thread(target=future.set_result, args=(3,)).start()
