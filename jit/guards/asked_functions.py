@@ -2,7 +2,8 @@
 
 C cannot be read, but it can be asked: with a number that only looks like one of Python's, a list
 whose methods all raise, an object that notes what it is asked for, or the name of a file that
-cannot be there. Only what is known to do no more than compute is asked, and each once.
+cannot be there. Only what is known to do no more than compute is asked, and each once; a method of
+a container by way of another container, as it may change that.
 """
 import collections
 import functools
@@ -26,11 +27,34 @@ T = TypeVar("T")
 Asked = Callable[[Any], T]
 
 
+# how what a method could change is made, for each answer anew
+_CHANGED_BY_METHODS: dict[type, Callable[[], Any]] = {
+    collections.OrderedDict: lambda: collections.OrderedDict({1: 2, "d": 3}),
+    collections.defaultdict: lambda: collections.defaultdict(int, {1: 2, "d": 3}),
+    dict: lambda: {1: 2, "d": 3}, list: lambda: [1, 2, 3, 4], set: lambda: {1, 2, 3, 4},
+    collections.deque: lambda: collections.deque([1, 2, 3, 4]),
+    bytearray: lambda: bytearray(b"abcd"), BaseException: BaseException}
+
+
+@functools.cache
+def _method_of_another(kind: type, name: str) -> Callable[..., Any]:
+    """A method of such an object, which is made for each call."""
+    return lambda *args: getattr(_CHANGED_BY_METHODS[kind](), name)(*args)
+
+
+def _not_to_change(f: Any) -> Any:
+    """What can be called in place of a function: it, if it is no method that changes something."""
+    owner = getattr(f, "__self__", None)
+    kind = next((t for t in _CHANGED_BY_METHODS if isinstance(owner, t)), None)
+    return f if kind is None else _method_of_another(kind, f.__name__)
+
+
 def _once(ask: Asked[T]) -> Asked[T]:
     """The same, with its answers kept by identity, beside what was asked."""
     answers: dict[int, tuple[Any, T]] = {}
 
     def answer(f: Any) -> T:
+        f = _not_to_change(f)
         if id(f) not in answers:
             answers[id(f)] = f, ask(f)
         return answers[id(f)][1]

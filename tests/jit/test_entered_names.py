@@ -1,4 +1,7 @@
 """Dicts in modules of which some code only asks whether they contain something."""
+import importlib
+import inspect
+import operator
 import sys
 import types
 
@@ -25,7 +28,26 @@ WAYS = [
     lambda m: (SETTINGS or OTHERS).known["rate"],
     lambda m: [SETTINGS][0].known["rate"],
     lambda m: vars(SETTINGS)["known"]["rate"],
-    lambda m: sys.modules["settings"].known["rate"]]
+    lambda m: sys.modules["settings"].known["rate"],
+    lambda m: importlib.import_module("settings").known["rate"],
+    lambda m: __import__("settings").known["rate"],
+    lambda m: imported().known["rate"],
+    lambda m: inspect.getmodule(OF_SETTINGS).known["rate"],
+    lambda m: operator.attrgetter("known")(SETTINGS)["rate"],
+    lambda m: SEVERAL.first.known["rate"]]
+
+
+def imported():
+    import settings
+    return settings
+
+
+def OF_SETTINGS():
+    """Something of a module that is none."""
+
+
+OF_SETTINGS.__module__ = "settings"
+SEVERAL = types.SimpleNamespace(first=SETTINGS)
 
 
 @pytest.fixture
