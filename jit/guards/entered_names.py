@@ -58,12 +58,13 @@ def look_into(walk: Any, x: Any) -> None:
 def leave_out(walk: Any, m: types.ModuleType, wanted: set[str], done: set[str]) -> set[str]:
     """Those of the names wanted of a module that lead on; of the others only keys are compared."""
     held = vars(m)
-    for name in wanted - done:
-        x = held.get(name)
-        if (type(x) is dict and not walk.entered.goes_on(m, name)
-                and all(type(k) is str for k in x)):
+    for name in (wanted - done).intersection(held):
+        x, noted = held[name], f"in {name}"
+        if type(x) is not dict or walk.entered.goes_on(m, name):
+            continue
+        if noted not in done and all(type(k) is str for k in x):
+            walk.places += Global(held, name), Names(x)
+            done.add(noted)
+        if noted in done:
             wanted = wanted - {name}
-            if (noted := f"in {name}") not in done:
-                walk.places += Global(held, name), Names(x)
-                done.add(noted)
     return wanted

@@ -15,6 +15,7 @@ that the walk has not read could come to it, as `copy.copy` does, the watch refu
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Iterator, Set
 from typing import Any
 
@@ -44,12 +45,9 @@ def hold_back(b: type, names: Set[str]) -> Held:
 def attributes_to_hold_back(x: Any) -> Held:
     """What an object has in attributes that only code of the user's can name, and that leads on.
     One of Python's own may show all that it has."""
-    t = type(x)
-    if not users(t) and not _is_ours(t):
+    known, attributes = names_that_others_use(type(x)), vars(x)
+    if known is None:
         return {}
-    others = [b for b in t.__mro__ if not users(b) and b.__module__ in sys.modules]
-    known = frozenset[str]().union(*map(names_in_module_of, others), *map(vars, others))
-    attributes = vars(x)
     found = {
         name: y for name, y in attributes.items()
         if type(y) not in PLAIN and type(name) is str and name not in known
@@ -57,6 +55,21 @@ def attributes_to_hold_back(x: Any) -> Held:
         and not any(map(_is_ours, type(y).__mro__))}
     elsewhere = {id(y) for name, y in attributes.items() if name not in found}
     return {name: y for name, y in found.items() if id(y) not in elsewhere}
+
+
+_USED_BY_OTHERS: weakref.WeakKeyDictionary[type, frozenset[str] | None] = (
+    weakref.WeakKeyDictionary())
+
+
+def names_that_others_use(t: type) -> frozenset[str] | None:
+    """The attributes of instances that code may ask for which is not the user's; None where these
+    are all."""
+    if t not in _USED_BY_OTHERS:
+        others = [b for b in t.__mro__ if not users(b) and b.__module__ in sys.modules]
+        _USED_BY_OTHERS[t] = frozenset[str]().union(
+            *map(names_in_module_of, others), *map(vars, others)
+        ) if users(t) or _is_ours(t) else None
+    return _USED_BY_OTHERS[t]
 
 
 def _is_ours(c: type) -> bool:
@@ -97,7 +110,8 @@ def let_through(walk: Any) -> bool:
     for i, held in list(walk.held_back.items()):
         could_be_any = any_method if isinstance(walk.seen.get(i), type) else anything
         names = held.keys() if could_be_any else held.keys() & walk.attributes
-        found += [held[k] for k in sorted(names)]
-        walk.held_back[i] = {k: f for k, f in held.items() if k not in names}
+        if names:
+            found += [held[k] for k in sorted(names)]
+            walk.held_back[i] = {k: f for k, f in held.items() if k not in names}
     walk.stack += found
     return bool(found)

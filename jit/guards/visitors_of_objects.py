@@ -233,7 +233,9 @@ def instance(walk: Any, x: Any) -> None:
         if skipped:                          # caches of our own classes
             walk.other_entries(x.__dict__, skipped)
         else:
-            walk.held_back[id(x)] = walk.namespace(x.__dict__, attributes_to_hold_back(x))
+            held = walk.namespace(x.__dict__, attributes_to_hold_back(x))
+            if held:
+                walk.held_back[id(x)] = held
     for c in t.__mro__:
         for name in slots_of(c):
             walk.add(Attribute(x, name))
