@@ -176,6 +176,12 @@ def ours(x: types.FunctionType | types.FrameType) -> bool:
     return origin is not None and origin.is_ours
 
 
+def is_our_class(c: type) -> bool:
+    """Is this class one of the framework's?"""
+    origin = origin_of_class(c)
+    return origin is not None and origin.is_ours
+
+
 def users(x: Any) -> bool:
     """Is a function or class, or the class of something else, the user's?"""
     return origin_of_what(x) is None

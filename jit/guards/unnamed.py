@@ -22,7 +22,7 @@ from typing import Any
 from whet.tensor_base import is_strided
 
 from .immutable_types import PLAIN
-from .origin import origin_of_class, users
+from .origin import is_our_class, users
 
 Held = dict[str, Any]
 # how code takes an object apart without naming what it has
@@ -52,7 +52,7 @@ def attributes_to_hold_back(x: Any) -> Held:
         name: y for name, y in attributes.items()
         if type(y) not in PLAIN and type(name) is str and name not in known
         and not name.startswith("__") and not is_strided(y)
-        and not any(map(_is_ours, type(y).__mro__))}
+        and not any(map(is_our_class, type(y).__mro__))}
     elsewhere = {id(y) for name, y in attributes.items() if name not in found}
     return {name: y for name, y in found.items() if id(y) not in elsewhere}
 
@@ -68,13 +68,8 @@ def names_that_others_use(t: type) -> frozenset[str] | None:
         others = [b for b in t.__mro__ if not users(b) and b.__module__ in sys.modules]
         _USED_BY_OTHERS[t] = frozenset[str]().union(
             *map(names_in_module_of, others), *map(vars, others)
-        ) if users(t) or _is_ours(t) else None
+        ) if users(t) or is_our_class(t) else None
     return _USED_BY_OTHERS[t]
-
-
-def _is_ours(c: type) -> bool:
-    origin = origin_of_class(c)
-    return origin is not None and origin.is_ours
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from .container_places import Entries, OtherEntries
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import names_in
 from .object_places import ClassBody
-from .origin import origin_of_class, users
+from .origin import is_our_class, users
 from .places import Place
 from .unnamed import TAKING_APART
 from .visitors import Unwatchable
@@ -114,7 +114,7 @@ def _only_names_lead_to(place: Place, name: Any, owner_of: dict[int, Any]) -> bo
     if kind not in (Entries, OtherEntries, Attribute, ClassBody):
         return False
     t = owner if kind is ClassBody else type(owner)
-    ours = [b for b in t.__mro__ if (origin := origin_of_class(b)) is not None and origin.is_ours]
+    ours = list(filter(is_our_class, t.__mro__))
     # An object of Python's own may show all that it has.
     return (users(t) or t in ours) and not any(name in vars(b) for b in ours)
 
