@@ -52,6 +52,13 @@ def product(m, n, k, dtype="float32"):
                dtype, moved=size * (m * k + k * n + m * n), products=m * n * k)
 
 
+def linear(m, k, n, dtype="float32"):
+    """A row of a linear layer: of rows with rows."""
+    row = product(m, n, k, dtype)
+    return Row(f"linear {m}x{k}, {n} outputs, {dtype}", lambda lib, a, b: a @ b.t(),
+               [(m, k), (n, k)], dtype, moved=row.moved, products=row.products)
+
+
 def functional(lib):
     """`torch.nn.functional`, or whet's."""
     return lib.nn.functional
@@ -59,11 +66,27 @@ def functional(lib):
 
 def convolution(n, c, size, out, kernel, dtype="float32"):
     """A row of a convolution."""
+    each = 4 if dtype == "float32" else 2
     return Row(
         f"conv2d {n}x{c}x{size}x{size}, {out} of {kernel}x{kernel} {dtype}",
         lambda lib, x, w: functional(lib).conv2d(x, w, padding=kernel // 2),
         [(n, c, size, size), (out, c, kernel, kernel)], dtype,
-        moved=4 * n * size * size * (c + out), products=n * size * size * out * c * kernel * kernel)
+        moved=each * n * size * size * (c + out),
+        products=n * size * size * out * c * kernel * kernel)
+
+
+def attention(batch, heads, words, features, is_causal, grad=False):
+    """A row of attention of bfloat16, or of it and its gradients."""
+    def run(lib, *xs):
+        y = functional(lib).scaled_dot_product_attention(*xs, is_causal=is_causal)
+        if grad:
+            lib.autograd.grad(y, xs, y)
+    # (2 products forward; of the same size 5 backward)
+    products = (7 if grad else 2) * batch * heads * words * words * features
+    return Row(
+        f"attention {batch}x{heads}x{words}x{features} bfloat16{', causal' if is_causal else ''}"
+        f"{', and gradients' if grad else ''}", run, [(batch, heads, words, features)] * 3,
+        "bfloat16", products=products // (2 if is_causal else 1), grad=grad)
 
 
 LARGE = 64 * MEBI
@@ -89,7 +112,12 @@ ROWS = [
         moved=2 * 32768 * 768 * 4),
     product(4096, 4096, 4096), product(512, 512, 512), product(64, 4096, 4096),
     product(8192, 8192, 8192, "bfloat16"), product(2048, 2048, 2048, "float16"),
+    product(256, 4096, 4096, "bfloat16"), linear(8192, 1024, 4096, "bfloat16"),
+    linear(8192, 1024, 4096),
     convolution(32, 64, 56, 64, 3), convolution(32, 256, 14, 1024, 1),
+    convolution(32, 64, 56, 64, 3, "bfloat16"), convolution(32, 256, 14, 1024, 1, "bfloat16"),
+    *(attention(4, 16, 4096, features, is_causal, grad) for features in (64, 128)
+      for is_causal in (False, True) for grad in (False, True)),
 ]
 
 

@@ -1,17 +1,46 @@
 """`whet.backends`: what PyTorch's libraries are switched with.
 
 None of these libraries is used here. Programs ask whether they are there (no), and may set their
-options: an option is remembered, and changes nothing, as in a PyTorch without the library.
+options: an option is remembered, and changes nothing, as in a PyTorch without the library. But
+`allow_tf32` is what it says (`tf32.py`).
 """
 import contextlib
 import sys
 import types
 from functools import partial
 
+from . import tf32
 
-def _library(name, **options):
+
+def _option(what):
+    """`allow_tf32` of products or convolutions."""
+    return property(lambda self: tf32.is_allowed(what), lambda self, may: tf32.allow(what, may))
+
+
+class _Convolutions(types.ModuleType):
+    """Options of cuDNN."""
+    allow_tf32 = _option(tf32.CONVOLUTIONS)
+
+
+class _Products(types.SimpleNamespace):
+    """Options of products of matrices."""
+    allow_tf32 = _option(tf32.PRODUCTS)
+
+    @property
+    def fp32_precision(self):
+        """The same in other words: "tf32" or "ieee"."""
+        return "tf32" if self.allow_tf32 else "ieee"
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision):
+        if precision not in ("tf32", "ieee", "none"):
+            raise RuntimeError(f"Invalid fp32 precision: {precision}")
+        self.allow_tf32 = precision == "tf32"
+
+
+def _library(name, kind=types.ModuleType, **options):
     """A module of its own, so that `import whet.backends.cudnn as cudnn` works."""
-    module = types.ModuleType(f"{__name__}.{name}", f"Options of {name}, which is not used.")
+    module = kind(f"{__name__}.{name}", f"Options of {name}, which is not used.")
     module.is_available = module.is_built = lambda: False
     module.__dict__.update(options)
     sys.modules[module.__name__] = module
@@ -19,7 +48,7 @@ def _library(name, **options):
 
 
 __path__: list = []                     # lets the libraries be imported as submodules
-cudnn = _library("cudnn", enabled=True, benchmark=False, deterministic=False, allow_tf32=True,
+cudnn = _library("cudnn", _Convolutions, enabled=True, benchmark=False, deterministic=False,
                  version=lambda: None)
 # which kernels of attention a program allows: there is one, whatever they say
 _allowed = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
@@ -34,7 +63,7 @@ cuda = _library(
     "cuda", sdp_kernel=_sdp_kernel,
     **{f"enable_{name}_sdp": partial(_allowed.__setitem__, name) for name in _allowed},
     **{f"{name}_sdp_enabled": partial(_allowed.get, name) for name in _allowed},
-    matmul=types.SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
-                                 allow_bf16_reduced_precision_reduction=True))
+    matmul=_Products(allow_fp16_reduced_precision_reduction=True,
+                     allow_bf16_reduced_precision_reduction=True))
 mps, mkl, mkldnn, openmp, xpu = (_library(_name)
                                  for _name in ("mps", "mkl", "mkldnn", "openmp", "xpu"))

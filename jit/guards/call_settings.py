@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-from whet import devices, dtypes
+from whet import devices, dtypes, tf32
 from whet.autograd import modes
 from whet.cpu import pool
 
 
 class CallSettings(NamedTuple):
-    """The modes of autograd, what new tensors are and where, and how many threads compute."""
+    """The modes of autograd, what new tensors are and where, how many threads compute, and what
+    devices may round to TF32."""
     flags: int
     dtype: Any
     device: Any
     threads: int
+    rounded: int
 
     @classmethod
     def now(cls) -> Self:
@@ -24,7 +26,8 @@ class CallSettings(NamedTuple):
         >>> CallSettings.now().device
         device(type='cpu')
         """
-        return cls(modes.state.flags, dtypes._default, devices._default, pool._threads)
+        return cls(modes.state.flags, dtypes._default, devices._default, pool._threads,
+                   tf32.allowed)
 
     def put(self) -> None:
         """Let these hold."""
@@ -32,3 +35,4 @@ class CallSettings(NamedTuple):
         dtypes.set_default_dtype(self.dtype)
         devices.set_default_device(self.device)
         pool.set_num_threads(self.threads)
+        tf32.allowed = self.rounded

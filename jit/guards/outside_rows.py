@@ -3,7 +3,7 @@ import ctypes as C
 from collections.abc import Callable
 from typing import Any
 
-from whet import devices, dtypes
+from whet import devices, dtypes, tf32
 from whet.cpu import pool
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, DICT_VERSION
@@ -137,6 +137,7 @@ def outside(rows: Rows, r: Any) -> dict[str, int]:
     t.name(vars(pool), "_threads", r.settings.threads)
     t.name(vars(dtypes), "_default", r.settings.dtype)
     t.name(vars(devices), "_default", r.settings.device)
+    t.name(vars(tf32), "allowed", r.settings.rounded)
     for d, pairs in t.names.values():
         t.dictionary(d, field(d, DICT_VERSION) if layouts.tags else 0, False, pairs)
     g = r.guards

@@ -65,6 +65,15 @@ class Work:
         return a
 
 
+    def laid(self, n: int, a: DeviceArray, node: Node) -> DeviceArray:
+        """The same of a fused op, whose operands may lie otherwise than those of the last op."""
+        like = self.types[n]
+        if a.shape == like.shape and not lies_as(a.geometry, like):
+            a = execute.laid(a, like.strides)
+        made: DeviceArray = self.as_recorded(n, a, node)
+        return made
+
+
 def does(node: Node, env: Env, work: Work) -> None:
     """Do a node: `env` has the values that it reads, and gets those that it makes."""
     KINDS[type(node)](node, env, work)
@@ -177,8 +186,8 @@ def row_program(node: Rows, ins: list[Any], env: Env, work: Work) -> Sequence[An
     program = placed.program
     if kinds != list(program.operands):
         program = R.Program(program.name, tuple(kinds), program.stages)
-    made = rows.run(program, xs, placed.axes, work.index)
-    return [work.as_recorded(o, a.reshape(work.types[o].shape), node)
+    made = rows.run(program, xs, placed.axes, work.index, [work.types[o] for o in node.outs])
+    return [work.laid(o, a.reshape(work.types[o].shape), node)
             for o, a in zip(node.outs, made, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """Products of matrices as Triton source: C[m, n] = sum over k of A[m, k] * B[k, n], of any strides,
 in batches of two dimensions.
 
-Three kernels:
+Four kernels:
 
 `chains`   the canonical order of `lower_llvm/products/gemm.py`: K in blocks of 256, in each one
            chain of fused multiply-adds from +0, the blocks added left to right. Bits are the CPU's.
@@ -12,10 +12,11 @@ Three kernels:
            transposed, of one column): 16 chains.
 `tensor`   f16 and bf16 on tensor cores: the order of sums, and where they round, is the
            machine's.
+`tf32`     f32 on tensor cores, which read 10 bits of each fraction: where the program allows it.
 
 Where there is little to do for each program, K is cut into parts, whose sums are stored in the type
-that they are formed in, one array for each part, and added later, first to last: a part of `chains`
-is a block, so that nothing changes.
+that they are formed in, one array for each part, and added later, first to last (`lower_added`): a
+part of `chains` is a block, so that nothing changes.
 
 The parameters are a, b, c, the epilogue's operands e0, e1 ...; m, n, k, the size of the inner batch
 dimension; then strides in elements: of a along m and k, of b along k and n, of c along m and n and
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 HALVES = ("f16", "bf16")
 GROUP = 8                                   # rows of tiles that are computed together
+BUSY = 0.9                                  # of the units have a program
+ADDED = 256                                 # elements of a program that adds parts
 
 
 @dataclass(frozen=True)
@@ -85,33 +88,44 @@ class Cut(NamedTuple):
 ONE = Tile(1, 64, CHAINS, warps=4)
 STEPS = Tile(64, 64, 1)                     # a step of K at a time
 # largest first
-FLOATS = (Tile(64, 128, 32), Tile(64, 64, 16, warps=4), Tile(32, 32, 16, warps=4))
+FLOATS = (Tile(64, 64, 32, warps=4, stages=3), Tile(32, 32, 16, warps=4))
 TENSORS = (Tile(128, 256, 64, stages=3), Tile(128, 128, 64, stages=3),
            Tile(64, 128, 64, warps=4, stages=4), Tile(64, 64, 64, warps=4, stages=4),
            Tile(16, 64, 128, warps=4, stages=4))
-MOST_PARTS = 16
+ROUNDED = (Tile(128, 256, 32, stages=3), Tile(128, 128, 32, stages=3),
+           Tile(64, 128, 32, warps=4, stages=4), Tile(64, 64, 32, warps=4, stages=4),
+           Tile(16, 64, 64, warps=4, stages=4))
+# in place of the first where B's columns lie in memory: its products would wait for one another
+# else, as the assembler moves sums between them
+TALL = Tile(256, 128, 64, stages=3)
+TILES = {"chains": FLOATS, "tensor": TENSORS, "tf32": ROUNDED}
+# of tensor cores; and the most bytes for the sums of parts
+MOST_PARTS, MOST_ROOM = 128, 1 << 28
 
 
 def cut(contract: Contract, kind: str, shape: tuple[int, int, int], batches: int,
-        units: int) -> Cut:
-    """How to cut (m, n, k) for so many units that run programs: the largest tiles that leave none
-    of them idle, in parts where there are none such."""
+        units: int, by_columns: bool = False) -> Cut:
+    """How to cut (m, n, k) for so many units that run programs: the largest tiles that leave few
+    of them idle, in parts where there are none such. `by_columns`: each of B's columns lies
+    in one piece."""
     m, n, k = shape
     if kind == "one":
         return Cut(ONE)
     if scalar.COMPUTE[contract.dtype] != "float":
         return Cut(STEPS)
-    tiles = TENSORS if kind == "tensor" else FLOATS
+    tiles = TILES[kind]
     # no tile is more than twice as tall or wide as what there is
     fitting = [t for t in tiles if t.m < 2 * max(m, 16) and t.n < 2 * max(n, 32)] or [tiles[-1]]
 
     def programs(t: Tile) -> int:
         return -(-m // t.m) * -(-n // t.n) * batches
-    blocks = -(-k // KC) if KC < k <= MOST_PARTS * KC else 1
+    blocks = -(-k // KC)
+    if blocks * m * n * batches * 4 > MOST_ROOM:
+        blocks = 1
     for t in fitting:
-        if programs(t) >= units and (t is not FLOATS[-1] or blocks == 1):
-            return Cut(t)
-    if kind == "tensor":
+        if programs(t) >= units * BUSY and (t is not FLOATS[-1] or blocks == 1):
+            return Cut(TALL if by_columns and t is TENSORS[0] else t)
+    if kind != "chains":
         t = fitting[min(1, len(fitting) - 1)]
         steps = -(-k // t.k)
         parts = min(MOST_PARTS, units // programs(t) or 1, max(1, steps // 4))
@@ -120,18 +134,45 @@ def cut(contract: Contract, kind: str, shape: tuple[int, int, int], batches: int
     return Cut(t, KC if blocks > 1 else 0)
 
 
+def lower_added(contract: Contract, wide: bool) -> Source:
+    """The Source of the sums of parts: x[p, at] over p, seen through the epilogue, whose operands
+    have an element for each of `count` groups of `each` elements, one group after the other."""
+    f, c = Code(Module()), contract
+    f.line(f"program = tl.program_id(0){'.to(tl.int64)' if wide else ''}")
+    f.line(f"at = program * {ADDED} + tl.arange(0, {ADDED})")
+    f.line("here = at < n")
+    f.line("total = tl.load(x + at, here)")
+    f.line("for p in tl.range(1, parts, loop_unroll_factor=8):")
+    f.line("    total += tl.load(x + p * n + at, here)")
+    x = Val(f, "total", "float")
+    x = scalar.rounded(f, x, c.dtype) if c.dtype in HALVES else x
+    values = [x, *(scalar.load(f, t, f"tl.load(e{q} + at // each % count, here)", f"x{q}")
+                   for q, t in enumerate(c.operands))]
+    y, = scalar.results(f, [c.epilogue], values, (c.dtype, *c.operands))
+    f.line(f"tl.store(y + at, {y}, here)")
+    number = "i64" if wide else "i32"
+    parameters = [("x", "*fp32"), ("y", scalar.POINTER[c.result]),
+                  *((f"e{q}", scalar.POINTER[t]) for q, t in enumerate(c.operands)),
+                  ("n", number), ("parts", number)]
+    if c.operands:
+        parameters += [("each", number), ("count", number)]
+    return source("added_kernel", f.mod, parameters, f.lines, f"cdiv(n, {ADDED})")
+
+
 def lower(contract: Contract, kind: str = "chains", ones: Sequence[str] = (),
           wide: bool = False, tables: Sequence[str] = (), tile: Tile | None = None,
           in_parts: bool = False) -> Source:
-    """The Source of a contraction: kind "chains", "one" or "tensor". `ones` names strides that are
-    known to be 1, which makes rows of memory known to be rows: they are no parameters. `tables`
-    names strides in whose place there is a table of where each index lies: windows of an image are
-    gathered that way."""
+    """The Source of a contraction: kind "chains", "one", "tensor" or "tf32". `ones` names strides
+    that are known to be 1, which makes rows of memory known to be rows: they are no parameters.
+    `tables` names strides in whose place there is a table of where each index lies: windows of an
+    image are gathered that way."""
     for t in (contract.dtype, *contract.operands):
         if t not in scalar.COMPUTE or t == "bool":
             raise scalar.Unsupported(t)
     if kind == "tensor" and contract.dtype not in HALVES:
         raise scalar.Unsupported(f"tensor cores with full precision of {contract.dtype}")
+    if kind == "tf32" and contract.dtype != "f32":
+        raise scalar.Unsupported(f"numbers rounded to TF32 from {contract.dtype}")
     if tile is None:
         tile = cut(contract, kind, (64, 64, 1), 1, 1).tile
     return _Contract(contract, kind, ones, wide, tables, tile, in_parts).source()
@@ -156,7 +197,7 @@ class _Contract:
         parameters = [(name, scalar.POINTER[t]) for (name, _), t in zip(named, types)]
         strides = [f"{name}_{d}" for name, dims in named for d in dims + "oi"]
         shares = ["part", "parts", "c_p"] if self.in_parts else []
-        parameters += [(s, "*i64" if s in self.tables else self.number)
+        parameters += [(s, f"*{self.number}" if s in self.tables else self.number)
                        for s in ("m", "n", "k", "inner", *shares, *strides) if s not in self.ones]
         f.line(f"program = tl.program_id(0){'.to(tl.int64)' if self.number == 'i64' else ''}")
         f.line(f"across = tl.cdiv(n, {self.n})")
@@ -171,7 +212,8 @@ class _Contract:
             f.line("batch = batch // parts")
         for name, _ in named:
             f.line(f"{name}_at = {name} + batch // inner * {name}_o + batch % inner * {name}_i")
-        {"chains": self.chains, "one": self.one, "tensor": self.dots}[self.kind]()
+        {"chains": self.chains, "one": self.one, "tensor": self.dots,
+         "tf32": self.dots}[self.kind]()
         f.line("here = (i < m) & (j < n)")
         if self.in_parts:
             f.line(f"tl.store(c_at + {self.place('c', m='i', n='j')}, total, here)")
@@ -217,9 +259,10 @@ class _Contract:
         return i if name in self.ones else f"{i} * {name}"
 
     def element(self, which: str, at: str, mask: str) -> Val:
-        """Elements of a or b, seen through their expression, in the form to compute in."""
+        """Elements of a or b, seen through their expression, in the form to compute in: `at` is
+        counted from one of the pointers that the operand has."""
         f, c = self.f, self.contract
-        x = scalar.load(f, c.dtype, f"tl.load({which}_at + {at}, {mask})")
+        x = scalar.load(f, c.dtype, f"tl.load({which}_{at}, {mask})")
         e = getattr(c, which)
         x, = scalar.compute(f, [e], [x], [c.dtype])[0]
         return (scalar.rounded(f, x, c.dtype)
@@ -231,14 +274,20 @@ class _Contract:
         half = TYPE[scalar.MEMORY[c.dtype]] if self.kind == "tensor" else None
         # nothing lies between memory and the product: it can be copied ahead
         if getattr(c, which).op == "arg":
-            load = f"tl.load({which}_at + {at}, {mask}, other={none})"
+            load = f"tl.load({which}_{at}, {mask}, other={none})"
             return load if half or c.dtype == "f32" else f"{load}.to(tl.float32)"
         text = f"tl.where({mask}, {self.element(which, at, mask).ref}, {none})"
         return f"{text}.to({half})" if half else text
 
+    def lines(self) -> None:
+        """Where rows of A and columns of B begin: steps of K go from there."""
+        self.f.line(f"a_line = a_at + {self.place('a', m='i')}")
+        self.f.line(f"b_line = b_at + {self.place('b', n='j')}")
+
     def chains(self) -> None:
         """One chain for each block of K."""
         f, ty = self.f, TYPE[self.ty]
+        self.lines()
         f.line(f"total = tl.zeros([{self.m}, {self.n}], {ty})")
         if self.in_parts:
             f.line(f"for k0 in range(first, tl.minimum(first + part, k), {KC}):")
@@ -249,8 +298,8 @@ class _Contract:
         f.line(f"for k1 in range(k0, tl.minimum(k0 + {KC}, k), {self.k}):")
         f.depth += 1
         if self.steps:
-            a, b = self.element("a", self.place("a", m="i", k="k1"),
-                                "i < m"), self.element("b", self.place("b", k="k1", n="j"), "j < n")
+            a = self.element("a", f"line + {self.place('a', k='k1')}", "i < m")
+            b = self.element("b", f"line + {self.place('b', k='k1')}", "j < n")
             f.line(f"chain = {self.multiply_add(a.ref, b.ref, 'chain')}")
         else:
             self.factors(-0.0)
@@ -263,20 +312,22 @@ class _Contract:
         """Some steps of both operands, from k1 on."""
         f = self.f
         f.line(f"p = k1 + tl.arange(0, {self.k})")
-        x_at = self.place("a", m="i", k="p[None, :]")
-        y_at = self.place("b", k="p[:, None]", n="j")
+        x_at = f"line + {self.place('a', k='p[None, :]')}"
+        y_at = f"line + {self.place('b', k='p[:, None]')}"
         f.line(f"x = {self.factor('a', x_at, '(i < m) & (p[None, :] < k)', none)}")
         f.line(f"y = {self.factor('b', y_at, '(p[:, None] < k) & (j < n)', 0.0)}")
 
     def dots(self) -> None:
         """One sum, in the machine's order."""
         f = self.f
+        self.lines()
         f.line(f"total = tl.zeros([{self.m}, {self.n}], tl.float32)")
         f.line(f"for k1 in range(first, tl.minimum(first + part, k), {self.k}):" if self.in_parts
                else f"for k1 in range(0, k, {self.k}):")
         f.depth += 1
         self.factors(0.0)
-        f.line("total = tl.dot(x, y, total)")
+        rounds = ', input_precision="tf32"' if self.kind == "tf32" else ""
+        f.line(f"total = tl.dot(x, y, total{rounds})")
         f.depth -= 1
 
     def multiply_add(self, a: str, b: str, c: str) -> str:
@@ -294,8 +345,8 @@ class _Contract:
         f.line(f"for k1 in range(k0, tl.minimum(k0 + {BLOCK}, k), {CHAINS}):")
         f.depth += 1
         f.line("p = k1 + q")
-        a = self.element("a", self.place("a", k="p"), "p < k")
-        b = self.element("b", self.place("b", k="p", n="r"), "(p < k) & (r < n)")
+        a = self.element("a", f"at + {self.place('a', k='p')}", "p < k")
+        b = self.element("b", f"at + {self.place('b', k='p', n='r')}", "(p < k) & (r < n)")
         f.line(f"chain = tl.where(p < k, {self.multiply_add(a.ref, b.ref, 'chain')}, chain)")
         f.depth -= 1
         f.line("chains = tl.where(k0 == 0, chain, chains + chain)")

@@ -65,6 +65,7 @@ class Tile:
 
 # of a program; and how many elements each of them loads before it waits for the first
 THREADS, UNROLLED = 128, 8
+HEAVY_UNROLLED = 2                  # (a heavy expression keeps units busy itself)
 
 
 def up(x: int) -> int:
@@ -235,7 +236,7 @@ class _Rows:
             f.depth += 1
             for red in sums:
                 red.start(shape)
-        ahead = 2 if self.heavy else UNROLLED      # (a heavy expression keeps units busy itself)
+        ahead = HEAVY_UNROLLED if self.heavy else UNROLLED
         unrolled = max(1, ahead * THREADS // (t.rows * t.blocks * LANES))
         f.line(f"for s in tl.range(0, tl.minimum(tl.cdiv({self.length}, {LANES}), {STEPS}), "
                f"loop_unroll_factor={unrolled}):")

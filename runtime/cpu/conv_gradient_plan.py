@@ -9,6 +9,7 @@ from .conv_plan import (
     DEPTHWISE_ROWS,
     DEPTHWISE_TAPS,
     ELEM,
+    HALF,
     dense,
     elements,
     gathered_plan,
@@ -47,7 +48,7 @@ def input_grad_gathered(gy, w, x_shape, stride, padding, dilation, groups):
             for ks, a, p, d, s in zip(picked, phase, padding, dilation, stride)]
         taps_at = [int(np.ravel_multi_index(t, kernel)) for t in itertools.product(*picked)]
         listed = () if opg == 1 and taps_at == list(range(taps)) else tuple(taps_at) or (0,)
-        r = Gathered(ELEM[gy.dtype], groups, opg,
+        r = Gathered(ELEM.get(gy.dtype, HALF), groups, opg,
                      cpg, three(gy.shape[2:], 1), (*gs[:2], *three(gs[2:], 0)), x_shape[0],
                      three(out, 1), (*xs[:2], *three([a * s for a, s in zip(xs[2:], stride)], 0)),
                      (1, 1, 1), (*[(0,)] *

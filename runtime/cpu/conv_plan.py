@@ -25,6 +25,7 @@ from .window_parts import (
 )
 
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+HALF = "half"                       # what devices take as it is, and the CPU as floats
 PLANS = 4096                   # kept at most; then all are forgotten
 # with more taps or outputs per group they run as other convolutions do
 DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4
@@ -451,7 +452,8 @@ def conv_gathered(x, w, stride, padding, dilation, groups):
     offsets = tuple(
         tuple(k * d - p for k in range(n)) for n, d, p in zip(w.shape[2:], dilation, padding))
     r = Gathered(
-        ELEM[x.dtype], groups, x.shape[1] // groups, w.shape[0] // groups, three(x.shape[2:], 1),
+        ELEM.get(x.dtype, HALF), groups, x.shape[1] // groups, w.shape[0] // groups,
+        three(x.shape[2:], 1),
         (*xs[:2], *three(xs[2:], 0)), x.shape[0], three(out, 1), (*ys[:2], *three(ys[2:], 0)),
         three(stride, 1), (*[(0,)] * (3 - nd), *offsets),
         tuple(

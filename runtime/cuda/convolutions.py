@@ -1,5 +1,6 @@
-"""Convolutions and their gradients on devices, with the CPU's bits: contractions in the canonical
-order whose operands are told by tables of places, and Winograd's method where the CPU takes it."""
+"""Convolutions and their gradients on devices: contractions whose operands are told by tables of
+places, in the canonical order, and Winograd's method where the CPU takes it: bits are the CPU's.
+Halves are for tensor cores, whose order of sums is their own."""
 from __future__ import annotations
 
 import itertools
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf32
 from ..cpu.conv_gradient_plan import input_grad_gathered
 from ..cpu.conv_plan import conv_gathered, dense, three, winograd_pays
 from ..dtypes import FLOAT, FROM_NUMPY
@@ -20,6 +22,7 @@ from .errors import NoForm
 from .gathers import cast, lowered
 from .launch import launch
 from .pointwise import Expressions, compute, copied, copy_into, fill, is_wide
+from .products import added, kind_of
 from .transfers import to_device
 
 F32 = np.dtype(np.float32)
@@ -31,64 +34,70 @@ def row_major(a: DeviceArray) -> DeviceArray:
     return a if a.flags.c_contiguous else copied(a)
 
 
-def computed(a: DeviceArray) -> DeviceArray:
-    """The elements in the type that sums are formed in, row by row."""
+def floats(a: DeviceArray) -> DeviceArray:
+    """The elements row by row, where they are of a type that there are kernels for."""
     if a.dtype.kind == "c" or FROM_NUMPY[a.dtype].kind != FLOAT:
         raise NoForm(f"windows of {a.dtype.name}")
-    return row_major(cast(a, F32) if a.itemsize == 2 else a)
+    return row_major(a)
+
+
+def computed(a: DeviceArray) -> DeviceArray:
+    """The elements in the type that the CPU forms sums in, row by row."""
+    a = floats(a)
+    return cast(a, F32) if a.itemsize == 2 else a
 
 
 def convolution(x: DeviceArray, w: DeviceArray, bias: DeviceArray | None = None, *,
                 stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
                 groups: int) -> DeviceArray:
     """A convolution."""
-    wide_x, wide_w = computed(x), computed(w)
-    r, shape = conv_gathered(wide_x, wide_w, stride, padding, dilation, groups)
-    y = empty(x.index, shape, wide_x.dtype)
-    Run(r, wide_x, wide_w, y.reshape(-1), None if bias is None else computed(bias)).launch()
-    return cast(y, x.dtype)
+    x, w = floats(x), floats(w)
+    r, shape = conv_gathered(x, w, stride, padding, dilation, groups)
+    y = empty(x.index, shape, x.dtype)
+    Run(r, x, w, y.reshape(-1), None if bias is None else floats(bias)).launch()
+    return y
 
 
 def conv_input_grad(g: DeviceArray, w: DeviceArray, *, x_shape: Sequence[int],
                     stride: Sequence[int], **at: Any) -> DeviceArray:
     """The gradient with respect to the image: a run for each remainder by the stride."""
-    wide_g, wide_w = computed(g), computed(w)
+    g, w = floats(g), floats(w)
     x_shape = tuple(x_shape)
-    gx = empty(g.index, x_shape, wide_g.dtype)
+    gx = empty(g.index, x_shape, g.dtype)
     flat, steps = gx.reshape(-1), dense(x_shape)[2:]
-    runs = input_grad_gathered(wide_g, wide_w, x_shape, stride, **at)
+    runs = input_grad_gathered(g, w, x_shape, stride, **at)
     for r, phase in zip(runs, itertools.product(*map(range, stride)), strict=True):
         start = sum(p * s for p, s in zip(phase, steps, strict=True))
-        Run(r, wide_g, wide_w, flat[start:], None).launch()
-    return cast(gx, g.dtype)
+        Run(r, g, w, flat[start:], None).launch()
+    return gx
 
 
 def conv_weight_grad(g: DeviceArray, x: DeviceArray, *, w_shape: Sequence[int],
                      stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
                      groups: int) -> DeviceArray:
     """The gradient with respect to the weights: a contraction over all images' pixels."""
-    wide_g, wide_x, w_shape = computed(g), computed(x), tuple(w_shape)
-    gw = empty(g.index, w_shape, wide_g.dtype)
+    g, x, w_shape = floats(g), floats(x), tuple(w_shape)
+    gw = empty(g.index, w_shape, g.dtype)
     if 0 in w_shape or 0 in g.shape:
         fill(gw, 0)
-        return cast(gw, g.dtype)
+        return gw
     nd, images, outs = x.ndim - 2, x.shape[0], w_shape[0] // groups
     offsets = (*[(0,)] * (3 - nd), *[
         tuple(k * d - p for k in range(n))
         for n, d, p in zip(w_shape[2:], dilation, padding, strict=True)])
     sizes, steps = three(g.shape[2:], 1), three(stride, 1)
-    image, low = padded(wide_x, offsets, sizes, steps)
+    image, low = padded(x, offsets, sizes, steps)
     taps = tap_places(image.shape[2:], offsets, low, w_shape[1])
     pixels = pixel_places(image.shape[2:], sizes, steps)
     number = np.arange(images)[:, None]
     count = prod(sizes)
-    contract(wide_g, image, gw.reshape(-1), (outs, len(taps), images * count), (1, groups),
+    contract(g, image, gw.reshape(-1), (outs, len(taps), images * count), (1, groups),
              a=(count, (number * (w_shape[0] * count) + np.arange(count)).reshape(-1), 0,
                 outs * count),
              b=((number * prod(image.shape[1:]) + pixels).reshape(-1), taps, 0,
                 w_shape[1] * prod(image.shape[2:])),
              c=(len(taps), 1, 0, outs * len(taps)))
-    return cast(gw, g.dtype)
+    return gw
 
 
 def padded(x: DeviceArray, offsets: Sequence[Sequence[int]], out: Sequence[int],
@@ -132,39 +141,85 @@ Steps = Sequence[Any]               # along two dimensions (a number or a table)
 
 def contract(left: DeviceArray, right: DeviceArray, out: DeviceArray, shape: tuple[int, int, int],
              batch: tuple[int, int], bias: DeviceArray | None = None, **steps: Steps) -> None:
-    """out[m, n] = the sum over k of left[m, k] * right[k, n], in the canonical order. `steps`
-    has those of
-    them as a, b and c; `bias` has an element for each m of each inner batch."""
-    from ..passes.lower_triton import contract as lower
-    given: dict[str, Any] = {"a": left.geometry, "b": right.geometry, "c": out.geometry}
-    dtype = FROM_NUMPY[left.dtype].short
-    described = lower.Contract(dtype)
-    if bias is not None:
-        described = lower.Contract(dtype, epilogue=S.arg(0) + S.arg(1), operands=(dtype,))
-        given["e0"], steps["e0"] = bias.geometry, (1, 0, 0, shape[0])
-    numbers = dict(zip("mnk", shape, strict=True)) | {"inner": batch[1],
-                                                      "batches": batch[0] * batch[1]}
-    held, tables, ones = [], [], []
+    """out[m, n] = the sum over k of left[m, k] * right[k, n]. `steps` has those of them as a, b and
+    c; `bias` has an element for each m of each inner batch."""
+    made = Contraction(left, right, out, shape, batch)
     for name, along in steps.items():
-        for d, s in zip(("mk" if name == "a" else "kn" if name == "b" else "mn") + "oi", along,
-                        strict=True):
-            key = f"{name}_{d}"
-            s = as_stride(s)
+        made.lies(name, along)
+    made.run(bias)
+
+
+class Contraction:
+    """A contraction whose operands are told by steps, and what its kernel is told."""
+
+    def __init__(self, left: DeviceArray, right: DeviceArray, out: DeviceArray,
+                 shape: tuple[int, int, int], batch: tuple[int, int]) -> None:
+        self.out, self.shape, self.batch = out, shape, batch
+        self.dtype = FROM_NUMPY[left.dtype].short
+        self.kind = kind_of(self.dtype, tf32.CONVOLUTIONS)
+        self.given: dict[str, Any] = {"a": left.geometry, "b": right.geometry, "c": out.geometry}
+        self.is_wide = is_wide([*self.given.values()])
+        self.numbers = dict(zip("mnk", shape, strict=True)) | {
+            "inner": batch[1], "batches": batch[0] * batch[1]}
+        self.held: list[DeviceArray] = []
+        self.tables: list[str] = []
+        self.ones: list[str] = []
+
+    def lies(self, name: str, along: Steps) -> None:
+        """How an operand lies: its steps along two dimensions and two batches'."""
+        dims = "mk" if name == "a" else "kn" if name == "b" else "mn"
+        for d, s in zip(dims + "oi", along, strict=True):
+            key, s = f"{name}_{d}", as_stride(s)
             if isinstance(s, np.ndarray):
-                table = to_device(s.astype(np.int64), left.index, False)
-                held.append(table)
-                tables.append(key)
-                given[key] = table.geometry
+                number = np.int64 if self.is_wide else np.int32
+                self.held.append(to_device(s.astype(number), self.out.index, False))
+                self.tables.append(key)
+                self.given[key] = self.held[-1].geometry
             else:
-                numbers[key] = s
+                self.numbers[key] = s
                 if s == 1 and d in "mnk":
-                    ones.append(key)
-    wide = is_wide([left.geometry, right.geometry, out.geometry])
-    units = m.machine().properties(out.index).multi_processor_count
-    tile = lower.cut(described, "chains", shape, numbers["batches"], units).tile
-    kind = "contract", dtype, bias is None, tuple(tables), tuple(ones), wide, tile
-    source = lowered(kind, lambda: lower.lower(described, "chains", ones, wide, tables, tile))
-    launch(left.index, source, given, numbers)
+                    self.ones.append(key)
+
+    def run(self, bias: DeviceArray | None) -> None:
+        """Compute the result, by way of parts where there are some: these are added as what lies
+        in order, and is all that there is."""
+        from ..passes.lower_triton import contract as lower
+        described = lower.Contract(self.dtype)
+        if bias is not None:
+            described = lower.Contract(self.dtype, epilogue=S.arg(0) + S.arg(1),
+                                       operands=(self.dtype,))
+        units = m.machine().properties(self.out.index).multi_processor_count
+        batches = self.numbers["batches"]
+        found = lower.cut(described, self.kind, self.shape, batches, units)
+        is_all = self.shape[0] * self.shape[1] * batches == self.out.size
+        parts = found.parts(self.shape[2]) if is_all and self.out.flags.c_contiguous else 1
+        if parts > 1:
+            self.in_parts(described, found, parts, bias)
+            return
+        if bias is not None:
+            self.given["e0"] = bias.geometry
+            self.lies("e0", (1, 0, 0, self.shape[0]))
+        self.launch(described, found.tile)
+
+    def in_parts(self, described: Any, found: Any, parts: int, bias: DeviceArray | None) -> None:
+        """The sums of parts, then the sum of those."""
+        from ..passes.lower_triton import contract as lower
+        sums = empty(self.out.index, (parts, self.out.size), F32)
+        self.given["c"] = sums.geometry
+        self.numbers |= {"part": found.part, "parts": parts, "c_p": self.out.size}
+        self.launch(lower.Contract(self.dtype), found.tile, in_parts=True)
+        if bias is None:
+            added(described, sums, self.out)
+        else:
+            rows = self.shape[0] * self.batch[1]
+            added(described, sums, self.out, [bias], each=self.shape[1], count=rows)
+
+    def launch(self, described: Any, tile: Any, in_parts: bool = False) -> None:
+        """Run a kernel."""
+        from ..passes.lower_triton import contract as lower
+        form = self.kind, tuple(self.ones), self.is_wide, tuple(self.tables), tile, in_parts
+        source = lowered(("contract", described, form), lambda: lower.lower(described, *form))
+        launch(self.out.index, source, self.given, self.numbers)
 
 
 def as_stride(table: Any) -> Any:
@@ -191,7 +246,7 @@ class Run:
             return
         if not prod(map(len, r.offsets)) or not r.channels:
             self.zeros()
-        elif winograd_pays(r):
+        elif not tf32.allowed & tf32.CONVOLUTIONS and winograd_pays(r):
             self.winograd()
         else:
             self.direct()

@@ -14,6 +14,7 @@ from .. import devices
 from ..autograd import modes
 from . import arrays as _arrays
 from . import (
+    attention,
     convolutions,
     counts,
     draws,
@@ -38,8 +39,8 @@ from .transfers import pinned_copy
 devices.beyond = sys.modules[__name__]
 existing = m.existing
 __all__ = [
-    "convolutions", "counts", "draws", "existing", "is_here", "order", "pinned_copy", "pointwise",
-    "pools", "scans", "scatters"]
+    "attention", "convolutions", "counts", "draws", "existing", "is_here", "order", "pinned_copy",
+    "pointwise", "pools", "scans", "scatters"]
 
 
 def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -219,18 +220,23 @@ _arrays.write_elements = copy_into
 
 def write_all(what: Any, roots: Sequence[Any], arrays: Sequence[DeviceArray],
               numbers: Sequence[Any], written: Sequence[int]) -> bool:
-    """Write expressions of arrays and numbers over some of the arrays, by one kernel. False, and
-    nothing done, where they are of several types or devices, or share memory."""
+    """Write expressions of arrays and numbers over some of the arrays, by one kernel: halves are
+    computed as floats. False, and nothing done, where they are of several types or devices, or
+    share memory."""
     first = arrays[0]
     if (len({id(a.held) for a in arrays}) < len(arrays)
             or any((a.dtype, a.index) != (first.dtype, first.index) for a in arrays)):
         return False
 
+    computed = np.dtype(np.float32) if pointwise.is_half(first) else first.dtype
+
     def to_number(x: Any) -> np.ndarray:
-        return np.asarray(x, first.dtype)
+        return np.asarray(x, computed)
 
     def write(xs: Sequence[Any]) -> None:
-        pointwise.compute(pointwise.Expressions("update", roots),
+        of = (pointwise.through_floats(roots, len(arrays), first)
+              if computed != first.dtype else roots)
+        pointwise.compute(pointwise.Expressions("update", of),
                           pointwise.with_numbers(xs, to_number), first.index,
                           [xs[k] for k in written])
     plans.planned((what, "update"), first.index, [*arrays, *numbers], {}, write, by_value=False)

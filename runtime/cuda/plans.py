@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import tf32
 from ..devices import device
 from ..dtypes import dtype, get_default_dtype
 from ..ir.spans import address, span
@@ -146,7 +147,7 @@ def planned(what: Any, index: int, arrays: Sequence[Any], attrs: Mapping[str, An
     if planning.current() is not None:
         return body(arrays)
     try:
-        key = (what, index, get_default_dtype(),
+        key = (what, index, get_default_dtype(), tf32.allowed,
                *[a.kind if type(a) is DeviceArray else _number(a, by_value) for a in arrays],
                *[(k, told(v)) for k, v in attrs.items()])
     except NoPlan:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..cpu.pointwise import Typed, common_shape, result_layouts
-from ..dtypes import FROM_NUMPY, SHORT
+from ..dtypes import FLOAT, FROM_NUMPY, SHORT
 from ..ir import kernel as K
 from ..ir import scalar as S
 from ..ir.spans import span
@@ -44,6 +44,17 @@ def compute(op: Any, inputs: Sequence[Any], index: int,
     if outs[0].size:
         _run(typed, inputs, places, outs, shape, index, op.name)
     return list(outs)
+
+
+def is_half(a: DeviceArray) -> bool:
+    """Is it of a half type?"""
+    return FROM_NUMPY[a.dtype].kind == FLOAT and a.itemsize == 2
+
+
+def through_floats(roots: Sequence[S.Expr], count: int, like: DeviceArray) -> list[S.Expr]:
+    """Expressions whose first `count` arguments are halves, computed as floats and rounded."""
+    wide = {i: S.cast(S.arg(i), "f32") for i in range(count)}
+    return [S.cast(S.substitute(r, wide), FROM_NUMPY[like.dtype].short) for r in roots]
 
 
 def _run(typed: Any, inputs: Sequence[Any], places: list[np.ndarray], outs: Sequence[DeviceArray],

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import tf32
 from ..cpu.gemm import PLUS_BIAS, has_one_row
 from ..dtypes import FROM_NUMPY, SHORT
 from ..ir import kernel as K
@@ -19,6 +20,8 @@ from .launch import launch
 from .pointwise import Expressions, compute, copied, is_wide
 
 F32 = np.dtype(np.float32)
+MOST_ADDED = 16                     # parts that the kernel of the epilogue adds
+OFTEN = 64                          # rows, or columns, with which each number is multiplied
 
 _sources: dict[Any, Any] = {}       # by what describes a kernel completely
 
@@ -36,9 +39,11 @@ def matmul(a: DeviceArray, b: DeviceArray, epilogue: Any = None,
                               epilogue=S.arg(0) if epilogue is None else epilogue,
                               operands=tuple(FROM_NUMPY[o.dtype].short for o in operands))
     one = has_one_row(a.shape, b.shape)
+    kind = "one" if one else kind_of(contract.dtype, tf32.PRODUCTS)
     out = empty(a.index, shape, SHORT[contract.result].np)
     if not out.size:
         return out
+    a, b = as_kernels_read(kind, a, b)
     sides = [_spread(a, (*batch, rows, k)), _spread(b, (*batch, k, columns)), out.geometry,
              *(_spread(o, shape) for o in operands)]
     if len(batch) > 2:
@@ -51,9 +56,37 @@ def matmul(a: DeviceArray, b: DeviceArray, epilogue: Any = None,
     strides = [[s // x.itemsize for s in x.strides] for x in sides]
     numbers = lower.numbers((rows, columns, k), [s[2:] + s[:2] for s in strides],
                             (1,) * (2 - len(batch)) + tuple(batch))
-    _Product(contract, "one" if one else "tensor" if contract.dtype in lower.HALVES else "chains",
-             sides, numbers, out).run(operands)
+    _Product(contract, kind, sides, numbers, out).run(operands)
     return out
+
+
+def kind_of(dtype: str, what: int) -> str:
+    """The kind of contraction that computes products, or convolutions, of a type."""
+    from ..passes.lower_triton import contract as lower
+    if dtype in lower.HALVES:
+        return "tensor"
+    return "tf32" if dtype == "f32" and tf32.allowed & what else "chains"
+
+
+def as_kernels_read(kind: str, a: DeviceArray,
+                    b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """Factors, laid anew where a kernel reads them much more quickly so, and often enough. Chains
+    take numbers of B from columns that lie side by side, tensor cores those of f32 from rows of A
+    and from columns of B."""
+    rows, columns = a.shape[-2], b.shape[-1]
+    if min(rows, columns) < OFTEN or a.dtype != F32:
+        return a, b
+    if kind == "chains" and b.strides[-1] != b.itemsize:
+        b = copied(b)
+    if kind == "tf32":
+        a = a if a.strides[-1] == a.itemsize else copied(a)
+        b = b if b.strides[-2] == b.itemsize else _turned(copied(_turned(b)))
+    return a, b
+
+
+def _turned(x: DeviceArray) -> DeviceArray:
+    """Matrices with rows for columns."""
+    return x.transpose(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
 
 
 class _Product:
@@ -69,7 +102,8 @@ class _Product:
         from ..passes.lower_triton import contract as lower
         shape = self.numbers["m"], self.numbers["n"], self.numbers["k"]
         found = lower.cut(self.contract, self.kind, shape, self.numbers["batches"],
-                          m.machine().properties(self.out.index).multi_processor_count)
+                          m.machine().properties(self.out.index).multi_processor_count,
+                          self.numbers["b_k"] == 1 != self.numbers["b_n"])
         parts = found.parts(shape[2])
         if parts == 1:
             self.launch(self.contract, found.tile, self.sides, self.numbers)
@@ -85,6 +119,8 @@ class _Product:
         numbers = self.numbers | {"part": found.part, "parts": parts, "c_p": out.size}
         sides = [*self.sides[:2], sums.geometry]
         self.launch(c, found.tile, sides, numbers, in_parts=True)
+        if parts > MOST_ADDED:
+            sums, parts = added(lower.Contract("f32"), sums), 1
         total = S.arg(0)
         for k in range(1, parts):
             total = total + S.arg(k)
@@ -100,6 +136,22 @@ class _Product:
         source = _lowered(contract, self.kind, numbers, is_wide(sides), tile, in_parts)
         names = [name for name, kind in source.parameters if kind[0] == "*"]
         launch(self.out.index, source, dict(zip(names, sides, strict=True)), numbers)
+
+
+def added(contract: Any, sums: DeviceArray, out: DeviceArray | None = None,
+          operands: Sequence[DeviceArray] = (), **groups: int) -> DeviceArray:
+    """The sums of parts, which lie one behind the other, seen through the contract's epilogue; in
+    new memory, as one part, unless `out` is given. `groups`: what operands go by."""
+    from ..passes.lower_triton import contract as lower
+    made = empty(sums.index, (1, *sums.shape[1:]), F32) if out is None else out
+    wide = is_wide([sums.geometry])
+    key = "added", contract.dtype, K.text((contract.epilogue,)), contract.operands, wide
+    if key not in _sources:
+        _sources[key] = lower.lower_added(contract, wide)
+    given = {"x": sums, "y": made, **{f"e{q}": e for q, e in enumerate(operands)}}
+    launch(sums.index, _sources[key], {name: a.geometry for name, a in given.items()},
+           {"n": made.size, "parts": sums.shape[0], **groups})
+    return made
 
 
 def _spread(x: DeviceArray, shape: tuple[int, ...]) -> np.ndarray:

@@ -18,15 +18,18 @@ from .pointwise import copied, is_wide
 _sources: dict[Any, Any] = {}       # by what describes a kernel completely
 
 
-def run(program: R.Program, operands: Sequence[Any], axes: Sequence[int],
-        index: int) -> list[DeviceArray]:
+def run(program: R.Program, operands: Sequence[Any], axes: Sequence[int], index: int,
+        like: Sequence[Any] = ()) -> list[DeviceArray]:
     """The outputs of a program along axes. Full outputs have the full shape, row outputs that
-    without the axes."""
+    without the axes. `like`: arrays whose elements lie as those of the outputs should, where that
+    can be done."""
     full = next(x for x, o in zip(operands, program.operands, strict=True) if o.kind == "full")
     inner = tuple(sorted(a % full.ndim for a in axes))
     rows = Rows(program, full.shape, inner)
     rows.read(operands)
-    rows.make_outputs(index)
+    rows.make_outputs(index, like)
+    if rows.layout() is None:
+        rows.make_outputs(index)
     if rows.count and all(o.size for o in rows.outs):
         rows.launch(index)
     return rows.outs
@@ -64,13 +67,18 @@ class Rows:
                 x = copied(self.arrays[name].transpose(order))
                 self.arrays[name] = x.transpose(tuple(int(d) for d in np.argsort(order)))
 
-    def make_outputs(self, index: int) -> None:
-        """New memory; what has all elements lies as the first operand does."""
+    def make_outputs(self, index: int, like: Sequence[Any] = ()) -> None:
+        """New memory; what has all elements lies as the first operand does, or as it should."""
         first = self.arrays[self.full[0]]
+        self.full = [name for name in self.full if name[0] == "x"]
+        self.outs = []
         for j, (k, t) in enumerate(self.program.outputs):
             dtype = SHORT[t].np
             if isinstance(self.program.stages[k], R.Store):
-                made = empty(index, self.shape, dtype, dense(first, dtype))
+                strides = dense(first, dtype)
+                if like and like[j].shape == self.shape and like[j].dtype == dtype:
+                    strides = like[j].strides
+                made = empty(index, self.shape, dtype, strides)
                 self.full.append(f"y{j}")
             else:
                 made = empty(index, tuple(self.shape[a] for a in self.outer), dtype)

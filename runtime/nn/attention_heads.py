@@ -6,7 +6,8 @@ from typing import Any
 
 import whet
 
-from ..ops.activation import dropout, scaled_dot_product_attention
+from ..ops.activation import dropout
+from ..ops.attention import scaled_dot_product_attention
 from ..ops.contract import linear
 from ..ops.pad import pad
 from ..ops.softmax import softmax

@@ -21,13 +21,13 @@ from ..ops.activation import (
     pairwise_distance,
     prelu,
     rrelu,
-    scaled_dot_product_attention,
     selu,
     softmin,
     softplus,
     softshrink,
     threshold,
 )
+from ..ops.attention import scaled_dot_product_attention
 from ..ops.contract import linear
 from ..ops.ctc import ctc_loss
 from ..ops.distances import pdist

@@ -1,11 +1,7 @@
-"""Activations whose call is more than their formula, dropout, and attention."""
-import math
-
-from ..autograd import modes
+"""Activations whose call is more than their formula, and dropout."""
 from ..dtypes import FLOAT
 from ..ir import scalar as s
 from . import pointwise as p
-from .attached import attached
 from .join import common_type
 from .pointwise_family import PointwiseOp, inplace
 from .random import draw
@@ -233,91 +229,6 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     slope = u.to(input.dtype) * (upper - lower) + lower
     slope = FUNCTIONS["where"](input > 0, 1.0, slope)
     return input.mul_(slope) if inplace else input * slope
-
-
-# ---- attention -----------------------------------------------------------------------------------
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
-                                 scale=None, enable_gqa=False):
-    """softmax(query @ key.T * scale + mask) @ value"""
-    for t in (query, key, value):
-        if t.ndim < 2:
-            raise RuntimeError(
-                "scaled_dot_product_attention: expected at least 2 dimensions, got "
-                f"{tuple(t.shape)}")
-        if t.dtype is not query.dtype and modes.state.autocast is None:
-            raise RuntimeError(
-                "Expected query, key, and value to have the same dtype, but got query.dtype: "
-                f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead.")
-    if query.dtype.itemsize == 2 and modes.state.autocast is None:
-        # scores and weights as halves would lose what the exponential makes much of
-        y = scaled_dot_product_attention(query.float(), key.float(), value.float(), attn_mask,
-                                         dropout_p, is_causal, scale, enable_gqa)
-        return y.to(query.dtype)
-    if enable_gqa:
-        n = query.shape[-3]
-        key, value = (key.repeat_interleave(n // key.shape[-3],
-                                            -3), value.repeat_interleave(n // value.shape[-3], -3))
-    if query.shape[:-2] != value.shape[:-2] and 0 in (*key.shape[:-1], *value.shape):
-        # (nothing to attend to: as the query asks, whatever the batches are)
-        return attached(query.new_zeros((*query.shape[:-1], value.shape[-1])), query, key, value)
-    scale = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
-    if is_causal and attn_mask is not None:
-        raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
-    if is_causal and dropout_p == 0.0 and _pays_in_panels(query, key, value):
-        return _causal_panels(query * scale, key, value)
-    scores = FUNCTIONS["matmul"](query * scale, key.mT)
-    some_see_nothing = attn_mask is not None and attn_mask.dtype.kind == 0
-    if is_causal:
-        attn_mask = FUNCTIONS["ones"](query.shape[-2], key.shape[-2], dtype=bool,
-                                      device=query.device).tril()
-    if attn_mask is not None:
-        if attn_mask.dtype.kind == 0:
-            scores = FUNCTIONS["where"](attn_mask, scores, -math.inf)
-        else:
-            scores = scores + attn_mask
-    weights = FUNCTIONS["softmax"](scores, -1)
-    # a row that may see nothing attends to nothing (that of a causal mask sees the first one)
-    if some_see_nothing:
-        weights = FUNCTIONS["where"](attn_mask.any(-1, keepdim=True), weights, 0.0)
-    if dropout_p > 0.0:
-        weights = dropout(weights, dropout_p)
-    return FUNCTIONS["matmul"](weights, value)
-
-
-PANEL = 128                      # queries of a panel of causal attention, at least
-
-
-def _pays_in_panels(query, key, value):
-    """Is causal attention computed by panels of queries? Not where the graph is for others, which
-    have kernels of their own for the whole of it, nor where gradients are wanted: their bits would
-    go by the panels."""
-    queries = query._array.shape[-2]
-    return (queries >= 2 * PANEL and queries == key._array.shape[-2]
-            and query._array.size and key._array.size
-            and query.device.type == "cpu" and not modes.state.exports
-            and not (modes.state.flags & modes.GRAD
-                     and any(t.requires_grad for t in (query, key, value))))
-
-
-def _causal_panels(query, key, value):
-    """softmax(query @ key.T, of what comes before) @ value, by panels of queries: keys that none of
-    a panel sees are left out. The bits are those of all at once, as products and sums only lack
-    zeros at their ends: so the panels that suit some sizes may be another's."""
-    queries, panels = query._array.shape[-2], []
-    size = max(PANEL, 1 << queries.bit_length() - 3)         # 4 to 7 of them, where there are many
-    count = queries // size
-    for first in range(0, count * size, size):
-        last = first + size
-        if last == count * size:             # the rest is the last one's
-            rows, keys, values = query[..., first:, :], key, value
-        else:
-            rows, keys, values = query[..., first:last, :], key[..., :last, :], value[..., :last, :]
-        scores = FUNCTIONS["matmul"](rows, keys.mT)
-        one = scores[(0,) * (scores.ndim - 2)].detach()
-        seen = FUNCTIONS["ones_like"](one, dtype=bool).tril(first)
-        panels.append(FUNCTIONS["matmul"](
-            FUNCTIONS["where"](seen, scores, -math.inf).softmax(-1), values))
-    return FUNCTIONS["cat"](panels, -2)
 
 
 @function("cosine_similarity", method=False)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, tf32
 from ..autograd.modes import beyond, read
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
@@ -398,20 +398,28 @@ def get_deterministic_debug_mode():
     return read(lambda: 0 if not _deterministic[0] else 1 if _deterministic[1] else 2)
 
 
-_precision = ["highest"]
-
-
 @function(method=False)
 def set_float32_matmul_precision(precision):
-    """Allow products of float32 matrices to be rounded more: "highest", "high" or "medium". They
-    are exact to float32 at any setting."""
+    """Allow products of float32 matrices to be rounded more, on devices: "highest" (not at all),
+    "high" or "medium" (both: to TF32).
+
+        >>> import whet
+        >>> whet.set_float32_matmul_precision("high")
+        >>> whet.backends.cuda.matmul.allow_tf32
+        True
+        >>> whet.set_float32_matmul_precision("highest")
+    """
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
-    beyond("it sets the precision of products")
-    _precision[0] = precision
+    tf32.allow(tf32.PRODUCTS, precision != "highest")
+    _medium[0] = precision == "medium"
 
 
 @function(method=False)
 def get_float32_matmul_precision():
-    """What `set_float32_matmul_precision` was given."""
-    return read(lambda: _precision[0])
+    """What `set_float32_matmul_precision` was given, or what `allow_tf32` comes to."""
+    return read(lambda: "highest" if not tf32.allowed & tf32.PRODUCTS else
+                "medium" if _medium[0] else "high")
+
+
+_medium = [False]                   # was that the word?

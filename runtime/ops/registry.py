@@ -39,7 +39,7 @@ class Op:
     which inputs want a gradient.
     """
     family = "host"
-    base = None                     # the op that it is a gradient of
+    base: Any = None                # the op that it is a gradient of
     linear: tuple[int, ...] = ()    # the operands in which, taken together, it is linear
     # is it linear in each of the first two operands, and adds the third?
     product = False

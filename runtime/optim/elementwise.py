@@ -214,28 +214,28 @@ class Elementwise(Optimizer):
             values = [held[0], g, *held[1:]]
             if p.is_complex():
                 values, held = ([whet.view_as_real(t) for t in ts] for ts in (values, held))
-            if values[0].dtype in (whet.float16, whet.bfloat16):
-                values = [t.to(whet.float32) for t in values]
+            computed = values[0].dtype
+            if computed in (whet.float16, whet.bfloat16):
+                computed = whet.float32
             # as in the kernel, where a number has the elements' type also when the parameter is a
             # single element
-            numbers = [n.to(values[0].dtype) if isinstance(n, whet.Tensor) else n for n in numbers]
+            numbers = [n.to(computed) if isinstance(n, whet.Tensor) else n for n in numbers]
             writer = f"{type(self).__name__}.step"
-            if not group.get("differentiable") and _at_once(form, held, values, numbers):
+            if not group.get("differentiable") and _at_once(form, values, numbers):
                 for t in held:
                     t._bump(writer)
             else:
-                p_, g_, *states = values
+                p_, g_, *states = [t.to(computed) for t in values]
                 for t, x in zip(held, form.update(p_, g_, states, numbers)):
                     t.copy_(x)
                     t._cell.writer = writer
             self.after(group, state)
 
 
-def _at_once(form, held, values, numbers):
+def _at_once(form, values, numbers):
     """Write all new tensors of a parameter on a device by one kernel, where that can be done."""
     arrays = [t._array for t in values]
-    if (modes.state.observers or not all(map(devices.is_elsewhere, arrays))
-            or any(t is not v for t, v in zip(held, [values[0], *values[2:]]))):
+    if modes.state.observers or not all(map(devices.is_elsewhere, arrays)):
         return False
     given = [n._array if isinstance(n, whet.Tensor) else n for n in numbers]
     return devices.beyond.write_all(form, form.whole, arrays, given,

@@ -372,7 +372,7 @@ def get_autocast_dtype(device_type: str = 'cpu') -> dtype: """The type that prod
 def get_default_device() -> device: """The device of new tensors."""
 def get_default_dtype() -> dtype: """The type of new floating point tensors."""
 def get_deterministic_debug_mode() -> _int: """The number of the mode that `set_deterministic_debug_mode` set, in other words or not."""
-def get_float32_matmul_precision() -> str: """What `set_float32_matmul_precision` was given."""
+def get_float32_matmul_precision() -> str: """What `set_float32_matmul_precision` was given, or what `allow_tf32` comes to."""
 def get_num_interop_threads() -> _int: """How many operations of a Python thread run beside each other: one."""
 def get_num_threads() -> _int: """How many threads a launch may use."""
 def get_rng_state() -> Tensor: """The default generator's position."""
@@ -684,7 +684,7 @@ def set_default_device(device: Device | None) -> None: """Set the device of new 
 def set_default_dtype(d: _float) -> None: """Set the type of new floating point tensors, and of results where integers meet Python floats."""
 def set_default_tensor_type(t: Any) -> None: """`set_default_dtype` by the older name of a type: `whet.DoubleTensor`, or that as a text."""
 def set_deterministic_debug_mode(debug_mode: _int | str) -> None: ...
-def set_float32_matmul_precision(precision: str) -> None: """Allow products of float32 matrices to be rounded more: "highest", "high" or "medium"."""
+def set_float32_matmul_precision(precision: str) -> None: ...
 def set_flush_denormal(mode: _bool) -> _bool: """PyTorch's switch for taking tiny numbers as 0."""
 def set_num_interop_threads(n: _int) -> None: """PyTorch's number of operations that run beside each other."""
 def set_num_threads(n: _int) -> None: """How many threads a launch may use, the caller's included. Results do not depend on it."""

@@ -28,8 +28,10 @@ from tests.cuda import sweep, targets
 
 TABLE = Path(__file__).parent.parent.parent / "benchmarks" / "results" / "gpu_kernels.md"
 FAMILIES = ("pointwise", "rows", "long_rows", "contract", "scans", "long_scans", "windows",
-            "places", "order")
+            "places", "order", "attention")
 LARGE = "operands as in benchmarks/gpu.py"
+MANY = ("two sums of 64 rows of features are kept at a time: smaller tiles spill nothing, and took "
+        "longer on the H200")
 # kernels that may spill, by name and target: so many bytes of each thread, and why
 STEP = ("the assembler keeps to a number of registers with which one more program runs at a time, "
         "and parks some words for it")
@@ -37,9 +39,12 @@ SPILL = {
     ("matmul_kernel", "sm_80"): (16, STEP), ("matmul_add_kernel", "sm_80"): (8, STEP),
     ("matmul_kernel", "sm_90"): (16, STEP), ("matmul_kernel", "sm_100"): (24, STEP),
     ("cast_cast_cast_add_div_mul_and_1_kernel", "sm_80"): (8, STEP),
-    ("cast_cast_cast_div_mul_cast_kernel", "sm_80"): (8, STEP)}
+    ("cast_cast_cast_div_mul_cast_kernel", "sm_80"): (8, STEP),
+    **{(f"attention_gradient_of_{what}", target): (size, MANY) for what, target, size in (
+        ("keys", "sm_80", 336), ("keys", "sm_90", 64), ("keys", "gfx942", 1020),
+        ("queries", "sm_80", 32))}}
 # what is known to be wrong, by the family and the target, in words of `Built.wrong`
-KNOWN = {("contract", "gfx942"): "KiB of shared memory"}
+KNOWN = {(family, "gfx942"): "KiB of shared memory" for family in ("contract", "attention")}
 
 
 def check(sources, capabilities=(80, 90)):

@@ -110,14 +110,15 @@ ALIGNED = ("a", "b", "c", "m", "n", "k", "a_m", "b_k", "c_m",
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i32"])
 def test_chains_compile(dtype):
     from whet.passes.lower_triton import compile
-    found = compile.compile(lower.lower(lower.Contract(dtype), ones=ONES), aligned=ALIGNED)
+    tile = {"f32": lower.FLOATS[0], "bf16": lower.FLOATS[1]}.get(dtype, lower.STEPS)
+    found = compile.compile(lower.lower(lower.Contract(dtype), ones=ONES, tile=tile),
+                            aligned=ALIGNED)
     assert not found.stack and "mma" not in found.ptx
     if dtype[0] != "i":
         assert "tf32" not in found.ptx and not re.search(r"\bmul(\.rn)?\.f32", found.ptx)
         found_chains = chains(found.ptx)
-        steps = 1 if dtype == "f64" else 16
-        # of 64 x 64 elements a thread of 256 has 16, one of 128 has 32
-        assert [len(c) for c in found_chains] == [steps] * (16 if dtype == "f64" else 32)
+        each = tile.m * tile.n // (32 * tile.warps)
+        assert [len(c) for c in found_chains] == [tile.k] * each
     if dtype == "f32":
         in_the_order_of_k(found.ptx, found_chains)
 
