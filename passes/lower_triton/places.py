@@ -159,8 +159,9 @@ JOINS: dict[str, Callable[..., S.Expr]] = {
 def lower_combine(kind: str, dtype: str) -> Source:
     """Values combined into their places, each in the order of its values' numbers.
 
-    `keys` are places in ascending order and `order` the numbers of their values; an element of a
-    slice of `inner` is combined by whoever meets its place first."""
+    `keys` are places in ascending order and `order` the numbers of their values, counted from the
+    first of a `row` of values; an element of a slice of `inner` is combined by whoever meets its
+    place first."""
     f, t = Code(Module()), scalar.COMPUTE[dtype]
     coordinates(f, 1, True, PER_TILE)
     f.line("j = at // inner")
@@ -172,7 +173,7 @@ def lower_combine(kind: str, dtype: str) -> Source:
     f.line("going = head")
     f.line("while tl.max(going.to(tl.int32)) != 0:")
     f.depth += 1
-    f.line("number = tl.load(order + j, going, other=0)")
+    f.line("number = tl.load(order + j, going, other=0) + j // row * row")
     x = scalar.load(f, dtype, "tl.load(x + (number * inner + column) * each, going, other=0)")
     (joined,), _ = scalar.compute(f, [JOINS[kind](S.arg(0), S.arg(1))],
                                   [Val(f, "total", t), x], (dtype, dtype))
@@ -185,7 +186,7 @@ def lower_combine(kind: str, dtype: str) -> Source:
     return source(f"combine_{kind}_kernel", f.mod,
                   [("x", scalar.POINTER[dtype]), ("y", scalar.POINTER[dtype]), ("keys", "*i64"),
                    ("order", "*i64"), ("n", "i64"), ("inner", "i64"), ("each", "i64"),
-                   ("count", "i64")], f.lines, f"cdiv(n, {PER_TILE})")
+                   ("count", "i64"), ("row", "i64")], f.lines, f"cdiv(n, {PER_TILE})")
 
 
 def lower_compress() -> Source:

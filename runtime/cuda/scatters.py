@@ -40,7 +40,10 @@ def write(name: str, out: DeviceArray, written: Written) -> None:
         values, each = values_for(written.values, work, shape)
         flat = work.reshape(-1)
         if combines:
-            Combined(flat, spots, inner).run(values, each, written)
+            # (where each row of an array has its own values, these are put in order row by row)
+            by_rows = named.each and named.dims == (len(shape) - 1,)
+            row = shape[-1] if by_rows else spots.size
+            Combined(flat, spots, inner, row).run(values, each, written)
         else:
             put(flat, spots, values, inner, each)
     if work is not out:
@@ -102,11 +105,12 @@ def put(out: DeviceArray, spots: DeviceArray, values: DeviceArray, inner: int = 
 
 
 class Combined:
-    """Values combined into the slices of a vector, each place's in the order of their numbers."""
+    """Values combined into the slices of a vector, each place's in the order of their numbers:
+    those of each `row` of values are for places behind those of the row before."""
 
-    def __init__(self, out: DeviceArray, spots: DeviceArray, inner: int) -> None:
-        self.out, self.spots, self.inner = out, spots, inner
-        keys, self.order = order.sort_keys(spots.reshape(1, -1))
+    def __init__(self, out: DeviceArray, spots: DeviceArray, inner: int, row: int) -> None:
+        self.out, self.spots, self.inner, self.row = out, spots, inner, row
+        keys, self.order = order.sort_keys(spots.reshape(-1, row))
         self.keys = keys.reshape(-1)
 
     def run(self, values: DeviceArray, each: int, written: Written) -> None:
@@ -131,7 +135,8 @@ class Combined:
         launch(out.index, lowered((kind, dtype), lambda: lower.lower_combine(kind, dtype)),
                {"x": values.geometry, "y": out.geometry, "keys": self.keys.geometry,
                 "order": self.order.geometry},
-               {"n": count * inner, "inner": inner, "each": each, "count": count})
+               {"n": count * inner, "inner": inner, "each": each, "count": count,
+                "row": self.row})
 
     def divide(self, more: int) -> None:
         """Sums become means: of what was added to each place, and `more`."""

@@ -126,6 +126,15 @@ def test_an_error_of_another_stream_is_told_by_those_who_wait_for_it(gpus):
         s.synchronize()
 
 
+@pytest.mark.parametrize("kind", ("sum", "prod", "mean", "amax"))
+@pytest.mark.parametrize("dim", (0, 1, 2))
+def test_values_meet_within_rows(gpus, dim, kind):
+    x, values = whet.randn(3, 4, 50), whet.randn(3, 4, 70 if dim == 2 else 50)
+    i = whet.randint(0, x.shape[dim], values.shape)
+    both(lambda x, i, v: x.scatter_reduce(dim, i, v, kind, include_self=kind != "prod"),
+         x, i, values)
+
+
 @pytest.mark.parametrize("dtype", (whet.float32, whet.bfloat16, whet.float64, whet.int32,
                                    whet.uint8, whet.bool))
 def test_rows_are_put_in_order(gpus, dtype):
@@ -176,6 +185,7 @@ def test_running_results_are_joined_in_the_cpus_order(gpus, shape, dim):
 FAULTS = {
     "a value that comes first stays": Fault(places, "lower_put", {"== number)": "!= number)"}),
     "sums from a segment's second value on": Fault(places, "lower_combine", {"j += 1": "j += 2"}),
+    "values of the first row": Fault(places, "lower_combine", {" + j // row * row": ""}),
     "runs that are joined unstably":
         Fault(order, "lower_merge", {"run % 2 == 1": "run % 2 == 0"}),
     "an index that is not looked at": Fault(places, "lower_take", {">= size0": ">= size0 + 9"})}
@@ -188,6 +198,8 @@ def test_a_planted_fault_is_seen(gpus, monkeypatch, fault):
     with pytest.raises((AssertionError, whet.cuda.CudaError)):
         both(lambda x, i, v: x.clone().index_put_((i,), v), x, i, v)
         both(lambda x, i, v: x.index_add(0, i, v), x, i, v)
+        both(lambda x, i, v: x.reshape(5, 1).scatter_add(1, i.reshape(5, 14) * 0,
+                                                         v.reshape(5, 14)), x, i, v)
         both(lambda x, i, v: tuple(i.sort()), x, i, v)
         with pytest.raises(IndexError):
             x.cuda()[i.cuda() + 4].cpu()
