@@ -12,6 +12,7 @@ import builtins
 import collections
 import contextvars
 import gc
+import importlib
 import inspect
 import io
 import os
@@ -133,6 +134,8 @@ TELL_NOTHING = Objects((gc.collect,))
 OF_THE_ENVIRONMENT = frozenset(inspect.unwrap(f).__code__ for f in (
     os.getenv, *vars(type(os.environ)).values(), *vars(os.environ).values())
     if isinstance(f, types.FunctionType))
+# `from package import name` has it look whether the package has the name
+OF_A_PACKAGE = importlib._bootstrap._handle_fromlist.__code__  # type: ignore[attr-defined]
 # What keeps `repr` of a dataclass from going round in circles hands its argument to what it wraps.
 HANDING_ON = reprlib.recursive_repr()(repr).__code__
 
@@ -243,7 +246,7 @@ def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
 
 def code_only_computes(origin: Origin, code: types.CodeType) -> bool:
     """Does code of the standard library, or of a library that whet works with, only compute?"""
-    return _is_in(origin.module, _PYTHON) or code in OF_THE_ENVIRONMENT
+    return _is_in(origin.module, _PYTHON) or code in OF_THE_ENVIRONMENT or code is OF_A_PACKAGE
 
 
 def methods_compute(owner: type) -> bool:

@@ -3,6 +3,8 @@
 The watch is told when the user's code calls a function of C. It is told nothing when C does, as
 `map`, `sorted(key=)` and the operators of classes do. So code may call such a function by its name
 in a module, and nothing else: one that lies anywhere else is refused, whether it is called or not.
+An attribute that is taken of something else is no reason to (`sys.version_info.major`, where there
+is `os.major`), as long as the module is only named where names in it are looked up.
 """
 from __future__ import annotations
 
@@ -26,13 +28,16 @@ TYPES = frozenset((types.BuiltinFunctionType, types.MethodWrapperType))
 class FunctionsOfC:
     """Those that a walk met, and the names by which code takes something for another use than a
     call."""
-    __slots__ = ("values", "of_modules", "owners", "taken", "texts", "formats", "dates")
+    __slots__ = ("values", "of_modules", "owners", "taken", "taken_of", "texts", "formats", "dates")
 
     def __init__(self) -> None:
         self.values: list[Any] = []          # what lies elsewhere than in a module
-        self.of_modules: list[tuple[str, Any]] = []      # by the names of those that lie there
+        # those that lie there: (the module's id, the name, the function)
+        self.of_modules: list[tuple[int, str, Any]] = []
         self.owners: list[Any] = []          # objects whose methods of C act
-        self.taken: set[str] = set()         # names of attributes that code does not just call
+        # names of attributes that code does not just call, of anything; of modules, by their id
+        self.taken: set[str] = set()
+        self.taken_of: set[tuple[int, str]] = set()
         self.texts: set[str] = set()         # names in texts, by which code could look others up
         # is text made by forms to which dates give a meaning? were dates met?
         self.formats = self.dates = False
@@ -49,21 +54,30 @@ class FunctionsOfC:
         """What was found where whoever holds it may call it."""
         self.values += [x for x in found if type(x) in TYPES]
 
-    def lies_in_module(self, name: str, x: Any) -> None:
+    def lies_in_module(self, m: types.ModuleType, name: str, x: Any) -> None:
         """What a module has by a name."""
         if type(x) in TYPES:
-            self.of_modules.append((name, x))
+            self.of_modules.append((id(m), name, x))
 
-    def named_in(self, names: NamesInCode) -> None:
-        """What some code does with names."""
+    def named_in(self, names: NamesInCode, names_of: dict[str, Any]) -> None:
+        """What some code does with names. `names_of`: its globals."""
         self.taken |= names.taken
+        for name, attribute in names.taken_of:
+            x = names_of.get(name)
+            if type(x) is types.ModuleType:
+                self.taken_of.add((id(x), attribute))
+            else:
+                self.taken.add(attribute)
         self.formats |= names.formats
 
-    def check(self, real: dict[int, Any], looks_up: bool) -> None:
+    def check(self, real: dict[int, Any], looks_up: bool, only_named: set[int]) -> None:
         """Raise where one that acts could be called unseen. `real`: what could have a stand-in, and
-        has none, by id; `looks_up`: does code look attributes up by texts?"""
+        has none, by id; `looks_up`: does code look attributes up by texts? `only_named`: ids of
+        modules of which nothing but names in them is taken."""
         names = self.taken | self.texts
-        found = [*self.values, *(f for name, f in self.of_modules if name in names)]
+        found = [*self.values, *(
+            f for i, name, f in self.of_modules
+            if (i, name) in self.taken_of or name in names and i not in only_named)]
         found += [f for x in self.owners for name in self.taken
                   if type(f := getattr(x, name, None)) in TYPES]
         for f in found:

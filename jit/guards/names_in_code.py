@@ -77,11 +77,11 @@ class NamesInCode:
     `globals`: (name, is it something else than called there?); `imports`: (module, level);
     `identities`: of each `is` that may be asked of a number, the globals that it compares, and
     whether it compares the first argument; `entered`: attributes of which more is asked than what
-    they contain; `entered_of`: those of a global, with its name; `passed_on`: globals of which more
-    is taken than an attribute."""
+    they contain; `taken`: those that are not just called; `entered_of`, `taken_of`: those of a
+    global, with its name; `passed_on`: globals of which more is taken than an attribute."""
     __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "takes_classes",
                  "attributes", "entered", "entered_of", "passed_on", "globals", "imports",
-                 "identities", "taken", "formats")
+                 "identities", "taken", "taken_of", "formats")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -104,7 +104,8 @@ class NamesInCode:
         self.entered: set[str] = set()
         self.entered_of: set[tuple[str, str]] = set()
         self.passed_on: set[str] = set()
-        self.taken: set[str] = set()         # those of attributes that are not just called
+        self.taken: set[str] = set()
+        self.taken_of: set[tuple[str, str]] = set()
         self.globals: dict[tuple[str, bool], None] = {}
         self.imports: dict[tuple[str, int], None] = {}
         self.identities = _identities_of_numbers(code)
@@ -125,8 +126,12 @@ class NamesInCode:
             last, before = value if name == "LOAD_GLOBAL" else None, name
             if last == "type" and is_asked_for_by_isinstance(found, i):
                 last = None
+            of_a_global = bool(i) and looks_into(code, found, i - 1)
             if name in TAKING and not is_called(found, i):
-                self.taken.add(value)
+                if of_a_global:
+                    self.taken_of.add((found[i - 1][2], value))
+                else:
+                    self.taken.add(value)
             if name == "LOAD_CONST":
                 constants = constants[-1], value
             elif name in GLOBALS:
@@ -142,7 +147,7 @@ class NamesInCode:
                 self.attributes.add(value)
                 if name == "LOAD_ATTR" and found[i + 1][0] == "CONTAINS_OP":
                     continue                 # is something in it?
-                if i and looks_into(code, found, i - 1):
+                if of_a_global:
                     self.entered_of.add((found[i - 1][2], value))
                 else:
                     self.entered.add(value)

@@ -227,7 +227,7 @@ class Walk:
         done |= wanted
         for name in new:
             self.add(Global(held, name))
-            self.of_c.lies_in_module(name, held[name])
+            self.of_c.lies_in_module(m, name, held[name])
         return bool(new)
 
     def framework(self, t: type) -> None:
@@ -268,7 +268,7 @@ class Walk:
         self.takes_classes |= names.takes_classes
         self.attributes |= names.attributes
         self.entered.note(names, names_of)
-        self.of_c.named_in(names)
+        self.of_c.named_in(names, names_of)
         for name, not_called in names.globals:
             self.add(Global(names_of, name))
             if name not in names.passed_on:
@@ -354,7 +354,8 @@ class Walk:
             if isinstance(x, streams):       # By its type a stand-in is told from it.
                 del self.outward[i]
                 self.unread[i] = Inspects("it asks for types, and reads a stream or a logger")
-        self.of_c.check(self.met, self.looks_up or "getattr" in self.builtins)
+        self.of_c.check(self.met, self.looks_up or "getattr" in self.builtins,
+                        self.entered.only_named)
         if not FRAMES.isdisjoint(self.attributes):
             raise Unwatchable(Inspects("it looks at frames"))
         if "_base" in self.attributes and any(t._base is not None for t in self.tensors.values()):

@@ -12,7 +12,7 @@ from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .gathers import lowered
 from .launch import launch
-from .pointwise import copied, is_wide
+from .pointwise import copied, is_half, is_wide
 
 F32 = np.dtype(np.float32)
 MOST = 256                          # features that registers hold
@@ -51,6 +51,8 @@ class _Attention:
                  scale: float, is_causal: bool) -> None:
         if max(q.shape[-1], v.shape[-1]) > MOST:
             raise NoForm("attention of so many features")
+        if not is_half(q):
+            raise NoForm(q.dtype.name)
         self.operands = {"q": q, "k": k, "v": v}
         self.mask, self.is_causal, self.batch = mask, is_causal, q.shape[:-2]
         self.sizes = q.shape[-2], k.shape[-2]

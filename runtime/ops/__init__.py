@@ -11,9 +11,9 @@ for _family in (
     "views_in_place parts split strided movement join repeat slice_scatter pad index_ops index "
     "nonzero gather masks scatter index_slices search reduce moments softmax vector_norm scan "
     "sort contract einsum distances sparse_products sparse_names random random_in_place counts "
-    "python numpy_calls window pools quantised norm native_norms activation recurrent loss ctc "
-    "embedding sampling vision host fourier interop derived control special operators toplevel "
-    "copies"
+    "python numpy_calls window pools quantised norm native_norms activation attention recurrent "
+    "loss ctc embedding sampling vision host fourier interop derived control special operators "
+    "toplevel copies"
 ).split():
     __import__(f"{__name__}.{_family}")
 

@@ -62,13 +62,13 @@ def _weights(query, key, attn_mask, is_causal, scale):
     scores = FUNCTIONS["matmul"](query * scale, key.mT)
     some_see_nothing = attn_mask is not None and attn_mask.dtype.kind == BOOL
     if is_causal:
-        attn_mask = FUNCTIONS["ones"](query.shape[-2], key.shape[-2], dtype=bool,
-                                      device=query.device).tril()
-    if attn_mask is not None:
-        if attn_mask.dtype.kind == BOOL:
-            scores = FUNCTIONS["where"](attn_mask, scores, -math.inf)
-        else:
-            scores = scores + attn_mask
+        seen = FUNCTIONS["ones"](query.shape[-2], key.shape[-2], dtype=bool,
+                                 device=query.device).tril()
+        scores = FUNCTIONS["where"](seen, scores, -math.inf)
+    if some_see_nothing:
+        scores = FUNCTIONS["where"](attn_mask, scores, -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
     weights = FUNCTIONS["softmax"](scores, -1)
     # a row that may see nothing attends to nothing (that of a causal mask sees the first one)
     if some_see_nothing:
@@ -138,28 +138,34 @@ def _for_kernels(query, key, value, mask, scale):
     return [t.to(dtype).expand(*batch, *t.shape[-2:]) for t in (query, key, value)]
 
 
+def _wide(*arrays):
+    """Arrays in the type that is computed in."""
+    return [a.astype(np.float64 if a.dtype == np.float64 else np.float32) for a in arrays]
+
+
 def _attention(q, k, v, mask=None, *, scale, is_causal):
     """The result, and the logarithm of each query's sum of exponentials (in base 2)."""
     weights, logs = _softmax(q, k, mask, scale, is_causal)
-    return (weights @ v.astype(np.float32)).astype(q.dtype), logs
+    return (weights @ _wide(v)[0]).astype(q.dtype), logs
 
 
 def _softmax(q, k, mask, scale, is_causal):
     """The weights as floats, and the logarithms of their sums."""
-    q, k = q.astype(np.float32), k.astype(np.float32)
-    scores = q @ k.swapaxes(-1, -2) * np.float32(scale)
+    q, k = _wide(q, k)
+    number = q.dtype.type
+    scores = q @ k.swapaxes(-1, -2) * number(scale)
     seen = np.ones(scores.shape[-2:], bool)
     if mask is not None and mask.dtype == bool:
         seen = mask
     elif mask is not None:
-        scores = scores + mask.astype(np.float32)
+        scores = scores + mask.astype(q.dtype)
     seen = np.tril(seen) if is_causal else seen
-    scores = np.where(seen, scores, np.float32(-np.inf))
+    scores = np.where(seen, scores, number(-np.inf))
     with np.errstate(invalid="ignore", divide="ignore"):
         most = scores.max(-1, keepdims=True)
         weights = np.exp(scores - np.where(np.isinf(most), 0, most))
         sums = weights.sum(-1, keepdims=True)
-        logs = (np.log2(sums) + most * np.float32(1 / math.log(2)))[..., 0]
+        logs = (np.log2(sums) + most * number(1 / math.log(2)))[..., 0]
         if mask is not None and mask.dtype == bool:
             sums = np.where(sums == 0, 1, sums)
         return weights / sums, logs.astype(np.float32)
@@ -169,13 +175,12 @@ def _attention_backward(g, q, k, v, y, logs, mask=None, *, scale, is_causal):
     """The gradients of q, k and v."""
     weights, _ = _softmax(q, k, mask, scale, is_causal)
     weights = np.where(np.isinf(logs)[..., None], 0, weights)
-    wide = {name: x.astype(np.float32) for name, x in (
-        ("g", g), ("q", q), ("k", k), ("v", v), ("y", y))}
-    slopes = weights * (wide["g"] @ wide["v"].swapaxes(-1, -2)
-                        - (wide["g"] * wide["y"]).sum(-1, keepdims=True)) * np.float32(scale)
-    made = (slopes @ wide["k"], slopes.swapaxes(-1, -2) @ wide["q"],
-            weights.swapaxes(-1, -2) @ wide["g"])
-    return tuple(x.astype(q.dtype) for x in made)
+    dtype = q.dtype
+    g, q, k, v, y = _wide(g, q, k, v, y)
+    slopes = weights * (g @ v.swapaxes(-1, -2) - (g * y).sum(-1, keepdims=True)) * scale
+    slopes = slopes.astype(q.dtype)
+    made = slopes @ k, slopes.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ g
+    return tuple(x.astype(dtype) for x in made)
 
 
 def _attention_vjp(g, ys, q, k, v, mask=None, *, scale, is_causal):
@@ -185,7 +190,8 @@ def _attention_vjp(g, ys, q, k, v, mask=None, *, scale, is_causal):
         return *attention_backward(g, q, k, v, y, logs, mask, scale=scale,
                                    is_causal=is_causal), None
     dtype = q.dtype
-    g, q, k, v = g.float(), q.float(), k.float(), v.float()
+    if dtype.itemsize == 2:
+        g, q, k, v = g.float(), q.float(), k.float(), v.float()
     weights = _weights(q, k, mask, is_causal, scale)
     slopes = g @ v.mT
     slopes = weights * (slopes - (slopes * weights).sum(-1, keepdim=True)) * scale
@@ -205,17 +211,20 @@ def _batch(op, n, inputs, batched, attrs):
 
 
 def _samples(make):
-    halves = [make(2, 3, n, 4).half() for n in (5, 7, 7)]
     for is_causal in (False, True):
-        yield Sample(*halves, None, scale=0.5, is_causal=is_causal)
-    yield Sample(*halves, make(5, 7) > 0, scale=0.5, is_causal=False)
-    yield Sample(*halves, make(3, 5, 7).half(), scale=0.5, is_causal=True)
+        yield Sample(*_operands(make), None, scale=0.5, is_causal=is_causal)
+    yield Sample(*_operands(make), make(5, 7).detach() > 0, scale=0.5, is_causal=False)
+    yield Sample(*_operands(make), make(3, 5, 7).detach(), scale=0.5, is_causal=True)
+
+
+def _operands(make):
+    return [make(2, 3, n, 4) for n in (5, 7, 7)]
 
 
 attention = Op("attention", _attention, _attention_vjp, samples=_samples, nondiff_outputs=(1,),
                batch=_batch)
-attention.saved_outputs = frozenset((0, 1))
+attention.saved_outputs, attention.family = frozenset((0, 1)), "attention"
 attention.there = devices.there("attention", "forward")
 attention_backward = Op("attention_backward", _attention_backward, inner=True, batch=_batch)
-attention_backward.base = attention
+attention_backward.base, attention_backward.family = attention, "attention"
 attention_backward.there = devices.there("attention", "backward")

@@ -8,7 +8,7 @@ from whet import jit
 from whet.autograd import modes
 from whet.jit.policy import account
 from whet.nn.functional import scaled_dot_product_attention as attention
-from whet.ops.activation import PANEL
+from whet.ops.attention import PANEL
 
 LENGTHS = [2 * PANEL, 2 * PANEL + 1, 300, 383, 511, 512, 640, 777, 1024, 1025]
 
