@@ -77,11 +77,18 @@ def as_kernels_read(kind: str, a: DeviceArray,
     if min(rows, columns) < OFTEN or a.dtype != F32:
         return a, b
     if kind == "chains" and b.strides[-1] != b.itemsize:
-        b = copied(b)
+        b = _by_rows(b)
     if kind == "tf32":
-        a = a if a.strides[-1] == a.itemsize else copied(a)
-        b = b if b.strides[-2] == b.itemsize else _turned(copied(_turned(b)))
+        a = a if a.strides[-1] == a.itemsize else _by_rows(a)
+        b = b if b.strides[-2] == b.itemsize else _turned(_by_rows(_turned(b)))
     return a, b
+
+
+def _by_rows(x: DeviceArray) -> DeviceArray:
+    """Matrices laid row by row: once where one stands for many."""
+    first = tuple([slice(0, 1) if s == 0 else slice(None) for s in x.strides[:-2]])
+    made = copied(x[first])
+    return made.view_as(np.broadcast_to(made.geometry, x.shape))
 
 
 def _turned(x: DeviceArray) -> DeviceArray:

@@ -87,6 +87,19 @@ def test_matrices_that_lie_by_columns(gpus, may, turned, batch):
     same(got, want) if not may else np.testing.assert_allclose(got.cpu(), want, atol=0.05)
 
 
+@pytest.mark.parametrize("may", (False, True))
+def test_a_matrix_that_stands_for_many_is_laid_once(gpus, may):
+    tf32.allow(tf32.PRODUCTS, may)
+    a, b = whet.randn(9, 70, 40), whet.randn(80, 40)
+    there = b.cuda()
+    whet.cuda.reset_peak_memory_stats()
+    before = whet.cuda.memory_allocated()
+    got = a.cuda() @ there.mT.expand(9, 40, 80)
+    np.testing.assert_allclose(got.cpu(), a @ b.mT, atol=0.05 if may else 0)
+    made = a.nbytes + got.nbytes
+    assert whet.cuda.max_memory_allocated() - before < made + 4 * b.nbytes
+
+
 def test_many_parts_of_a_product_are_added_in_order(gpus):
     a, b = whet.randn(5, 5000), whet.randn(5000, 7)
     same(F.linear(a.cuda(), b.mT.cuda(), whet.ones(7).cuda()), F.linear(a, b.mT, whet.ones(7)))
