@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 HALVES = ("f16", "bf16")
 GROUP = 8                                   # rows of tiles that are computed together
+PLUS_ONE = S.arg(0) + S.arg(1)              # an epilogue
 BUSY = 0.9                                  # of the units have a program
 ADDED = 256                                 # elements of a program that adds parts
 
@@ -114,6 +115,8 @@ def cut(contract: Contract, kind: str, shape: tuple[int, int, int], batches: int
     if scalar.COMPUTE[contract.dtype] != "float":
         return Cut(STEPS)
     tiles = TILES[kind]
+    if kind == "tf32" and contract.epilogue not in (S.arg(0), PLUS_ONE):
+        tiles = tiles[1:]               # registers have no room for more beside the first's sums
     # no tile is more than twice as tall or wide as what there is
     fitting = [t for t in tiles if t.m < 2 * max(m, 16) and t.n < 2 * max(n, 32)] or [tiles[-1]]
 

@@ -200,3 +200,11 @@ def test_how_products_are_cut():
     tall = lower.cut(halves, "tensor", (64, 256, 8192), 1, 132)
     assert 1 < tall.parts(8192) <= lower.MOST_PARTS and tall.part % tall.tile.k == 0
     assert lower.cut(halves, "tensor", (64, 64, 32), 1, 132).part == 0
+    by_columns = lower.cut(halves, "tensor", (8192, 8192, 64), 1, 132, True)
+    assert by_columns.tile == lower.TALL
+    large = 4096, 4096, 64
+    assert lower.cut(floats, "tf32", large, 1, 132).tile == lower.ROUNDED[0]
+    biased = lower.Contract("f32", epilogue=lower.S.arg(0) + lower.S.arg(1), operands=("f32",))
+    assert lower.cut(biased, "tf32", large, 1, 132).tile == lower.ROUNDED[0]
+    more = lower.Contract("f32", epilogue=lower.S.exp(lower.S.arg(0)))
+    assert lower.cut(more, "tf32", large, 1, 132).tile == lower.ROUNDED[1]
