@@ -36,13 +36,15 @@ MANY = ("two sums of 64 rows of features are kept at a time: smaller tiles spill
 STEP = ("the assembler keeps to a number of registers with which one more program runs at a time, "
         "and parks some words for it")
 SPILL = {
-    ("matmul_kernel", "sm_80"): (16, STEP), ("matmul_add_kernel", "sm_80"): (8, STEP),
+    ("matmul_kernel", "sm_80"): (128, STEP), ("matmul_add_kernel", "sm_80"): (8, STEP),
     ("matmul_kernel", "sm_90"): (16, STEP), ("matmul_kernel", "sm_100"): (24, STEP),
     ("cast_cast_cast_add_div_mul_and_1_kernel", "sm_80"): (8, STEP),
     ("cast_cast_cast_div_mul_cast_kernel", "sm_80"): (8, STEP),
     **{(f"attention_gradient_of_{what}", target): (size, MANY) for what, target, size in (
         ("keys", "sm_80", 336), ("keys", "sm_90", 64), ("keys", "gfx942", 1020),
-        ("queries", "sm_80", 32))}}
+        ("queries", "sm_80", 32))},
+    ("attention_forward", "sm_100"): (24, STEP),
+    ("attention_gradient_of_keys", "sm_100"): (8, STEP)}
 # what is known to be wrong, by the family and the target, in words of `Built.wrong`
 KNOWN = {(family, "gfx942"): "KiB of shared memory" for family in ("contract", "attention")}
 
