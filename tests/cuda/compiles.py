@@ -173,7 +173,8 @@ the least with its kernel. Written by `make gpu-kernels`.
 
 {wrong}
 """
-FINE = """No kernel has an approximate instruction (but for the exponential in attention of halves), loses
+FINE = """\
+No kernel has an approximate instruction (but the exponential in attention of halves), loses
 subnormals, or has a fused multiply-add beyond those of its source: PTX was searched, and LLVM's
 code for licences to contract. No products of a Hopper's tensor cores wait for one another."""
 
