@@ -6,44 +6,52 @@ is loaded. `model.modules()` somewhere else is no reason to, as long as the modu
 named where names in it are looked up, and so can be nothing that `modules` is asked of there.
 """
 import types
-from typing import Any
+from typing import Any, Self
 
 from .container_places import Names
 from .name_places import Global
-from .names_in_code import NamesInCode
 
 
-class EnteredNames:
-    """`of_anything`: attributes that code goes on to, of what may be any object; `of_modules`:
-    those of modules that it names there, by id; `only_named`: ids of modules of which nothing but
-    names in them is taken."""
+class NamedAttributes:
+    """Attributes that code names for some use. `of_anything`: of what may be any object;
+    `of_modules`: of modules that it names there, by id."""
 
     def __init__(self) -> None:
         self.of_anything: set[str] = set()
         self.of_modules: set[tuple[int, str]] = set()
-        self.only_named: set[int] = set()
 
-    def copy(self) -> "EnteredNames":
+    def copy(self) -> Self:
         """These names, to add others to."""
-        new = EnteredNames()
+        new = type(self)()
         for name, x in vars(self).items():
             setattr(new, name, x.copy())
         return new
 
-    def note(self, names: NamesInCode, names_of: dict[str, Any]) -> None:
-        """What some code goes on to. `names_of`: its globals."""
-        self.of_anything |= names.entered
-        for name, attribute in names.entered_of:
+    def note(self, of_anything: set[str], of_globals: set[tuple[str, str]],
+             names_of: dict[str, Any]) -> None:
+        """More of them: (global, attribute), and others. `names_of`: the globals of the code."""
+        self.of_anything |= of_anything
+        for name, attribute in of_globals:
             x = names_of.get(name)
             if type(x) is types.ModuleType:
                 self.of_modules.add((id(x), attribute))
             else:
                 self.of_anything.add(attribute)
 
-    def goes_on(self, m: types.ModuleType, name: str) -> bool:
-        """Does code go on to what lies in a module?"""
-        return (id(m), name) in self.of_modules or (
-            name in self.of_anything and id(m) not in self.only_named)
+    def has(self, module: int, name: str, only_named: set[int]) -> bool:
+        """Could a module, of this id, be what such a name is used of? `only_named`: ids of modules
+        of which nothing but names in them is taken."""
+        return (module, name) in self.of_modules or (
+            name in self.of_anything and module not in only_named)
+
+
+class EnteredNames(NamedAttributes):
+    """Attributes that code goes on to. `only_named`: ids of modules of which nothing but names in
+    them is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.only_named: set[int] = set()
 
 
 def look_into(walk: Any, x: Any) -> None:
@@ -60,7 +68,7 @@ def leave_out(walk: Any, m: types.ModuleType, wanted: set[str], done: set[str]) 
     held = vars(m)
     for name in (wanted - done).intersection(held):
         x, noted = held[name], f"in {name}"
-        if type(x) is not dict or walk.entered.goes_on(m, name):
+        if type(x) is not dict or walk.entered.has(id(m), name, walk.entered.only_named):
             continue
         if noted not in done and all(type(k) is str for k in x):
             walk.places += Global(held, name), Names(x)

@@ -15,6 +15,7 @@ from ..capture.outside_calls import stands
 from ..report.reasons import Calls, Inspects
 from .allowed_calls import problem_of_call
 from .asked_functions import array_opens_files_by
+from .entered_names import NamedAttributes
 from .visitors import Unwatchable
 
 if TYPE_CHECKING:
@@ -28,16 +29,14 @@ TYPES = frozenset((types.BuiltinFunctionType, types.MethodWrapperType))
 class FunctionsOfC:
     """Those that a walk met, and the names by which code takes something for another use than a
     call."""
-    __slots__ = ("values", "of_modules", "owners", "taken", "taken_of", "texts", "formats", "dates")
+    __slots__ = ("values", "of_modules", "owners", "taken", "texts", "formats", "dates")
 
     def __init__(self) -> None:
         self.values: list[Any] = []          # what lies elsewhere than in a module
         # those that lie there: (the module's id, the name, the function)
         self.of_modules: list[tuple[int, str, Any]] = []
         self.owners: list[Any] = []          # objects whose methods of C act
-        # names of attributes that code does not just call, of anything; of modules, by their id
-        self.taken: set[str] = set()
-        self.taken_of: set[tuple[int, str]] = set()
+        self.taken = NamedAttributes()       # those that code does not just call
         self.texts: set[str] = set()         # names in texts, by which code could look others up
         # is text made by forms to which dates give a meaning? were dates met?
         self.formats = self.dates = False
@@ -61,31 +60,25 @@ class FunctionsOfC:
 
     def named_in(self, names: NamesInCode, names_of: dict[str, Any]) -> None:
         """What some code does with names. `names_of`: its globals."""
-        self.taken |= names.taken
-        for name, attribute in names.taken_of:
-            x = names_of.get(name)
-            if type(x) is types.ModuleType:
-                self.taken_of.add((id(x), attribute))
-            else:
-                self.taken.add(attribute)
+        self.taken.note(names.taken, names.taken_of, names_of)
         self.formats |= names.formats
 
     def check(self, real: dict[int, Any], looks_up: bool, only_named: set[int]) -> None:
         """Raise where one that acts could be called unseen. `real`: what could have a stand-in, and
         has none, by id; `looks_up`: does code look attributes up by texts? `only_named`: ids of
         modules of which nothing but names in them is taken."""
-        names = self.taken | self.texts
+        taken = self.taken.of_anything
         found = [*self.values, *(
-            f for i, name, f in self.of_modules
-            if (i, name) in self.taken_of or name in names and i not in only_named)]
-        found += [f for x in self.owners for name in self.taken
+            f for i, name, f in self.of_modules if self.taken.has(i, name, only_named)
+            or name in self.texts and i not in only_named)]
+        found += [f for x in self.owners for name in taken
                   if type(f := getattr(x, name, None)) in TYPES]
         for f in found:
             if (not stands(f) or id(f) in real) and problem_of_call(f) is not None:
                 owner = getattr(f, "__module__", None) or type(f.__self__).__name__
                 name = f"{owner}.{f.__name__}"
                 raise Unwatchable(Calls(name, holds=True))
-        methods = list(filter(array_opens_files_by, names if looks_up else self.taken))
+        methods = list(filter(array_opens_files_by, taken | self.texts if looks_up else taken))
         if methods:
             raise Unwatchable(Calls(min(methods), holds=True))
         if self.dates and (self.formats or looks_up):

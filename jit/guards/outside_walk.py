@@ -267,7 +267,7 @@ class Walk:
         self.shown, self.looks_up = self.shown | names.shown, self.looks_up | names.looks_up
         self.takes_classes |= names.takes_classes
         self.attributes |= names.attributes
-        self.entered.note(names, names_of)
+        self.entered.note(names.entered, names.entered_of, names_of)
         self.of_c.named_in(names, names_of)
         for name, not_called in names.globals:
             self.add(Global(names_of, name))

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from . import scalar
 from .builder import TYPE, Code, Module
+from .rows import up
 from .source import source
 
 if TYPE_CHECKING:
@@ -93,11 +94,6 @@ def lower_keys(form: Form, tile: Tile) -> Source:
     return _Keys(form, tile).source()
 
 
-def up(size: int) -> int:
-    """A power of two that tensor cores take."""
-    return max(16, 1 << (size - 1).bit_length())
-
-
 class _Attention:
     """What the kernels have in common: operands are in two batch dimensions, `outer` and `inner`,
     and have a stride (in elements) for their rows and for each of these; features lie side by
@@ -143,7 +139,7 @@ class _Attention:
     def width(self, name: str) -> tuple[int, int]:
         """Features of a row of an operand, and how many are computed with."""
         size = self.form.values if name in ("v", "g", "y", "gv") else self.form.features
-        return size, up(size)
+        return size, max(16, up(size))              # (tensor cores take no less)
 
     def place(self, name: str, row: str, across: bool = False) -> str:
         """Where rows of an operand lie; `across`: one beside the other."""

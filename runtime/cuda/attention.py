@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import log2, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from .launch import launch
 from .pointwise import copied, is_half, is_wide
 
 F32 = np.dtype(np.float32)
-MOST = 256                          # features that registers hold
 
 
 def forward(q: DeviceArray, k: DeviceArray, v: DeviceArray, mask: DeviceArray | None = None, *,
@@ -49,7 +48,9 @@ class _Attention:
 
     def __init__(self, q: DeviceArray, k: DeviceArray, v: DeviceArray, mask: DeviceArray | None,
                  scale: float, is_causal: bool) -> None:
-        if max(q.shape[-1], v.shape[-1]) > MOST:
+        from ..ops.attention import MOST_FEATURES
+        from ..passes.lower_triton.attention import LOG2E
+        if max(q.shape[-1], v.shape[-1]) > MOST_FEATURES:
             raise NoForm("attention of so many features")
         if not is_half(q):
             raise NoForm(q.dtype.name)
@@ -58,7 +59,7 @@ class _Attention:
         self.sizes = q.shape[-2], k.shape[-2]
         self.features, self.values = q.shape[-1], v.shape[-1]
         self.numbers: dict[str, float] = {
-            "m": self.sizes[0], "n": self.sizes[1], "scale": scale * log2(2.718281828459045),
+            "m": self.sizes[0], "n": self.sizes[1], "scale": scale * LOG2E,
             "inner": self.batch[-1] if self.batch else 1, "batches": prod(self.batch)}
 
     def launch(self, what: str, write: Any, tile_of: Any, results: Mapping[str, DeviceArray],
