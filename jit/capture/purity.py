@@ -139,6 +139,7 @@ class Watch:
         self.looking = False
         # is this an act outside of Python's state? did one of them run code of the user's?
         self.aside = self.foreign = False
+        self.beyond: set[types.CodeType] = set()     # code of the user's that was not read
 
     def __enter__(self) -> Self:
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
@@ -174,6 +175,11 @@ class Watch:
                 gc.enable()
             # Last: where an interrupt ends this midway, it is done again.
             self.looking = False
+
+    def stop_watching(self) -> None:
+        """The user's code could notice it: the run is not recorded."""
+        self.refuse(Inspects("it asks what is alive, or who watches"))
+        self.withdraw()
 
     def __exit__(self, *exc: object) -> None:
         self.withdraw()
@@ -245,8 +251,7 @@ class Watch:
                 self.told = line_of(code, code.co_firstlineno)
                 self.informed = self.informed or self.told
             if not self.watching.isdisjoint(code.co_names):
-                self.refuse(Inspects("it asks what is alive, or who watches"))
-                self.withdraw()
+                self.stop_watching()
             return
         origin = origin_of(frame.f_globals)
         if origin is not None and origin.is_ours:
@@ -259,7 +264,10 @@ class Watch:
             if not known.code_only_computes(origin, code):
                 self.refuse(Calls(f"{origin.module}.{code.co_name}"))
         elif not makes_a_tuple(code, frame.f_globals):
+            self.beyond.add(code)
             self.refuse(Calls(f"{code.co_qualname}, which was not within reach"))
+            if _asks_who_watches(frame):
+                self.stop_watching()
 
     def works_for_the_user(self, frame: types.FrameType) -> bool:
         """Does code that is not ours run there on behalf of the user's? What the framework calls,
@@ -277,14 +285,28 @@ class Watch:
         """A function of C is called by code of the user's, or by a library that works for it."""
         if frame.f_code in self.codes:
             problem = known.problem_of_call(f) or self.unread.read_by_template(f)
-        elif origin_of(frame.f_globals) is None or ours(frame):
-            return                           # what is within reach was judged when it was called
+        elif ours(frame):
+            return
+        elif origin_of(frame.f_globals) is None:
+            if known.tells_who_watches(f):
+                self.stop_watching()
+            return                           # The code was judged when it was called.
         else:
             problem = known.problem_of_call_beneath(f, frame.f_code)
             if problem is not None and not self.works_for_the_user(frame):
                 return
         if problem is not None:
             self.refuse(problem)
+
+
+def _asks_who_watches(frame: types.FrameType) -> bool:
+    """Does code that was not read name, or is it given, something that tells who watches?"""
+    said, names = frame.f_code.co_names, frame.f_globals
+    found = [*frame.f_locals.values(), *(
+        x for name in said for x in (names.get(name), sys.modules.get(name)))]
+    inner = [held[name] for x in found if type(x) is types.ModuleType
+             for name in said if name in (held := vars(x))]
+    return any(map(known.tells_who_watches, [*found, *inner]))
 
 
 def resume(profile: Any) -> None:

@@ -147,10 +147,10 @@ class Session:
 
     def search(self) -> None:
         """Find what the function can reach from outside."""
-        given, fn = self.call.given, self.subject.fn
+        given, fn, codes = self.call.given, self.subject.fn, self.learned.codes
 
         def searched(loose: Any) -> Search:
-            return Search(fn, given.others, loose, numpy=bool(given.arrays))
+            return Search(fn, given.others, loose, numpy=bool(given.arrays), ran=codes)
         search = None if self.is_unwatched else searched(self.loose)
         world = self.model.world if search is None else search.world
         if world.exact and not self.learned.numbers_are_known:
@@ -180,7 +180,7 @@ class Session:
         self.leaves = [*self.leaves, *self.slots]
         more = [*self.leaves, *self.args, *self.kwargs.values()]
         apart = frozenset(given.arrays or ())
-        self.whole = world_of(fn, [*given.others, *more], apart) if search is None \
+        self.whole = world_of(fn, [*given.others, *more], apart, codes) if search is None \
             else search.further(more, apart)
 
     def exchange(self) -> None:

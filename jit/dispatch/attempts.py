@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from whet.cpu import native, orders
 
 from ..capture.findings import Findings
-from ..capture.memory_ceiling import FEW
 from ..capture.refused import Wrong
 from ..capture.session import Session, Unrecorded
 from ..effects.lay_state import Left
@@ -21,12 +21,11 @@ from ..guards.outside_state import Search, World
 from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..policy.account import TIMED, Policy
-from ..program.misses import Miss
 from ..replay.build import build
-from ..report.reasons import Drifts, OtherWays
+from ..report.reasons import OtherWays
 from ..verify import recheck
-from ..verify.compare_runs import compare
-from ..verify.early_check import EarlyCheck, applies
+from .code_that_ran import CodeThatRan
+from .comparison import Comparison
 from .learned import Learned
 from .recordings import Recordings
 from .refusals import Refusals
@@ -35,7 +34,7 @@ from .subject import Subject
 if TYPE_CHECKING:
     from ..replay.recording import Recording
     from ..report.names import Key
-    from ..report.reasons import Explained
+    from ..report.reasons import Explained, Reason
     from .invocation import Invocation
 
 # runs that may set something up, until one is recorded whatever it changes
@@ -96,6 +95,8 @@ class FirstRecording(Session):
         self.left = Left([], [], [])         # in Python's state, by the run
         self.ran_before = self.policy.begun > 0 or self.policy.typical < math.inf
         self.only_set_up = False             # It ran unwatched, to set up what later runs find.
+        # what is asked which code an unwatched run runs
+        self.lesson: AbstractContextManager[Any] = contextlib.nullcontext()
         self.planned_from = 0.0              # when a plan for all sizes was begun
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.begun < SETTING_UP
@@ -118,8 +119,20 @@ class FirstRecording(Session):
         self.is_unwatched = self.may_be_unwatched(paths)
         if self.is_unwatched:
             self.loose = self.model.told[0]  # That is what the model's world was searched with.
-        super().search()
+        try:
+            super().search()
+        except Unwatchable as e:
+            if self.learned.ran is not None:
+                raise
+            self.ask_what_runs(e.reason)
         self.became, self.has_model = "failed", self.model is not None
+
+    def ask_what_runs(self, reason: Reason) -> NoReturn:
+        """Not all that the function reaches can be compared: code that never ran is not read."""
+        self.learned.ran = self.lesson = CodeThatRan(reason.named(self.subject.fn, self.call.key))
+        self.learned.arrays_are_known, self.became = True, "set_up"
+        self.learned.fix_numbers()
+        raise Unrecorded
 
     def may_be_unwatched(self, paths: list[Recording]) -> bool:
         """Does a model show that nothing needs to be watched for?"""
@@ -159,7 +172,8 @@ class FirstRecording(Session):
     def unwatched(self) -> Any:
         start = timing.busy()
         try:
-            return super().unwatched()
+            with self.lesson:
+                return super().unwatched()
         finally:
             self.run_seconds = timing.busy() - start
 
@@ -305,6 +319,10 @@ class FirstRecording(Session):
 
     def failed(self, error: Explained) -> None:
         """The run cannot be recorded: the next one may be, in another way."""
+        ran = self.learned.ran
+        if ran is not None and ran.learn(self.watch.beyond):
+            self.became = "set_up"
+            return
         if type(error) is Wrong and self.model is not None:
             self.model.family = False
         if self.is_unwatched:                # The next call is recorded in full.
@@ -312,86 +330,3 @@ class FirstRecording(Session):
             self.recordings.watched.add(self.call.key)
         else:
             self.refusals.failed(self.call.key, error, self.rec.passing)
-
-
-class Comparison(Session):
-    """A call that a `known` recording fits: it must do what was recorded."""
-
-    def __init__(self, attempts: Attempts, call: Invocation, known: Recording) -> None:
-        super().__init__(attempts.subject, attempts.learned, call, *known.told)
-        self.refusals, self.recordings, self.known = attempts.refusals, attempts.recordings, known
-        self.follows_sizes = known.follows is not None
-        self.early: EarlyCheck | None = None
-
-    def exchange(self) -> None:
-        """The program is run before the run writes to what it would take much to copy."""
-        super().exchange()
-        if self.known.program.is_on_device:
-            spare = self.known.program.spare
-            self.rec.originals.may_take = lambda: spare
-        if self.subject.verify == "off" or not applies(self.known):
-            return
-        try:
-            self.early = EarlyCheck(self.rec, self.known, self.call.given.leaves)
-        except Miss:                         # Copies it is.
-            return
-        originals = self.rec.originals
-        originals.may_take, originals.given_up = lambda: FEW, self.early
-        if self.known.lull is not None:
-            self.rec.lull_at = self.known.lull
-
-    def numbers_become_known(self) -> None:
-        """The call has another key now."""
-        self.learned.fix_numbers()
-        raise Unrecorded
-
-    def arrays_become_known(self) -> None:
-        """The call has another key now."""
-        self.learned.arrays_are_known = True
-        raise Unrecorded
-
-    def is_searched(self) -> None:
-        """What lies in some slots may be of another kind now: tensors would have other places."""
-        if self.world.taken_keys != self.known.world.taken_keys:
-            raise Unrecorded
-
-    def unwatchable(self, error: Unwatchable) -> None:
-        """What the function reaches can no longer be compared."""
-        self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
-
-    def conclude(self, out: Any) -> None:
-        """The run must have done what the recording does, and its program must give this run's
-        bits."""
-        known = self.known
-        if compare(self, Findings(self, out), known):
-            known.unproven = False
-        elif known.unproven:                 # The run went another way.
-            self.recordings.drop(known)
-        known.doubtful = known.unproven
-
-    def failed(self, error: Explained) -> None:
-        """The recording is of no use: another thread may have done what it shows, or it drifts."""
-        known, rec = self.known, self.rec
-        if known.unproven and type(error) is Wrong:
-            # The next recording is checked on copies, and tells what is wrong.
-            self.learned.keeps_copies = True
-            self.recordings.drop(known)
-        elif known.doubtful:
-            self.recordings.drop(known)
-            self.refusals.failed(self.call.key, error)
-        elif self.run.alone():
-            was, now = recheck.Steps.of(known), recheck.Steps(rec.nodes, rec.arrays)
-            if recheck.parting(was, now) is not recheck.OTHER_WAY:
-                self.distrust(error)
-
-    def distrust(self, error: Explained) -> None:
-        """A call that a recording fits did something else, or its program does: none is replayed
-        any more."""
-        reason = error.reason if type(error) is Wrong else Drifts(
-            f"call {self.known.calls} of a kind was made eagerly once more, and {error}, though "
-            "nothing that its recording compares has changed. It goes by something that a trace "
-            "cannot see (a counter in an extension, a file, a clock); earlier replays may have "
-            "missed it")
-        self.refusals.drift = reason
-        self.recordings.close()
-        self.refusals.distrust(reason)

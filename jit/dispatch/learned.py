@@ -3,7 +3,7 @@ apart."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +21,13 @@ from ..guards.slots import several
 from .varying_arguments import VaryingArguments
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from ..effects.recipes import Recipe
     from ..guards.spots import Spot
     from ..replay.recording import Recording
     from ..report.names import Key
+    from .code_that_ran import CodeThatRan
     from .invocation import Args, Kwargs
 
 
@@ -40,6 +43,12 @@ class Learned:
         self.arrays_are_known = False        # the same of what stands for a NumPy array
         # what runs write to is copied even if that takes much memory
         self.keeps_copies = False
+        self.ran: CodeThatRan | None = None  # the only code that is read, if not all is
+
+    @property
+    def codes(self) -> Set[CodeType] | None:
+        """The only code that is read for what the function can reach, or None for all."""
+        return None if self.ran is None else self.ran.codes
 
     # ---- the key of a call -----------------------------------------------------------------------
     def key(self, args: Args, kwargs: Kwargs, given: Given | None = None) -> tuple[Key, Given]:

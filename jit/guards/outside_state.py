@@ -3,7 +3,7 @@
 It is found before a recording by a walk, and compared before each replay."""
 import collections
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from ..report.reasons import Changed
@@ -165,11 +165,11 @@ class Search:
     """The world of a function and of some objects, and the walk that found it, to go on from."""
 
     def __init__(self, fn: Any, others: Iterable[Any] = (), loose: Any = frozenset(),
-                 numpy: bool = False) -> None:
-        walk = Walk(fn, others, loose, numpy=numpy)
+                 numpy: bool = False, ran: Set[types.CodeType] | None = None) -> None:
+        walk = Walk(fn, others, loose, numpy=numpy, ran=ran)
         walk.walk()
         self._begun = None if loose else walk.copied()
-        self._start = fn, others
+        self._start, self._ran = (fn, others), ran
         self.world = finished(walk)
 
     def further(self, arguments: list[Any], skipped: Any) -> World:
@@ -179,16 +179,17 @@ class Search:
         walk, self._begun = self._begun, None
         if walk is None:
             fn, others = self._start
-            return world_of(fn, [*others, *arguments], skipped)
+            return world_of(fn, [*others, *arguments], skipped, self._ran)
         walk.skipped = skipped
         walk.stack += arguments
         walk.walk()
         return finished(walk)
 
 
-def world_of(fn: Any, arguments: Iterable[Any] = (), skipped: Any = frozenset()) -> World:
+def world_of(fn: Any, arguments: Iterable[Any] = (), skipped: Any = frozenset(),
+             ran: Set[types.CodeType] | None = None) -> World:
     """The world of a function, and of objects that it is given."""
-    walk = Walk(fn, arguments, skipped=skipped)
+    walk = Walk(fn, arguments, skipped=skipped, ran=ran)
     walk.walk()
     return finished(walk)
 

@@ -9,7 +9,7 @@ import io
 import logging
 import sys
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,12 @@ class Walk:
     """What was met so far, and what is still to be looked at.
 
     `loose`: keys of spots whose numbers or tensors may be any, and (id, None) of lists that only
-    grow; `skipped`: ids of arrays that are looked after elsewhere."""
+    grow; `skipped`: ids of arrays that are looked after elsewhere; `ran`: the only code that is
+    read, or None for all."""
 
     def __init__(self, fn: Any, arguments: Iterable[Any] = (), loose: Any = frozenset(),
-                 skipped: Any = frozenset(), numpy: bool = False) -> None:
+                 skipped: Any = frozenset(), numpy: bool = False,
+                 ran: Set[types.CodeType] | None = None) -> None:
         self.places: list[Any] = []
         self.loose, self.skipped = loose, skipped
         self.slots: list[Slot] = []
@@ -72,7 +74,9 @@ class Walk:
         self.sets_up = False                 # does something make state of its own when first used?
         self.gathers = False                 # and will that be, as others gather what it needs?
         self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
-        self.exact = self.direct = self.typed = self.shown = False       # see NamesInCode
+        self.direct = self.shown = False     # see NamesInCode
+        # Code that is not read could tell what stands for something from that.
+        self.ran, self.exact, self.typed = ran, ran is not None, ran is not None
         self.looks_up = self.takes_classes = self.types_of_numbers = False
         self.methods: set[types.CodeType] = set()        # of classes that were met
         self.want_numbers: dict[int, Any] = {}           # see given_numbers.py
@@ -246,6 +250,10 @@ class Walk:
                 strange, containers = place.objects[0].parts(is_as_it_was_made)
                 self.stack += strange + containers * (x is b)
 
+    def leaves_out(self, code: types.CodeType) -> bool:
+        """Is this code not read, as it does not run?"""
+        return self.ran is not None and code not in self.ran
+
     # ---- code ------------------------------------------------------------------------------------
     def code(self, code: types.CodeType, names_of: dict[str, Any],
              variables: dict[str, Any]) -> None:
@@ -253,6 +261,8 @@ class Walk:
         enclosing functions, as far as they are known.
 
         What it names in modules comes at the end."""
+        if self.leaves_out(code):
+            return
         names, is_method = names_in(code), code in self.methods
         self.exact |= names.tells_numbers_apart(names_of, variables, is_method)
         if (code, id(names_of)) in self.read:

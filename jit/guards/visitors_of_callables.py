@@ -19,6 +19,7 @@ from . import allowed_calls as known
 from . import asked_functions as asked
 from .asking_code import asks_what_others_say
 from .given_numbers import constructor_wants_numbers
+from .name_places import AttributesDict
 from .names_in_code import EXACT, could_give_a_number
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
 from .origin import Origin, foreign, is_compiled_function, origin_of_what, users
@@ -30,6 +31,7 @@ NUMBERS_AND_TEXTS = np.number, np.bool_, np.flexible, np.object_
 READABLE = Base, np.ndarray, np.void, ContextVar, random.Random
 DISPATCH = getattr(functools.singledispatch(len), "__code__")
 DISPATCHING = "dispatch", "register", "_clear_cache"
+HOLDING = "__defaults__", "__kwdefaults__", "__closure__"
 WRAPPED = types.FunctionType, types.MethodType, functools.partial
 TRACES = object()                # that a class says who makes traced functions
 _words, _fields = re.compile(r"\w+").findall, re.compile(r"{(.*?)}").findall
@@ -103,12 +105,24 @@ def function(walk: Any, fn: types.FunctionType) -> None:
         walk.other_entries(vars(fn), DISPATCHING)
     elif fn is os.getenv:                    # the purity watch looks at what others do
         walk.stack.append(os.environ)
+    elif origin is None and walk.leaves_out(fn.__code__):
+        unread_function(walk, fn)
     elif origin is None or any(map(users, wrapped(fn))):
         walk.add(FunctionParts(fn))
         walk.stack += fn.__closure__ or ()
         walk.named(fn)
         if origin is None:
             walk.code(fn.__code__, fn.__globals__, variables(fn))
+
+
+def unread_function(walk: Any, fn: types.FunctionType) -> None:
+    """One that does not run: what it holds is only looked at by who names that."""
+    held = {name: x for name in HOLDING if (x := getattr(fn, name)) is not None}
+    walk.add(FunctionParts(fn), held.values())
+    if vars(fn):
+        walk.places.append(AttributesDict(fn))
+        held |= walk.namespace(vars(fn), vars(fn))
+    walk.held_back[id(fn)] = held
 
 
 def variables(fn: types.FunctionType) -> dict[str, Any]:

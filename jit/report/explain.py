@@ -194,9 +194,9 @@ def facts(traced: Traced, light: bool = False) -> Facts:
     refusals = traced._calls.refusals
     reasons = [x for x in (refusals.drift, refusals.first, *refusals.by_key.values(), refusals.why)
                if x]
-    refused = refusal(traced)
+    refused, ran = refusal(traced), traced._calls.learned.ran
     return {"name": traced._calls.subject.name, "paths": paths, "refused": refused and str(refused),
-            "why": traced._why and str(traced._why),
+            "why": traced._why and str(traced._why), "unread": ran and str(ran.reason),
             "instead": list(dict.fromkeys(x.instead for x in reasons if x.instead)),
             "kinds": len(traced._table), "sizes": sizes(traced), "calls": tally(traced),
             "seconds": spent(traced)}

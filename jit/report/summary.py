@@ -41,7 +41,7 @@ def screen(traced: Traced) -> str:
     main = explain.most_called(traced)
     misses, others = explain.misses(traced, REASONS)
     parts = [("calls", calls(f)), ("time", times(f, shown)), ("kinds", kinds(shown)),
-             ("missed", missed(misses, others)), ("eager", eager(f))]
+             ("missed", missed(misses, others)), ("eager", eager(f)), ("code", code(f))]
     if main is not None:
         parts += work(traced, *main)
     parts.append(("to do", advice(f, shown, main, misses)))
@@ -174,6 +174,12 @@ def eager(f: Facts) -> list[str]:
     return (
         out +
         ([f"eager calls are shorter than replays for {many(slow, 'recording')}"] if slow else []))
+
+
+def code(f: Facts) -> list[str]:
+    """What the function could reach, if that is not all read."""
+    return wrapped(f"only what ran is read, and its numbers and arrays are guards; of other code: "
+                   f"{f['unread']}") if f["unread"] and f["paths"] else []
 
 
 # ---- what a replay does --------------------------------------------------------------------------

@@ -4,7 +4,11 @@ import subprocess
 import sys
 
 import pytest
+from whet.jit.capture import session
 from whet.jit.capture.value_layouts import Values
+from whet.jit.guards.outside_state import Search
+from whet.jit.guards.visitors import Unwatchable
+from whet.jit.report.reasons import TooMuch
 
 from tests.traps import harness
 
@@ -23,6 +27,18 @@ def test_a_run_that_is_given_up_goes_on_as_eager(name, monkeypatch):
     def full(*_):
         raise MemoryError("no addresses")
     monkeypatch.setattr(Values, "made", full)
+    problem = harness.difference(TRAPS[name], harness.traced([]))
+    assert problem is None, problem
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_where_only_code_that_ran_is_read(name, monkeypatch):
+    """As where something within reach of each function cannot be compared."""
+    def search(fn, others, loose, numpy, ran):
+        if ran is None:
+            raise Unwatchable(TooMuch("it reaches too much"))
+        return Search(fn, others, loose, numpy, ran)
+    monkeypatch.setattr(session, "Search", search)
     problem = harness.difference(TRAPS[name], harness.traced([]))
     assert problem is None, problem
 

@@ -1,0 +1,65 @@
+"""Functions that reach what cannot be compared, by code that never runs.
+
+Before a run is recorded, all code within reach of the function is read for what it names. A library
+holds more than a call of it uses: a branch that opens files, a module that is looked through, more
+objects than can be watched. Where the walk over all of that fails, only the code is read that runs
+were seen to run. A recording goes one way through the function, and what no code on that way reads
+does not decide it.
+
+The first run is an eager one that is only asked what it runs. A later one whose way leads through
+other code is not recorded, and teaches that code to the next. As code that was not read may tell
+what stands for something else during a run, nothing does: numbers and arrays are guards.
+"""
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+from ..guards.allowed_calls import tells_who_watches
+from ..guards.origin import origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Set
+    from types import CodeType, FrameType
+
+    from ..report.reasons import Reason
+
+LESSONS = 8                      # runs that may teach: others count as failures
+
+
+class CodeThatRan:
+    """The code that is read. `reason`: what cannot be compared, where all is read.
+
+    What runs inside of it, as a context, is noted, unless another profile is told of calls."""
+
+    def __init__(self, reason: Reason) -> None:
+        self.reason, self.lessons = reason, 0
+        self.codes: set[CodeType] = set()
+
+    def __enter__(self) -> Self:
+        self.listens = sys.getprofile() is None
+        if self.listens:
+            sys.setprofile(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.withdraw()
+
+    def withdraw(self) -> None:
+        """Note nothing more."""
+        if self.listens:
+            sys.setprofile(None)
+            self.listens = False
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call" and origin_of(frame.f_globals) is None:
+            self.codes.add(frame.f_code)
+        elif event == "c_call" and tells_who_watches(arg):
+            self.withdraw()
+
+    def learn(self, codes: Set[CodeType]) -> bool:
+        """A run was not recorded as it ran this code. True if the next may be."""
+        is_new = not codes <= self.codes
+        self.codes |= codes
+        self.lessons += is_new
+        return is_new and self.lessons <= LESSONS

@@ -1,0 +1,104 @@
+"""A run for comparison with what was recorded."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..capture.findings import Findings
+from ..capture.memory_ceiling import FEW
+from ..capture.refused import Wrong
+from ..capture.session import Session, Unrecorded
+from ..guards.visitors import Unwatchable
+from ..program.misses import Miss
+from ..report.reasons import Drifts
+from ..verify import recheck
+from ..verify.compare_runs import compare
+from ..verify.early_check import EarlyCheck, applies
+
+if TYPE_CHECKING:
+    from ..replay.recording import Recording
+    from ..report.reasons import Explained
+    from .attempts import Attempts
+    from .invocation import Invocation
+
+
+class Comparison(Session):
+    """A call that a `known` recording fits: it must do what was recorded."""
+
+    def __init__(self, attempts: Attempts, call: Invocation, known: Recording) -> None:
+        super().__init__(attempts.subject, attempts.learned, call, *known.told)
+        self.refusals, self.recordings, self.known = attempts.refusals, attempts.recordings, known
+        self.follows_sizes = known.follows is not None
+        self.early: EarlyCheck | None = None
+
+    def exchange(self) -> None:
+        """The program is run before the run writes to what it would take much to copy."""
+        super().exchange()
+        if self.known.program.is_on_device:
+            spare = self.known.program.spare
+            self.rec.originals.may_take = lambda: spare
+        if self.subject.verify == "off" or not applies(self.known):
+            return
+        try:
+            self.early = EarlyCheck(self.rec, self.known, self.call.given.leaves)
+        except Miss:                         # Copies it is.
+            return
+        originals = self.rec.originals
+        originals.may_take, originals.given_up = lambda: FEW, self.early
+        if self.known.lull is not None:
+            self.rec.lull_at = self.known.lull
+
+    def numbers_become_known(self) -> None:
+        """The call has another key now."""
+        self.learned.fix_numbers()
+        raise Unrecorded
+
+    def arrays_become_known(self) -> None:
+        """The call has another key now."""
+        self.learned.arrays_are_known = True
+        raise Unrecorded
+
+    def is_searched(self) -> None:
+        """What lies in some slots may be of another kind now: tensors would have other places."""
+        if self.world.taken_keys != self.known.world.taken_keys:
+            raise Unrecorded
+
+    def unwatchable(self, error: Unwatchable) -> None:
+        """What the function reaches can no longer be compared."""
+        self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
+
+    def conclude(self, out: Any) -> None:
+        """The run must have done what the recording does, and its program must give this run's
+        bits."""
+        known = self.known
+        if compare(self, Findings(self, out), known):
+            known.unproven = False
+        elif known.unproven:                 # The run went another way.
+            self.recordings.drop(known)
+        known.doubtful = known.unproven
+
+    def failed(self, error: Explained) -> None:
+        """The recording is of no use: another thread may have done what it shows, or it drifts."""
+        known, rec = self.known, self.rec
+        if known.unproven and type(error) is Wrong:
+            # The next recording is checked on copies, and tells what is wrong.
+            self.learned.keeps_copies = True
+            self.recordings.drop(known)
+        elif known.doubtful:
+            self.recordings.drop(known)
+            self.refusals.failed(self.call.key, error)
+        elif self.run.alone():
+            was, now = recheck.Steps.of(known), recheck.Steps(rec.nodes, rec.arrays)
+            if recheck.parting(was, now) is not recheck.OTHER_WAY:
+                self.distrust(error)
+
+    def distrust(self, error: Explained) -> None:
+        """A call that a recording fits did something else, or its program does: none is replayed
+        any more."""
+        reason = error.reason if type(error) is Wrong else Drifts(
+            f"call {self.known.calls} of a kind was made eagerly once more, and {error}, though "
+            "nothing that its recording compares has changed. It goes by something that a trace "
+            "cannot see (a counter in an extension, a file, a clock); earlier replays may have "
+            "missed it")
+        self.refusals.drift = reason
+        self.recordings.close()
+        self.refusals.distrust(reason)

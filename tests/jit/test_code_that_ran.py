@@ -1,0 +1,140 @@
+"""Functions within reach of what cannot be compared, by code that does not run."""
+import os
+import threading
+import types
+import warnings
+
+import pytest
+import whet
+from whet.jit.dispatch.code_that_ran import LESSONS
+
+MANY = [[i] for i in range(30_000)]          # more objects than are watched
+LOCKS = [threading.Lock()]
+
+
+def with_a_table(x):
+    return x * len(MANY[7])
+
+
+def with_a_lock(x):
+    with LOCKS[0]:
+        return x * 2
+
+
+def with_files(x):
+    return x * len(list(map(os.listdir, ["."])))
+
+
+def with_an_iterator(x, it=iter([2, 3])):
+    return x * next(it)
+
+
+NEVER = [with_a_table, with_a_lock, with_files, with_an_iterator]
+
+
+def plain(x, n):
+    return x * n + 1
+
+
+def deep(x, n):
+    return whet.relu(plain(x, n)) if n > 1 else x - n
+
+
+@pytest.fixture(params=NEVER, ids=lambda f: f.__name__)
+def step(request):
+    """A function that could call another, which cannot be recorded."""
+    never = request.param
+
+    def step(x, n):
+        return never(x) if n > 100 else deep(x, n)
+    return step
+
+
+def replayed(f):
+    return f.explain(data=True)["calls"]["replayed"]
+
+
+def test_code_that_does_not_run_is_no_reason_to_run_eagerly(step):
+    f, x = whet.jit.trace(step), whet.randn(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(5):
+            assert f(x, 2).tolist() == step(x, 2).tolist()
+    assert replayed(f) >= 2
+    assert "only what ran is read" in f.explain()
+
+
+def test_strict_functions_learn_too(step):
+    f, x = whet.jit.trace(step, strict=True), whet.randn(3)
+    for _ in range(5):
+        assert f(x, 2).tolist() == step(x, 2).tolist()
+    assert replayed(f) >= 2
+
+
+def test_other_ways_are_learned_when_they_come(step):
+    f, x = whet.jit.trace(step), whet.randn(3)
+    for _ in range(3):
+        for n in (0, 0, 0, 2, 2, 2, 3.5, 3.5, 3.5):
+            assert f(x, n).tolist() == step(x, n).tolist()
+    assert replayed(f) >= 12
+
+
+def test_what_code_that_ran_reads_is_compared(monkeypatch):
+    """And what stands in the place of code that ran."""
+    names = types.SimpleNamespace(scale=2.0)
+
+    def scaled(x):
+        return x * names.scale
+
+    def shifted(x, n, by=3):
+        return x + n * by
+
+    def step(x, n):
+        return with_a_lock(x) if n > 100 else scaled(x) + plain(x, n)
+    f, x = whet.jit.trace(step), whet.randn(3)
+    for i in range(16):
+        names.scale += i % 4 == 3
+        if i == 8:
+            monkeypatch.setitem(globals(), "plain", shifted)
+        if i == 12:
+            shifted.__defaults__ = (4,)
+        assert f(x, 2).tolist() == step(x, 2).tolist()
+    assert replayed(f) >= 4
+
+
+def test_numbers_are_what_they_are_in_code_that_was_not_read():
+    """A stand-in for a number would be known by its type."""
+    kinds = []
+
+    def told(n):
+        kinds.append((type(n), type(n) is float))
+        return n
+
+    def step(x, n, rate):
+        y = with_a_lock(x) if n > 100 else x * rate
+        return y * told(rate) if n > 4 else y
+    f, x = whet.jit.trace(step), whet.randn(3)
+    for n, rate in [(1, 0.5), (1, 0.25), (1, 0.125), (5, 0.5), (5, 0.75), (6, 0.25), (6, 0.25)]:
+        assert f(x, n, rate).tolist() == step(x, n, rate).tolist()
+    assert kinds and set(kinds) == {(float, True)}
+
+
+def test_what_code_that_ran_cannot_be_compared_by_is_still_a_reason():
+    f, x = whet.jit.trace(lambda x, n: with_a_lock(x) if n > 1 else deep(x, n)), whet.randn(3)
+    with pytest.warns(whet.jit.TraceWarning, match=r"LOCKS.* a _thread.lock"):
+        for _ in range(4):
+            assert f(x, 2).tolist() == (x * 2).tolist()
+
+
+def test_code_that_is_new_at_every_call_is_a_reason():
+    source = "def made(x): return x * 2"
+
+    def step(x, n):
+        return with_a_lock(x) if n > 100 else made(x)
+    f, x = whet.jit.trace(step), whet.randn(3)
+    with pytest.warns(whet.jit.TraceWarning, match="made"):
+        for i in range(2 * LESSONS):
+            held = {}
+            exec("\n" * i + source, held)
+            made = held["made"]
+            assert f(x, 1).tolist() == (x * 2).tolist()
