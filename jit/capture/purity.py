@@ -261,7 +261,8 @@ class Watch:
         if not self.works_for_the_user(frame):
             return
         if origin is not None:
-            if not known.code_only_computes(origin, code):
+            self.beyond |= (new := self.unread.run_by(frame))
+            if new or not known.code_only_computes(origin, code):
                 self.refuse(Calls(f"{origin.module}.{code.co_name}"))
         elif not makes_a_tuple(code, frame.f_globals):
             self.beyond.add(code)

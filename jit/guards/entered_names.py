@@ -63,10 +63,10 @@ def look_into(walk: Any, x: Any) -> None:
             walk.entered.only_named.add(id(x))
 
 
-def leave_out(walk: Any, m: types.ModuleType, wanted: set[str], done: set[str]) -> set[str]:
-    """Those of the names wanted of a module that lead on; of the others only keys are compared."""
-    held = vars(m)
-    for name in (wanted - done).intersection(held):
+def leave_out(walk: Any, m: types.ModuleType, new: set[str], done: set[str]) -> set[str]:
+    """Those of some names in a module that lead on; of the others only keys are compared."""
+    held, wanted = vars(m), new
+    for name in new:
         x, noted = held[name], f"in {name}"
         if type(x) is not dict or walk.entered.has(id(m), name, walk.entered.only_named):
             continue

@@ -93,6 +93,8 @@ class Walk:
         self.attributes: set[str] = set()    # that code names
         self.entered = EnteredNames()
         self.held_back: dict[int, Held] = {}             # see unnamed.py
+        # functions of others around the user's, which do not run
+        self.wrappers: list[types.FunctionType] = []
         self.of_instances: set[int] = set()  # classes that only instances have led to
         self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
         self.frameworks: set[Any] = set()    # classes of ours that are watched
@@ -225,11 +227,12 @@ class Walk:
     def module(self, m: types.ModuleType, done: set[str]) -> bool:
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
-        wanted = self.attributes | {"__getattr__"}           # which gives what is not there
-        wanted = leave_out(self, m, wanted, done)
-        new = [name for name in sorted(wanted - done) if name in held]
-        done |= wanted
-        for name in new:
+        there = self.attributes.intersection(held)
+        if "__getattr__" in held:            # which gives what is not there
+            there.add("__getattr__")
+        new = leave_out(self, m, there - done, done)
+        done |= new
+        for name in sorted(new):
             self.add(Global(held, name))
             self.of_c.lies_in_module(m, name, held[name])
         return bool(new)
@@ -250,9 +253,9 @@ class Walk:
                 strange, containers = place.objects[0].parts(is_as_it_was_made)
                 self.stack += strange + containers * (x is b)
 
-    def leaves_out(self, code: types.CodeType) -> bool:
-        """Is this code not read, as it does not run?"""
-        return self.ran is not None and code not in self.ran
+    def leaves_out(self, *codes: types.CodeType) -> bool:
+        """Is none of this code read, as it does not run?"""
+        return bool(codes) and self.ran is not None and self.ran.isdisjoint(codes)
 
     # ---- code ------------------------------------------------------------------------------------
     def code(self, code: types.CodeType, names_of: dict[str, Any],
@@ -333,7 +336,7 @@ class Walk:
         say_of_themselves(self)
         asks_types = self.types_of_numbers or "__class__" in self.attributes
         self.exact |= are_given_numbers(self) or asks_types and bool(METHODS & self.attributes)
-        self.numpy_arrays()
+        self.without_stand_ins()
         self.bases_and_watchers()
         for name in sorted(self.settings):
             self.places.append(Setting(name, SETTINGS[name]))
@@ -359,11 +362,10 @@ class Walk:
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
-        streams = io.IOBase | logging.Logger
         for i, (x, _) in list(self.outward.items()) if self.typed else ():
-            if isinstance(x, streams):       # By its type a stand-in is told from it.
+            if isinstance(x, io.IOBase):     # By its type a stand-in is told from it.
                 del self.outward[i]
-                self.unread[i] = Inspects("it asks for types, and reads a stream or a logger")
+                self.unread[i] = Inspects("it asks for types, and reads a stream")
         self.of_c.check(self.met, self.looks_up or "getattr" in self.builtins,
                         self.entered.only_named)
         if not FRAMES.isdisjoint(self.attributes):
@@ -371,8 +373,11 @@ class Walk:
         if "_base" in self.attributes and any(t._base is not None for t in self.tensors.values()):
             raise Unwatchable(Inspects("it asks for the `_base` of something, and reaches a view"))
 
-    def numpy_arrays(self) -> None:
-        """Compare those that a run has stand-ins for by how they lie in memory, others by value."""
+    def without_stand_ins(self) -> None:
+        """Compare loggers where stand-ins would be told by their type, and NumPy arrays: those that
+        a run has stand-ins for by how they lie in memory, others by value."""
+        loggers = [x for x, _ in self.outward.values() if isinstance(x, logging.Logger)]
+        self.stack += [self.outward.pop(id(x))[0] for x in loggers if self.typed]
         self.solid = self.exact or not stands_as_memory()
         found = [x for i, (x, _) in self.outward.items()
                  if type(x) is np.ndarray and i not in self.met]

@@ -13,6 +13,7 @@ that the walk has not read could come to it, as `copy.copy` does, the watch refu
 `unread.py`.
 """
 import functools
+import logging
 import sys
 import types
 import weakref
@@ -103,8 +104,14 @@ def let_through(walk: Any) -> bool:
     anything = any_method or not TAKING_APART.isdisjoint(walk.attributes)
     found = []
     for i, held in list(walk.held_back.items()):
-        could_be_any = any_method if isinstance(walk.seen.get(i), type) else anything
-        names = held.keys() if could_be_any else held.keys() & walk.attributes
+        x = walk.seen.get(i)
+        names = held.keys() & walk.attributes
+        if type(x) is types.FunctionType:    # One that does not run: nobody asks for its variables.
+            names |= held.keys() - {"__closure__"} if walk.asking else set()
+        elif isinstance(x, logging.Logger):
+            pass                             # nobody takes one apart
+        elif any_method if isinstance(x, type) else anything:
+            names = held.keys()
         if names:
             found += [held[k] for k in sorted(names)]
             walk.held_back[i] = {k: f for k, f in held.items() if k not in names}

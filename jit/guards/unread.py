@@ -27,7 +27,7 @@ from .origin import is_our_class, users
 from .places import Place
 from .unnamed import TAKING_APART
 from .visitors import Unwatchable
-from .visitors_of_callables import named_in
+from .visitors_of_callables import codes_around, named_in, variables
 
 # it takes an object's `__dict__` for what lies there by its own name
 OF_ONE_NAME = functools.cached_property.__get__.__code__
@@ -41,6 +41,10 @@ class Unread:
         self.names: dict[str, Reason] = {}
         self.of: dict[int, dict[str, Reason]] = {}
         self.read: dict[types.CodeType, Reason | None] = {}
+        # functions of others around the user's, that do not run, by their code
+        self.wrappers: dict[types.CodeType, list[types.FunctionType]] = {}
+        for fn in walk.wrappers:
+            self.wrappers.setdefault(fn.__code__, []).append(fn)
         for i, held in walk.held_back.items():
             if held and not isinstance(walk.seen.get(i), type):
                 self.of[i] = {name: Reaches(full_thing(type(x)), x) for name, x in held.items()}
@@ -67,6 +71,14 @@ class Unread:
 
     def __bool__(self) -> bool:
         return bool(self.of)
+
+    def run_by(self, frame: types.FrameType) -> set[types.CodeType]:
+        """The user's code in a function that was taken for one that does not run, as it begins
+        to."""
+        found = self.wrappers.get(frame.f_code, ())
+        held = frame.f_locals if found else {}
+        return {code for fn in found for code in codes_around(fn)
+                if all(held.get(name) is x for name, x in variables(fn).items())}
 
     def read_by(self, frame: types.FrameType, walked: bool) -> Reason | None:
         """What of this code could read that begins to run. `walked`: has the walk read the code?"""

@@ -105,7 +105,7 @@ def function(walk: Any, fn: types.FunctionType) -> None:
         walk.other_entries(vars(fn), DISPATCHING)
     elif fn is os.getenv:                    # the purity watch looks at what others do
         walk.stack.append(os.environ)
-    elif origin is None and walk.leaves_out(fn.__code__):
+    elif walk.leaves_out(*codes_around(fn)):
         unread_function(walk, fn)
     elif origin is None or any(map(users, wrapped(fn))):
         walk.add(FunctionParts(fn))
@@ -123,6 +123,18 @@ def unread_function(walk: Any, fn: types.FunctionType) -> None:
         walk.places.append(AttributesDict(fn))
         held |= walk.namespace(vars(fn), vars(fn))
     walk.held_back[id(fn)] = held
+    if origin_of_what(fn) is not None:
+        walk.wrappers.append(fn)
+
+
+def codes_around(fn: types.FunctionType) -> list[types.CodeType]:
+    """The code of the user's that a function runs, if it runs: its own, or, where it is of others,
+    that of the functions that it wraps; nothing where that is not known."""
+    if origin_of_what(fn) is None:
+        return [fn.__code__]
+    inner = [x for x in wrapped(fn) if users(x)]
+    known = all(type(x) is types.FunctionType for x in inner)
+    return [x.__code__ for x in inner] if known else []
 
 
 def variables(fn: types.FunctionType) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import enum
 import fractions
 import functools
 import inspect
+import logging
 import os
 import pathlib
 import random
@@ -29,7 +30,7 @@ from ..report.type_names import full_thing, thing
 from . import allowed_calls as known
 from .array_places import ArrayContents
 from .context_places import ContextValue, default_of
-from .immutable_types import CONSTANT
+from .immutable_types import CONSTANT, PLAIN
 from .instances import hidden, slots_of
 from .name_places import Attribute, AttributesDict
 from .object_places import TypeOf
@@ -158,6 +159,13 @@ def pythons_generator(walk: Any, x: Any) -> None:
     walk.of_c.owners.append(x)
 
 
+@OBJECTS.where(lambda t: issubclass(t, logging.Logger) and not users(t))
+def logger(walk: Any, x: logging.Logger) -> None:
+    """Where no stand-in for it can lie. To log is to call it, which is seen."""
+    held = {name: y for name, y in vars(x).items() if type(y) not in PLAIN}
+    walk.held_back[id(x)] = walk.namespace(vars(x), held)
+
+
 @OBJECTS.of_just(type(os.environ))
 def environment(walk: Any, x: Any) -> None:
     walk.namespace(x._data)
@@ -204,6 +212,15 @@ def unknown(walk: Any, x: Any) -> None:
 
 
 # ---- instances -----------------------------------------------------------------------------------
+@OBJECTS.of(property, staticmethod, classmethod)
+def descriptor(walk: Any, x: Any) -> None:
+    """One of a class of the user's: what it calls, and what it holds besides."""
+    parts = ("fget", "fset", "fdel") if isinstance(x, property) else ("__func__",)
+    base = next(b for b in (property, staticmethod, classmethod) if isinstance(x, b))
+    walk.lead_to(*filter(None, (vars(base)[part].__get__(x) for part in parts)))
+    instance(walk, x)
+
+
 @OBJECTS.where(lambda t: hidden(t) is not None)
 def partly_of_c(walk: Any, x: Any) -> None:
     base: Any = hidden(type(x))

@@ -1,4 +1,5 @@
 """Functions within reach of what cannot be compared, by code that does not run."""
+import contextlib
 import os
 import threading
 import types
@@ -29,7 +30,18 @@ def with_an_iterator(x, it=iter([2, 3])):
     return x * next(it)
 
 
-NEVER = [with_a_table, with_a_lock, with_files, with_an_iterator]
+@contextlib.contextmanager
+def guarded():
+    with LOCKS[0]:
+        yield
+
+
+@guarded()
+def with_a_context(x):
+    return x * 2
+
+
+NEVER = [with_a_table, with_a_lock, with_files, with_an_iterator, with_a_context]
 
 
 def plain(x, n):
@@ -77,6 +89,30 @@ def test_other_ways_are_learned_when_they_come(step):
         for n in (0, 0, 0, 2, 2, 2, 3.5, 3.5, 3.5):
             assert f(x, n).tolist() == step(x, n).tolist()
     assert replayed(f) >= 12
+
+
+def test_functions_of_others_around_code_that_runs_later():
+    """A wrapper of contextlib's is not looked into, as long as what it wraps does not run."""
+    numbers = [2.0]
+
+    @contextlib.contextmanager
+    def counted():
+        numbers[0] += 1
+        yield
+
+    @counted()
+    def scaled(x):
+        return x * numbers[0]
+
+    def step(x, n):
+        return with_a_lock(x) if n > 100 else scaled(x) if n > 2 else deep(x, n)
+    f, x = whet.jit.trace(step), whet.randn(3)
+    for n in (1, 1, 1, 1, 3, 3, 3, 3, 1, 3):
+        before = numbers[0]
+        found, count = f(x, n).tolist(), numbers[0]
+        numbers[0] = before
+        assert (found, count) == (step(x, n).tolist(), numbers[0])
+    assert replayed(f) >= 2
 
 
 def test_what_code_that_ran_reads_is_compared(monkeypatch):

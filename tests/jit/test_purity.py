@@ -49,13 +49,16 @@ def test_code_that_is_known(known):
     assert len(known.held) == before
 
 
+NOTHING_UNREAD = types.SimpleNamespace(held_back={}, unread={}, wrappers=())
+
+
 class Seen(purity.Watch):
     """Notes what it is told."""
 
     def __init__(self):
         codes = {f.__code__ for f in (user, inner)}
         world = types.SimpleNamespace(codes=codes, watching=frozenset(), reads_unnamed=False,
-                                      unread=Unread(types.SimpleNamespace(held_back={}, unread={})))
+                                      unread=Unread(NOTHING_UNREAD))
         super().__init__(world, lambda reason: None)
         self.events = []
 

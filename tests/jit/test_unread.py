@@ -275,7 +275,7 @@ Kind: typing.TypeAlias = type[whet.Tensor] | typing.Type[int]      # noqa: UP006
 
 
 def test_code_that_asks_for_types_beside_a_logger():
-    """A stand-in for a logger is told from it by its type; `isinstance(x, type)` asks for less."""
+    """A stand-in for a logger is told from it by its type, so it has none there."""
     def quiet(x, kind: Kind = None):
         if x.shape[0] > 9:
             LOG.warning("large")
@@ -284,6 +284,33 @@ def test_code_that_asks_for_types_beside_a_logger():
     for _ in range(4):
         assert f(whet.ones(2)).tolist() == [2.0, 2.0]
     assert f.explain(data=True)["calls"]["replayed"] >= 2
-    with pytest.warns(whet.jit.TraceWarning, match="asks for types"):
-        agrees(lambda x, h: x + _asks_its_type(LOG), Holder(Telling()))
+    agrees(lambda x, h: x + _asks_its_type(LOG), Holder(Telling()))
     agrees(lambda x, h: x + (LOG.__class__ is logging.Logger), Holder(Telling()))
+
+
+@pytest.mark.parametrize("ask", [
+    lambda n: LOG.level,
+    lambda n: LOG.isEnabledFor(logging.INFO),
+    lambda n: len(LOG.handlers),
+    lambda n: LOG.warning("n is %d", n) or 0,
+    lambda n: getattr(LOG, ("lev", "el")[0] + "el"),
+    lambda n: vars(LOG)["level"],
+])
+def test_a_logger_of_code_that_asks_for_types(ask, caplog):
+    """It is there itself. What it is set to is compared, and to log makes the call eager."""
+    def step(x, n):
+        return x * ask(n) if n > 2 and type(n) is int else x - n
+    f, x, handler = whet.jit.trace(step), whet.ones(2), logging.NullHandler()
+    try:
+        for n, level in [*3 * [(1, 0)], (1, 10), *3 * [(3, 10)], *2 * [(3, 30)], (1, 30),
+                         *2 * [(3, 10)]]:
+            LOG.setLevel(level)
+            (LOG.addHandler if n > 2 else LOG.removeHandler)(handler)
+            caplog.clear()
+            found, said = f(x, n).tolist(), caplog.messages[:]
+            caplog.clear()
+            assert (found, said) == (step(x, n).tolist(), caplog.messages)
+    finally:
+        LOG.setLevel(0)
+        LOG.removeHandler(handler)
+    assert f.explain(data=True)["calls"]["replayed"] >= 2
