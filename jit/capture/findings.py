@@ -40,6 +40,7 @@ class Findings:
             raise Refused(Prints("a tensor is printed, and written to afterwards"))
         self.outward.describe(self.results)
         self.results.join()
+        self.results.leaves()
         problem = rec.numpys.problem(bool(self.results.alive))
         if problem is not None:
             raise Refused(OfNumPy(problem))

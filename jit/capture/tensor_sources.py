@@ -3,9 +3,12 @@ way to one."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whet.tensor_base import Base
+
+if TYPE_CHECKING:
+    from ..effects.recipes import Recipe
 
 
 class InPython(Exception):
@@ -166,6 +169,24 @@ class BaseOf(_Reached):
     def described(self, paths: list[str], names: Any) -> tuple[str, str]:
         where, name = self.of.described(paths, names)
         return f"base of {where}", f"{name}._base" if name else ""
+
+
+class MadeLeaf(Source):
+    """A leaf that the run made, to which gradients of its results flow: the call builds it by a
+    `recipe`. `number`: which of the tensors that it makes."""
+    __slots__ = ("number", "recipe")
+
+    def __init__(self, number: int, recipe: Recipe):
+        self.number, self.recipe = number, recipe
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is MadeLeaf and other.number == self.number
+
+    def __hash__(self) -> int:
+        return hash((MadeLeaf, self.number))
+
+    def find(self, leaves: list[Any]) -> Any:
+        return None                          # The call has not built it yet.
 
 
 class Search:

@@ -15,10 +15,10 @@ from ..capture.containers import elements, values
 from ..capture.numpy_stand_in import Array, real_of, tensor_of
 from ..capture.refused import Refused
 from ..capture.stand_ins import StandIn, real
-from ..capture.tensor_sources import BaseOf, Source, Sources
+from ..capture.tensor_sources import BaseOf, MadeLeaf, Source, Sources
 from ..capture.varying_numbers import NUMBERS, tensor_behind, value_of
 from ..capture.varying_texts import Text
-from ..gradient.eager_graph import inside, used_up
+from ..gradient.eager_graph import inside, leaving, used_up
 from ..gradient.freed_graphs import FreedEnd, FreedGraph
 from ..guards.immutable_types import CONSTANT, PLAIN
 from ..guards.origin import users
@@ -218,6 +218,21 @@ class Results:
             return freed
         self.alive.append(x)
         return LiveEnd(len(self.alive) - 1)
+
+    def leaves(self) -> None:
+        """Describe what the run made and gradients of its results flow to: only the graph has it.
+        Once everything else has been described."""
+        for _, _, e in leaving(inside([t._node for t in self.alive], self.first)):
+            if is_strided(e) and self.source_of_edge(e) is None:
+                self.tensor(e)
+
+    def source_of_border(self, e: Any) -> Source | None:
+        """The way to what an edge that leaves the graph of the results leads to."""
+        source = self.source_of_edge(e)
+        if source is not None or id(e) not in self.known:
+            return source
+        number = next(i for i, t in enumerate(self.tensors) if t is e)
+        return MadeLeaf(number, self.known[id(e)])
 
     def base(self, x: Any, n: int) -> Recipe:
         """What a view of value `n` is a view of."""

@@ -23,7 +23,7 @@ from whet.passes.partition import NOTHING, Choice, Partition
 from whet.tensor_base import wrap
 
 from ..capture.refused import Refused
-from ..capture.tensor_sources import Search, Source
+from ..capture.tensor_sources import MadeLeaf, Search, Source
 from ..program.misses import Miss
 from ..report.reasons import PythonBackward
 from ..verify.same_bits import roughly_equal
@@ -71,6 +71,8 @@ class Backward:
         self.sources = Search([source_of_edge(e) for e in h.borders])
         if None in self.sources.sources:
             raise Refused(PythonBackward("its gradients flow to a tensor that is not within reach"))
+        self.made = [(i, s.recipe) for i, s in enumerate(self.sources.sources)
+                     if isinstance(s, MadeLeaf)]
         self.plain = [type(r) is not OutputOf for r in roots]
         self.is_stale = False                # is what it reads written to, once it is saved?
         forward = rec.nodes
@@ -242,7 +244,10 @@ class Backward:
     def begin(self, making: Making, tensors: Sequence[Any]) -> None:
         """Make the node of a replayed call. `tensors`: those that the forward's program was
         given."""
-        edges = tuple([edge_of(t) for t in self.sources.find(making.leaves)])
+        found = self.sources.find(making.leaves)
+        for i, recipe in self.made:
+            found[i] = recipe.build(making)
+        edges = tuple([edge_of(t) for t in found])
         node = Call(self, edges, {}, len(self.plain))
         inputs, versions = [], []
         for n, given, cell, behind in self.saving:

@@ -121,8 +121,8 @@ def _backward(found: Any, like: Any) -> Backward | None:
             PythonBackward(
                 f"its gradients flow through {name}, whose backward is Python of the user's"))
     try:
-        return Backward(rec, results.alive, results.values, first, results.source_of_edge, like
-                        and like.backward)
+        return Backward(rec, results.alive, results.values, first, results.source_of_border,
+                        like and like.backward)
     except UNRECORDED as e:
         raise Refused(PythonBackward(f"its backward cannot be recorded: {e}")) from None
 

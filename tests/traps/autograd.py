@@ -351,3 +351,86 @@ def which_outputs_have_a_history():
                 ys = f(x)
                 yield ys, [y.grad_fn is None for y in ys], [y.grad_fn.name() for y in ys if y.grad_fn]
     return f, calls
+
+
+# ---- leaves that the function makes --------------------------------------------------------------
+def descend(x, y):
+    """Where a backward of a result leads, as far as the graph tells, and what arrives there."""
+    found, todo = [], [y.grad_fn]
+    while todo:
+        node = todo.pop()
+        found.append(node.name())
+        if hasattr(node, "variable"):
+            found.append(node.variable.detach().clone())
+        todo += [n for n, _ in node.next_functions if n is not None]
+    y.sum().backward()
+    return found, x.grad
+
+
+@trap
+def a_result_leads_to_a_leaf_of_the_call():
+    """x * g with x.clone().requires_grad_() inside: gradients flow to what nobody else has."""
+    def f(x):
+        x = x.clone().requires_grad_()
+        g, = whet.autograd.grad((x ** 2).sum(), x)
+        return x * g
+    def calls(f):
+        for i in range(6):
+            x = ramp(3) + i
+            y = f(x)
+            yield y.requires_grad, y.detach(), descend(x, y)
+    return f, calls
+
+
+@trap
+def a_leaf_of_the_call_is_returned_with_what_leads_to_it():
+    """Its gradient is the one that the other result's backward leaves."""
+    def f(x):
+        z = x.detach().requires_grad_()
+        return z, (z * x).exp().sum(), z * 2
+    def calls(f):
+        for i in range(6):
+            x = leaf(3) if i % 2 else ramp(3)
+            z, y, w = f(x)
+            y.backward()
+            (w.sum() * (i + 1)).backward()
+            yield z.is_leaf, z.grad, x.grad, z.detach(), w.detach()
+    return f, calls
+
+
+@trap
+def a_leaf_of_the_call_has_a_gradient_already():
+    """backward() inside, and a result whose gradients flow to the same leaf."""
+    def f(x, w):
+        z = (x * 2).detach().requires_grad_()
+        (z * w).sum().backward()
+        return z.grad * w, (z * w + z.grad).sum()
+    def calls(f):
+        w = leaf(3)
+        for i in range(6):
+            w.grad = None
+            a, b = f(ramp(3) + i, w)
+            before = w.grad.clone()
+            (a.sum() + b).backward()
+            yield a.detach(), b.detach(), before, w.grad
+    return f, calls
+
+
+@trap
+def penalties_of_gradients_to_leaves_of_the_call():
+    """create_graph=True at several sizes; a second derivative outside."""
+    net = mlp()
+    def f(x):
+        x = x.detach().requires_grad_()
+        g, = whet.autograd.grad(net(x).sum(), x, create_graph=True)
+        return ((g.norm(dim=1) - 1) ** 2).mean(), x[0] * 3
+    def calls(f):
+        for n in (2, 2, 2, 3, 3, 5, 5, 2, 4, 4):
+            net.zero_grad()
+            loss, first = f(ramp(n, 3))
+            grads = whet.autograd.grad(loss, list(net.parameters()), create_graph=True,
+                                       allow_unused=True)
+            sum((g ** 2).sum() for g in grads if g is not None).backward()
+            first.sum().backward()
+            yield loss.detach(), first.detach(), [p.grad for p in net.parameters()]
+    return f, calls
