@@ -22,6 +22,23 @@ class _Convolutions(types.ModuleType):
     allow_tf32 = _option(tf32.CONVOLUTIONS)
 
 
+@contextlib.contextmanager
+def _flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False,
+           allow_tf32=None, fp32_precision="none"):
+    """Inside, the options of cuDNN are these; of `allow_tf32` only where it is given."""
+    options = {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit,
+               "deterministic": deterministic,
+               "allow_tf32": cudnn.allow_tf32 if allow_tf32 is None else allow_tf32}
+    before = {name: getattr(cudnn, name) for name in options}
+    try:
+        for name, option in options.items():
+            setattr(cudnn, name, option)
+        yield
+    finally:
+        for name, option in before.items():
+            setattr(cudnn, name, option)
+
+
 class _Products(types.SimpleNamespace):
     """Options of products of matrices."""
     allow_tf32 = _option(tf32.PRODUCTS)
@@ -49,7 +66,7 @@ def _library(name, kind=types.ModuleType, **options):
 
 __path__: list = []                     # lets the libraries be imported as submodules
 cudnn = _library("cudnn", _Convolutions, enabled=True, benchmark=False, deterministic=False,
-                 version=lambda: None)
+                 benchmark_limit=10, version=lambda: None, flags=_flags)
 # which kernels of attention a program allows: there is one, whatever they say
 _allowed = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
 

@@ -41,6 +41,17 @@ class device:
     def __reduce__(self):
         return device, (self.type, self.index)
 
+    def __enter__(self):
+        """Inside, this is the device of new tensors."""
+        global _default
+        before, _default = _default, as_device(self)
+        _outer.append(before)
+        return self
+
+    def __exit__(self, *exc):
+        global _default
+        _default = _outer.pop()
+
     def __repr__(self):
         return (f"device(type='{self.type}')"
                 if self.index is None else f"device(type='{self.type}', index={self.index})")
@@ -58,6 +69,7 @@ class device:
 
 CPU = device("cpu")
 _default = CPU
+_outer: list[device] = []        # what that was outside of each `with device(...)`
 # what computes on devices beyond the CPU: `whet.cuda.execute`, once a program asked for one
 beyond: Any = None
 

@@ -68,11 +68,7 @@ class Backward:
         # result -> which of the node's outputs it is
         self.exit = [roots.index(edge_of(t)) for t in results]
         self.history = h = History(rec, roots, start)
-        self.sources = Search([source_of_edge(e) for e in h.borders])
-        if None in self.sources.sources:
-            raise Refused(PythonBackward("its gradients flow to a tensor that is not within reach"))
-        self.made = [(i, s.recipe) for i, s in enumerate(self.sources.sources)
-                     if isinstance(s, MadeLeaf)]
+        self.find_borders(source_of_edge)
         self.plain = [type(r) is not OutputOf for r in roots]
         self.is_stale = False                # is what it reads written to, once it is saved?
         forward = rec.nodes
@@ -110,6 +106,14 @@ class Backward:
         self.runs = runs                     # until they are compared with programs
         self.sort(h.borders)
         h.forget()
+
+    def find_borders(self, source_of_edge: Callable[[Any], Source | None]) -> None:
+        """Find the ways to what edges lead to that leave the graph; some of it the call makes."""
+        self.sources = Search([source_of_edge(e) for e in self.history.borders])
+        if None in self.sources.sources:
+            raise Refused(PythonBackward("its gradients flow to a tensor that is not within reach"))
+        self.made = [(i, s.recipe) for i, s in enumerate(self.sources.sources)
+                     if isinstance(s, MadeLeaf)]
 
     def sort(self, edges: Sequence[Any]) -> None:
         """Note which edges lead to different places, and of which several lead to one."""

@@ -23,6 +23,11 @@ class _Loss(Layer):
     shown = ()
     unpassed = ("size_average", "reduce")
 
+    def __init__(self, size_average=None, reduce=None, reduction="mean"):
+        super().__init__()
+        self.size_average, self.reduce, self.reduction = size_average, reduce, reduction
+        self.prepare()
+
     def prepare(self):
         """`size_average` and `reduce` are the old way to say `reduction`."""
         average, reduce = self.__dict__.pop("size_average", None), self.__dict__.pop("reduce", None)
@@ -42,6 +47,10 @@ class _Loss(Layer):
 
 class _WeightedLoss(_Loss):
     """A loss with a weight for each class."""
+
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
 
 
 @layer("l1_loss", "input, target")

@@ -33,6 +33,21 @@ class _Members(MutableMapping):
         return repr(dict(self))
 
 
+def is_member(module, name):
+    """Is this the name of a parameter, a buffer or a submodule?"""
+    held = module.__dict__
+    return any(name in held.get(kind, ())
+               for kind in ("_parameter_names", "_buffer_names", "_module_names"))
+
+
+def asking_for_members(self, name):
+    """`__getattribute__` of modules whose class has a `__getattr__` of its own: that is asked for
+    members, as if these were no attributes."""
+    if not name.startswith("__") and is_member(self, name):
+        return type(self).__getattr__(self, name)
+    return object.__getattribute__(self, name)
+
+
 def type_name(x):
     """The type of something as errors say it."""
     # a function or class that was given by mistake has a name itself

@@ -8,7 +8,7 @@ from ..ops.surface import guard
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from . import hooks
-from .members import _Members, not_assigned, type_name
+from .members import _Members, asking_for_members, is_member, not_assigned, type_name
 from .parameter import Buffer, Parameter
 from .state import Stateful
 
@@ -43,6 +43,9 @@ class Module(hooks.Hooked, Stateful):
         if "__init__" in vars(cls) and cls.__module__.startswith("whet.nn."):
             # names an argument that should have been something else
             cls.__init__ = guard(cls.__init__)
+        own = cls.__getattr__ is not Module.__getattr__
+        if own and cls.__getattribute__ is object.__getattribute__:
+            cls.__getattribute__ = asking_for_members
 
     # ---- calling ---------------------------------------------------------------------------------
     def __call__(self, *args, **kwargs):
@@ -141,7 +144,7 @@ class Module(hooks.Hooked, Stateful):
             self.register_parameter(name, None)
         elif isinstance(value, Module):
             self._forget(name, keep=attrs["_module_names"])
-            self.register_module(name, value)
+            self._modules[name] = value
         elif name in attrs["_module_names"]:
             if value is not None:
                 raise not_assigned(value, f"as child module '{name}' (nn.Module or None expected)")
@@ -161,6 +164,8 @@ class Module(hooks.Hooked, Stateful):
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name):
+        if is_member(self, name):
+            return self.__dict__[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name):
@@ -285,7 +290,7 @@ class Module(hooks.Hooked, Stateful):
         return getattr(module, name)
 
     # ---- iterating -------------------------------------------------------------------------------
-    def _named_members(self, get, prefix, recurse, remove_duplicate):
+    def _named_members(self, get, prefix="", recurse=True, remove_duplicate=True):
         seen = set()
         modules = [(prefix, self)]
         if recurse:

@@ -18,8 +18,8 @@ class Parameter(Tensor):
             data = whet.empty(0)
         return Tensor._make_subclass(cls, data, requires_grad)
 
-    def __init__(self, data=None, requires_grad=True):
-        # all is done in __new__, also for subclasses that call super().__init__(...)
+    def __init__(self, *args, **kwargs):
+        # All is done in __new__, also by subclasses that take more.
         pass
 
     def __deepcopy__(self, memo):

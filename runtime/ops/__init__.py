@@ -13,7 +13,7 @@ for _family in (
     "sort contract einsum distances sparse_products sparse_names random random_in_place counts "
     "python numpy_calls window pools quantised norm native_norms activation attention recurrent "
     "loss ctc embedding sampling vision host fourier interop derived control special operators "
-    "toplevel copies"
+    "toplevel copies old_orders"
 ).split():
     __import__(f"{__name__}.{_family}")
 

@@ -4,6 +4,7 @@ import functools
 import inspect
 import math
 import operator
+from numbers import Number
 
 from .. import dtypes, overrides
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
@@ -24,6 +25,16 @@ def _kind(x):
     """The category of a tensor or a number."""
     return (x.dtype.kind if is_tensor(x) else BOOL if isinstance(x, bool)
             else FLOAT if isinstance(x, float) else COMPLEX if isinstance(x, complex) else INT)
+
+
+def _of_numbers(choose):
+    """A choice for two numbers, too: the first becomes a tensor."""
+    @functools.wraps(choose)
+    def chosen(input, other, *more):
+        if isinstance(input, Number) and isinstance(other, Number):
+            input = FUNCTIONS["tensor"](input)
+        return choose(input, other, *more)
+    return chosen
 
 
 def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True):
@@ -73,6 +84,7 @@ def _check_alpha(name, input, other, alpha):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
 
 
+@_of_numbers
 def _add(input, other, alpha):
     """input + alpha * other"""
     if alpha == 1:
@@ -81,6 +93,7 @@ def _add(input, other, alpha):
     return p.add_scaled, (input, other, alpha)
 
 
+@_of_numbers
 def _sub(input, other, alpha):
     """input - alpha * other"""
     if _kind(input) == BOOL and _kind(other) == BOOL:
@@ -105,6 +118,7 @@ def _check_zero(name, input, other):
         raise RuntimeError(f"ZeroDivisionError: {name}: integer division by zero")
 
 
+@_of_numbers
 def _div(input, other, rounding_mode):
     """input / other: true division, or rounded ("trunc", "floor")."""
     if rounding_mode is None:
@@ -118,6 +132,7 @@ def _div(input, other, rounding_mode):
     return (p.div_floor if rounding_mode == "floor" else p.div_trunc), (input, other)
 
 
+@_of_numbers
 def _floor_divide(input, other):
     """The quotient rounded towards minus infinity."""
     _check_zero("floor_divide", input, other)
@@ -238,7 +253,7 @@ def _nan_to_num(input, nan, posinf, neginf):
 add = _define("add", _add, "input, other, *, alpha=1")
 sub = _define("sub", _sub, "input, other, *, alpha=1", aliases=["subtract"])
 div = _define("div", _div, "input, other, *, rounding_mode=None", aliases=["divide"])
-true_divide = _define("true_divide", lambda a, b: (p.div_op, (a, b)), "input, other")
+true_divide = _define("true_divide", _of_numbers(lambda a, b: (p.div_op, (a, b))), "input, other")
 remainder = _define("remainder", _remainder, "input, other")
 fmod = _define("fmod", _fmod, "input, other")
 sign = _define("sign", _sign, "input")

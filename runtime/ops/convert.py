@@ -271,7 +271,7 @@ def numpy(self, *, force=False):
     >>> whet.ones(2).numpy()
     array([1., 1.], dtype=float32)
     """
-    if self.requires_grad and not force:
+    if self.requires_grad and not force and modes.is_grad_enabled():
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if modes.state.observers:

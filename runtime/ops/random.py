@@ -383,13 +383,13 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
 
 
 @function(method=False)
-def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None,
-                 requires_grad=False, memory_format=None):
+def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None,
+                 device=None, requires_grad=False, memory_format=None):
     """Whole numbers in [low, high), shaped like the input."""
     if high is None:
-        low, high = 0, indexing.as_int(low, "randint_like", "high")
-    return randint(low, high, tuple(input.shape), generator=generator, dtype=dtype or input.dtype,
-                   device=input.device if device is None else device,
+        low, high = None, indexing.as_int(low, "randint_like", "high")
+    return randint(0 if low is None else low, high, tuple(input.shape), generator=generator,
+                   dtype=dtype or input.dtype, device=input.device if device is None else device,
                    requires_grad=requires_grad)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from .. import devices, dtypes, indexing
 from ..indexing import sizes
 from ..ir.outline import Outline
+from ..tensor import contiguous_format
 from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import by_rows, shifted
@@ -41,7 +42,8 @@ def _repeated(input, repeats, op="repeat"):
     wide = tuple([k for r, s in zip(repeats, shape) for k in (r, s)])
     r = input.reshape(split).expand(wide)
     final = _merged(repeats, shape)
-    return reshape(r, final) if any(k != 1 for k in repeats) else reshape(r, final).clone()
+    r = reshape(r, final)
+    return r if any(k != 1 for k in repeats) else r.clone(memory_format=contiguous_format)
 
 
 @method()
@@ -54,7 +56,8 @@ def repeat(self, *repeats):
             [1, 2, 1, 2]])
     """
     r = _repeated(self, sizes(repeats, "repeat", "repeats"))
-    return r.clone() if np.may_share_memory(*map(devices.places, (r._array, self._array))) else r
+    shares = np.may_share_memory(*map(devices.places, (r._array, self._array)))
+    return r.clone(memory_format=contiguous_format) if shares else r
 
 
 @function()

@@ -74,7 +74,7 @@ def _hand_over(fn, args, kwargs):
 
 def signature(fn):
     """The signature of a plain function as text: `(input, other, *, out=None)`."""
-    takes_out = hasattr(fn, "__wrapped__")                  # by `with_out`
+    takes_out = getattr(fn, "adds_out", False)              # by `with_out`
     fn = inspect.unwrap(fn)
     code, n = fn.__code__, fn.__code__.co_argcount
     names, defaults = code.co_varnames, fn.__defaults__ or ()
@@ -372,6 +372,7 @@ def with_out(fn, name=None, casts=True):
         return give_out(name, r, out)
     call.guarded = True
     PUBLIC[inner] = call
+    call.adds_out = True
     return declare(call, fn, and_keyword("out"))
 
 

@@ -436,3 +436,92 @@ def test_data_parallel_of_one():
     m = nn.DataParallel(nn.Linear(2, 2))
     assert (list(m.state_dict()) == ["module.weight", "module.bias"]
             and m(whet.ones(1, 2)).shape == (1, 2))
+
+
+# ---- classes with a `__getattr__` of their own ---------------------------------------------------
+class Asked(nn.Module):
+    """Says what it was asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.inner = nn.Parameter(whet.ones(2)), nn.Linear(2, 2)
+        self.register_buffer("offset", whet.ones(2))
+        self.plain, self.names = 3.0, []
+
+    def __getattr__(self, name):
+        if "names" in self.__dict__:
+            self.names.append(name)
+        found = super().__getattr__(name)
+        return found * 2 if name == "weight" else found
+
+    def forward(self, x):
+        return self.inner(x * self.weight + self.offset) * self.plain
+
+
+def test_a_getattr_of_ones_own_is_asked_for_members():
+    m = Asked()
+    y = m(whet.ones(2))
+    assert [n for n in m.names if n in ("weight", "inner", "offset", "plain")] \
+        == ["inner", "weight", "offset"]
+    assert y.tolist() == (m.inner(whet.full((2,), 3.0)) * 3).tolist()
+    assert sorted(m.state_dict()) == ["inner.bias", "inner.weight", "offset", "weight"]
+    assert [tuple(p.shape) for p in m.parameters()] == [(2,), (2, 2), (2,)]
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        m.other()
+
+
+def test_a_traced_getattr_of_ones_own():
+    m = Asked()
+    m.names = None
+    Quiet = type("Quiet", (Asked,), {"__getattr__": lambda self, name: nn.Module.__getattr__(
+        self, name) * 2 if name == "weight" else nn.Module.__getattr__(self, name)})
+    m.__class__ = Quiet
+    f, x = whet.jit.trace(m), whet.ones(2)
+    for i in range(6):
+        if i == 3:
+            with whet.no_grad():
+                m.offset = whet.zeros(2)
+        assert f(x).equal(m(x))
+    assert f.explain(data=True)["calls"]["replayed"] >= 2
+
+
+class Wrapped(nn.Module):
+    """What it has not, its inner module has."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.inner, name)
+
+
+def test_a_module_in_place_of_another():
+    m = Wrapped(nn.Linear(2, 3))
+    assert m.weight is m.inner.weight and m.out_features == 3
+    assert m.__getattr__("inner") is m.inner
+    assert nn.Linear(2, 2).__getattr__("weight").shape == (2, 2)
+
+
+class Tagged(nn.Parameter):
+    def __new__(cls, data=None, requires_grad=True, tag=None):
+        made = nn.Parameter.__new__(cls, data, requires_grad)
+        made.tag = tag
+        return made
+
+
+def test_parameters_and_losses_of_ones_own():
+    assert Tagged(whet.ones(2), tag="a").tag == "a"
+
+    class Loss(nn.modules.loss._WeightedLoss):
+        def __init__(self, weight=None, reduction="sum"):
+            super().__init__(weight, reduction=reduction)
+
+        def forward(self, x):
+            return getattr(x * self.weight, self.reduction)()
+    loss = Loss(whet.tensor([1.0, 2.0]))
+    assert loss(whet.ones(2)).item() == 3 and "weight" in loss.state_dict()
+    assert nn.modules.loss._Loss(reduction="none").reduction == "none"

@@ -1,9 +1,12 @@
 """Names that programs of earlier years ask for, and modules by PyTorch's names for them."""
 import contextlib
+import warnings
 
+import numpy as np
 import pytest
 import whet
 from whet import nn
+from whet.ops import old_orders
 from whet.utils import checkpoint
 
 
@@ -99,3 +102,84 @@ def test_checkpoints_that_do_another_thing_raise():
     y = checkpoint.checkpoint(changing, x)
     with pytest.raises(checkpoint.CheckpointError, match="must do the same both times"):
         y.sum().backward()
+
+
+# ---- old orders of arguments ---------------------------------------------------------------------
+@pytest.mark.parametrize("name, factors, named", [
+    ("add", (3,), {"alpha": 3}), ("sub", (3,), {"alpha": 3}), ("addcmul", (3,), {"value": 3}),
+    ("addcdiv", (0.5,), {"value": 0.5}), ("addmm", (2, 3), {"beta": 2, "alpha": 3}),
+    ("addmm", (2,), {"beta": 2}), ("baddbmm", (2, 3), {"beta": 2, "alpha": 3}),
+    ("addbmm", (2, 3), {"beta": 2, "alpha": 3}), ("addmv", (2, 3), {"beta": 2, "alpha": 3}),
+    ("addr", (2, 3), {"beta": 2, "alpha": 3}),
+])
+@pytest.mark.filterwarnings("ignore:.*numbers before the tensors")
+def test_factors_before_the_tensors_that_they_multiply(name, factors, named):
+    shapes = {"addmv": [(3,), (3, 3), (3,)], "addr": [(3, 3), (3,), (3,)],
+              "baddbmm": [(2, 3, 3)] * 3, "addbmm": [(3, 3), (2, 3, 3), (2, 3, 3)]}
+    few = 2 if name in ("add", "sub") else 3
+    first, *others = [whet.arange(1.0, 1 + whet.Size(s).numel()).reshape(s)
+                      for s in shapes.get(name, [(3, 3)] * few)]
+    want = getattr(whet, name)(first, *others, **named)
+    assert getattr(first, name)(*factors, *others).equal(want)
+    assert getattr(first.clone(), f"{name}_")(*factors, *others).equal(want)
+    front = (factors[0], first, *factors[1:]) if "beta" in named else (first, *factors)
+    assert getattr(whet, name)(*front, *others).equal(want)
+
+
+def test_other_orders_are_errors():
+    x = whet.ones(3)
+    for args in ((2, 3, x), (x, 2, 3), (x, 2), (x, x, x)):
+        with pytest.raises(TypeError):
+            x.add_(*args)
+    with pytest.warns(UserWarning, match="add_: numbers before"):
+        old_orders._told.clear()
+        x.add_(2, x)
+
+
+def test_a_traced_step_in_the_old_order():
+    p, grad = whet.ones(3), whet.ones(3)
+    step = whet.jit.trace(lambda: p.add_(-0.5, grad).clone())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [step()[0].item() for _ in range(5)] == [0.5, 0.0, -0.5, -1.0, -1.5]
+
+
+def test_arithmetic_of_two_numbers():
+    assert whet.div(7, 2).item() == 3.5 and whet.add(1, 2).dtype is whet.int64
+    assert whet.div(7, -2, rounding_mode="trunc").item() == -3
+    assert whet.floor_divide(7, -2).item() == -4 and whet.sub(1, 2, alpha=3).item() == -5
+    assert whet.true_divide(1, 2).dtype is whet.float32
+    with pytest.raises(TypeError):
+        whet.remainder(7, 2)
+
+
+def test_repeats_and_arrays():
+    a = whet.arange(24).reshape(2, 3, 4).permute(2, 0, 1)
+    for repeats in ((1, 1, 1), (1, 1, 1, 1), (2, 1, 1), (1, 3, 2)):
+        made = a.repeat(*repeats)
+        assert made.is_contiguous() and made.equal(whet.from_numpy(np.tile(a.numpy(), repeats)))
+    p = nn.Parameter(whet.ones(2))
+    with pytest.raises(RuntimeError, match="requires grad"):
+        p.numpy()
+    with whet.no_grad():
+        assert p.numpy().tolist() == [1, 1]
+    assert whet.randint_like(p, high=2).shape == (2,)
+
+
+# ---- what programs switch on for a while ---------------------------------------------------------
+def test_a_device_for_new_tensors():
+    with whet.device("cpu") as cpu:
+        assert whet.zeros(2).device == cpu
+        with whet.device("cpu"):
+            pass
+        assert whet.get_default_device() == cpu
+
+
+def test_flags_of_a_library():
+    cudnn = whet.backends.cudnn
+    before = cudnn.enabled, cudnn.benchmark, cudnn.allow_tf32
+    with cudnn.flags(enabled=False, benchmark=True):
+        assert (cudnn.enabled, cudnn.benchmark, cudnn.allow_tf32) == (False, True, before[2])
+        with cudnn.flags(allow_tf32=True):
+            assert cudnn.allow_tf32 and not cudnn.benchmark
+    assert (cudnn.enabled, cudnn.benchmark, cudnn.allow_tf32) == before

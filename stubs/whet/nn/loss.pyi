@@ -39,6 +39,8 @@ class CTCLoss(Module):
     blank: int
     reduction: str
     zero_infinity: bool
+    size_average: Any
+    reduce: Any
     def __init__(self, blank: int = 0, reduction: str = 'mean', zero_infinity: bool = False) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int]) -> Tensor: ...
@@ -60,6 +62,8 @@ class GaussianNLLLoss(Module):
     full: bool
     eps: float
     reduction: str
+    size_average: Any
+    reduce: Any
     def __init__(self, *, full: bool = False, eps: float = 1e-06, reduction: str = 'mean') -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor: ...
@@ -80,6 +84,8 @@ class HuberLoss(Module):
     """Quadratic below delta, linear above."""
     reduction: str
     delta: float
+    size_average: Any
+    reduce: Any
     def __init__(self, reduction: str = 'mean', delta: float = 1.0) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
@@ -191,6 +197,8 @@ class TripletMarginWithDistanceLoss(Module):
     margin: float
     swap: bool
     reduction: str
+    size_average: Any
+    reduce: Any
     def __init__(self, *, distance_function: Callable[..., Any] | None = None, margin: float = 1.0, swap: bool = False, reduction: str = 'mean') -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
