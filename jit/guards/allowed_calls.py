@@ -119,15 +119,15 @@ def _objects(of: Any, names: str) -> list[Any]:
 
 
 # They give a value of what they are given; those that change an object change what is compared.
-COMPUTE = Objects(_objects(builtins, """
+# A lock that the call makes keeps nobody out.
+COMPUTE = Objects([_thread.allocate_lock, *_objects(builtins, """
     len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter
     next callable divmod pow round chr ord format repr ascii bin hex oct __build_class__ id globals
-    vars"""))
-# What libraries that compute call besides: hashes of text, what keeps threads apart, and which
-# error is being handled.
+    vars""")])
+# What libraries that compute call besides: hashes of text, which thread this is, and which error is
+# being handled.
 COMPUTE_BENEATH = Objects((
-    hash, sys.intern, os.fspath, threading.get_ident, _thread.allocate_lock, sys.exc_info,
-    sys.getrecursionlimit))
+    hash, sys.intern, os.fspath, threading.get_ident, sys.exc_info, sys.getrecursionlimit))
 # A collection alone tells nothing.
 TELL_NOTHING = Objects((gc.collect,))
 # The environment is compared where it is read, and who sets a variable is seen.
@@ -147,7 +147,6 @@ TYPES: tuple[type, ...] = (
     type(None), types.MappingProxyType, type, collections.deque, collections.OrderedDict,
     collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
     type({}.values()), type({}.items()), np.generic, np.ufunc, re.Pattern, re.Match)
-TYPES_BENEATH: tuple[type, ...] = (_thread.LockType, _thread.RLock)
 # Streams in memory, and what streams are kinds of: to make one opens nothing.
 STREAMS = Objects((*io.StringIO.__mro__, *io.BytesIO.__mro__, *io.RawIOBase.__mro__))
 # Methods of classes that make an object of what they are given, or do nothing as `object` has them.
@@ -220,8 +219,8 @@ def problem_of_call(f: Any) -> Reason | None:
     if isinstance(owner, type):
         return None if makes_an_object(f, owner) else Calls(f"{owner.__qualname__}.{f.__name__}")
     what = f"{type(owner).__qualname__}.{f.__name__}"
-    # what a variable holds is compared; generators from outside are not let in
-    if isinstance(owner, contextvars.ContextVar | types.GeneratorType):
+    # what a variable holds is compared; generators and locks from outside are not let in
+    if isinstance(owner, contextvars.ContextVar | types.GeneratorType | _thread.LockType):
         return None
     if isinstance(owner, np.ndarray | np.generic):   # what else a method changes is compared
         return Calls(what) if asked.array_opens_files_by(f.__name__) else None
@@ -237,7 +236,7 @@ def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
     """The same of a call that code of a library makes, which itself is known to compute. Its
     variables of contexts are settings, which nobody compares."""
     owner = getattr(f, "__self__", None)
-    if f in COMPUTE_BENEATH or isinstance(owner, TYPES_BENEATH) or code in OF_THE_ENVIRONMENT:
+    if f in COMPUTE_BENEATH or isinstance(owner, _thread.RLock) or code in OF_THE_ENVIRONMENT:
         return None
     if isinstance(owner, contextvars.ContextVar):
         return Calls(f"{type(owner).__qualname__}.{f.__name__}")

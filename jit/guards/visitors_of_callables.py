@@ -1,4 +1,5 @@
 """What functions and classes lead to, on the walk over what a function can reach."""
+import _thread
 import abc
 import contextlib
 import functools
@@ -28,7 +29,7 @@ from .visitors import Visitors
 
 NUMBERS_AND_TEXTS = np.number, np.bool_, np.flexible, np.object_
 # of which methods may be called, unlike those of other foreign ones
-READABLE = Base, np.ndarray, np.void, ContextVar, random.Random
+READABLE = Base, np.ndarray, np.void, ContextVar, random.Random, _thread.LockType
 DISPATCH = getattr(functools.singledispatch(len), "__code__")
 DISPATCHING = "dispatch", "register", "_clear_cache"
 HOLDING = "__defaults__", "__kwdefaults__", "__closure__"
@@ -62,7 +63,8 @@ def _what_is_known(walk: Any, x: Any) -> Origin | None:
         walk.direct |= asked.reads_past_methods(x)
         walk.looks_up |= asked.looks_up_names(x)
     walk.watched_for |= known.tells_who_watches(x)
-    if isinstance(x, type) and issubclass(x, np.generic) and not issubclass(x, NUMBERS_AND_TEXTS):
+    if isinstance(x, type) and issubclass(x, np.generic) and x is not np.generic \
+            and not issubclass(x, NUMBERS_AND_TEXTS):
         walk.unread[id(x)] = Inspects("it asks NumPy for dates, of which some are the clock's")
     return origin
 

@@ -2,6 +2,7 @@
 import abc
 import dataclasses
 import enum
+import threading
 
 import whet
 
@@ -219,4 +220,45 @@ def a_frozen_dataclass_is_replaced():
         for k in (2.0, 2.0, 3.0):
             o.config = dataclasses.replace(o.config, k=k)
             yield from thrice(lambda: f(ramp(2), dataclasses.replace(o.config, n=int(k))))
+    return f, calls
+
+
+# ---- locks ---------------------------------------------------------------------------------------
+@trap
+def a_lock_of_the_call():
+    """threading.Lock() inside: to take it, to ask for it, to leave it somewhere."""
+    box = Box(lock=None, n=2.0)
+    def f(x, keeps):
+        lock = threading.Lock()
+        with lock:
+            y = x * box.n if lock.locked() else x
+        if lock.acquire(False) and not lock.acquire(False):
+            y = y + 1
+        if keeps:
+            box.lock = lock
+        return y
+    def calls(f):
+        for keeps in (False, False, False, True, True, False, False):
+            yield f(ramp(3), keeps), box.lock is not None and box.lock.locked()
+            box.lock, box.n = None, box.n + keeps
+    return f, calls
+
+
+@trap
+def a_lock_that_others_have_taken(trace):
+    """A method of it is called, by its name and by another."""
+    lock = threading.Lock()
+    tell, others = lock.locked, [lock.locked]
+    @trace
+    def by_function(x): return x * (3 if tell() else 2)
+    @trace
+    def by_list(x): return x * (3 if others[0]() else 2)
+    def f(x): return x * (3 if lock.locked() else 2), by_function(x), by_list(x)
+    def calls(f):
+        for taken in (False, False, False, True, True, False, True):
+            if taken:
+                lock.acquire()
+            yield f(ramp(3))
+            if taken:
+                lock.release()
     return f, calls
