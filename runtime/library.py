@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from . import ops
 from .autograd import inplace, modes
 from .autograd.function import Function
 from .tensor import Tensor
@@ -62,6 +63,7 @@ class CustomOpDef:
         self._fake: Any = None
         self._kernel = self._made()
         _DEFINED[name] = self
+        setattr(namespace(space), own, self)
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
@@ -233,11 +235,7 @@ class _Arguments:
     def filled(self, tensors: Sequence[Any], fill: Any = ...) -> Any:
         """(positional, keyword) arguments with these tensors in their places; `fill` stands for
         all else, where it is given."""
-        def put(place: Any, x: Any) -> Any:
-            if isinstance(place, list):
-                return [put(p, y) for p, y in zip(place, x)]
-            return tensors[place] if place is not None else x if fill is ... else fill
-        values = {name: put(self.places[name], x) for name, x in self.given.items()}
+        values = {name: _put(self.places[name], x, tensors, fill) for name, x in self.given.items()}
         return ([values[n] for n in self.parameters.positional],
                 {n: values[n] for n in self.parameters.keyword})
 
@@ -260,6 +258,14 @@ class _Arguments:
             elif place is not None:
                 found[place] = g
         return found
+
+
+def _put(place: Any, x: Any, tensors: Sequence[Any], fill: Any) -> Any:
+    """An argument with other tensors in their places. No function inside of another: that would
+    hold itself, and the tensors until garbage is collected."""
+    if isinstance(place, list):
+        return [_put(p, y, tensors, fill) for p, y in zip(place, x)]
+    return tensors[place] if place is not None else x if fill is ... else fill
 
 
 def _check_signature(name: str, signature: inspect.Signature, mutates: str | Sequence[str],
@@ -347,18 +353,20 @@ def opcheck(op: Any, args: Sequence[Any], kwargs: Any = None) -> dict[str, str]:
 
 
 class Namespace:
-    """`whet.ops.NAMESPACE`: the operators that were defined in it."""
+    """`whet.ops.NAMESPACE`: the operators that were defined in it, as attributes."""
 
     def __init__(self, name: str):
         self._name = name
 
     def __getattr__(self, name: str) -> CustomOpDef:
-        found = _DEFINED.get(f"{self._name}::{name}")
-        if found is None:
-            raise AttributeError(f"'{self._name}' has no operator '{name}'")
-        return found
+        raise AttributeError(f"'{self._name}' has no operator '{name}'")
 
 
-def namespace(name: str) -> Namespace | None:
-    """The namespace of a name, if an operator was defined in it."""
-    return Namespace(name) if any(q.startswith(f"{name}::") for q in _DEFINED) else None
+def namespace(name: str) -> Namespace:
+    """The namespace of a name, an attribute of `whet.ops`."""
+    found = vars(ops).get(name)
+    if not isinstance(found, Namespace):
+        found = Namespace(name)
+        if not hasattr(ops, name):           # a function of ours goes before it
+            setattr(ops, name, found)
+    return found

@@ -1,5 +1,4 @@
 """All ops. Importing this package defines them, and gives Tensor its methods."""
-import sys
 
 from .. import declarations, tensor_base
 from ..tensor import Tensor
@@ -36,8 +35,4 @@ def __getattr__(name):
     try:
         return surface.FUNCTIONS[name]
     except KeyError:
-        library = sys.modules.get("whet.library")        # where users define operators
-        found = None if library is None else library.namespace(name)
-        if found is None:
-            raise AttributeError(f"whet.ops has no function {name!r}") from None
-        return found
+        raise AttributeError(f"whet.ops has no function {name!r}") from None

@@ -1,4 +1,7 @@
 """Operators that users define."""
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import whet
@@ -141,3 +144,54 @@ def test_bad_definitions_and_calls():
         return x
     with pytest.raises(RuntimeError, match="may not also be an input"):
         same(whet.ones(2))
+
+
+@custom_op("tests::product", mutates_args=())
+def product(a: Tensor, b: Tensor) -> Tensor:
+    out = whet.zeros(a.shape[0], b.shape[1])
+    return whet.mm(a, b, out=out)
+
+
+product.register_autograd(
+    lambda ctx, g: (g @ ctx.saved_tensors[1].T, ctx.saved_tensors[0].T @ g),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_traced_step_with_an_operator(by_name):
+    w = whet.randn(3, 3, requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        y = whet.ops.tests.product(x, w) if by_name else product(x, w)
+        loss = y.relu().sum()
+        loss.backward()
+        return loss
+    f = whet.jit.trace(step)
+    for _ in range(5):
+        x = whet.randn(2, 3)
+        got = f(x), w.grad
+        want = step(x), w.grad
+        assert all(a.equal(b) for a, b in zip(got, want, strict=True))
+    assert f.explain(data=True)["calls"]["replayed"] >= 2
+
+
+def test_operators_are_attributes_of_their_namespace():
+    assert whet.ops.tests.product is product
+    with pytest.raises(AttributeError, match="'tests' has no operator 'other'"):
+        whet.ops.tests.other()
+    with pytest.raises(AttributeError, match="no function 'nowhere'"):
+        whet.ops.nowhere()
+
+
+def test_an_operator_lets_go_of_what_it_is_given():
+    gc.collect()
+    gc.disable()
+    try:
+        x = whet.randn(2, 3, requires_grad=True)
+        held = weakref.ref(x)
+        product(x, whet.randn(3, 3)).sum().backward()
+        del x
+        assert held() is None
+    finally:
+        gc.enable()
