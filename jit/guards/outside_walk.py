@@ -38,7 +38,7 @@ from .self_descriptions import UNNAMED, say_of_themselves
 from .slots import Slot
 from .spots import BuiltinName, Spot
 from .unnamed import Held, let_through
-from .visitors import MOST, Unwatchable, Visit
+from .visitors import MOST, MOST_CODE, Unwatchable, Visit
 from .visitors_of_callables import CALLABLES, class_, named_in
 from .visitors_of_containers import CONTAINERS
 from .visitors_of_objects import LIGHT, OBJECTS
@@ -272,6 +272,8 @@ class Walk:
             return
         self.read.add((code, id(names_of)))
         self.codes.add(code)
+        if self.ran is None and len(self.codes) > MOST_CODE:
+            raise Unwatchable(TooMuch(f"it reaches more than {MOST_CODE} functions"))
         if "globals" in code.co_names:
             self.other_entries(names_of, UNNAMED)
         itself = names.types_itself and not is_method

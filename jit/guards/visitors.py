@@ -7,6 +7,7 @@ from typing import Any
 from ..report.reasons import Explained
 
 MOST = 20_000                    # things that are watched
+MOST_CODE = 1_000                # functions that are read before it is asked which run
 Visit = Callable[[Any, Any], None]
 Test = Callable[[type], bool]
 
