@@ -110,6 +110,7 @@ class CustomOpDef:
         if self._mutates:
             return self._run_writing(call)
         results = self._kernel.apply(call, *call.tensors)
+        call.let_go()                        # The graph has what the rule saved.
         return call.results(results)
 
     def _run(self, call: "_Arguments", tensors: Sequence[Any]) -> Any:
@@ -238,6 +239,10 @@ class _Arguments:
         values = {name: _put(self.places[name], x, tensors, fill) for name, x in self.given.items()}
         return ([values[n] for n in self.parameters.positional],
                 {n: values[n] for n in self.parameters.keyword})
+
+    def let_go(self) -> None:
+        """Hold the tensors no longer, only where they were."""
+        self.given, self.tensors = {}, [None] * len(self.tensors)
 
     def results(self, made: Any) -> Any:
         """What the Function gave, as the user's function did."""

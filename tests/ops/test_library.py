@@ -184,6 +184,14 @@ def test_operators_are_attributes_of_their_namespace():
         whet.ops.nowhere()
 
 
+@custom_op("tests::quiet", mutates_args=())
+def quiet(a: Tensor) -> Tensor:
+    return a * 2
+
+
+quiet.register_autograd(lambda ctx, g: g * 2)
+
+
 def test_an_operator_lets_go_of_what_it_is_given():
     gc.collect()
     gc.disable()
@@ -193,5 +201,9 @@ def test_an_operator_lets_go_of_what_it_is_given():
         product(x, whet.randn(3, 3)).sum().backward()
         del x
         assert held() is None
+        h = whet.randn(2, 3, requires_grad=True) * 2
+        held, y = weakref.ref(h), quiet(h)
+        del h
+        assert held() is None and y.requires_grad
     finally:
         gc.enable()
