@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import spots
-from .cpython_layouts import layouts
+from .cpython_layouts import holds, layouts
 from .native_entry import MISSED
 from .places import ABSENT, Change, Check, Place, Single
 from .spots import Spot
@@ -184,7 +184,10 @@ class AttributesDict(Place):
         return f"the attributes of a {type(owner).__qualname__} were replaced"
 
     def table(self, t: Any, objects: list[Any]) -> bool:
-        t.held(self.owner, objects[0])
+        at = holds(self.owner, objects[0])   # not found in what is a kind of int
+        if at is None:
+            return False
+        t.word(t.id(self.owner) + at, t.id(objects[0]))
         return True
 
 

@@ -9,7 +9,7 @@ from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, DICT_VERSION
 
 from ..capture.containers import elements, values
-from .cpython_layouts import holds, layouts, namespace
+from .cpython_layouts import layouts, namespace
 from .immutable_types import equal
 from .native_entry import MISSED, L
 from .object_places import Setting
@@ -73,13 +73,6 @@ class OutsideRows:
         """The elements of a list."""
         self.number["lists"] += 1
         self.rows["lists"].extend([self.id(x), len(objects), *map(self.object, objects)])
-
-    def held(self, owner: Any, what: Any) -> None:
-        """What an object holds somewhere."""
-        at = holds(owner, what)
-        if at is None:
-            raise No
-        self.word(self.id(owner) + at, self.id(what))
 
     def place(self, place: Place, loose: set[tuple[int, int]]) -> None:
         """A place; `loose`: those of its objects that may be any."""

@@ -1,6 +1,7 @@
 """The short way into a replay: each thing that it compares is changed once, and the result must be
 eager's."""
 import collections
+import enum
 import gc
 import sys
 
@@ -408,6 +409,24 @@ def training(optimizer, **options):
         schedule.step()
         return loss.item()
     return step
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+Level.HIGH.extra = 0
+
+
+@compiled
+def test_members_of_enums_that_are_numbers():
+    """Where these hold their attributes no offset tells: Python compares that alone."""
+    level = [Level.LOW]
+    f = armed(lambda x: x * (2 if level[0] is Level.HIGH else 3) + Level.HIGH.extra, whet.ones(2))
+    for n, now in ((2, Level.HIGH), (2, Level.LOW), (5, Level.LOW), (5, Level.HIGH)):
+        Level.HIGH.extra, level[0] = n, now
+        assert f(whet.ones(2)).tolist() == f.fn(whet.ones(2)).tolist()
 
 
 @compiled
