@@ -58,6 +58,11 @@ class Session:
         self.ran_before = True
         self.has_run = False                 # Was the function called?
 
+    def has_learned(self) -> bool:
+        """Has the run shown code that was not read, but will be from now on?"""
+        ran = self.learned.ran
+        return ran is not None and ran.learn(self.watch.beyond)
+
     @property
     def asks_for_gradients(self) -> bool:
         """Could the run have read which tensors have a gradient?"""
@@ -148,6 +153,8 @@ class Session:
     def search(self) -> None:
         """Find what the function can reach from outside."""
         given, fn, codes = self.call.given, self.subject.fn, self.learned.codes
+        if codes is not None:                # Code that was not read could tell a stand-in.
+            self.loose, self.items_vary, self.follows_sizes = frozenset(), False, False
 
         def searched(loose: Any) -> Search:
             return Search(fn, given.others, loose, numpy=bool(given.arrays), ran=codes)

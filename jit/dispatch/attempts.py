@@ -138,7 +138,7 @@ class FirstRecording(Session):
         """Does a model show that nothing needs to be watched for?"""
         model, given = self.model, self.call.given
         if (model is None or not model.leads or paths or given.numbers or given.lengths
-                or self.call.key in self.recordings.watched):
+                or self.call.key in self.recordings.watched or self.learned.ran is not None):
             return False
         return sizes.unwatched(model) and model.fits(self.leaves, given.boxes)
 
@@ -319,8 +319,7 @@ class FirstRecording(Session):
 
     def failed(self, error: Explained) -> None:
         """The run cannot be recorded: the next one may be, in another way."""
-        ran = self.learned.ran
-        if ran is not None and ran.learn(self.watch.beyond):
+        if self.has_learned():
             self.became = "set_up"
             return
         if type(error) is Wrong and self.model is not None:

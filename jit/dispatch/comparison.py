@@ -79,6 +79,8 @@ class Comparison(Session):
     def failed(self, error: Explained) -> None:
         """The recording is of no use: another thread may have done what it shows, or it drifts."""
         known, rec = self.known, self.rec
+        if self.has_learned():               # Of another way, perhaps: this one stays what it was.
+            return
         if known.unproven and type(error) is Wrong:
             # The next recording is checked on copies, and tells what is wrong.
             self.learned.keeps_copies = True

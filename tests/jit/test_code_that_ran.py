@@ -174,3 +174,42 @@ def test_code_that_is_new_at_every_call_is_a_reason():
             exec("\n" * i + source, held)
             made = held["made"]
             assert f(x, 1).tolist() == (x * 2).tolist()
+
+
+def test_numbers_that_varied_before_not_all_could_be_compared():
+    """Recordings from then are compared with runs in which nothing stands for a number."""
+    kinds, helpers = [], []
+
+    def told(n):
+        kinds.append(type(n) is float)
+        return n
+
+    def step(x, n):
+        return x * n + helpers[0](n) if helpers and n > 100 else x * n
+    f, x = whet.jit.trace(step), whet.randn(3)
+    for i in range(12):
+        assert f(x, 0.5 + i).tolist() == step(x, 0.5 + i).tolist()
+    assert replayed(f) >= 8
+    helpers += [told, threading.Lock()]
+    for i in range(24):
+        n = 0.25 + i if i % 3 else 200.0 + i
+        assert f(x, n).tolist() == step(x, n).tolist()
+    assert kinds and all(kinds)
+
+
+def test_checks_that_run_other_code():
+    """What a check of a recording runs that was not read is learned, and no reason to give up."""
+    def step(x, n):
+        if n > 100:
+            return with_a_lock(x)
+        y = x + 1
+        if y.sum() > 40:
+            return plain(y, 4)
+        if y.sum() > 20:
+            return deep(y, 3)
+        return deep(y, 0) if y.sum() > 0 else plain(y, 2)
+    f = whet.jit.trace(step)
+    for i in range(60):
+        x = whet.full((3,), [-5.0, 1.0, 9.0, 20.0][i * i % 7 % 4])
+        assert f(x, 1).tolist() == step(x, 1).tolist()
+    assert f.explain(data=True)["refused"] is None and replayed(f) >= 30
