@@ -93,8 +93,7 @@ class Walk:
         self.attributes: set[str] = set()    # that code names
         self.entered = EnteredNames()
         self.held_back: dict[int, Held] = {}             # see unnamed.py
-        # functions of others around the user's, which do not run
-        self.wrappers: list[types.FunctionType] = []
+        self.wrappers: list[types.FunctionType] = []     # around the user's, which do not run
         self.of_instances: set[int] = set()  # classes that only instances have led to
         self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
         self.frameworks: set[Any] = set()    # classes of ours that are watched
@@ -364,10 +363,11 @@ class Walk:
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
+        streams = io.IOBase | logging.Logger
         for i, (x, _) in list(self.outward.items()) if self.typed else ():
-            if isinstance(x, io.IOBase):     # By its type a stand-in is told from it.
+            if isinstance(x, streams):       # By its type a stand-in is told from it.
                 del self.outward[i]
-                self.unread[i] = Inspects("it asks for types, and reads a stream")
+                self.unread[i] = Inspects("it asks for types, and reads a stream or a logger")
         self.of_c.check(self.met, self.looks_up or "getattr" in self.builtins,
                         self.entered.only_named)
         if not FRAMES.isdisjoint(self.attributes):

@@ -107,7 +107,7 @@ def function(walk: Any, fn: types.FunctionType) -> None:
         walk.other_entries(vars(fn), DISPATCHING)
     elif fn is os.getenv:                    # the purity watch looks at what others do
         walk.stack.append(os.environ)
-    elif walk.leaves_out(*codes_around(fn)):
+    elif walk.ran is not None and walk.leaves_out(*codes_around(fn)):
         unread_function(walk, fn)
     elif origin is None or any(map(users, wrapped(fn))):
         walk.add(FunctionParts(fn))
