@@ -25,6 +25,7 @@ from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
 
 from ..guards import allowed_calls as known
+from ..guards.bytecode import only_asked_for
 from ..guards.origin import makes_a_tuple, origin_of, ours
 from ..guards.sizes import ASIDE, GUARDED, catches, informs, tells
 from ..report.reasons import Calls, Draws, Inspects
@@ -250,7 +251,8 @@ class Watch:
                 (catches(code) or self.called_with(frame.f_back) and self.is_told(frame))):
                 self.told = line_of(code, code.co_firstlineno)
                 self.informed = self.informed or self.told
-            if not self.watching.isdisjoint(code.co_names):
+            watching = self.watching.intersection(code.co_names)
+            if watching and not watching <= only_asked_for(code):
                 self.stop_watching()
             return
         origin = origin_of(frame.f_globals)

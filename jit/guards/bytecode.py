@@ -170,6 +170,31 @@ def is_asked_for_by_isinstance(found: Sequence[Instruction], i: int) -> bool:
             and found[i + 1][0] in (_CALL, "CALL") and found[i + 1][1] == 2)
 
 
+@functools.lru_cache(1024)
+def only_asked_for(code: CodeType) -> frozenset[str]:
+    """The names in some code that stand for nothing but a class that `isinstance` asks a variable
+    for, alone or among others.
+
+        >>> from whet.jit.guards.bytecode import only_asked_for
+        >>> f = lambda x: isinstance(x, (A, m.B)) or isinstance(x, C) and C(x)
+        >>> sorted(only_asked_for(f.__code__))
+        ['A', 'B', 'm']
+    """
+    asked: set[int] = set()
+    found = list(instructions(code))
+    for i in range(len(found) - 2):
+        if found[i][::2] == ("LOAD_GLOBAL", "isinstance") \
+                and found[i + 1][0].startswith(("LOAD_FAST", "LOAD_DEREF")):
+            end = i + 2
+            while found[end][0] in ("LOAD_GLOBAL", "LOAD_ATTR"):
+                end += 1
+            call = found[end + (found[end][0] == "BUILD_TUPLE")]
+            if call[0] in (_CALL, "CALL") and call[1] == 2:
+                asked.update(range(i + 2, end))
+    said = {x for i, (_, _, x) in enumerate(found) if i not in asked and type(x) is str}
+    return frozenset(found[i][2] for i in asked) - said
+
+
 def is_of_super(found: Sequence[Instruction], i: int) -> bool:
     """Does instruction i of a list take an attribute of `super()`?
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from ..report.reasons import Reaches, Reason
 from ..report.type_names import full_thing
+from .bytecode import only_asked_for
 from .container_places import Entries, OtherEntries
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import names_in
@@ -39,6 +40,7 @@ class Unread:
 
     def __init__(self, walk: Any) -> None:
         self.names: dict[str, Reason] = {}
+        self.not_classes: set[str] = set()   # such of these as lead to other things than classes
         self.of: dict[int, dict[str, Reason]] = {}
         self.read: dict[types.CodeType, Reason | None] = {}
         # functions of others around the user's, that do not run, by their code
@@ -64,6 +66,8 @@ class Unread:
                     if id(x) in walk.in_no_place or not _only_names_lead_to(place, name, owner_of):
                         raise Unwatchable(reason.within(walk))
                     owner = owner_of.get(id(place.owner), place.owner)
+                    if not isinstance(x, type):
+                        self.not_classes.add(name)
                     self.names[name] = self.of.setdefault(id(owner), {})[name] = reason
                     placed.add(id(x))
         for i in unread.keys() - placed:
@@ -85,7 +89,9 @@ class Unread:
         code = frame.f_code
         if walked:
             if code not in self.read:
-                self.read[code] = _read_by(code, self.names)
+                # Who asks whether something is of a class does no more with it.
+                asked = only_asked_for(code) - self.not_classes
+                self.read[code] = _read_by(code, self.names, asked)
             return self.read[code]
         if code is OF_ONE_NAME:
             return None
@@ -105,9 +111,10 @@ class Unread:
                     None)
 
 
-def _read_by(code: types.CodeType, names: dict[str, Reason]) -> Reason | None:
-    """Which of these some code could read."""
-    said = {*code.co_names, *_texts(code.co_consts)}
+def _read_by(code: types.CodeType, names: dict[str, Reason],
+             harmless: Set[str] = frozenset()) -> Reason | None:
+    """Which of these some code could read, by other names than the harmless ones."""
+    said = {*code.co_names, *_texts(code.co_consts)} - harmless
     if names_in(code).looks_up or not TAKING_APART.isdisjoint(said):
         return next(iter(names.values()), None)
     return next((names[name] for name in said & names.keys()), None)

@@ -7,10 +7,12 @@ import math
 import operator
 import os
 import tempfile
+import weakref
 
 import numpy as np
+import whet
 
-from tests.traps.harness import outcome, ramp, trap
+from tests.traps.harness import Box, outcome, ramp, trap
 from tests.traps.unseen_calls import in_other_places
 
 
@@ -202,4 +204,33 @@ def meters_of_numbers():
     def calls(f):
         for n in (2, 3, 4, 2, 3, 4, 5, 6):
             yield f(ramp(3), n), list(meters["n"].seen)
+    return f, calls
+
+
+# ---- classes that isinstance asks for ------------------------------------------------------------
+@trap
+def a_class_that_is_asked_for_and_made(trace):
+    """isinstance(x, weakref.ref) does no more than ask; the class is called elsewhere, by another
+    name, or by the same in the same code."""
+    made = weakref.ref
+    box = Box(of=whet.ones(1), kinds=(int, weakref.ref))
+    @trace
+    def asks(x, y): return x * 2 if isinstance(y, weakref.ref) else x * 3
+    @trace
+    def asks_for_several(x, y): return x * 2 if isinstance(y, (weakref.ref, dict)) else x * 3
+    @trace
+    def makes(x, y):
+        return x * 2 if isinstance(y, weakref.ref) and weakref.ref(box.of)() is None else x * 3
+    @trace
+    def makes_by_another_name(x, y):
+        return x * 2 if isinstance(y, weakref.ref) or made(box.of)() is None else x * 3
+    @trace
+    def makes_one_of_several(x, y): return x * (2 if isinstance(y, box.kinds) else 3)
+    def f(x, y): return x * 5 if isinstance(y, made) else x
+    def calls(f):
+        all_of = (f, asks, asks_for_several, makes, makes_by_another_name, makes_one_of_several)
+        kept = whet.ones(2)
+        for y in (1, 1, 1, {}, weakref.ref(kept), weakref.ref(kept), 1, {}):
+            box.of = whet.ones(1)
+            yield [g(ramp(3), y) for g in all_of]
     return f, calls
