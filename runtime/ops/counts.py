@@ -29,7 +29,8 @@ def _are_rates(a):
 
 
 def _poisson(rates, key):
-    return _stream(key).poisson(rates.astype(np.float64)).astype(rates.dtype)
+    # of a single rate it is a Python number
+    return np.asarray(_stream(key).poisson(rates.astype(np.float64))).astype(rates.dtype)
 
 
 @function(method=False)

@@ -115,3 +115,8 @@ def test_incomplete_gamma_functions_of_large_numbers(a, z, want):
     at = [whet.tensor([v], dtype=whet.float64) for v in (a, a + z * a ** 0.5)]
     assert whet.igammac(*at).item() == pytest.approx(want, rel=1e-10)
     assert whet.igamma(*at).item() == pytest.approx(1 - want, rel=1e-12)
+
+
+def test_a_count_of_a_single_rate():
+    whet.manual_seed(0)
+    assert whet.poisson(whet.tensor(1e6)).shape == () and whet.poisson(whet.tensor(0.0)) == 0
