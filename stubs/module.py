@@ -137,6 +137,11 @@ def stub(room, rooms):
     if spelling.variables:
         spelling("TypeVar ParamSpec Callable Any"
                  + (" Module" if "M" in spelling.variables else ""))
+    # other names of classes of this file
+    for name, (module, own) in sorted(exports.items()):
+        if module == room.name:
+            body.append(f"{name} = {own}")
+    exports = {name: place for name, place in exports.items() if place[0] != room.name}
     # what is offered here is imported once, as such
     for name, source in exports.items():
         spelling.imports.discard((*source, name))
