@@ -8,7 +8,7 @@ _LAMBDA = "Callable[[int], float] | Sequence[Callable[[int], float]]"
 _ARGNUMS = "int | tuple[int, ...]"
 _NUMBER = "Tensor | float"
 _GRID = "Tensor | Sequence[Tensor]"
-_INTERVALS = "half_open_interval", "integer_interval", "interval"
+_INTERVALS = "_HalfOpenInterval", "_IntegerInterval", "_Interval"
 # where a name means something else than elsewhere
 EXACT = {
     **{
@@ -527,7 +527,6 @@ EXACT = {
     "make_tensor.low": "float | None",
     "make_tensor.high": "float | None",
     # what is set later
-    "ConstraintRegistry.otherwise": "Callable[[Constraint], Transform]",
     "register.constraint": "Constraint | type[Constraint]",
     "register.factory": "Callable[[Any], Transform] | None",
     "Future.devices": "Any",
@@ -558,24 +557,27 @@ EXACT = {
     "LKJCholesky.dim": "int",
     "register_kl.type_p": "type[Distribution]",
     "register_kl.type_q": "type[Distribution]",
-    "biject_to.constraint": "Constraint",
-    "transform_to.constraint": "Constraint",
     "check.value": "Any",
-    "cat.cseq": "Sequence[Constraint]",
-    "stack.cseq": "Sequence[Constraint]",
-    "independent.base_constraint": "Constraint",
+    "_Cat.cseq": "Sequence[Constraint]",
+    "_Stack.cseq": "Sequence[Constraint]",
+    "_IndependentConstraint.base_constraint": "Constraint",
+    "MixtureSameFamilyConstraint.base_constraint": "Constraint",
+    "_DependentProperty.is_discrete": "bool",
+    "_DependentProperty.event_dim": "int",
+    "icdf.prob": "Tensor",
+    "lazy_property.wrapped": "Callable[[Any], Any]",
     "is_dependent.constraint": "Constraint",
     "Binomial.total_count": "Tensor | int",
     "Multinomial.total_count": "int",
     "Pareto.alpha": _NUMBER,
-    "cat.lengths": "Sequence[int] | None",
+    "_Cat.lengths": "Sequence[int] | None",
     **{
         f"{name}.lower_bound": "float | Tensor"
-        for name in ("greater_than", "greater_than_eq", *_INTERVALS)
+        for name in ("_GreaterThan", "_GreaterThanEq", *_INTERVALS)
     },
     **{
         f"{name}.upper_bound": "float | Tensor"
-        for name in ("less_than", *_INTERVALS, "multinomial")
+        for name in ("_LessThan", *_INTERVALS, "_Multinomial")
     },
     **{f"{name}.x": "Tensor" for name in ("log_abs_det_jacobian",)},
     "MixtureSameFamily.mixture_distribution": "Categorical",

@@ -23,7 +23,7 @@ HEADS = {
     "Tensor": "",
     "Function": "",
     "Node": "",
-    "dependent_property": "property, Constraint",
+    "_DependentProperty": "property, Constraint",
 }
 
 _ARITHMETIC = "(self, other: Scalar | np.ndarray[Any, Any]) -> Tensor"
@@ -38,6 +38,7 @@ _COMPARISONS = "lt", "le", "gt", "ge", "eq", "ne"
 _SAMPLES = {"__iter__": "(self) -> Iterator[int]", "__len__": "(self) -> int"}
 
 DUNDERS = {
+    "ConstraintRegistry": {"__call__": "(self, constraint: Constraint) -> Transform"},
     "Tensor": {
         **{
             f"__{side}{op}__": _ARITHMETIC

@@ -12,6 +12,7 @@ PUBLIC = """
     whet.nn.utils.parametrizations whet.nn.utils.prune whet.nn.utils.stateless whet.nn.parallel
     whet.optim whet.optim.lr_scheduler whet.optim.swa_utils whet.utils whet.utils.data
     whet.utils.checkpoint whet.utils.hooks whet.distributions whet.distributions.constraints
+    whet.distributions.constraint_registry whet.distributions.utils
     whet.jit whet.signal whet.signal.windows""".split()
 # parts that are no modules of their own, or have no stub
 PARTS = {
@@ -22,7 +23,8 @@ PARTS = {
     "whet.nn.utils": ("rnn", "parametrize", "parametrizations", "prune", "stateless"),
     "whet.signal": ("windows",),
     "whet.optim": ("lr_scheduler", "swa_utils"), "whet.utils": ("data", "checkpoint", "hooks"),
-    "whet.autograd": ("forward_ad", "functional", "graph"), "whet.distributions": ("constraints",)}
+    "whet.autograd": ("forward_ad", "functional", "graph"),
+    "whet.distributions": ("constraints", "constraint_registry", "utils")}
 # helpers that have no underscore
 HIDDEN = {
     "whet": ("dtypes", "devices", "indexing", "tensor_base"),

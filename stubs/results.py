@@ -33,9 +33,7 @@ RESULTS = {
     "make_dual": "Tensor",
     "unpack_dual": "UnpackedDualTensor",
     "Function.jvp": "Any",
-    "biject_to": "Transform",
     "summary": "Any",
-    "transform_to": "Transform",
     "ConstraintRegistry.register": "Any",
     "Future.wait": "Any",
     "Future.value": "Any",
@@ -313,8 +311,11 @@ RESULTS = {
     **_each(
         _TENSOR,
         """cdf icdf entropy enumerate_support log_abs_det_jacobian perplexity rsample sample
-        sample_n kl_divergence make_tensor check scale_tril array_api.linalg.matrix_norm""",
+        sample_n kl_divergence make_tensor check scale_tril log_cdf log_survival_function
+        clamp_probs logits_to_probs probs_to_logits tril_matrix_to_vec vec_to_tril_matrix
+        array_api.linalg.matrix_norm""",
     ),
+    "broadcast_all": "tuple[Tensor, ...]",
     "register_kl": "Callable[[F], F]",
     "allow_in_graph": "Any",
     "assume_constant_result": "Any",
@@ -322,11 +323,6 @@ RESULTS = {
     "sym_not": "bool",
     "sym_ite": "Any",
     **_each("float", "sym_float sym_max sym_min sym_sum"),
-    **_each(
-        "Constraint",
-        """dependent greater_than greater_than_eq half_open_interval integer_interval interval
-        less_than distributions.constraints.multinomial""",
-    ),
     # jit
     "Traced.explain": "Any",
     "Traced.show": "str",
@@ -337,15 +333,15 @@ ATTRIBUTES = {
     **_each(
         _TENSOR,
         """mean mode variance stddev logits probs loc scale temperature covariance_matrix
-        precision_matrix scale_tril concentration rate df Tensor.H Tensor.T Tensor.mH Tensor.mT
-        Tensor.data Tensor.real Tensor.imag""",
+        precision_matrix scale_tril concentration concentration0 concentration1 rate df Tensor.H
+        Tensor.T Tensor.mH Tensor.mT Tensor.data Tensor.real Tensor.imag""",
     ),
     **_each(
         "int",
         """Tensor.ndim Tensor.itemsize Tensor.nbytes Tensor.output_nr device_index dtype.itemsize
         sign RandomSampler.num_samples Stream.device_index Stream.cuda_stream Stream.priority
         Event.device_index Event.cuda_event RemovableHandle.id GradientEdge.output_nr iinfo.bits
-        finfo.bits iinfo.min iinfo.max last_epoch""",
+        finfo.bits iinfo.min iinfo.max last_epoch event_dim CatTransform.length""",
     ),
     **_each(
         "bool",
@@ -396,6 +392,9 @@ ATTRIBUTES = {
     "GradientEdge.node": "Node",
     "has_rsample": "bool",
     "identity_transform": "Transform",
+    "arg_constraints": "dict[str, Constraint]",
+    "mixture_distribution": "Categorical",
+    "component_distribution": "Distribution",
     "parts": "list[Transform]",
     "Dim.min": "int",
     "Dim.max": "int | None",

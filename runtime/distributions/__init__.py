@@ -1,10 +1,9 @@
 """Probability distributions (`whet.distributions`): samples, densities, divergences, and what is
 made of them by transforms."""
-import sys as _sys
-
-from . import base as _base
-from . import constraints, transforms
-from .base import Distribution, ExponentialFamily
+from . import constraints, cross_entropies, divergences, transforms, utils
+from .composed import Independent, MixtureSameFamily
+from .constraint_registry import biject_to, transform_to
+from .dirichlet import Beta, Dirichlet
 from .discrete import (
     Bernoulli,
     Binomial,
@@ -16,16 +15,11 @@ from .discrete import (
     OneHotCategoricalStraightThrough,
     Poisson,
 )
+from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .kl import kl_divergence, register_kl
-from .multivariate import (
-    Dirichlet,
-    Independent,
-    LKJCholesky,
-    LowRankMultivariateNormal,
-    MixtureSameFamily,
-    MultivariateNormal,
-    Wishart,
-)
+from .multivariate import LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, Wishart
+from .places import lay_out
 from .standard_transforms import (
     AbsTransform,
     AffineTransform,
@@ -51,6 +45,7 @@ from .transform import (
     identity_transform,
 )
 from .transformed import (
+    Gumbel,
     HalfCauchy,
     HalfNormal,
     InverseGamma,
@@ -63,9 +58,7 @@ from .transformed import (
     TransformedDistribution,
     Weibull,
 )
-from .transforms import ConstraintRegistry, biject_to, transform_to
 from .univariate import (
-    Beta,
     Cauchy,
     Chi2,
     ContinuousBernoulli,
@@ -73,7 +66,6 @@ from .univariate import (
     FisherSnedecor,
     Gamma,
     GeneralizedPareto,
-    Gumbel,
     Laplace,
     Normal,
     StudentT,
@@ -81,14 +73,7 @@ from .univariate import (
     VonMises,
 )
 
-# where PyTorch keeps its distributions: `from whet.distributions.normal import Normal`
-for _name in (
-        "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet "
-        "distribution exp_family exponential fishersnedecor gamma geometric gumbel half_cauchy "
-        "half_normal independent inverse_gamma kumaraswamy laplace lkj_cholesky log_normal "
-        "logistic_normal lowrank_multivariate_normal mixture_same_family multinomial "
-        "multivariate_normal negative_binomial normal one_hot_categorical pareto poisson "
-        "relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform "
-        "von_mises weibull wishart").split():
-    _sys.modules.setdefault(f"{__name__}.{_name}", _sys.modules[__name__])
-_sys.modules[f"{__name__}.utils"] = _base
+lay_out(__name__)
+
+__all__ = [name for name, x in globals().items()
+           if getattr(x, "__module__", "").startswith(__name__) and name != "lay_out"]

@@ -4,51 +4,13 @@ import math
 import whet
 
 from . import constraints as c
-from .base import (
-    Distribution,
-    ExponentialFamily,
-    Size,
-    Tensor,
-    broadcast_all,
-    clamp_probs,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
-    rand,
-)
+from .distribution import Distribution, ProbsOrLogits
+from .exp_family import ExponentialFamily
 from .sampling import standard_gamma
+from .utils import Size, Tensor, broadcast_all, clamp_probs, probs_to_logits, rand
 
 
-class _Either(Distribution):
-    """A parameter that is given as `probs` or as `logits`."""
-    _binary = True
-
-    def _take(self, probs, logits, *others):
-        """Keep the one that is given, of one shape with the other parameters; these are
-        returned."""
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        name, given = ("probs", probs) if logits is None else ("logits", logits)
-        given, *others = broadcast_all(given, *others)
-        setattr(self, name, given)
-        return others
-
-    @property
-    def _param(self):
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
-
-    @lazy_property
-    def probs(self):
-        """The probabilities."""
-        return logits_to_probs(self.logits, self._binary)
-
-    @lazy_property
-    def logits(self):
-        """The log-odds (or logarithms) of the probabilities."""
-        return probs_to_logits(self.probs, self._binary)
-
-
-class Bernoulli(_Either, ExponentialFamily):
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
     """1 with a probability, else 0."""
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
     support = c.boolean
@@ -57,6 +19,11 @@ class Bernoulli(_Either, ExponentialFamily):
     mode = property(lambda self: whet.where(self.probs == 0.5, math.nan, (self.probs >= 0.5).to(
         self.probs.dtype)))
     variance = property(lambda self: self.probs * (1 - self.probs))
+    _natural_params = property(lambda self: (probs_to_logits(self.probs, is_binary=True),))
+    _mean_carrier_measure = 0
+
+    def _log_normalizer(self, x):
+        return whet.nn.functional.softplus(x)
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._take(probs, logits)
@@ -84,7 +51,7 @@ def _enumerated(values, batch_shape, expand):
     return values.expand((-1, *batch_shape)) if expand else values
 
 
-class Geometric(_Either):
+class Geometric(ProbsOrLogits):
     """How often it fails before it succeeds."""
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
     support = c.nonnegative_integer
@@ -122,6 +89,10 @@ class Poisson(ExponentialFamily):
     support = c.nonnegative_integer
     mean = variance = property(lambda self: self.rate)
     mode = property(lambda self: self.rate.floor())
+    _natural_params = property(lambda self: (self.rate.log(),))
+
+    def _log_normalizer(self, x):
+        return x.exp()
 
     def __init__(self, rate, validate_args=None):
         self.rate, = broadcast_all(rate)
@@ -137,7 +108,7 @@ class Poisson(ExponentialFamily):
         return whet.xlogy(value, rate) - rate - (value + 1).lgamma()
 
 
-class Binomial(_Either):
+class Binomial(ProbsOrLogits):
     """The number of successes out of `total_count` tries."""
     arg_constraints = {
         "total_count": c.nonnegative_integer, "probs": c.unit_interval, "logits": c.real}
@@ -148,7 +119,7 @@ class Binomial(_Either):
         self.total_count = self.total_count.to(self._param.dtype)
         super().__init__(self._param.shape, validate_args=validate_args)
 
-    @c.dependent_property(is_discrete=True)
+    @c.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
         return c.integer_interval(0, self.total_count)
 
@@ -159,7 +130,8 @@ class Binomial(_Either):
 
     def sample(self, sample_shape=()):
         with whet.no_grad():
-            shape, most = self._extended_shape(sample_shape), int(self.total_count.max())
+            shape = self._extended_shape(sample_shape)
+            most = int(self.total_count.max()) if self.total_count.numel() else 0
             number = whet.arange(most, device=self.probs.device)
             tries = number.reshape((-1,) + (1,) * len(shape)) < self.total_count
             return ((rand(
@@ -188,7 +160,7 @@ class Binomial(_Either):
         return -(lp.exp() * lp).sum(0)
 
 
-class NegativeBinomial(_Either):
+class NegativeBinomial(ProbsOrLogits):
     """How many successes (of probability `probs`) come before `total_count` failures."""
     arg_constraints = {
         "total_count": c.greater_than_eq(0), "probs": c.half_open_interval(0.0, 1.0),
@@ -218,7 +190,7 @@ class NegativeBinomial(_Either):
 
 
 # ---- one of several ------------------------------------------------------------------------------
-class Categorical(_Either):
+class Categorical(ProbsOrLogits):
     """A number from 0, with given probabilities (or weights) along the last dimension.
 
     >>> import whet
@@ -229,6 +201,7 @@ class Categorical(_Either):
     arg_constraints = {"probs": c.simplex, "logits": c.real_vector}
     has_enumerate_support = True
     _binary = False
+    _state = {"_num_events": None}
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         if (probs is None) == (logits is None):
@@ -245,14 +218,9 @@ class Categorical(_Either):
         self._num_events = given.shape[-1]
         super().__init__(given.shape[:-1], validate_args=validate_args)
 
-    @c.dependent_property(is_discrete=True)
+    @c.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
         return c.integer_interval(0, self._num_events - 1)
-
-    @property
-    def param_shape(self):
-        """The shape of the probabilities."""
-        return self._param.shape
 
     mean = property(lambda self: self.probs.new_full(self._batch_shape, math.nan))
     mode = property(lambda self: self.probs.argmax(-1))
@@ -279,21 +247,33 @@ class Categorical(_Either):
                            self._batch_shape, expand)
 
 
-class OneHotCategorical(Distribution):
-    """The same as vectors with a single 1."""
+class _OfCategorical(Distribution):
+    """A vector with an entry for each of the things that a categorical distribution chooses
+    from."""
     arg_constraints = {"probs": c.simplex, "logits": c.real_vector}
-    support = c.one_hot
-    has_enumerate_support = True
+    _state: dict = {"_categorical": None}
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._categorical = Categorical(probs, logits, validate_args)
+        # the parameters have been checked there
         super().__init__(self._categorical.batch_shape,
                          self._categorical.param_shape[-1:],
-                         validate_args=validate_args)
+                         validate_args=False)
+        self._validate_args = self._categorical._validate_args
 
     probs = property(lambda self: self._categorical.probs)
     logits = property(lambda self: self._categorical.logits)
     param_shape = property(lambda self: self._categorical.param_shape)
+    _param = property(lambda self: self._categorical._param)
+
+    def _new(self, *args, **kwargs):
+        return self._categorical._new(*args, **kwargs)
+
+
+class OneHotCategorical(_OfCategorical):
+    """The same as vectors with a single 1."""
+    support = c.one_hot
+    has_enumerate_support = True
     mean = property(lambda self: self.probs)
     variance = property(lambda self: self.probs * (1 - self.probs))
 
@@ -328,25 +308,20 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
-class Multinomial(Distribution):
+class Multinomial(_OfCategorical):
     """How often each of several things comes up in `total_count` draws."""
-    arg_constraints = {"probs": c.simplex, "logits": c.real_vector}
+    _state = {"_categorical": None, "total_count": None}
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
-        self.total_count, self._categorical = total_count, Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape,
-                         self._categorical.param_shape[-1:],
-                         validate_args=validate_args)
+        self.total_count = total_count
+        super().__init__(probs, logits, validate_args)
 
     @c.dependent_property(is_discrete=True, event_dim=1)
     def support(self):
         return c.multinomial(self.total_count)
 
-    probs = property(lambda self: self._categorical.probs)
-    logits = property(lambda self: self._categorical.logits)
-    param_shape = property(lambda self: self._categorical.param_shape)
     mean = property(lambda self: self.probs * self.total_count)
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 
@@ -371,25 +346,17 @@ class Multinomial(Distribution):
 
 
 # ---- relaxed -------------------------------------------------------------------------------------
-class LogitRelaxedBernoulli(_Either):
+class LogitRelaxedBernoulli(ProbsOrLogits):
     """The log-odds of a Bernoulli number that is not quite 0 or 1."""
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
     support = c.real
     has_rsample = True
+    _state = {"temperature": None}
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
         self.temperature = temperature
         self._take(probs, logits)
         super().__init__(self._param.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        temperature, self.temperature = self.temperature, None
-        try:
-            new = Distribution.expand(self, batch_shape, _instance)
-        finally:
-            self.temperature = temperature
-        new.temperature = temperature
-        return new
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -405,22 +372,15 @@ class LogitRelaxedBernoulli(_Either):
         return temperature.log() + d - 2 * d.exp().log1p()
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(_OfCategorical):
     """The logarithm of a one-hot vector that is not quite one."""
-    arg_constraints = {"probs": c.simplex, "logits": c.real_vector}
     support = c.real_vector
     has_rsample = True
+    _state = {"_categorical": None, "temperature": None}
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
-        self._categorical, self.temperature = Categorical(probs, logits, validate_args), temperature
-        super().__init__(self._categorical.batch_shape,
-                         self._categorical.param_shape[-1:],
-                         validate_args=validate_args)
-
-    probs = property(lambda self: self._categorical.probs)
-    logits = property(lambda self: self._categorical.logits)
-
-    expand = LogitRelaxedBernoulli.expand
+        self.temperature = temperature
+        super().__init__(probs, logits, validate_args)
 
     def rsample(self, sample_shape=()):
         u = clamp_probs(rand(self._extended_shape(sample_shape), self.logits))

@@ -1,40 +1,40 @@
-"""Divergences between distributions, by pairs of their types."""
+"""Divergences between distributions: a registry by pairs of types, and how a pair is found."""
 import functools
-import math
-
-import whet
 
 from ..autograd import modes
-from .base import sum_rightmost
-from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
-from .multivariate import (
-    Dirichlet,
-    Independent,
-    LowRankMultivariateNormal,
-    MultivariateNormal,
-    _mahalanobis,
-)
-from .transformed import HalfNormal, LogNormal, Pareto, TransformedDistribution
-from .univariate import (
-    EULER,
-    Beta,
-    Cauchy,
-    ContinuousBernoulli,
-    Exponential,
-    Gamma,
-    Gumbel,
-    Laplace,
-    Normal,
-    Uniform,
-)
+from .composed import Independent
+from .exp_family import ExponentialFamily
+from .transformed import TransformedDistribution
+from .utils import sum_rightmost
 
-KNOWN: dict = {}
+__all__ = ["kl_divergence", "register_kl"]
+
+_KL_REGISTRY: dict = {}
+_KL_MEMOIZE: dict = {}
 
 
 def register_kl(type_p, type_q):
-    """A decorator for the function of (p, q) that computes the divergence of these types."""
+    """A decorator for the function of (p, q) that computes the divergence of these types.
+
+    >>> import whet
+    >>> d = whet.distributions
+    >>> class Constant(d.Normal):
+    ...     pass
+    >>> @d.register_kl(Constant, Constant)
+    ... def constants(p, q):
+    ...     return (p.loc - q.loc).abs()
+    >>> d.kl_divergence(Constant(0.0, 1.0), Constant(3.0, 1.0))
+    tensor(3.)
+    """
+    # a class above distributions is one, too: libraries have their own
+    for name, cls in (("type_p", type_p), ("type_q", type_q)):
+        if not isinstance(cls, type):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {cls}")
+
     def keep(fn):
-        KNOWN[type_p, type_q] = fn
+        modes.beyond("it registers a divergence")
+        _KL_REGISTRY[type_p, type_q] = fn
+        _KL_MEMOIZE.clear()
         return fn
     return keep
 
@@ -56,174 +56,41 @@ def kl_divergence(p, q):
 
 def _divergence(type_p, type_q):
     """The function for distributions of two types; None where there is none."""
-    return next((KNOWN[a, b] for a in type_p.__mro__ for b in type_q.__mro__ if (a, b) in KNOWN),
-                None)
+    if (type_p, type_q) not in _KL_MEMOIZE:
+        _KL_MEMOIZE[type_p, type_q] = _dispatch_kl(type_p, type_q)
+    return _KL_MEMOIZE[type_p, type_q]
 
 
-@register_kl(Normal, Normal)
-def _normals(p, q):
-    ratio = (p.scale / q.scale) ** 2
-    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
+def _dispatch_kl(type_p, type_q):
+    """The same, by a search for the nearest of the registered pairs of base classes."""
+    above_p, above_q = type_p.__mro__, type_q.__mro__
+    found = [(above_p.index(a), above_q.index(b))
+             for a, b in _KL_REGISTRY if a in above_p and b in above_q]
+    if not found:
+        return None
+    # the nearest for p, and among those for q; and the other way around
+    by_p, by_q = min(found), min(found, key=lambda at: at[::-1])
+    first, second = (_KL_REGISTRY[above_p[i], above_q[j]] for i, j in (by_p, by_q))
+    if first is not second:
+        modes.warn(
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl("
+            f"{above_p[by_p[0]].__name__}, {above_q[by_q[1]].__name__})",
+            RuntimeWarning, stacklevel=4)
+    return first
 
 
-@register_kl(LogNormal, LogNormal)
-def _log_normals(p, q):
-    return _normals(p.base_dist, q.base_dist)
-
-
-@register_kl(HalfNormal, HalfNormal)
-def _half_normals(p, q):
-    return _normals(p.base_dist, q.base_dist)
-
-
-@register_kl(Bernoulli, Bernoulli)
-def _bernoullis(p, q):
-    F = whet.nn.functional
-    one = p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))
-    one = whet.where(q.probs == 0, math.inf, one)
-    zero = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
-    return (whet.where(p.probs == 0, 0.0, one)
-            + whet.where(p.probs == 1, 0.0, whet.where(q.probs == 1, math.inf, zero)))
-
-
-@register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _continuous_bernoullis(p, q):
-    return (p.mean * (p.logits - q.logits) + p._log_norm() + (-p.probs).log1p() - q._log_norm() -
-            (-q.probs).log1p())
-
-
-@register_kl(Binomial, Binomial)
-def _binomials(p, q):
-    if bool((p.total_count > q.total_count).any()):
-        raise NotImplementedError(
-            "KL between Binomials where q.total_count > p.total_count is not implemented")
-    kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
-    return whet.where(p.total_count == q.total_count, kl, math.inf)
-
-
-@register_kl(Categorical, Categorical)
-def _categoricals(p, q):
-    t = p.probs * (p.logits - q.logits)
-    t = whet.where((q.probs == 0).expand(t.shape), math.inf, t)
-    return whet.where((p.probs == 0).expand(t.shape), 0.0, t).sum(-1)
-
-
-@register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hots(p, q):
-    return _categoricals(p._categorical, q._categorical)
-
-
-@register_kl(Geometric, Geometric)
-def _geometrics(p, q):
-    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
-
-
-@register_kl(Poisson, Poisson)
-def _poissons(p, q):
-    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
-
-
-@register_kl(Exponential, Exponential)
-def _exponentials(p, q):
-    ratio = q.rate / p.rate
-    return -ratio.log() + ratio - 1
-
-
-@register_kl(Gamma, Gamma)
-def _gammas(p, q):
-    a, b = p.concentration, q.concentration
-    return (b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() +
-            (q.rate - p.rate) * (a / p.rate))
-
-
-@register_kl(Beta, Beta)
-def _betas(p, q):
-    sp, sq = p._total, q._total
-    t1 = q.concentration1.lgamma() + q.concentration0.lgamma() + sp.lgamma()
-    t2 = p.concentration1.lgamma() + p.concentration0.lgamma() + sq.lgamma()
-    return (t1 - t2 + (p.concentration1 - q.concentration1) * p.concentration1.digamma() +
-            (p.concentration0 - q.concentration0) * p.concentration0.digamma() +
-            (sq - sp) * sp.digamma())
-
-
-@register_kl(Dirichlet, Dirichlet)
-def _dirichlets(p, q):
-    a, b = p.concentration, q.concentration
-    s = a.sum(-1)
-    return (s.lgamma() - b.sum(-1).lgamma() - (a.lgamma() - b.lgamma()).sum(-1) +
-            ((a - b) * (a.digamma() - s.digamma().unsqueeze(-1))).sum(-1))
-
-
-@register_kl(Laplace, Laplace)
-def _laplaces(p, q):
-    ratio, d = p.scale / q.scale, (p.loc - q.loc).abs()
-    return -ratio.log() + d / q.scale + ratio * (-d / p.scale).exp() - 1
-
-
-@register_kl(Cauchy, Cauchy)
-def _cauchys(p, q):
-    return ((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2).log() - (4 * p.scale * q.scale).log()
-
-
-@register_kl(Gumbel, Gumbel)
-def _gumbels(p, q):
-    r, u, v = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
-    return -r.log() + r * EULER + v - u + (u - v + (1 + r).lgamma()).exp() - (1 + EULER)
-
-
-@register_kl(Uniform, Uniform)
-def _uniforms(p, q):
-    r = ((q.high - q.low) / (p.high - p.low)).log()
-    return whet.where((q.low > p.low) | (q.high < p.high), math.inf, r)
-
-
-@register_kl(Uniform, Normal)
-def _uniform_normal(p, q):
-    width = p.high - p.low
-    return ((math.sqrt(2 * math.pi) * q.scale / width).log() + 0.5 *
-            (width ** 2 / 12 + ((p.high + p.low) / 2 - q.loc) ** 2) / q.scale ** 2)
-
-
-@register_kl(Normal, Laplace)
-def _normal_laplace(p, q):
-    d = p.loc - q.loc
-    z = d / p.scale
-    mean = math.sqrt(2 / math.pi) * p.scale * (-0.5 * z ** 2).exp() + d * (math.sqrt(0.5) * z).erf()
-    return -(p.scale / q.scale).log() + mean / q.scale - 0.5 * (1 + math.log(0.5 * math.pi))
-
-
-@register_kl(Exponential, Gamma)
-def _exponential_gamma(p, q):
-    ratio = q.rate / p.rate
-    return (-q.concentration * ratio.log() + ratio + q.concentration.lgamma()
-            + q.concentration * EULER - (1 + EULER))
-
-
-@register_kl(Pareto, Pareto)
-def _paretos(p, q):
-    ratio = q.alpha / p.alpha
-    return whet.where(p.support.lower_bound < q.support.lower_bound,
-                      math.inf,
-                      q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1)
-
-
-def _factor(d):
-    return d._tril if isinstance(d, MultivariateNormal) else d.scale_tril
-
-
-def _normal_vectors(p, q):
-    lp, lq = _factor(p), _factor(q)
-    half = lq.diagonal(0, -2, -1).log().sum(-1) - lp.diagonal(0, -2, -1).log().sum(-1)
-    inner = whet.linalg.solve_triangular(lq.expand(whet.broadcast_shapes(lp.shape, lq.shape)),
-                                         lp.expand(whet.broadcast_shapes(lp.shape, lq.shape)),
-                                         upper=False)
-    return (half + 0.5 *
-            ((inner ** 2).flatten(-2).sum(-1) + _mahalanobis(lq, q.loc - p.loc) - p.event_shape[0]))
-
-
-for _a in (MultivariateNormal, LowRankMultivariateNormal):
-    for _b in (MultivariateNormal, LowRankMultivariateNormal):
-        register_kl(_a, _b)(_normal_vectors)
+# ---- whole families ------------------------------------------------------------------------------
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _of_one_family(p, q):
+    """How far the normaliser at q's parameters is above its tangent at p's."""
+    if type(p) is not type(q):
+        raise NotImplementedError("The cross KL-divergence between different exponential families "
+                                  "cannot be computed using Bregman divergences")
+    value, slopes, theta = p._normalizer_and_slopes()
+    total = q._log_normalizer(*q._natural_params) - value
+    for a, b, slope in zip(theta, q._natural_params, slopes):
+        total = total - sum_rightmost((b - a) * slope, a.ndim - len(p.batch_shape))
+    return total
 
 
 @register_kl(Independent, Independent)
@@ -237,5 +104,4 @@ def _independents(p, q):
 def _transformed(p, q):
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
-    more = len(p.event_shape) - len(p.base_dist.event_shape)
-    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), max(more, 0))
+    return kl_divergence(p.base_dist, q.base_dist)

@@ -1,4 +1,4 @@
-"""Distributions of vectors and matrices, and those made of others."""
+"""Distributions of vectors and matrices."""
 import math
 
 import numpy as np
@@ -6,131 +6,170 @@ import whet
 
 from ..ops.registry import check_tensors
 from . import constraints as c
-from .base import Distribution, ExponentialFamily, Size, randn, sum_rightmost
-from .discrete import Categorical
+from .dirichlet import Beta
+from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .sampling import standard_gamma
-from .univariate import Beta
+from .utils import broadcast_all, lazy_property, randn
+
+FORMS = ("covariance_matrix", "precision_matrix", "scale_tril")
 
 
-class Dirichlet(ExponentialFamily):
-    """Fractions that sum up to 1: gamma numbers over their sum."""
-    arg_constraints = {"concentration": c.independent(c.positive, 1)}
-    support = c.simplex
-    has_rsample = True
-
-    def __init__(self, concentration, validate_args=None):
-        if concentration.ndim < 1:
-            raise ValueError("`concentration` parameter must be at least one-dimensional.")
-        self.concentration = concentration
-        super().__init__(concentration.shape[:-1],
-                         concentration.shape[-1:],
-                         validate_args=validate_args)
-
-    _total = property(lambda self: self.concentration.sum(-1, keepdim=True))
-    mean = property(lambda self: self.concentration / self._total)
-
-    @property
-    def mode(self):
-        a = (self.concentration - 1).clamp(min=0)
-        mode = a / a.sum(-1, keepdim=True)
-        top = whet.nn.functional.one_hot(mode.nan_to_num().argmax(-1), a.shape[-1]).to(mode.dtype)
-        return whet.where((self.concentration < 1).all(-1, keepdim=True), top, mode)
-
-    @property
-    def variance(self):
-        t = self._total
-        return self.concentration * (t - self.concentration) / (t ** 2 * (t + 1))
-
-    def rsample(self, sample_shape=()):
-        x = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return x / x.sum(-1, keepdim=True)
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        a = self.concentration
-        return whet.xlogy(a - 1, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
-
-    def entropy(self):
-        a, k = self.concentration, self.concentration.shape[-1]
-        t = a.sum(-1)
-        return (a.lgamma().sum(-1) - t.lgamma() - (k - t) * t.digamma() -
-                ((a - 1) * a.digamma()).sum(-1))
-
-
-def _times(matrix, vector):
+def _batch_mv(matrix, vector):
+    """matrix @ vector of each."""
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
 
-def _mahalanobis(lower, x):
+def _batch_mahalanobis(lower, x):
     """|L^-1 x|^2 of each vector."""
-    shape = np.broadcast_shapes(lower.shape[:-2], x.shape[:-1])
-    lower, x = lower.expand(*shape, *lower.shape[-2:]), x.expand(*shape, x.shape[-1])
-    return (whet.linalg.solve_triangular(lower, x.unsqueeze(-1),
-                                         upper=False).squeeze(-1) ** 2).sum(-1)
+    return (_solved(lower, x.unsqueeze(-1)).squeeze(-1) ** 2).sum(-1)
 
 
-class MultivariateNormal(Distribution):
+def _precision_to_scale_tril(precision):
+    """The Cholesky factor of the inverse: turned around twice, no inverse is taken."""
+    turned = whet.linalg.cholesky(precision.flip(-2, -1)).flip(-2, -1).mT
+    eye = whet.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
+    return whet.linalg.solve_triangular(turned, eye.expand(turned.shape), upper=False)
+
+
+def _solved(lower, x):
+    """L^-1 @ x, for batches of any shape."""
+    shape = np.broadcast_shapes(lower.shape[:-2], x.shape[:-2])
+    return whet.linalg.solve_triangular(
+        lower.expand(*shape, *lower.shape[-2:]), x.expand(*shape, *x.shape[-2:]), upper=False)
+
+
+def _sum_of_squares(x):
+    return (x ** 2).flatten(-2).sum(-1)
+
+
+def _half_log_det(lower):
+    """Half the logarithm of the determinant of L @ L.T."""
+    return lower.diagonal(0, -2, -1).log().sum(-1)
+
+
+class _OfCovariance(Distribution):
+    """A covariance that is given as such, by its inverse, or by its Cholesky factor; the factor is
+    what is computed with. It has the batch dimensions that it was given with."""
+    _state: dict = {"_unbroadcasted_scale_tril": None}
+
+    def _take(self, forms, batch_of_others):
+        """Keep the form that is given, for the whole batch, whose shape is returned."""
+        given = {name: m for name, m in zip(FORMS, forms) if m is not None}
+        if len(given) != 1:
+            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril "
+                             "may be specified.")
+        (name, m), = given.items()
+        check_tensors(type(self).__name__, **given)
+        if m.ndim < 2:
+            raise ValueError(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+        batch = np.broadcast_shapes(m.shape[:-2], batch_of_others)
+        setattr(self, name, m.expand(*batch, *m.shape[-2:]))
+        return batch, (name, m)
+
+    def _factorise(self, name, m):
+        """The factor of the form that was given, once that was checked."""
+        self._unbroadcasted_scale_tril = (
+            m if name == "scale_tril" else whet.linalg.cholesky(m) if name == "covariance_matrix"
+            else _precision_to_scale_tril(m))
+
+    def _whole(self, m):
+        """A matrix for the whole batch."""
+        return m.expand(*self._batch_shape, *m.shape[-2:])
+
+    @lazy_property
+    def covariance_matrix(self):
+        """The covariance."""
+        lower = self._unbroadcasted_scale_tril
+        return self._whole(lower @ lower.mT)
+
+    @lazy_property
+    def precision_matrix(self):
+        """The inverse of the covariance."""
+        return self._whole(whet.cholesky_inverse(self._unbroadcasted_scale_tril))
+
+    @lazy_property
+    def scale_tril(self):
+        """The Cholesky factor of the covariance."""
+        return self._whole(self._unbroadcasted_scale_tril)
+
+
+class MultivariateNormal(_OfCovariance):
     """Normal vectors, of a covariance that is given as such, by its inverse, or by its Cholesky
-    factor."""
+    factor.
+
+    >>> import whet
+    >>> m = whet.distributions.MultivariateNormal(whet.zeros(2), scale_tril=whet.eye(2) * 2)
+    >>> m.precision_matrix
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.2500]])
+    """
     arg_constraints = {
         "loc": c.real_vector, "covariance_matrix": c.positive_definite,
         "precision_matrix": c.positive_definite, "scale_tril": c.lower_cholesky}
     support = c.real_vector
     has_rsample = True
-    _event_dims = {"_tril": 2}
 
     def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None,
                  validate_args=None):
         if loc.ndim < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {
-            n: m for n, m in (("covariance_matrix", covariance_matrix),
-                              ("precision_matrix", precision_matrix), ("scale_tril", scale_tril))
-            if m is not None}
-        if len(given) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified.")
-        (name, m), = given.items()
-        if m.ndim < 2:
-            raise ValueError(
-                f"{name} must be at least two-dimensional, with optional leading batch dimensions")
-        batch = np.broadcast_shapes(m.shape[:-2], loc.shape[:-1])
-        setattr(self, name, m.expand(*batch, *m.shape[-2:]))
+        batch, given = self._take((covariance_matrix, precision_matrix, scale_tril), loc.shape[:-1])
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        if name == "scale_tril":
-            self._tril = self.scale_tril
-        elif name == "covariance_matrix":
-            self._tril = whet.linalg.cholesky(self.covariance_matrix)
-        else:
-            self._tril = whet.linalg.cholesky(whet.linalg.inv(self.precision_matrix))
-
-    def __getattr__(self, name):
-        """The covariance in the forms in which it was not given."""
-        if name == "scale_tril":
-            return self._tril
-        if name == "covariance_matrix":
-            return self._tril @ self._tril.mT
-        if name == "precision_matrix":
-            return whet.cholesky_inverse(self._tril)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._factorise(*given)
 
     mean = mode = property(lambda self: self.loc)
-    variance = property(lambda self: (self._tril ** 2).sum(-1))
+
+    @property
+    def variance(self):
+        variance = (self._unbroadcasted_scale_tril ** 2).sum(-1)
+        return variance.expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape=()):
-        return self.loc + _times(self._tril, randn(self._extended_shape(sample_shape), self.loc))
+        noise = randn(self._extended_shape(sample_shape), self.loc)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value):
         self._validate_sample(value)
-        half = self._tril.diagonal(0, -2, -1).log().sum(-1)
+        lower = self._unbroadcasted_scale_tril
         return (-0.5 * (self._event_shape[0] * math.log(2 * math.pi)
-                        + _mahalanobis(self._tril, value - self.loc)) - half)
+                        + _batch_mahalanobis(lower, value - self.loc)) - _half_log_det(lower))
 
     def entropy(self):
-        half = self._tril.diagonal(0, -2, -1).log().sum(-1)
-        return 0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + half
+        entropy = (0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi))
+                   + _half_log_det(self._unbroadcasted_scale_tril))
+        return entropy.expand(self._batch_shape)
+
+    # for divergences
+    def _log_det(self):
+        return 2 * _half_log_det(self._unbroadcasted_scale_tril)
+
+    def _root(self):
+        """A matrix of which the product with its transpose is the covariance."""
+        return self._unbroadcasted_scale_tril
+
+    def _squared_by_precision(self, x):
+        """The trace of x.T @ precision @ x."""
+        return _sum_of_squares(_solved(self._unbroadcasted_scale_tril, x))
+
+
+def _batch_capacitance_tril(factor, diagonal):
+    """The Cholesky factor of I + W.T @ D^-1 @ W."""
+    eye = whet.eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
+    return whet.linalg.cholesky(factor.mT @ (factor / diagonal.unsqueeze(-1)) + eye)
+
+
+def _batch_lowrank_logdet(factor, diagonal, capacitance_tril):
+    """log |W @ W.T + D|, by the determinant of the capacitance."""
+    return 2 * _half_log_det(capacitance_tril) + diagonal.log().sum(-1)
+
+
+def _batch_lowrank_mahalanobis(factor, diagonal, x, capacitance_tril):
+    """x.T @ (W @ W.T + D)^-1 @ x, by Woodbury's formula."""
+    part = _batch_mv((factor / diagonal.unsqueeze(-1)).mT, x)
+    return (x ** 2 / diagonal).sum(-1) - _batch_mahalanobis(capacitance_tril, part)
 
 
 class LowRankMultivariateNormal(Distribution):
@@ -141,86 +180,123 @@ class LowRankMultivariateNormal(Distribution):
         "cov_diag": c.independent(c.positive, 1)}
     support = c.real_vector
     has_rsample = True
+    _state = dict.fromkeys(
+        ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"))
 
     def __init__(self, loc, cov_factor, cov_diag, validate_args=None):
-        batch = np.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
-        if cov_factor.shape[-2] != loc.shape[-1] or cov_diag.shape[-1] != loc.shape[-1]:
-            raise ValueError(
-                f"cov_factor and cov_diag must have {loc.shape[-1]} rows, as loc has numbers")
-        self.loc, self.cov_diag = (loc.expand(*batch, loc.shape[-1]),
-                                   cov_diag.expand(*batch, loc.shape[-1]))
+        if loc.ndim < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        n = loc.shape[-1]
+        if cov_factor.ndim < 2 or cov_factor.shape[-2] != n:
+            raise ValueError(f"cov_factor must be a batch of matrices with shape {n} x m")
+        if cov_diag.shape[-1:] != (n,):
+            raise ValueError(f"cov_diag must be a batch of vectors with shape {n}")
+        try:
+            batch = np.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
+        except ValueError:
+            raise ValueError(f"Incompatible batch shapes: loc {loc.shape}, cov_factor "
+                             f"{cov_factor.shape}, cov_diag {cov_diag.shape}") from None
+        self.loc, self.cov_diag = loc.expand(*batch, n), cov_diag.expand(*batch, n)
         self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
-        super().__init__(batch, loc.shape[-1:], validate_args=validate_args)
+        super().__init__(batch, (n,), validate_args=validate_args)
+        self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
+        self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
 
     mean = mode = property(lambda self: self.loc)
-    variance = property(lambda self: (self.cov_factor ** 2).sum(-1) + self.cov_diag)
-    covariance_matrix = property(lambda self: self.cov_factor @ self.cov_factor.mT + self.cov_diag.
-                                 diag_embed())
-    scale_tril = property(lambda self: whet.linalg.cholesky(self.covariance_matrix))
-    precision_matrix = property(lambda self: whet.linalg.inv(self.covariance_matrix))
 
-    def _capacitance(self):
-        """The Cholesky factor of I + W.T @ D^-1 @ W."""
-        w = self.cov_factor
-        return whet.linalg.cholesky(w.mT @ (w / self.cov_diag.unsqueeze(-1))
-                                    + whet.eye(w.shape[-1], dtype=w.dtype, device=w.device))
+    def _whole(self, x, event_dims):
+        """A part of the covariance for the whole batch."""
+        return x.expand(self._batch_shape + self._event_shape * event_dims)
+
+    def _covariance(self):
+        factor, diagonal = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
+        return factor @ factor.mT + diagonal.diag_embed()
+
+    @lazy_property
+    def variance(self):
+        squares = (self._unbroadcasted_cov_factor ** 2).sum(-1)
+        return self._whole(squares + self._unbroadcasted_cov_diag, 1)
+
+    @lazy_property
+    def covariance_matrix(self):
+        """W @ W.T + D"""
+        return self._whole(self._covariance(), 2)
+
+    @lazy_property
+    def scale_tril(self):
+        """The Cholesky factor of the covariance."""
+        return self._whole(whet.linalg.cholesky(self._covariance()), 2)
+
+    @lazy_property
+    def precision_matrix(self):
+        """The inverse of the covariance, by Woodbury's formula."""
+        inverse = self._unbroadcasted_cov_diag.reciprocal()
+        right = self._unbroadcasted_cov_factor.mT * inverse.unsqueeze(-2)
+        inner = _solved(self._capacitance_tril, right)
+        return self._whole(inverse.diag_embed() - inner.mT @ inner, 2)
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
         few = randn((*shape[:-1], self.cov_factor.shape[-1]), self.loc)
-        return (self.loc + _times(self.cov_factor, few)
-                + self.cov_diag.sqrt() * randn(shape, self.loc))
-
-    def _log_det(self, factor):
-        return 2 * factor.diagonal(0, -2, -1).log().sum(-1) + self.cov_diag.log().sum(-1)
+        return (self.loc + _batch_mv(self._unbroadcasted_cov_factor, few)
+                + self._unbroadcasted_cov_diag.sqrt() * randn(shape, self.loc))
 
     def log_prob(self, value):
         self._validate_sample(value)
-        d, factor = value - self.loc, self._capacitance()
-        part = _times((self.cov_factor / self.cov_diag.unsqueeze(-1)).mT, d)
-        m = (d ** 2 / self.cov_diag).sum(-1) - _mahalanobis(factor, part)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det(factor) + m)
+        d, lower = value - self.loc, self._capacitance_tril
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi)
+                       + self._log_det()
+                       + _batch_lowrank_mahalanobis(self._unbroadcasted_cov_factor,
+                                                    self._unbroadcasted_cov_diag, d, lower))
 
     def entropy(self):
-        return (0.5 * (self._event_shape[0] *
-                       (1 + math.log(2 * math.pi)) + self._log_det(self._capacitance())))
+        entropy = 0.5 * (self._event_shape[0] * (1 + math.log(2 * math.pi)) + self._log_det())
+        return entropy.expand(self._batch_shape)
+
+    # for divergences
+    def _log_det(self):
+        return _batch_lowrank_logdet(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag,
+                                     self._capacitance_tril)
+
+    def _root(self):
+        """A matrix of which the product with its transpose is the covariance."""
+        parts = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag.sqrt().diag_embed()
+        shape = np.broadcast_shapes(*(x.shape[:-2] for x in parts))
+        return whet.cat([x.expand(*shape, *x.shape[-2:]) for x in parts], -1)
+
+    def _squared_by_precision(self, x):
+        """The trace of x.T @ precision @ x, by Woodbury's formula."""
+        factor, diagonal = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
+        part = (factor / diagonal.unsqueeze(-1)).mT @ x
+        return (_sum_of_squares(x / diagonal.sqrt().unsqueeze(-1))
+                - _sum_of_squares(_solved(self._capacitance_tril, part)))
 
 
-class Wishart(ExponentialFamily):
+class Wishart(_OfCovariance, ExponentialFamily):
     """Covariances of `df` normal vectors, times `df`."""
-    arg_constraints = {
+    arg_constraints = property(lambda self: {
         "covariance_matrix": c.positive_definite,
         "precision_matrix": c.positive_definite,
         "scale_tril": c.lower_cholesky,
-        "df": c.greater_than(0)}
+        "df": c.greater_than(self._event_shape[-1] - 1)})
     support = c.positive_definite
     has_rsample = True
-    _event_dims = {"_tril": 2}
+    _mean_carrier_measure = 0
 
     def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None,
                  validate_args=None):
-        given = [m for m in (covariance_matrix, precision_matrix, scale_tril) if m is not None]
-        if len(given) != 1:
+        forms = (covariance_matrix, precision_matrix, scale_tril)
+        like = next((m for m in forms if isinstance(m, whet.Tensor)), None)
+        if like is not None and not isinstance(df, whet.Tensor):
+            df = like.new_tensor(float(df))
+        batch, given = self._take(forms, getattr(df, "shape", ()))
+        self.df, event = df.expand(*batch), given[1].shape[-2:]
+        if not bool((self.df > event[-1] - 1).all()):
             raise ValueError(
-                "Wishart: exactly one of covariance_matrix or precision_matrix or scale_tril must "
-                "be specified")
-        check_tensors("Wishart", matrix=given[0])
-        mean = whet.zeros(given[0].shape[-1], device=given[0].device)
-        normal = MultivariateNormal(mean, covariance_matrix, precision_matrix, scale_tril,
-                                    validate_args=False)
-        df = df if isinstance(df, whet.Tensor) else normal._tril.new_tensor(float(df))
-        batch = np.broadcast_shapes(df.shape, normal.batch_shape)
-        self._tril, self.df = (normal._tril.expand(*batch,
-                                                   *normal._tril.shape[-2:]), df.expand(*batch))
-        super().__init__(batch, self._tril.shape[-2:], validate_args=validate_args)
-        if not bool((self.df > self._event_shape[-1] - 1).all()):
-            raise ValueError(
-                f"Value of df={df} expected to be greater than ndim - 1 = "
-                f"{self._event_shape[-1] - 1}.")
+                f"Value of df={df} expected to be greater than ndim - 1 = {event[-1] - 1}.")
+        super().__init__(batch, event, validate_args=validate_args)
+        self._factorise(*given)
 
-    scale_tril = property(lambda self: self._tril)
-    covariance_matrix = property(lambda self: self._tril @ self._tril.mT)
-    precision_matrix = property(lambda self: whet.cholesky_inverse(self._tril))
     mean = property(lambda self: self.df[..., None, None] * self.covariance_matrix)
 
     @property
@@ -229,26 +305,41 @@ class Wishart(ExponentialFamily):
         d = v.diagonal(0, -2, -1)
         return self.df[..., None, None] * (v ** 2 + d.unsqueeze(-1) * d.unsqueeze(-2))
 
+    @property
+    def mode(self):
+        factor = self.df - self._event_shape[-1] - 1
+        factor = whet.where(factor > 0, factor, math.nan)
+        return factor[..., None, None] * self.covariance_matrix
+
+    @property
+    def _natural_params(self):
+        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+
+    def _log_normalizer(self, x, y):
+        p = self._event_shape[-1]
+        half = y + (p + 1) / 2
+        return half * (p * math.log(2) - whet.linalg.slogdet(-2 * x).logabsdet) + half.mvlgamma(p)
+
     def rsample(self, sample_shape=()):
         shape, p = self._extended_shape(sample_shape), self._event_shape[-1]
         df = self.df.unsqueeze(-1) - whet.arange(p, dtype=self.df.dtype, device=self.df.device)
         diagonal = (2 * standard_gamma((df / 2).expand(*shape[:-1]))).sqrt()
-        noise = randn(shape, self._tril).tril(-1) + diagonal.diag_embed()
-        chol = self._tril @ noise
+        noise = randn(shape, self._unbroadcasted_scale_tril).tril(-1) + diagonal.diag_embed()
+        chol = self._unbroadcasted_scale_tril @ noise
         return chol @ chol.mT
 
     def log_prob(self, value):
         self._validate_sample(value)
         nu, p = self.df, self._event_shape[-1]
-        half = self._tril.diagonal(0, -2, -1).log().sum(-1)
-        inverse = whet.cholesky_solve(value, self._tril.expand(value.shape))
+        half = _half_log_det(self._unbroadcasted_scale_tril)
+        inverse = whet.cholesky_solve(value, self._unbroadcasted_scale_tril.expand(value.shape))
         return (-nu * (p * math.log(2) / 2 + half) - (nu / 2).mvlgamma(p) +
                 (nu - p - 1) / 2 * whet.linalg.slogdet(value).logabsdet
                 - inverse.diagonal(0, -2, -1).sum(-1) / 2)
 
     def entropy(self):
         nu, p = self.df, self._event_shape[-1]
-        half = self._tril.diagonal(0, -2, -1).log().sum(-1)
+        half = _half_log_det(self._unbroadcasted_scale_tril)
         psi = sum(((nu - i) / 2).digamma() for i in range(p))
         return ((p + 1) * (p * math.log(2) / 2 + half) + (nu / 2).mvlgamma(p) -
                 (nu - p - 1) / 2 * psi + nu * p / 2)
@@ -259,31 +350,27 @@ class LKJCholesky(Distribution):
     `concentration` is large."""
     arg_constraints = {"concentration": c.positive}
     support = c.corr_cholesky
+    _state = {"dim": None, "_beta": None}
 
     def __init__(self, dim, concentration=1.0, validate_args=None):
         if dim < 2:
             raise ValueError(
                 f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
-        self.dim, self.concentration = (dim,
-                                        whet.as_tensor(
-                                            concentration, dtype=None if isinstance(
-                                                concentration, whet.Tensor) else whet.float32))
+        self.dim, (self.concentration,) = dim, broadcast_all(concentration)
+        # of the rows' squared lengths without the diagonal, but for the first, which has none
+        at = whet.arange(dim - 1, dtype=self.concentration.dtype, device=self.concentration.device)
+        at = whet.cat([at.new_zeros(1), at])
+        self._beta = Beta(at + 0.5, self.concentration.unsqueeze(-1) + 0.5 * (dim - 2 - at))
         super().__init__(self.concentration.shape, (dim, dim), validate_args=validate_args)
 
     def sample(self, sample_shape=()):
         """The onion method: a row at a time, its length a beta number and its direction uniform."""
         with whet.no_grad():
-            shape, k = self._extended_shape(sample_shape), self.dim
-            at = whet.arange(k - 1, dtype=self.concentration.dtype,
-                             device=self.concentration.device)
-            marginal = self.concentration.unsqueeze(-1) + 0.5 * (k - 2)
-            y = Beta(
-                whet.cat([at.new_zeros(1), at + 0.5]).clamp(min=0.5).expand(*self._batch_shape, k),
-                whet.cat([marginal, marginal - 0.5 * at], -1)).sample(
-                    Size(shape[:len(shape) - 2 - len(self._batch_shape)])).unsqueeze(-1)
+            shape = self._extended_shape(sample_shape)
+            y = self._beta.sample(sample_shape).unsqueeze(-1)
             normal = randn(shape, self.concentration).tril(-1)
             sphere = normal / normal.norm(dim=-1, keepdim=True)
-            row = whet.arange(k, device=sphere.device).unsqueeze(-1)
+            row = whet.arange(self.dim, device=sphere.device).unsqueeze(-1)
             sphere = whet.where(row == 0, 0.0, sphere)
             w = y.sqrt() * sphere
             return (w + (1 -
@@ -298,125 +385,3 @@ class LKJCholesky(Distribution):
         norm = (0.5 * (k - 1) * math.log(math.pi) + (alpha - 0.5).mvlgamma(k - 1) - alpha.lgamma() *
                 (k - 1))
         return (order * diagonal.log()).sum(-1) - norm
-
-
-# ---- made of others ------------------------------------------------------------------------------
-class Independent(Distribution):
-    """A distribution whose last batch dimensions count as part of one value."""
-
-    def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
-        n = reinterpreted_batch_ndims
-        if n > len(base_distribution.batch_shape):
-            raise ValueError(
-                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
-                f"actual {n} vs {len(base_distribution.batch_shape)}")
-        shape = base_distribution.batch_shape
-        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
-        super().__init__(shape[:len(shape) - n],
-                         shape[len(shape) - n:] + base_distribution.event_shape,
-                         validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        n = self.reinterpreted_batch_ndims
-        return Independent(self.base_dist.expand(Size(batch_shape) + self._event_shape[:n]),
-                           n,
-                           validate_args=False)
-
-    has_rsample = property(lambda self: self.base_dist.has_rsample)
-    has_enumerate_support = property(lambda self: self.reinterpreted_batch_ndims == 0 and self.
-                                     base_dist.has_enumerate_support)
-    mean = property(lambda self: self.base_dist.mean)
-    mode = property(lambda self: self.base_dist.mode)
-    variance = property(lambda self: self.base_dist.variance)
-
-    @c.dependent_property
-    def support(self):
-        n = self.reinterpreted_batch_ndims
-        return c.independent(self.base_dist.support, n) if n else self.base_dist.support
-
-    def sample(self, sample_shape=()):
-        return self.base_dist.sample(sample_shape)
-
-    def rsample(self, sample_shape=()):
-        return self.base_dist.rsample(sample_shape)
-
-    def log_prob(self, value):
-        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
-
-    def entropy(self):
-        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
-
-    def enumerate_support(self, expand=True):
-        if self.reinterpreted_batch_ndims:
-            raise NotImplementedError("Enumeration over cartesian product is not implemented")
-        return self.base_dist.enumerate_support(expand)
-
-    def __repr__(self):
-        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
-
-
-class MixtureSameFamily(Distribution):
-    """One of several distributions of a kind (along the last batch dimension), chosen by a
-    `Categorical`."""
-
-    def __init__(self, mixture_distribution, component_distribution, validate_args=None):
-        if not isinstance(mixture_distribution, Categorical):
-            raise ValueError(
-                " The Mixture distribution needs to be an instance of "
-                "torch.distributions.Categorical")
-        if not isinstance(component_distribution, Distribution):
-            raise ValueError(
-                "The Component distribution need to be an instance of "
-                "torch.distributions.Distribution")
-        k = component_distribution.batch_shape[-1]
-        if mixture_distribution.logits.shape[-1] != k:
-            raise ValueError(
-                f"`mixture_distribution component` ({mixture_distribution.logits.shape[-1]}) does "
-                f"not equal `component_distribution.batch_shape[-1]` ({k})")
-        self.mixture_distribution = mixture_distribution
-        self.component_distribution = component_distribution
-        super().__init__(component_distribution.batch_shape[:-1],
-                         component_distribution.event_shape,
-                         validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        shape = Size(batch_shape)
-        k = self.component_distribution.batch_shape[-1:]
-        return MixtureSameFamily(self.mixture_distribution.expand(shape),
-                                 self.component_distribution.expand(shape + k),
-                                 validate_args=False)
-
-    support = c.dependent_property(lambda self: self.component_distribution.support)
-
-    def _weights(self):
-        p = self.mixture_distribution.probs
-        return p.reshape(*p.shape, *(1,) * len(self._event_shape))
-
-    @property
-    def mean(self):
-        return (self._weights() * self.component_distribution.mean).sum(-1 - len(self._event_shape))
-
-    @property
-    def variance(self):
-        d = -1 - len(self._event_shape)
-        w = self._weights()
-        return ((w * self.component_distribution.variance).sum(d) +
-                (w * (self.component_distribution.mean - self.mean.unsqueeze(d)) ** 2).sum(d))
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        lp = self.component_distribution.log_prob(value.unsqueeze(-1 - len(self._event_shape)))
-        return (lp + self.mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
-
-    def cdf(self, value):
-        return (self.component_distribution.cdf(value.unsqueeze(-1 - len(self._event_shape)))
-                * self.mixture_distribution.probs).sum(-1)
-
-    def sample(self, sample_shape=()):
-        with whet.no_grad():
-            which, samples = (self.mixture_distribution.sample(sample_shape),
-                              self.component_distribution.sample(sample_shape))
-            at = which.ndim
-            which = which.reshape(*which.shape, *(1,) * (1 + len(self._event_shape)))
-            which = which.expand(*which.shape[:at], 1, *self._event_shape)
-            return samples.gather(at, which).squeeze(at)

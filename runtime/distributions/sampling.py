@@ -4,7 +4,7 @@ import whet
 
 from ..ops.registry import Op, apply
 from ..ops.special import _incomplete, _log_gamma
-from .base import rand, randn
+from .utils import rand, randn
 
 ROUNDS = 8               # each is accepted in more than 95 of 100 cases
 
@@ -48,3 +48,12 @@ def standard_gamma(alpha):
         x = whet.where(a < 1,
                        x * rand(a.shape, a) ** (1 / a), x).clamp(min=whet.finfo(a.dtype).tiny)
     return apply(moved_op, (alpha, x), {}) if alpha.requires_grad else x
+
+
+def sample_dirichlet(concentration):
+    """A sample of the Dirichlet distribution for each vector: gamma samples over their sum."""
+    x = standard_gamma(concentration)
+    return x / x.sum(-1, keepdim=True)
+
+
+_standard_gamma, _sample_dirichlet = standard_gamma, sample_dirichlet

@@ -5,13 +5,23 @@ import math
 import whet
 
 from . import constraints as c
-from .base import Size, sum_rightmost
-from .transform import Transform
+from .transform import Transform, check_dims
+from .utils import Size, broadcast_all, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 
 
-class ExpTransform(Transform):
-    """y = exp(x)"""
-    codomain, bijective = c.positive, True
+class _Increasing(Transform):
+    """A one-to-one function of a number that grows with it, and has no parameters."""
+    domain, bijective, sign, _equal_by = c.real, True, 1, ()
+
+
+class ExpTransform(_Increasing):
+    """y = exp(x)
+
+    >>> import whet
+    >>> whet.distributions.ExpTransform().inv(whet.tensor(1.0))
+    tensor(0.)
+    """
+    codomain = c.positive
 
     def _call(self, x):
         return x.exp()
@@ -26,11 +36,11 @@ class ExpTransform(Transform):
 class PowerTransform(Transform):
     """y = x ** exponent"""
     domain = codomain = c.positive
-    bijective = True
+    bijective, _equal_by = True, ("exponent",)
 
     def __init__(self, exponent, cache_size=0):
         super().__init__(cache_size)
-        self.exponent = whet.as_tensor(exponent)
+        self.exponent, = broadcast_all(exponent)
 
     sign = property(lambda self: self.exponent.sign())
 
@@ -43,6 +53,11 @@ class PowerTransform(Transform):
     def log_abs_det_jacobian(self, x, y):
         return (self.exponent * y / x).abs().log()
 
+    def forward_shape(self, shape):
+        return whet.broadcast_shapes(shape, self.exponent.shape)
+
+    inverse_shape = forward_shape
+
 
 def _clipped_sigmoid(x):
     """1 / (1 + exp(-x)), neither 0 nor 1."""
@@ -50,9 +65,9 @@ def _clipped_sigmoid(x):
     return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
 
 
-class SigmoidTransform(Transform):
+class SigmoidTransform(_Increasing):
     """y = 1 / (1 + exp(-x))"""
-    codomain, bijective = c.unit_interval, True
+    codomain = c.unit_interval
 
     def _call(self, x):
         return _clipped_sigmoid(x)
@@ -66,9 +81,9 @@ class SigmoidTransform(Transform):
         return -whet.nn.functional.softplus(-x) - whet.nn.functional.softplus(x)
 
 
-class SoftplusTransform(Transform):
+class SoftplusTransform(_Increasing):
     """y = log(1 + exp(x))"""
-    codomain, bijective = c.positive, True
+    codomain = c.positive
 
     def _call(self, x):
         return whet.nn.functional.softplus(x)
@@ -80,9 +95,9 @@ class SoftplusTransform(Transform):
         return -whet.nn.functional.softplus(-x)
 
 
-class TanhTransform(Transform):
+class TanhTransform(_Increasing):
     """y = tanh(x)"""
-    codomain, bijective = c.interval(-1.0, 1.0), True
+    codomain = c.interval(-1.0, 1.0)
 
     def _call(self, x):
         return x.tanh()
@@ -96,7 +111,7 @@ class TanhTransform(Transform):
 
 class AbsTransform(Transform):
     """y = |x|"""
-    codomain = c.positive
+    domain, codomain, _equal_by = c.real, c.positive, ()
 
     def _call(self, x):
         return x.abs()
@@ -105,16 +120,38 @@ class AbsTransform(Transform):
         return y
 
 
+def _shape_of(x):
+    return getattr(x, "shape", ())
+
+
 class AffineTransform(Transform):
-    """y = loc + scale * x"""
-    bijective = True
+    """y = loc + scale * x
+
+    >>> import whet
+    >>> t = whet.distributions.AffineTransform(1.0, -2.0)
+    >>> t(whet.tensor(3.0)), t.sign
+    (tensor(-5.), -1)
+    """
+    bijective, _equal_by = True, ("loc", "scale")
 
     def __init__(self, loc, scale, event_dim=0, cache_size=0):
         super().__init__(cache_size)
-        self.loc, self.scale, self.event_dim = loc, scale, event_dim
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
-    domain = codomain = property(lambda self: c.independent(c.real, self.event_dim)
-                                 if self.event_dim else c.real)
+    event_dim = property(lambda self: self._event_dim)
+
+    @c.dependent_property(is_discrete=False)
+    def domain(self):
+        return c.independent(c.real, self.event_dim) if self.event_dim else c.real
+
+    @c.dependent_property(is_discrete=False)
+    def codomain(self):
+        return c.independent(c.real, self.event_dim) if self.event_dim else c.real
+
+    def forward_shape(self, shape):
+        return whet.broadcast_shapes(shape, _shape_of(self.loc), _shape_of(self.scale))
+
+    inverse_shape = forward_shape
 
     @property
     def sign(self):
@@ -138,7 +175,7 @@ class AffineTransform(Transform):
 
 class SoftmaxTransform(Transform):
     """Vectors as fractions; of many vectors one."""
-    domain, codomain = c.real_vector, c.simplex
+    domain, codomain, _equal_by = c.real_vector, c.simplex, ()
 
     def _call(self, x):
         e = (x - x.amax(-1, keepdim=True)).exp()
@@ -147,17 +184,28 @@ class SoftmaxTransform(Transform):
     def _inverse(self, y):
         return y.log()
 
+    def forward_shape(self, shape):
+        check_dims(shape, 1)
+        return shape
+
+    inverse_shape = forward_shape
+
 
 class StickBreakingTransform(Transform):
-    """Vectors as fractions of what those before them left, with one number more."""
-    domain, codomain, bijective = c.real_vector, c.simplex, True
+    """Vectors as fractions of what those before them left, with one number more.
+
+    >>> import whet
+    >>> whet.distributions.StickBreakingTransform()(whet.zeros(2))
+    tensor([0.3333, 0.3333, 0.3333])
+    """
+    domain, codomain, bijective, _equal_by = c.real_vector, c.simplex, True, ()
 
     @staticmethod
     def _offset(x):
         return (x.shape[-1] - whet.arange(x.shape[-1], dtype=x.dtype, device=x.device)).log()
 
     def _call(self, x):
-        z = (x - self._offset(x)).sigmoid()
+        z = _clipped_sigmoid(x - self._offset(x))
         left = (1 - z).cumprod(-1)
         return (whet.nn.functional.pad(z, (0, 1), value=1.0)
                 * whet.nn.functional.pad(left, (1, 0), value=1.0))
@@ -172,55 +220,59 @@ class StickBreakingTransform(Transform):
         return (-x + whet.nn.functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape):
+        check_dims(shape, 1)
         return Size(shape[:-1]) + (shape[-1] + 1,)
 
     def inverse_shape(self, shape):
+        check_dims(shape, 1)
         return Size(shape[:-1]) + (shape[-1] - 1,)
 
 
-class CorrCholeskyTransform(Transform):
-    """Vectors as Cholesky factors of correlation matrices."""
-    domain, codomain, bijective = c.real_vector, c.corr_cholesky, True
+# ---- matrices ------------------------------------------------------------------------------------
+def _check_square(shape):
+    check_dims(shape, 2)
+    if shape[-2] != shape[-1]:
+        raise ValueError("Input is not square")
 
-    @staticmethod
-    def _lower(x, diagonal):
-        n = round((math.sqrt(1 + 8 * x.shape[-1]) - 1) / 2) + (1 if diagonal < 0 else 0)
-        i, j = whet.tril_indices(n, n, diagonal)
-        m = x.new_zeros((*x.shape[:-1], n * n)).index_copy(-1, i * n + j, x)
-        return m.reshape(*x.shape[:-1], n, n)
+
+class CorrCholeskyTransform(Transform):
+    """Vectors as Cholesky factors of correlation matrices: each row is a stick of length 1, of
+    which the entries break parts off."""
+    domain, codomain, bijective, _equal_by = c.real_vector, c.corr_cholesky, True, ()
 
     def _call(self, x):
         eps = whet.finfo(x.dtype).eps
-        r = self._lower(x.tanh().clamp(min=-1 + eps, max=1 - eps), -1)
+        r = vec_to_tril_matrix(x.tanh().clamp(min=-1 + eps, max=1 - eps), -1)
         left = (1 - r ** 2).sqrt().cumprod(-1)
         r = r + whet.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         return r * whet.nn.functional.pad(left[..., :-1], (1, 0), value=1.0)
 
     def _inverse(self, y):
         left = whet.nn.functional.pad((1 - (y * y).cumsum(-1))[..., :-1], (1, 0), value=1.0)
-        n = y.shape[-1]
-        i, j = whet.tril_indices(n, n, -1)
-        t = y[..., i, j] / left[..., i, j].sqrt()
-        return t.atanh()
+        return (tril_matrix_to_vec(y, -1) / tril_matrix_to_vec(left, -1).sqrt()).atanh()
 
     def log_abs_det_jacobian(self, x, y):
+        # what is left of the sticks, before each entry but the first of its row
         left = 1 - (y * y).cumsum(-1)
-        n = y.shape[-1]
-        i, j = whet.tril_indices(n, n, -2) if n > 2 else (None, None)
-        stick = 0.5 * left[..., i, j].log().sum(-1) if n > 2 else x.new_zeros(x.shape[:-1])
+        stick = (0.5 * tril_matrix_to_vec(left, -2).log().sum(-1) if y.shape[-1] > 2
+                 else x.new_zeros(x.shape[:-1]))
         return stick - 2 * (x + whet.nn.functional.softplus(-2 * x) - math.log(2)).sum(-1)
 
     def forward_shape(self, shape):
+        check_dims(shape, 1)
         n = round((math.sqrt(1 + 8 * shape[-1]) + 1) / 2)
+        if n * (n - 1) // 2 != shape[-1]:
+            raise ValueError("Input is not a flattened lower-diagonal number")
         return Size(shape[:-1]) + (n, n)
 
     def inverse_shape(self, shape):
+        _check_square(shape)
         return Size(shape[:-2]) + (shape[-1] * (shape[-1] - 1) // 2,)
 
 
 class LowerCholeskyTransform(Transform):
     """Matrices as lower triangles of a positive diagonal."""
-    domain, codomain = c.independent(c.real, 2), c.lower_cholesky
+    domain, codomain, _equal_by = c.independent(c.real, 2), c.lower_cholesky, ()
 
     def _call(self, x):
         return x.tril(-1) + x.diagonal(0, -2, -1).exp().diag_embed()
@@ -231,7 +283,7 @@ class LowerCholeskyTransform(Transform):
 
 class PositiveDefiniteTransform(Transform):
     """Matrices as positive definite ones."""
-    domain, codomain = c.independent(c.real, 2), c.positive_definite
+    domain, codomain, _equal_by = c.independent(c.real, 2), c.positive_definite, ()
 
     def _call(self, x):
         x = LowerCholeskyTransform()(x)
@@ -241,61 +293,108 @@ class PositiveDefiniteTransform(Transform):
         return LowerCholeskyTransform().inv(whet.linalg.cholesky(y))
 
 
-class _Parts(Transform):
-    """Transforms of the parts of a value."""
+# ---- of parts, of distributions ------------------------------------------------------------------
+class _OfParts(Transform):
+    """Transforms of the parts of a value along a dimension. A class says how to part a value
+    (`_parts`) and how to make one of parts (`_join`)."""
+    _equal_by: tuple[str, ...] | None = ("transforms", "dim")
 
     def __init__(self, tseq, dim=0, cache_size=0):
+        if not all(isinstance(t, Transform) for t in tseq):
+            raise AssertionError("All elements of tseq must be Transform instances")
         super().__init__(cache_size)
         self.transforms, self.dim = [t.with_cache(cache_size) for t in tseq], dim
 
     bijective = property(lambda self: all(t.bijective for t in self.transforms))
 
+    def _pairs(self, *values):
+        """(transform, its part of each value)"""
+        for x in values:
+            if not -x.ndim <= self.dim < x.ndim:
+                raise AssertionError(f"dim {self.dim} is none of a value of {x.ndim} dimensions")
+        return zip(self.transforms, *map(self._parts, values), strict=True)
+
     def _call(self, x):
-        return self._join([t(v) for t, v in zip(self.transforms, self._parts(x))])
+        return self._join([t(part) for t, part in self._pairs(x)], self.dim)
 
     def _inverse(self, y):
-        return self._join([t._back(v) for t, v in zip(self.transforms, self._parts(y))])
-
-    def log_abs_det_jacobian(self, x, y):
-        return self._join([
-            t.log_abs_det_jacobian(a, b)
-            for t, a, b in zip(self.transforms, self._parts(x), self._parts(y))])
+        return self._join([t.inv(part) for t, part in self._pairs(y)], self.dim)
 
 
-class CatTransform(_Parts):
-    """Transforms of parts beside each other along a dimension, `lengths` long."""
+class CatTransform(_OfParts):
+    """Transforms of parts beside each other along a dimension, `lengths` long.
+
+    >>> import whet
+    >>> d = whet.distributions
+    >>> d.CatTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)], lengths=[1, 2])(
+    ...     whet.tensor([0.0, 1.0, 2.0]))
+    tensor([1., 2., 4.])
+    """
+    _equal_by = ("transforms", "dim", "lengths")
+    _join = staticmethod(whet.cat)
 
     def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
         super().__init__(tseq, dim, cache_size)
-        self.lengths = list(lengths or [1] * len(self.transforms))
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.transforms):
+            raise AssertionError(f"{len(self.transforms)} transforms, {len(self.lengths)} lengths")
 
-    domain = property(lambda self: c.cat([t.domain for t in self.transforms], self.dim, self.lengths
-                                         ))
-    codomain = property(lambda self: c.cat([t.codomain for t in self.transforms], self.dim, self.
-                                           lengths))
+    event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
+    length = property(lambda self: sum(self.lengths))
+
+    @c.dependent_property
+    def domain(self):
+        return c.cat([t.domain for t in self.transforms], self.dim, self.lengths)
+
+    @c.dependent_property
+    def codomain(self):
+        return c.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
     def _parts(self, x):
+        if x.shape[self.dim] != self.length:
+            raise AssertionError(f"the lengths sum up to {self.length}, not {x.shape[self.dim]}")
         return x.split(self.lengths, self.dim)
 
-    def _join(self, parts):
-        return whet.cat(parts, self.dim)
+    def log_abs_det_jacobian(self, x, y):
+        parts = [
+            sum_rightmost(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim)
+            for t, a, b in self._pairs(x, y)]
+        # the dimension counted from the right, among those that do not belong to one value
+        dim = (self.dim if self.dim < 0 else self.dim - x.ndim) + self.event_dim
+        return whet.cat(parts, dim) if dim < 0 else sum(parts)
 
 
-class StackTransform(_Parts):
+class StackTransform(_OfParts):
     """Transforms of the slices along a dimension."""
-    domain = property(lambda self: c.stack([t.domain for t in self.transforms], self.dim))
-    codomain = property(lambda self: c.stack([t.codomain for t in self.transforms], self.dim))
+    _join = staticmethod(whet.stack)
+
+    @c.dependent_property
+    def domain(self):
+        return c.stack([t.domain for t in self.transforms], self.dim)
+
+    @c.dependent_property
+    def codomain(self):
+        return c.stack([t.codomain for t in self.transforms], self.dim)
 
     def _parts(self, x):
+        if x.shape[self.dim] != len(self.transforms):
+            raise AssertionError(f"{len(self.transforms)} transforms, {x.shape[self.dim]} slices")
         return x.unbind(self.dim)
 
-    def _join(self, parts):
-        return whet.stack(parts, self.dim)
+    def log_abs_det_jacobian(self, x, y):
+        return whet.stack(
+            [t.log_abs_det_jacobian(a, b) for t, a, b in self._pairs(x, y)], self.dim)
 
 
 class CumulativeDistributionTransform(Transform):
-    """The distribution function of a distribution."""
-    codomain, bijective = c.unit_interval, True
+    """The distribution function of a distribution.
+
+    >>> import whet
+    >>> d = whet.distributions
+    >>> d.CumulativeDistributionTransform(d.Uniform(0.0, 4.0))(whet.tensor(1.0))
+    tensor(0.2500)
+    """
+    codomain, bijective, sign = c.unit_interval, True, 1
 
     def __init__(self, distribution, cache_size=0):
         super().__init__(cache_size)

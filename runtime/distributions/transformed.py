@@ -4,7 +4,9 @@ import math
 import whet
 
 from . import constraints as c
-from .base import Distribution, Size, broadcast_all, sum_rightmost
+from .composed import Independent
+from .discrete import ExpRelaxedCategorical, LogitRelaxedBernoulli
+from .distribution import Distribution
 from .standard_transforms import (
     AbsTransform,
     AffineTransform,
@@ -15,6 +17,7 @@ from .standard_transforms import (
 )
 from .transform import ComposeTransform, Transform
 from .univariate import EULER, Cauchy, Exponential, Gamma, Normal, Uniform
+from .utils import Size, broadcast_all, sum_rightmost
 
 
 class TransformedDistribution(Distribution):
@@ -25,6 +28,8 @@ class TransformedDistribution(Distribution):
     >>> d.TransformedDistribution(d.Normal(0.0, 1.0), [d.ExpTransform()]).log_prob(whet.tensor(1.0))
     tensor(-0.9189)
     """
+    arg_constraints: dict = {}
+    _state = {"base_dist": None, "transforms": None}
 
     def __init__(self, base_distribution, transforms, validate_args=None):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
@@ -39,7 +44,6 @@ class TransformedDistribution(Distribution):
         shape = Size(whole.forward_shape(base_shape))
         need = whole.domain.event_dim - len(base_distribution.event_shape)
         if need > 0:
-            from .multivariate import Independent
             base_distribution = Independent(base_distribution, need)
         self.base_dist = base_distribution
         event_dim = (whole.codomain.event_dim
@@ -48,17 +52,9 @@ class TransformedDistribution(Distribution):
                          shape[len(shape) - event_dim:],
                          validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        base = self.base_dist
-        inner = base.batch_shape[len(self._batch_shape):]
-        new = object.__new__(type(self)) if _instance is None else _instance
-        new.__dict__.update(self.__dict__)
-        new.base_dist, new._batch_shape = base.expand(Size(batch_shape) + inner), Size(batch_shape)
-        return new
-
     has_rsample = property(lambda self: self.base_dist.has_rsample)
 
-    @c.dependent_property
+    @c.dependent_property(is_discrete=False)
     def support(self):
         if not self.transforms:
             return self.base_dist.support
@@ -82,7 +78,7 @@ class TransformedDistribution(Distribution):
         self._validate_sample(value)
         y, total, event_dim = value, 0, len(self._event_shape)
         for t in reversed(self.transforms):
-            x = t._back(y)
+            x = t.inv(y)
             event_dim += t.domain.event_dim - t.codomain.event_dim
             total = (total
                      - sum_rightmost(t.log_abs_det_jacobian(x, y), event_dim - t.domain.event_dim))
@@ -90,31 +86,25 @@ class TransformedDistribution(Distribution):
         return (total + sum_rightmost(self.base_dist.log_prob(y),
                                       event_dim - len(self.base_dist.event_shape)))
 
-    def _monotone(self, value):
-        sign = 1
-        for t in self.transforms:
-            sign = sign * t.sign
+    def _monotonize_cdf(self, value):
+        """1 - value where the transforms turn the order around."""
+        sign = math.prod(t.sign for t in self.transforms)
         return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
 
     def cdf(self, value):
         for t in reversed(self.transforms):
-            value = t._back(value)
-        return self._monotone(self.base_dist.cdf(value))
+            value = t.inv(value)
+        if self._validate_args:
+            self.base_dist._validate_sample(value)
+        return self._monotonize_cdf(self.base_dist.cdf(value))
 
     def icdf(self, value):
-        return self._forward(self.base_dist.icdf(self._monotone(value)))
+        return self._forward(self.base_dist.icdf(self._monotonize_cdf(value)))
 
 
 class _Made(TransformedDistribution):
     """A distribution with parameters of its own, made of another by transforms."""
     has_rsample = True
-
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape, _instance)
-        for name in self.arg_constraints:
-            if name in self.__dict__:
-                setattr(new, name, getattr(self, name).expand(batch_shape))
-        return new
 
 
 class LogNormal(_Made):
@@ -152,14 +142,16 @@ class _Half(_Made):
     mode = property(lambda self: whet.zeros_like(self.scale))
 
     def log_prob(self, value):
+        value = whet.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         self._validate_sample(value)
         return whet.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value):
+        self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, value):
-        return self.base_dist.icdf((value + 1) / 2)
+    def icdf(self, prob):
+        return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self):
         return self.base_dist.entropy() - math.log(2)
@@ -189,19 +181,63 @@ class Pareto(_Made):
                          [ExpTransform(), AffineTransform(0, self.scale)],
                          validate_args)
 
-    mean = property(lambda self: whet.where(self.alpha <= 1, math.inf, self.alpha * self.scale / (
-        self.alpha - 1)))
     mode = property(lambda self: self.scale)
+
+    # where they are infinite, so are the gradients: they come of a division by 0
+    @property
+    def mean(self):
+        a = self.alpha.clamp(min=1)
+        return a * self.scale / (a - 1)
 
     @property
     def variance(self):
-        a = self.alpha
-        return whet.where(a <= 2, math.inf, self.scale ** 2 * a / ((a - 1) ** 2 * (a - 2)))
+        a = self.alpha.clamp(min=2)
+        return self.scale ** 2 * a / ((a - 1) ** 2 * (a - 2))
 
-    support = c.dependent_property(lambda self: c.greater_than_eq(self.scale))
+    @c.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        return c.greater_than_eq(self.scale)
 
     def entropy(self):
         return (self.scale / self.alpha).log() + 1 + 1 / self.alpha
+
+
+class Gumbel(_Made):
+    """The distribution of the largest of many numbers: -log(-log(u)), scaled and moved."""
+    arg_constraints = {"loc": c.real, "scale": c.positive}
+    support = c.real
+    mode = property(lambda self: self.loc)
+    mean = property(lambda self: self.loc + self.scale * EULER)
+    stddev = property(lambda self: math.pi / math.sqrt(6) * self.scale)
+    variance = property(lambda self: self.stddev ** 2)
+
+    def __init__(self, loc, scale, validate_args=None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        info = whet.finfo(self.loc.dtype)
+        low = whet.full_like(self.loc, info.tiny)
+        super().__init__(Uniform(low, whet.full_like(low, 1 - info.eps), validate_args=False),
+                         [
+                             ExpTransform().inv,
+                             AffineTransform(0, -whet.ones_like(self.scale)),
+                             ExpTransform().inv,
+                             AffineTransform(self.loc, -self.scale)],
+                         validate_args=validate_args)
+
+    # as formulas: nothing is lost far from the mode
+    def log_prob(self, value):
+        self._validate_sample(value)
+        y = (self.loc - value) / self.scale
+        return y - y.exp() - self.scale.log()
+
+    def cdf(self, value):
+        self._validate_sample(value)
+        return (-((self.loc - value) / self.scale).exp()).exp()
+
+    def icdf(self, value):
+        return self.loc - self.scale * (-value.log()).log()
+
+    def entropy(self):
+        return self.scale.log() + (1 + EULER)
 
 
 class Weibull(_Made):
@@ -234,9 +270,8 @@ class InverseGamma(_Made):
     support = c.positive
 
     def __init__(self, concentration, rate, validate_args=None):
-        super().__init__(Gamma(concentration, rate, validate_args=validate_args),
-                         PowerTransform(-1.0),
-                         validate_args)
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
 
     concentration = property(lambda self: self.base_dist.concentration)
     rate = property(lambda self: self.base_dist.rate)
@@ -274,6 +309,13 @@ class Kumaraswamy(_Made):
         return (b.log() + (1 + n / a).lgamma() + b.lgamma() - (1 + n / a + b).lgamma()).exp()
 
     mean = property(lambda self: self._moment(1))
+
+    @property
+    def mode(self):
+        a, b = self.concentration1, self.concentration0
+        mode = ((a - 1) / (a * b - 1)) ** (1 / a)
+        return whet.where((a < 1) | (b < 1) | (a == 1) & (b == 1), math.nan, mode)
+
     variance = property(lambda self: self._moment(2) - self._moment(1) ** 2)
 
     def entropy(self):
@@ -296,33 +338,34 @@ class LogisticNormal(_Made):
     scale = property(lambda self: self.base_dist.base_dist.scale)
 
 
-class RelaxedBernoulli(_Made):
+class _Relaxed(_Made):
+    """A choice that is not quite one, so that gradients flow: `base` has its parameters, and has
+    checked them."""
+
+    def __init__(self, base, transform):
+        super().__init__(base, transform, validate_args=False)
+        self._validate_args = base._validate_args
+
+    temperature = property(lambda self: self.base_dist.temperature)
+    probs = property(lambda self: self.base_dist.probs)
+    logits = property(lambda self: self.base_dist.logits)
+
+
+class RelaxedBernoulli(_Relaxed):
     """A Bernoulli number that is not quite 0 or 1, so that gradients flow."""
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
     support = c.unit_interval
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
-        from .discrete import LogitRelaxedBernoulli
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits),
-                         SigmoidTransform(),
-                         validate_args)
-
-    temperature = property(lambda self: self.base_dist.temperature)
-    probs = property(lambda self: self.base_dist.probs)
-    logits = property(lambda self: self.base_dist.logits)
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args),
+                         SigmoidTransform())
 
 
-class RelaxedOneHotCategorical(_Made):
+class RelaxedOneHotCategorical(_Relaxed):
     """A one-hot vector that is not quite one, so that gradients flow."""
     arg_constraints = {"probs": c.simplex, "logits": c.real_vector}
     support = c.simplex
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
-        from .discrete import ExpRelaxedCategorical
         super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args),
-                         ExpTransform(),
-                         validate_args)
-
-    temperature = property(lambda self: self.base_dist.temperature)
-    probs = property(lambda self: self.base_dist.probs)
-    logits = property(lambda self: self.base_dist.logits)
+                         ExpTransform())

@@ -4,17 +4,10 @@ import math
 import whet
 
 from . import constraints as c
-from .base import (
-    Distribution,
-    ExponentialFamily,
-    broadcast_all,
-    clamp_probs,
-    lazy_property,
-    probs_to_logits,
-    rand,
-    randn,
-)
+from .distribution import Distribution, ProbsOrLogits
+from .exp_family import ExponentialFamily
 from .sampling import standard_gamma
+from .utils import broadcast_all, clamp_probs, lazy_property, rand, randn
 
 EULER = 0.5772156649015329
 
@@ -40,6 +33,11 @@ class Normal(_LocScale, ExponentialFamily):
     mean = mode = property(lambda self: self.loc)
     stddev = property(lambda self: self.scale)
     variance = property(lambda self: self.scale ** 2)
+    _natural_params = property(lambda self: (self.loc / self.scale ** 2, -0.5 / self.scale ** 2))
+    _mean_carrier_measure = 0
+
+    def _log_normalizer(self, x, y):
+        return -0.25 * x ** 2 / y + 0.5 * (-math.pi / y).log()
 
     def rsample(self, sample_shape=()):
         return self.loc + randn(self._extended_shape(sample_shape), self.loc) * self.scale
@@ -113,50 +111,21 @@ class Cauchy(_LocScale):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class Gumbel(_LocScale):
-    """The distribution of the largest of many numbers."""
-    mode = property(lambda self: self.loc)
-    mean = property(lambda self: self.loc + self.scale * EULER)
-    stddev = property(lambda self: math.pi / math.sqrt(6) * self.scale)
-    variance = property(lambda self: self.stddev ** 2)
-
-    def rsample(self, sample_shape=()):
-        return self.icdf(
-            rand(self._extended_shape(sample_shape),
-                 self.loc).clamp(max=1 - whet.finfo(self.loc.dtype).eps))
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        y = (self.loc - value) / self.scale
-        return y - y.exp() - self.scale.log()
-
-    def cdf(self, value):
-        self._validate_sample(value)
-        return (-((self.loc - value) / self.scale).exp()).exp()
-
-    def icdf(self, value):
-        return self.loc - self.scale * (-value.log()).log()
-
-    def entropy(self):
-        return self.scale.log() + (1 + EULER)
-
-
 class Uniform(Distribution):
     """Equally likely between `low` and `high`."""
-    arg_constraints = {"low": c.dependent, "high": c.dependent}
+    arg_constraints = property(lambda self: {
+        "low": c.less_than(self.high), "high": c.greater_than(self.low)})
     has_rsample = True
     mean = property(lambda self: (self.high + self.low) / 2)
-    mode = property(lambda self: self.low * math.nan)
+    mode = property(lambda self: self.high * math.nan)
     stddev = property(lambda self: (self.high - self.low) / math.sqrt(12))
     variance = property(lambda self: (self.high - self.low) ** 2 / 12)
 
     def __init__(self, low, high, validate_args=None):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validate_args and not bool((self.low < self.high).all()):
-            raise ValueError("Uniform is not defined when low>= high")
 
-    @c.dependent_property
+    @c.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
         return c.interval(self.low, self.high)
 
@@ -268,6 +237,11 @@ class Exponential(ExponentialFamily):
     mean = stddev = property(lambda self: self.rate.reciprocal())
     mode = property(lambda self: whet.zeros_like(self.rate))
     variance = property(lambda self: self.rate ** -2)
+    _natural_params = property(lambda self: (-self.rate,))
+    _mean_carrier_measure = 0
+
+    def _log_normalizer(self, x):
+        return -(-x).log()
 
     def __init__(self, rate, validate_args=None):
         self.rate, = broadcast_all(rate)
@@ -299,6 +273,11 @@ class Gamma(ExponentialFamily):
     mean = property(lambda self: self.concentration / self.rate)
     mode = property(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0))
     variance = property(lambda self: self.concentration / self.rate ** 2)
+    _natural_params = property(lambda self: (self.concentration - 1, -self.rate))
+    _mean_carrier_measure = 0
+
+    def _log_normalizer(self, x, y):
+        return (x + 1).lgamma() + (x + 1) * (-y.reciprocal()).log()
 
     def __init__(self, concentration, rate, validate_args=None):
         self.concentration, self.rate = broadcast_all(concentration, rate)
@@ -326,51 +305,11 @@ class Gamma(ExponentialFamily):
 class Chi2(Gamma):
     """The sum of `df` squared normal numbers."""
     arg_constraints = {"df": c.positive}
+    _state = {"concentration": 0, "rate": 0}
     df = property(lambda self: self.concentration * 2)
 
     def __init__(self, df, validate_args=None):
         super().__init__(0.5 * df, 0.5, validate_args)
-
-
-class Beta(ExponentialFamily):
-    """Fractions: one gamma number of the sum of two."""
-    arg_constraints = {"concentration1": c.positive, "concentration0": c.positive}
-    support = c.unit_interval
-    has_rsample = True
-
-    def __init__(self, concentration1, concentration0, validate_args=None):
-        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
-        super().__init__(self.concentration1.shape, validate_args=validate_args)
-
-    _total = property(lambda self: self.concentration1 + self.concentration0)
-    mean = property(lambda self: self.concentration1 / self._total)
-    variance = property(lambda self: self.concentration1 * self.concentration0 / (
-        self._total ** 2 * (self._total + 1)))
-
-    @property
-    def mode(self):
-        a, b = self.concentration1, self.concentration0
-        inner = (a - 1) / (a + b - 2)
-        return whet.where((a > 1) & (b > 1),
-                          inner,
-                          whet.where((a < 1) & (b < 1) | (a == b), math.nan, (a > b).to(a.dtype)))
-
-    def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        x, y = (standard_gamma(self.concentration1.expand(shape)),
-                standard_gamma(self.concentration0.expand(shape)))
-        return x / (x + y)
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        a, b = self.concentration1, self.concentration0
-        return (whet.xlogy(a - 1, value) + whet.xlogy(b - 1, 1 - value) +
-                (a + b).lgamma() - a.lgamma() - b.lgamma())
-
-    def entropy(self):
-        a, b, t = self.concentration1, self.concentration0, self._total
-        return (a.lgamma() + b.lgamma() - t.lgamma() - (a - 1) * a.digamma() -
-                (b - 1) * b.digamma() + (t - 2) * t.digamma())
 
 
 class FisherSnedecor(Distribution):
@@ -405,32 +344,33 @@ class FisherSnedecor(Distribution):
                 - (a + b) * (ratio * value).log1p())
 
 
-class ContinuousBernoulli(ExponentialFamily):
+class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     """A density on (0, 1) that is exponential in the value."""
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
     support = c.unit_interval
     has_rsample = True
+    _state = {"_lims": None}
+    _natural_params = property(lambda self: (self.logits,))
+    _mean_carrier_measure = 0
 
     def __init__(self, probs=None, logits=None, lims=(0.499, 0.501), validate_args=None):
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            self.probs, = broadcast_all(probs)
-        else:
-            self.logits, = broadcast_all(logits)
+        self._take(probs, logits)
         self._lims = lims
-        super().__init__((self.probs if probs is not None else self.logits).shape,
-                         validate_args=validate_args)
+        super().__init__(self._param.shape, validate_args=validate_args)
+        if probs is not None:
+            self.probs = clamp_probs(self.probs)
 
     @lazy_property
     def probs(self):
         """The parameter between 0 and 1."""
         return clamp_probs(self.logits.sigmoid())
 
-    @lazy_property
-    def logits(self):
-        """The log-odds of `probs`."""
-        return probs_to_logits(self.probs, is_binary=True)
+    def _log_normalizer(self, x):
+        """log((exp(x) - 1) / x), by its series around 0."""
+        far = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
+        safe = whet.where(far, x, 1.0)
+        near = 0.5 * x + x ** 2 / 24 - x ** 4 / 2880
+        return whet.where(far, safe.expm1().abs().log() - safe.abs().log(), near)
 
     def _cut(self):
         """(is it far from 1/2?, the parameter where it is)"""
@@ -438,7 +378,7 @@ class ContinuousBernoulli(ExponentialFamily):
         far = (p <= self._lims[0]) | (p > self._lims[1])
         return far, whet.where(far, p, self._lims[0] * whet.ones_like(p))
 
-    def _log_norm(self):
+    def _cont_bern_log_norm(self):
         far, p = self._cut()
         exact = (((-p).log1p() - p.log()).abs().log()
                  - whet.where(p <= 0.5, (-2 * p.clamp(max=0.5)).log1p(),
@@ -468,7 +408,7 @@ class ContinuousBernoulli(ExponentialFamily):
     def log_prob(self, value):
         self._validate_sample(value)
         return (-whet.nn.functional.binary_cross_entropy_with_logits(
-            *whet.broadcast_tensors(self.logits, value), reduction="none") + self._log_norm())
+            *broadcast_all(self.logits, value), reduction="none") + self._cont_bern_log_norm())
 
     def cdf(self, value):
         self._validate_sample(value)
@@ -484,54 +424,71 @@ class ContinuousBernoulli(ExponentialFamily):
 
     def entropy(self):
         lo, hi = (-self.probs).log1p(), self.probs.log()
-        return self.mean * (lo - hi) - self._log_norm() - lo
+        return self.mean * (lo - hi) - self._cont_bern_log_norm() - lo
 
 
 class GeneralizedPareto(Distribution):
-    """What is above a threshold, in the limit of high ones."""
+    """What is above a threshold, in the limit of high ones.
+
+    >>> import whet
+    >>> whet.distributions.GeneralizedPareto(0.0, 1.0, -0.5).support
+    Interval(lower_bound=0.0, upper_bound=2.0)
+    """
     arg_constraints = {"loc": c.real, "scale": c.positive, "concentration": c.real}
     has_rsample = True
+    mode = property(lambda self: self.loc)
 
     def __init__(self, loc, scale, concentration, validate_args=None):
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    mean = property(lambda self: whet.where(self.concentration < 1, self.loc + self.scale / (
-        1 - self.concentration), math.inf))
-    mode = property(lambda self: self.loc)
+    @property
+    def mean(self):
+        k = self.concentration
+        return whet.where(k < 1, self.loc + self.scale / (1 - k), math.nan)
 
     @property
     def variance(self):
         k = self.concentration
-        return whet.where(k < 0.5, self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k)), math.inf)
+        return whet.where(
+            k < 0.5, self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k)), math.nan)
 
-    @c.dependent_property
+    @c.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
-        return c.greater_than_eq(self.loc)
+        ends = self.concentration < 0
+        last = self.loc - self.scale / whet.where(ends, self.concentration, -1.0)
+        return c.interval(self.loc, whet.where(ends, last, math.inf))
+
+    def _flat_and_safe(self):
+        """(is the concentration 0, where formulas have their limits?, another where it is)"""
+        flat = whet.isclose(self.concentration, whet.zeros_like(self.concentration))
+        return flat, whet.where(flat, 1.0, self.concentration)
 
     def rsample(self, sample_shape=()):
         return self.icdf(rand(self._extended_shape(sample_shape), self.loc))
 
     def log_prob(self, value):
         self._validate_sample(value)
-        y, k = (value - self.loc) / self.scale, self.concentration
-        flat = k == 0
-        safe = whet.where(flat, 1.0, k)
+        y, (flat, safe) = (value - self.loc) / self.scale, self._flat_and_safe()
         return -self.scale.log() - whet.where(flat, y, (1 + 1 / safe) * (safe * y).log1p())
 
-    def cdf(self, value):
+    def log_survival_function(self, value):
+        """The logarithm of the probability of more than this value."""
         self._validate_sample(value)
-        y, k = (value - self.loc) / self.scale, self.concentration
-        flat = k == 0
-        safe = whet.where(flat, 1.0, k)
-        return 1 - whet.where(flat, (-y).exp(), (1 + safe * y) ** (-1 / safe))
+        y, (flat, safe) = (value - self.loc) / self.scale, self._flat_and_safe()
+        return whet.where(flat, -y, -(safe * y).log1p() / safe)
+
+    def cdf(self, value):
+        return -self.log_survival_function(value).expm1()
+
+    def log_cdf(self, value):
+        """The logarithm of `cdf`."""
+        return (-self.log_survival_function(value).exp()).log1p()
 
     def icdf(self, value):
-        flat = self.concentration == 0
-        safe = whet.where(flat, 1.0, self.concentration)
-        return (
-            self.loc
-            + self.scale * whet.where(flat, -(-value).log1p(), ((1 - value) ** -safe - 1) / safe))
+        flat, safe = self._flat_and_safe()
+        left = (-value).log1p()
+        return self.loc + self.scale * whet.where(flat, -left, (-safe * left).expm1() / safe)
 
     def entropy(self):
         return self.scale.log() + self.concentration + 1

@@ -57,24 +57,6 @@ def test_probabilities_sum_up(d):
     np.testing.assert_allclose(-(lp.exp() * lp).sum(0).numpy(), d.entropy().numpy(), rtol=1e-5)
 
 
-PAIRS = [(D.Normal(A, B), D.Normal(B, A)), (D.Gamma(A, B), D.Gamma(B, A)),
-         (D.Beta(A, B), D.Beta(B, A)), (D.Laplace(A, B), D.Laplace(B, A)),
-         (D.Gumbel(A, B), D.Gumbel(B, B)), (D.Dirichlet(A), D.Dirichlet(B)),
-         (D.Categorical(P), D.Categorical(B)), (D.Bernoulli(P), D.Bernoulli(B / 3)),
-         (D.MultivariateNormal(A, MATRIX), D.MultivariateNormal(B, whet.eye(3) * 3)),
-         (D.Exponential(A), D.Gamma(B, A)), (D.Uniform(A, A + 1), D.Normal(A, B)),
-         (D.Normal(A, B), D.Laplace(B, A)), (D.Geometric(P), D.Geometric(B / 3))]
-
-
-@pytest.mark.parametrize("p, q", PAIRS, ids=lambda d: type(d).__name__)
-def test_divergences_are_means_over_samples(p, q):
-    whet.manual_seed(2)
-    x = p.sample((40_000,))
-    gaps = p.log_prob(x) - q.log_prob(x)
-    error = gaps.std(0) / 200
-    assert bool(((gaps.mean(0) - D.kl_divergence(p, q)).abs() <= 5 * error + 1e-3).all())
-
-
 def test_gamma_samples_move_with_their_shape():
     a = np.array([[0.3], [1.0], [5.0], [80.0]])
     x = a * np.array([0.5, 1.0, 1.6])
@@ -135,11 +117,9 @@ def test_wrong_parameters_and_values_are_named():
                         "broadcastable"),
                        (lambda: D.Bernoulli(0.5).log_prob(whet.tensor(0.5)), "support"),
                        (lambda: D.Categorical(), "Either `probs` or `logits`"),
-                       (lambda: D.Uniform(2.0, 1.0), "low>= high")):
+                       (lambda: D.Uniform(2.0, 1.0), "parameter low")):
         with pytest.raises(ValueError, match=text):
             call()
-    with pytest.raises(NotImplementedError, match="No KL"):
-        D.kl_divergence(D.Normal(0.0, 1.0), D.Gamma(1.0, 1.0))
 
 
 def test_samples_in_a_trace_are_eagers():

@@ -1,33 +1,33 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from typing import Any, Callable, ParamSpec, TypeVar
+from whet.distributions.constraint_registry import ConstraintRegistry
 from whet.tensor import Tensor
 from whet.distributions.standard_transforms import AbsTransform as AbsTransform
 from whet.distributions.standard_transforms import AffineTransform as AffineTransform
 from whet.distributions.discrete import Bernoulli as Bernoulli
-from whet.distributions.univariate import Beta as Beta
+from whet.distributions.dirichlet import Beta as Beta
 from whet.distributions.discrete import Binomial as Binomial
 from whet.distributions.standard_transforms import CatTransform as CatTransform
 from whet.distributions.discrete import Categorical as Categorical
 from whet.distributions.univariate import Cauchy as Cauchy
 from whet.distributions.univariate import Chi2 as Chi2
 from whet.distributions.transform import ComposeTransform as ComposeTransform
-from whet.distributions.transforms import ConstraintRegistry as ConstraintRegistry
 from whet.distributions.univariate import ContinuousBernoulli as ContinuousBernoulli
 from whet.distributions.standard_transforms import CorrCholeskyTransform as CorrCholeskyTransform
 from whet.distributions.standard_transforms import CumulativeDistributionTransform as CumulativeDistributionTransform
-from whet.distributions.multivariate import Dirichlet as Dirichlet
-from whet.distributions.base import Distribution as Distribution
+from whet.distributions.dirichlet import Dirichlet as Dirichlet
+from whet.distributions.distribution import Distribution as Distribution
 from whet.distributions.standard_transforms import ExpTransform as ExpTransform
 from whet.distributions.univariate import Exponential as Exponential
-from whet.distributions.base import ExponentialFamily as ExponentialFamily
+from whet.distributions.exp_family import ExponentialFamily as ExponentialFamily
 from whet.distributions.univariate import FisherSnedecor as FisherSnedecor
 from whet.distributions.univariate import Gamma as Gamma
 from whet.distributions.univariate import GeneralizedPareto as GeneralizedPareto
 from whet.distributions.discrete import Geometric as Geometric
-from whet.distributions.univariate import Gumbel as Gumbel
+from whet.distributions.transformed import Gumbel as Gumbel
 from whet.distributions.transformed import HalfCauchy as HalfCauchy
 from whet.distributions.transformed import HalfNormal as HalfNormal
-from whet.distributions.multivariate import Independent as Independent
+from whet.distributions.composed import Independent as Independent
 from whet.distributions.transform import IndependentTransform as IndependentTransform
 from whet.distributions.transformed import InverseGamma as InverseGamma
 from whet.distributions.transformed import Kumaraswamy as Kumaraswamy
@@ -37,7 +37,7 @@ from whet.distributions.transformed import LogNormal as LogNormal
 from whet.distributions.transformed import LogisticNormal as LogisticNormal
 from whet.distributions.multivariate import LowRankMultivariateNormal as LowRankMultivariateNormal
 from whet.distributions.standard_transforms import LowerCholeskyTransform as LowerCholeskyTransform
-from whet.distributions.multivariate import MixtureSameFamily as MixtureSameFamily
+from whet.distributions.composed import MixtureSameFamily as MixtureSameFamily
 from whet.distributions.discrete import Multinomial as Multinomial
 from whet.distributions.multivariate import MultivariateNormal as MultivariateNormal
 from whet.distributions.discrete import NegativeBinomial as NegativeBinomial
@@ -65,6 +65,8 @@ from whet.distributions.univariate import VonMises as VonMises
 from whet.distributions.transformed import Weibull as Weibull
 from whet.distributions.multivariate import Wishart as Wishart
 from whet.distributions import constraints as constraints
+from whet.distributions import constraint_registry as constraint_registry
+from whet.distributions import utils as utils
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -6,32 +6,25 @@ from whet.types import Dims
 
 
 boolean: Constraint
-circular: Constraint
+circular: _Interval
 corr_cholesky: Constraint
 dependent: Constraint
 lower_cholesky: Constraint
 lower_triangular: Constraint
-nonnegative: Constraint
+nonnegative: _GreaterThanEq
 nonnegative_integer: Constraint
 one_hot: Constraint
-positive: Constraint
+positive: _GreaterThan
 positive_definite: Constraint
 positive_integer: Constraint
 positive_semidefinite: Constraint
 real: Constraint
-real_vector: independent
+real_vector: _IndependentConstraint
 simplex: Constraint
 square: Constraint
 symmetric: Constraint
-unit_interval: Constraint
-def greater_than(lower_bound: float | Tensor) -> Constraint: """Numbers above a bound."""
-def greater_than_eq(lower_bound: float | Tensor) -> Constraint: """Numbers from a bound on."""
-def half_open_interval(lower_bound: float | Tensor, upper_bound: float | Tensor) -> Constraint: """Numbers between two bounds, without the upper."""
-def integer_interval(lower_bound: float | Tensor, upper_bound: float | Tensor) -> Constraint: """Whole numbers between two bounds, these included."""
-def interval(lower_bound: float | Tensor, upper_bound: float | Tensor) -> Constraint: """Numbers between two bounds, these included."""
+unit_interval: _Interval
 def is_dependent(constraint: Constraint) -> bool: """Does it depend on other parameters?"""
-def less_than(upper_bound: float | Tensor) -> Constraint: """Numbers below a bound."""
-def multinomial(upper_bound: float | Tensor) -> Constraint: """Vectors of counts that sum up to at most a bound."""
 
 class Constraint:
     """A region. `event_dim` dimensions of a tensor make one value."""
@@ -39,36 +32,104 @@ class Constraint:
     event_dim: int
     is_discrete: bool
 
-class cat(Constraint):
+class MixtureSameFamilyConstraint(Constraint):
+    """The region of a mixture: a value lies in the region of every component."""
+    base_constraint: Constraint
+    def __init__(self, base_constraint: Constraint) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+    event_dim: int
+    is_discrete: bool
+
+class _IndependentConstraint(Constraint):
+    """A region of values that are made of `reinterpreted_batch_ndims` more dimensions."""
+    base_constraint: Constraint
+    reinterpreted_batch_ndims: int
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+    event_dim: int
+    is_discrete: bool
+
+class _Multinomial(Constraint):
+    """Vectors of counts that sum up to at most a bound."""
+    upper_bound: float | Tensor
+    def __init__(self, upper_bound: float | Tensor) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+    event_dim: int
+    is_discrete: bool
+
+class _Cat(Constraint):
     """Regions beside each other along a dimension, `lengths` long."""
     cseq: Sequence[Constraint]
     dim: Dims
     lengths: Sequence[int] | None
-    is_discrete: bool
-    event_dim: Any
     def __init__(self, cseq: Sequence[Constraint], dim: Dims = 0, lengths: Sequence[int] | None = None) -> None: ...
     def check(self, value: Any) -> Tensor: """True for each value that lies within."""
-
-class independent(Constraint):
-    """A region of values that are made of `reinterpreted_batch_ndims` more dimensions."""
-    base_constraint: Constraint
-    reinterpreted_batch_ndims: int
+    event_dim: int
     is_discrete: bool
-    event_dim: Any
-    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None: ...
-    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
 
-class stack(Constraint):
+class _Stack(Constraint):
     """Regions of the slices along a dimension."""
     cseq: Sequence[Constraint]
     dim: Dims
-    is_discrete: bool
-    event_dim: Any
     def __init__(self, cseq: Sequence[Constraint], dim: Dims = 0) -> None: ...
     def check(self, value: Any) -> Tensor: """True for each value that lies within."""
-
-class dependent_property(property, Constraint):
-    """A property whose value is the constraint of an instance."""
-    is_discrete: bool
     event_dim: int
-    def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: bool = False, event_dim: int = 0) -> None: ...
+    is_discrete: bool
+
+class _DependentProperty(property, Constraint):
+    """A property whose value is the constraint of an instance."""
+    def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: bool = ..., event_dim: int = ...) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+    event_dim: int
+    is_discrete: bool
+
+class _GreaterThan(Constraint):
+    """Numbers above a bound."""
+    lower_bound: float | Tensor
+    def __init__(self, lower_bound: float | Tensor) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+
+class _GreaterThanEq(Constraint):
+    """Numbers from a bound on."""
+    lower_bound: float | Tensor
+    def __init__(self, lower_bound: float | Tensor) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+
+class _HalfOpenInterval(Constraint):
+    """Numbers between two bounds, without the upper."""
+    lower_bound: float | Tensor
+    upper_bound: float | Tensor
+    def __init__(self, lower_bound: float | Tensor, upper_bound: float | Tensor) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+
+class _IntegerInterval(Constraint):
+    """Whole numbers between two bounds, these included."""
+    lower_bound: float | Tensor
+    upper_bound: float | Tensor
+    def __init__(self, lower_bound: float | Tensor, upper_bound: float | Tensor) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+    is_discrete: bool
+
+class _Interval(Constraint):
+    """Numbers between two bounds, these included."""
+    lower_bound: float | Tensor
+    upper_bound: float | Tensor
+    def __init__(self, lower_bound: float | Tensor, upper_bound: float | Tensor) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+
+class _LessThan(Constraint):
+    """Numbers below a bound."""
+    upper_bound: float | Tensor
+    def __init__(self, upper_bound: float | Tensor) -> None: ...
+    def check(self, value: Any) -> Tensor: """True for each value that lies within."""
+cat = _Cat
+dependent_property = _DependentProperty
+greater_than = _GreaterThan
+greater_than_eq = _GreaterThanEq
+half_open_interval = _HalfOpenInterval
+independent = _IndependentConstraint
+integer_interval = _IntegerInterval
+interval = _Interval
+less_than = _LessThan
+multinomial = _Multinomial
+stack = _Stack

@@ -1,37 +1,9 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
-from whet.distributions.base import Distribution, ExponentialFamily
 from whet.distributions.constraints import Constraint
+from whet.distributions.distribution import Distribution
+from whet.distributions.exp_family import ExponentialFamily
 from whet.tensor import Size, Tensor
 from whet.types import Shape
-
-class Multinomial(Distribution):
-    """How often each of several things comes up in `total_count` draws."""
-    total_count: int
-    def __init__(self, total_count: int = 1, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None: ...
-    def entropy(self) -> Tensor: """The entropy."""
-    def log_prob(self, value: Tensor) -> Tensor: """The logarithm of the density (or probability) at a value."""
-    logits: Tensor
-    mean: Tensor
-    param_shape: Size
-    probs: Tensor
-    def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
-    support: Constraint
-    variance: Tensor
-
-class OneHotCategorical(Distribution):
-    """The same as vectors with a single 1."""
-    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None: ...
-    def entropy(self) -> Tensor: """The entropy."""
-    def enumerate_support(self, expand: bool = True) -> Tensor: """All values of a discrete distribution."""
-    has_enumerate_support: bool
-    def log_prob(self, value: Tensor) -> Tensor: """The logarithm of the density (or probability) at a value."""
-    logits: Tensor
-    mean: Tensor
-    mode: Tensor
-    param_shape: Size
-    probs: Tensor
-    def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
-    variance: Tensor
 
 class Binomial(Distribution):
     """The number of successes out of `total_count` tries."""
@@ -44,6 +16,7 @@ class Binomial(Distribution):
     logits: Tensor
     mean: Tensor
     mode: Tensor
+    param_shape: Size
     probs: Tensor
     def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
     support: Constraint
@@ -73,8 +46,23 @@ class Geometric(Distribution):
     logits: Tensor
     mean: Tensor
     mode: Tensor
+    param_shape: Size
     probs: Tensor
     def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
+    variance: Tensor
+
+class Multinomial(Distribution):
+    """How often each of several things comes up in `total_count` draws."""
+    total_count: int
+    def __init__(self, total_count: int = 1, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None: ...
+    def entropy(self) -> Tensor: """The entropy."""
+    def log_prob(self, value: Tensor) -> Tensor: """The logarithm of the density (or probability) at a value."""
+    logits: Tensor
+    mean: Tensor
+    param_shape: Size
+    probs: Tensor
+    def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
+    support: Constraint
     variance: Tensor
 
 class NegativeBinomial(Distribution):
@@ -85,14 +73,25 @@ class NegativeBinomial(Distribution):
     logits: Tensor
     mean: Tensor
     mode: Tensor
+    param_shape: Size
     probs: Tensor
     def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
     variance: Tensor
 
-class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """The same, with the gradient of the probabilities."""
-    has_rsample: bool
-    def rsample(self, sample_shape: Shape = ()) -> Tensor: """A sample as a function of the parameters and of noise, so that gradients flow."""
+class OneHotCategorical(Distribution):
+    """The same as vectors with a single 1."""
+    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None: ...
+    def entropy(self) -> Tensor: """The entropy."""
+    def enumerate_support(self, expand: bool = True) -> Tensor: """All values of a discrete distribution."""
+    has_enumerate_support: bool
+    def log_prob(self, value: Tensor) -> Tensor: """The logarithm of the density (or probability) at a value."""
+    logits: Tensor
+    mean: Tensor
+    mode: Tensor
+    param_shape: Size
+    probs: Tensor
+    def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
+    variance: Tensor
 
 class Poisson(ExponentialFamily):
     """How often something happens that happens `rate` times on average."""
@@ -114,6 +113,12 @@ class Bernoulli(ExponentialFamily):
     logits: Tensor
     mean: Tensor
     mode: Tensor
+    param_shape: Size
     probs: Tensor
     def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
     variance: Tensor
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """The same, with the gradient of the probabilities."""
+    has_rsample: bool
+    def rsample(self, sample_shape: Shape = ()) -> Tensor: """A sample as a function of the parameters and of noise, so that gradients flow."""

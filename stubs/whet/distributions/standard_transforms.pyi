@@ -1,8 +1,8 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from collections.abc import Sequence
 from typing import Any
-from whet.distributions.base import Distribution
 from whet.distributions.constraints import Constraint
+from whet.distributions.distribution import Distribution
 from whet.distributions.transform import Transform
 from whet.tensor import Size, Tensor
 from whet.types import Dims, Shape
@@ -14,16 +14,17 @@ class AffineTransform(Transform):
     """y = loc + scale * x"""
     loc: Tensor
     scale: Tensor
-    event_dim: int
     def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None: ...
     bijective: bool
     codomain: Constraint
     domain: Constraint
+    event_dim: int
+    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    def inverse_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
     sign: int
 
 class CorrCholeskyTransform(Transform):
-    """Vectors as Cholesky factors of correlation matrices."""
     bijective: bool
     def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
     def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
@@ -36,11 +37,7 @@ class CumulativeDistributionTransform(Transform):
     bijective: bool
     domain: Constraint
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class ExpTransform(Transform):
-    """y = exp(x)"""
-    bijective: bool
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int
 
 class LowerCholeskyTransform(Transform):
     """Matrices as lower triangles of a positive diagonal."""
@@ -53,32 +50,21 @@ class PowerTransform(Transform):
     exponent: Tensor | float
     def __init__(self, exponent: Tensor | float, cache_size: int = 0) -> None: ...
     bijective: bool
+    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    def inverse_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
     sign: int
 
-class SigmoidTransform(Transform):
-    """y = 1 / (1 + exp(-x))"""
-    bijective: bool
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
 class SoftmaxTransform(Transform):
     """Vectors as fractions; of many vectors one."""
-
-class SoftplusTransform(Transform):
-    """y = log(1 + exp(x))"""
-    bijective: bool
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    def inverse_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
 
 class StickBreakingTransform(Transform):
     """Vectors as fractions of what those before them left, with one number more."""
     bijective: bool
     def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
     def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class TanhTransform(Transform):
-    """y = tanh(x)"""
-    bijective: bool
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
 
 class CatTransform(Transform):
@@ -90,7 +76,27 @@ class CatTransform(Transform):
     bijective: bool
     codomain: Constraint
     domain: Constraint
+    event_dim: int
+    length: int
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class ExpTransform(Transform):
+    """y = exp(x)"""
+    bijective: bool
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int
+
+class SigmoidTransform(Transform):
+    """y = 1 / (1 + exp(-x))"""
+    bijective: bool
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int
+
+class SoftplusTransform(Transform):
+    """y = log(1 + exp(x))"""
+    bijective: bool
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int
 
 class StackTransform(Transform):
     """Transforms of the slices along a dimension."""
@@ -101,3 +107,9 @@ class StackTransform(Transform):
     codomain: Constraint
     domain: Constraint
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class TanhTransform(Transform):
+    """y = tanh(x)"""
+    bijective: bool
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int

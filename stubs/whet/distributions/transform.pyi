@@ -7,8 +7,11 @@ from whet.types import Shape
 
 class Transform:
     """y = f(x) with an inverse."""
+    domain: Constraint
+    codomain: Constraint
     def __init__(self, cache_size: int = 0) -> None: ...
     bijective: bool
+    event_dim: int
     def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
     inv: Transform
     def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
@@ -25,9 +28,11 @@ class ComposeTransform(Transform):
     codomain: Constraint
     domain: Constraint
     def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    inv: Transform
     def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
     sign: int
+    def with_cache(self, cache_size: int = 1) -> Self: """The same with another cache."""
 
 class IndependentTransform(Transform):
     """A transform of which the last dimensions count as part of one value."""
@@ -37,8 +42,11 @@ class IndependentTransform(Transform):
     bijective: bool
     codomain: Constraint
     domain: Constraint
+    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
     sign: int
+    def with_cache(self, cache_size: int = 1) -> Self: """The same with another cache."""
 
 class ReshapeTransform(Transform):
     """Values in another shape."""

@@ -7,6 +7,7 @@ from whet.types import Scalar, Shape
 class Distribution:
     """A batch of distributions (`batch_shape`), whose samples have `event_shape` each."""
     def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None: ...
+    arg_constraints: dict[str, Constraint]
     batch_shape: Size
     def cdf(self, value: Tensor) -> Tensor: """The probability of at most this value."""
     def entropy(self) -> Tensor: """The entropy."""
@@ -28,6 +29,3 @@ class Distribution:
     stddev: Tensor
     support: Constraint
     variance: Tensor
-
-class ExponentialFamily(Distribution):
-    """Distributions whose log-density is linear in functions of the value."""
