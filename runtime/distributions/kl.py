@@ -10,7 +10,6 @@ from .utils import sum_rightmost
 __all__ = ["kl_divergence", "register_kl"]
 
 _KL_REGISTRY: dict = {}
-_KL_MEMOIZE: dict = {}
 
 
 def register_kl(type_p, type_q):
@@ -34,7 +33,6 @@ def register_kl(type_p, type_q):
     def keep(fn):
         modes.beyond("it registers a divergence")
         _KL_REGISTRY[type_p, type_q] = fn
-        _KL_MEMOIZE.clear()
         return fn
     return keep
 
@@ -47,36 +45,29 @@ def kl_divergence(p, q):
     >>> d.kl_divergence(d.Normal(0.0, 1.0), d.Normal(1.0, 1.0))
     tensor(0.5000)
     """
-    divergence = modes.read(functools.partial(_divergence, type(p), type(q)))
+    divergence, nearer_to_q = modes.read(functools.partial(_dispatch_kl, type(p), type(q)))
     if divergence is None:
         raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} "
                                   f"and q type {type(q).__name__}")
+    if nearer_to_q:
+        modes.warn(f"Ambiguous kl_divergence({type(p).__name__}, {type(q).__name__}). Please "
+                   f"register_kl({', '.join(nearer_to_q)})", RuntimeWarning, stacklevel=2)
     return divergence(p, q)
 
 
-def _divergence(type_p, type_q):
-    """The function for distributions of two types; None where there is none."""
-    if (type_p, type_q) not in _KL_MEMOIZE:
-        _KL_MEMOIZE[type_p, type_q] = _dispatch_kl(type_p, type_q)
-    return _KL_MEMOIZE[type_p, type_q]
-
-
 def _dispatch_kl(type_p, type_q):
-    """The same, by a search for the nearest of the registered pairs of base classes."""
+    """The function that is registered for the nearest pair of base classes, None where there is
+    none; and the names of a pair to register, where another one is nearer to q."""
     above_p, above_q = type_p.__mro__, type_q.__mro__
-    found = [(above_p.index(a), above_q.index(b))
-             for a, b in _KL_REGISTRY if a in above_p and b in above_q]
+    found = [(i, j) for i, a in enumerate(above_p) for j, b in enumerate(above_q)
+             if (a, b) in _KL_REGISTRY]
     if not found:
-        return None
-    # the nearest for p, and among those for q; and the other way around
+        return None, None
+    # the nearest to p, and among those to q; and the other way around
     by_p, by_q = min(found), min(found, key=lambda at: at[::-1])
     first, second = (_KL_REGISTRY[above_p[i], above_q[j]] for i, j in (by_p, by_q))
-    if first is not second:
-        modes.warn(
-            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl("
-            f"{above_p[by_p[0]].__name__}, {above_q[by_q[1]].__name__})",
-            RuntimeWarning, stacklevel=4)
-    return first
+    names = above_p[by_p[0]].__name__, above_q[by_q[1]].__name__
+    return first, None if first is second else names
 
 
 # ---- whole families ------------------------------------------------------------------------------

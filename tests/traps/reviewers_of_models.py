@@ -249,7 +249,7 @@ def a_divergence_is_registered_later():
             kl.register_kl(Mine, distributions.Normal)(lambda a, b: b.loc - 1)
             yield from thrice(lambda: f(ramp(2)))
         finally:
-            kl.KNOWN.pop((Mine, distributions.Normal), None)
+            kl._KL_REGISTRY.pop((Mine, distributions.Normal), None)
         yield from thrice(lambda: f(ramp(2)))
     return f, calls
 
