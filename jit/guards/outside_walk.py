@@ -226,9 +226,8 @@ class Walk:
     def module(self, m: types.ModuleType, done: set[str]) -> bool:
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
-        there = self.attributes.intersection(held)
-        if "__getattr__" in held:            # which gives what is not there
-            there.add("__getattr__")
+        # `__getattr__` gives what is not there
+        there = self.attributes.intersection(held) | {"__getattr__"}.intersection(held)
         new = leave_out(self, m, there - done, done)
         done |= new
         for name in sorted(new):
@@ -363,9 +362,8 @@ class Walk:
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
-        streams = io.IOBase | logging.Logger
         for i, (x, _) in list(self.outward.items()) if self.typed else ():
-            if isinstance(x, streams):       # By its type a stand-in is told from it.
+            if isinstance(x, io.IOBase | logging.Logger):    # A stand-in is told by its type.
                 del self.outward[i]
                 self.unread[i] = Inspects("it asks for types, and reads a stream or a logger")
         self.of_c.check(self.met, self.looks_up or "getattr" in self.builtins,
@@ -378,8 +376,10 @@ class Walk:
     def without_stand_ins(self) -> None:
         """Compare loggers where stand-ins would be told by their type, and NumPy arrays: those that
         a run has stand-ins for by how they lie in memory, others by value."""
-        loggers = [x for x, _ in self.outward.values() if isinstance(x, logging.Logger)]
-        self.stack += [self.outward.pop(id(x))[0] for x in loggers if self.typed]
+        while self.typed and (loggers := [
+                x for x, _ in self.outward.values() if isinstance(x, logging.Logger)]):
+            self.stack += [self.outward.pop(id(x))[0] for x in loggers]
+            self.walk()
         self.solid = self.exact or not stands_as_memory()
         found = [x for i, (x, _) in self.outward.items()
                  if type(x) is np.ndarray and i not in self.met]

@@ -204,6 +204,15 @@ def _is_data(t: type) -> bool:
         or origin.module == "argparse" and t.__name__ == "Namespace"
 
 
+@OBJECTS.of(property, staticmethod, classmethod)
+def descriptor(walk: Any, x: Any) -> None:
+    """One of another class than these: what it calls, and what it holds besides."""
+    parts = ("fget", "fset", "fdel") if isinstance(x, property) else ("__func__",)
+    base = next(b for b in (property, staticmethod, classmethod) if isinstance(x, b))
+    walk.lead_to(*filter(None, (vars(base)[part].__get__(x) for part in parts)))
+    instance(walk, x)
+
+
 @OBJECTS.where(lambda t: not _is_data(t))
 def unknown(walk: Any, x: Any) -> None:
     draws = isinstance(x, np.random.RandomState | np.random.Generator)
@@ -212,15 +221,6 @@ def unknown(walk: Any, x: Any) -> None:
 
 
 # ---- instances -----------------------------------------------------------------------------------
-@OBJECTS.of(property, staticmethod, classmethod)
-def descriptor(walk: Any, x: Any) -> None:
-    """One of a class of the user's: what it calls, and what it holds besides."""
-    parts = ("fget", "fset", "fdel") if isinstance(x, property) else ("__func__",)
-    base = next(b for b in (property, staticmethod, classmethod) if isinstance(x, b))
-    walk.lead_to(*filter(None, (vars(base)[part].__get__(x) for part in parts)))
-    instance(walk, x)
-
-
 @OBJECTS.where(lambda t: hidden(t) is not None)
 def partly_of_c(walk: Any, x: Any) -> None:
     base: Any = hidden(type(x))

@@ -14,6 +14,9 @@ ORDERS = {
     "addcdiv": (3, ("value",)), **dict.fromkeys(
         ("addmm", "addmv", "addr", "addbmm", "baddbmm"), (3, _OF_SUMS))}
 _told: set[str] = set()
+# The functions themselves, by number: one that lies in a variable of a wrapper is taken for the
+# user's by a trace.
+_FUNCTIONS: list = []
 
 
 def _in_order(name, args, kwargs):
@@ -29,10 +32,13 @@ def _in_order(name, args, kwargs):
 
 def in_old_order(name, fn):
     """A function that also takes its arguments in the old order."""
+    number = len(_FUNCTIONS)
+    _FUNCTIONS.append(fn)
+
     @functools.wraps(fn)
     def call(*args, **kwargs):
         try:
-            return fn(*args, **kwargs)
+            return _FUNCTIONS[number](*args, **kwargs)
         except TypeError:
             ordered = _in_order(name, args, kwargs)
             if ordered is None:
@@ -42,7 +48,9 @@ def in_old_order(name, fn):
             warn(f"{name}: numbers before the tensors that they multiply are deprecated, pass them "
                  f"as {' and '.join(ORDERS[name.rstrip('_')][1])}=.", stacklevel=3)
         tensors, named = ordered
-        return fn(*tensors, **named)
+        return _FUNCTIONS[number](*tensors, **named)
+    if fn.__code__.co_filename == "<whet>":  # the family's machinery names arguments itself
+        call.guarded = True
     return declare(call, fn, list)
 
 

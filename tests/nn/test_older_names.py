@@ -126,6 +126,16 @@ def test_factors_before_the_tensors_that_they_multiply(name, factors, named):
     assert getattr(whet, name)(*front, *others).equal(want)
 
 
+def test_traced_functions_that_know_old_orders():
+    def f(x):
+        y = whet.addcmul(x, x, x, value=2) + whet.add(x, x, alpha=2) + whet.addmm(x, x, x)
+        return y.addcdiv(x, x) - whet.addr(x, x[0], x[1])
+    traced, x = whet.jit.trace(f, strict=True), whet.rand(3, 3) + 1
+    for _ in range(4):
+        assert traced(x).equal(f(x))
+    assert traced.explain(data=True)["calls"]["replayed"] >= 2
+
+
 def test_other_orders_are_errors():
     x = whet.ones(3)
     for args in ((2, 3, x), (x, 2, 3), (x, 2), (x, x, x)):
