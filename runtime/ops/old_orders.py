@@ -50,7 +50,7 @@ def in_old_order(name, fn):
         tensors, named = ordered
         return _FUNCTIONS[number](*tensors, **named)
     if fn.__code__.co_filename == "<whet>":  # the family's machinery names arguments itself
-        call.guarded = True
+        call.guarded = True                  # type: ignore[attr-defined]
     return declare(call, fn, list)
 
 
