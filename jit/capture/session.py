@@ -153,8 +153,6 @@ class Session:
     def search(self) -> None:
         """Find what the function can reach from outside."""
         given, fn, codes = self.call.given, self.subject.fn, self.learned.codes
-        if codes is not None:                # Code that was not read could tell a stand-in.
-            self.loose, self.items_vary, self.follows_sizes = frozenset(), False, False
 
         def searched(loose: Any) -> Search:
             return Search(fn, given.others, loose, numpy=bool(given.arrays), ran=codes)

@@ -176,27 +176,6 @@ def test_code_that_is_new_at_every_call_is_a_reason():
             assert f(x, 1).tolist() == (x * 2).tolist()
 
 
-def test_numbers_that_varied_before_not_all_could_be_compared():
-    """Recordings from then are compared with runs in which nothing stands for a number."""
-    kinds, helpers = [], []
-
-    def told(n):
-        kinds.append(type(n) is float)
-        return n
-
-    def step(x, n):
-        return x * n + helpers[0](n) if helpers and n > 100 else x * n
-    f, x = whet.jit.trace(step), whet.randn(3)
-    for i in range(12):
-        assert f(x, 0.5 + i).tolist() == step(x, 0.5 + i).tolist()
-    assert replayed(f) >= 8
-    helpers += [told, threading.Lock()]
-    for i in range(24):
-        n = 0.25 + i if i % 3 else 200.0 + i
-        assert f(x, n).tolist() == step(x, n).tolist()
-    assert kinds and all(kinds)
-
-
 def test_checks_that_run_other_code():
     """What a check of a recording runs that was not read is learned, and no reason to give up."""
     def step(x, n):
