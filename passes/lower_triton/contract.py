@@ -26,7 +26,7 @@ parts there are `part`, the steps of K in one, `parts`, and the stride of c from
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,6 +76,14 @@ class Tile:
     stages: int = 2
 
 
+class Table(NamedTuple):
+    """Where each index of a dimension lies, in place of a stride: `run` places at a time lie side
+    by side, the first of them at a multiple of `whole`."""
+    name: str
+    run: int = 1
+    whole: int = 1
+
+
 class Cut(NamedTuple):
     """How a contraction is cut into programs: tiles, and steps of K for each part; 0 for one."""
     tile: Tile
@@ -91,10 +99,10 @@ STEPS = Tile(64, 64, 1)                     # a step of K at a time
 # largest first
 FLOATS = (Tile(64, 64, 32, warps=4, stages=3), Tile(32, 32, 16, warps=4))
 TENSORS = (Tile(128, 256, 64, stages=3), Tile(128, 128, 64, stages=3),
-           Tile(64, 128, 64, warps=4, stages=4), Tile(64, 64, 64, warps=4, stages=4),
+           Tile(64, 256, 64, stages=3), Tile(64, 128, 64, warps=4, stages=4), Tile(64, 64, 64, warps=4, stages=4),
            Tile(16, 64, 128, warps=4, stages=4))
 ROUNDED = (Tile(128, 256, 32, stages=3), Tile(128, 128, 32, stages=3),
-           Tile(64, 128, 32, warps=4, stages=4), Tile(64, 64, 32, warps=4, stages=4),
+           Tile(64, 256, 32, stages=3), Tile(64, 128, 32, warps=4, stages=4), Tile(64, 64, 32, warps=4, stages=4),
            Tile(16, 64, 64, warps=4, stages=4))
 # in place of the first where B's columns lie in memory: its products would wait for one another
 # else, as the assembler moves sums between them
@@ -104,35 +112,53 @@ TILES = {"chains": FLOATS, "tensor": TENSORS, "tf32": ROUNDED}
 MOST_PARTS, MOST_ROOM = 128, 1 << 28
 
 
+LONG = 64                                   # more steps of K are better shared by largest tiles
+
+
 def cut(contract: Contract, kind: str, shape: tuple[int, int, int], batches: int,
         units: int, by_columns: bool = False) -> Cut:
     """How to cut (m, n, k) for so many units that run programs: the largest tiles that leave few
-    of them idle, in parts where there are none such. `by_columns`: each of B's columns lies
-    in one piece."""
+    of them idle, in parts where there are none such, or where K is long. `by_columns`: each of
+    B's columns lies in one piece."""
     m, n, k = shape
     if kind == "one":
         return Cut(ONE)
     if scalar.COMPUTE[contract.dtype] != "float":
         return Cut(STEPS)
-    tiles = TILES[kind]
-    if kind == "tf32" and contract.epilogue not in (S.arg(0), PLUS_ONE):
-        tiles = tiles[1:]               # registers have no room for more beside the first's sums
     # no tile is more than twice as tall or wide as what there is
+    tiles = TILES[kind]
     fitting = [t for t in tiles if t.m < 2 * max(m, 16) and t.n < 2 * max(n, 32)] or [tiles[-1]]
 
     def programs(t: Tile) -> int:
         return -(-m // t.m) * -(-n // t.n) * batches
-    blocks = -(-k // KC)
-    if blocks * m * n * batches * 4 > MOST_ROOM:
-        blocks = 1
-    for t in fitting:
-        if programs(t) >= units * BUSY and (t is not FLOATS[-1] or blocks == 1):
-            return Cut(TALL if by_columns and t is TENSORS[0] else t)
-    if kind != "chains":
-        t = fitting[min(1, len(fitting) - 1)]
+    if kind == "chains":
+        return cut_chains(fitting, programs, -(-k // KC), m * n * batches, units)
+
+    def in_parts(t: Tile) -> Cut:
         steps = -(-k // t.k)
         parts = min(MOST_PARTS, units // programs(t) or 1, max(1, steps // 4))
         return Cut(t, -(-steps // parts) * t.k if parts > 1 else 0)
+    if k > LONG * fitting[0].k and in_parts(fitting[0]).part:
+        return in_parts(fitting[0])
+    if not any(programs(t) >= units * BUSY for t in fitting):
+        found = in_parts(fitting[min(1, len(fitting) - 1)])
+        if found.part:
+            return found
+    # parts decide about bits, and must not depend on the epilogue: they have none
+    if kind == "tf32" and contract.epilogue not in (S.arg(0), PLUS_ONE):
+        fitting = [t for t in fitting if t is not ROUNDED[0]]       # registers have no room for more
+    t = next((t for t in fitting if programs(t) >= units * BUSY), fitting[min(1, len(fitting) - 1)])
+    return Cut(TALL if by_columns and t is TENSORS[0] else t)
+
+
+def cut_chains(fitting: Sequence[Tile], programs: Callable[[Tile], int], blocks: int, size: int,
+               units: int) -> Cut:
+    """The largest tiles that leave few units idle, in parts where there are none such."""
+    if blocks * size * 4 > MOST_ROOM:
+        blocks = 1
+    for t in fitting:
+        if programs(t) >= units * BUSY and (t is not FLOATS[-1] or blocks == 1):
+            return Cut(t)
     t = next((t for t in fitting if programs(t) * blocks >= units), fitting[-1])
     return Cut(t, KC if blocks > 1 else 0)
 
@@ -163,12 +189,11 @@ def lower_added(contract: Contract, wide: bool) -> Source:
 
 
 def lower(contract: Contract, kind: str = "chains", ones: Sequence[str] = (),
-          wide: bool = False, tables: Sequence[str] = (), tile: Tile | None = None,
+          wide: bool = False, tables: Sequence[Table] = (), tile: Tile | None = None,
           in_parts: bool = False) -> Source:
     """The Source of a contraction: kind "chains", "one", "tensor" or "tf32". `ones` names strides
     that are known to be 1, which makes rows of memory known to be rows: they are no parameters.
-    `tables` names strides in whose place there is a table of where each index lies: windows of an
-    image are gathered that way."""
+    `tables` are in the place of some strides: windows of an image are gathered that way."""
     for t in (contract.dtype, *contract.operands):
         if t not in scalar.COMPUTE or t == "bool":
             raise scalar.Unsupported(t)
@@ -183,8 +208,9 @@ def lower(contract: Contract, kind: str = "chains", ones: Sequence[str] = (),
 
 class _Contract:
     def __init__(self, contract: Contract, kind: str, ones: Sequence[str], wide: bool,
-                 tables: Sequence[str], tile: Tile, in_parts: bool) -> None:
-        self.contract, self.kind, self.ones, self.tables = contract, kind, ones, tables
+                 tables: Sequence[Table], tile: Tile, in_parts: bool) -> None:
+        self.contract, self.kind, self.ones = contract, kind, ones
+        self.tables = {table.name: table for table in tables}
         self.tile, self.in_parts = tile, in_parts
         self.number = "i64" if wide else "i32"
         self.ty = scalar.COMPUTE[contract.dtype]
@@ -258,8 +284,20 @@ class _Contract:
     def step(self, name: str, d: str, i: str) -> str:
         """How far index i along a dimension is."""
         if name in self.tables:
-            return f"tl.load({name} + {i}, {i} < {d}, other=0)"
+            return self.listed(self.tables[name], f"tl.load({name} + {i}, {i} < {d}, other=0)")
         return i if name in self.ones else f"{i} * {name}"
+
+    def listed(self, table: Table, places: str) -> str:
+        """Places of a table, and what the compiler may know of them: with that it moves several
+        numbers at a time."""
+        if table.whole == 1:
+            return places
+        if table.run == 1:
+            return f"tl.multiple_of({places}, [{table.whole}, {table.whole}])"
+        # blocks are (m, k), (k, n) and (m, n)
+        first = table.name[-1] == "m" or table.name == "b_k"
+        whole, run = (f"[{n}, 1]" if first else f"[1, {n}]" for n in (table.whole, table.run))
+        return f"tl.max_contiguous(tl.multiple_of({places}, {whole}), {run})"
 
     def element(self, which: str, at: str, mask: str) -> Val:
         """Elements of a or b, seen through their expression, in the form to compute in: `at` is

@@ -3,7 +3,8 @@ other in row-major order, sums from +0, as `lower_llvm.windows.pool` has it. Bit
 
 Windows are told by tables along each axis: the first tap inside the image, and the end. The kinds
 are those of the CPU's kernel: "max", "max_index", "mean" (divide the sums), "spread" (divide, then
-add). An output's divisor is a product along the axes, formed in f64.
+add), and "taken": an element of the tile is a pool's input, whose taps are the outputs that may
+have taken it. An output's divisor is a product along the axes, formed in f64.
 """
 from __future__ import annotations
 
@@ -22,15 +23,16 @@ TILE = 256
 AXES = "zyx"
 
 
-def lower_pool(kind: str, dtype: str) -> Source:
-    """The Source of a pool of contiguous planes."""
+def lower_pool(kind: str, dtype: str, far: bool) -> Source:
+    """The Source of a pool of contiguous planes; are places in them counted in 64 bits?"""
     f, ty = Code(Module()), TYPE[scalar.COMPUTE[dtype]]
-    plane, *outs = coordinates(f, 4, True, TILE)
+    number = "i64" if far else "i32"
+    plane, *outs = coordinates(f, 4, far, TILE)
     is_max = kind.startswith("max")
     f.line(f"image = x + {plane} * depth * height * width")
     for a, o in zip(AXES, outs, strict=True):
-        f.line(f"first_{a} = tl.load(low_{a} + {o}, here, other=0)")
-        f.line(f"end_{a} = tl.load(high_{a} + {o}, here, other=0)")
+        for name, table in (("first", "low"), ("end", "high")):
+            f.line(f"{name}_{a} = tl.load({table}_{a} + {o}, here, other=0).to({TYPE[number]})")
     none = 'float("-inf")' if is_max else "0.0"
     f.line(f"total = tl.full([{TILE}], {none}, {ty})")
     if is_max:
@@ -51,7 +53,12 @@ def lower_pool(kind: str, dtype: str) -> Source:
     else:
         if kind == "spread":
             divide(f, "value", [f"tap_{a}" for a in AXES], "inside_x", ty)
-        f.line("total = tl.where(inside_x, total + value, total)")
+        added = "inside_x"
+        if kind == "taken":
+            f.line(f"chosen = tl.load(index + {plane} * depth * height * width + spot, inside_x, "
+                   "other=-1)")
+            added = f"chosen == ({outs[0]} * n2 + {outs[1]}) * n3 + {outs[2]}"
+        f.line(f"total = tl.where({added}, total + value, total)")
     f.depth -= len(AXES)
     if kind == "mean":
         divide(f, "total", outs, "here", ty)
@@ -59,12 +66,12 @@ def lower_pool(kind: str, dtype: str) -> Source:
     if kind == "max_index":
         f.line("tl.store(index + at, best, here)")
     pointers = [("x", scalar.POINTER[dtype]), ("y", scalar.POINTER[dtype])]
-    pointers += [("index", "*i64")] if kind == "max_index" else []
+    pointers += [("index", "*i64")] if kind in ("max_index", "taken") else []
     pointers += [(f"{side}_{a}", "*i64") for a in AXES for side in ("low", "high")]
-    pointers += [(f"by_{a}", "*fp64") for a in AXES] if not is_max else []
+    pointers += [(f"by_{a}", "*fp64") for a in AXES] if kind in ("mean", "spread") else []
     numbers = ["depth", "height", "width", *(f"most_{a}" for a in AXES),
                *(f"step_{a}" for a in AXES), "n", "n1", "n2", "n3"]
-    return source(f"pool_{kind}_kernel", f.mod, [*pointers, *((n, "i64") for n in numbers)],
+    return source(f"pool_{kind}_kernel", f.mod, [*pointers, *((n, number) for n in numbers)],
                   f.lines, f"cdiv(n, {TILE})")
 
 

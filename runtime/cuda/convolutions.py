@@ -3,6 +3,7 @@ places, in the canonical order, and Winograd's method where the CPU takes it: bi
 Halves are for tensor cores, whose order of sums is their own."""
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from math import prod
@@ -26,7 +27,7 @@ from .products import added, kind_of
 from .transfers import to_device
 
 F32 = np.dtype(np.float32)
-Padded = tuple[DeviceArray, tuple[int, ...]]
+ALIGNED = 8                         # so many numbers are moved at a time, and twice as many, and half
 
 
 def row_major(a: DeviceArray) -> DeviceArray:
@@ -66,10 +67,31 @@ def conv_input_grad(g: DeviceArray, w: DeviceArray, *, x_shape: Sequence[int],
     gx = empty(g.index, x_shape, g.dtype)
     flat, steps = gx.reshape(-1), dense(x_shape)[2:]
     runs = input_grad_gathered(g, w, x_shape, stride, **at)
+    divides = all(n % s == 0 for n, s in zip(x_shape[2:], stride, strict=True))
+    if len(runs) > 1 and gx.size and divides and by_pixels(g, runs[0].channels):
+        in_phases(runs, g, w, gx, three(stride, 1))
+        return gx
     for r, phase in zip(runs, itertools.product(*map(range, stride)), strict=True):
         start = sum(p * s for p, s in zip(phase, steps, strict=True))
         Run(r, g, w, flat[start:], None).launch()
     return gx
+
+
+def in_phases(runs: Sequence[Any], g: DeviceArray, w: DeviceArray, gx: DeviceArray,
+              stride: Sequence[int]) -> None:
+    """Runs that see the same images and store rows, which are put side by side at last: they
+    would store one number at a time else."""
+    reach = [tuple(sorted(set().union(*(r.offsets[d] for r in runs)))) or (0,) for d in range(3)]
+    images, channels, out = *gx.shape[:2], runs[0].out
+    seen = Images(g, reach, out, (1, 1, 1), True)
+    made = empty(g.index, (len(runs), images, channels, *out), gx.dtype)
+    for k, r in enumerate(runs):
+        y = made[k]
+        Run(dataclasses.replace(r, out_strides=dense(y.shape)), g, w, y.reshape(-1), None,
+            seen).launch()
+    sides = [n for pair in zip(out, stride, strict=True) for n in pair]
+    phases = made.reshape(*stride, images, channels, *out).transpose(3, 4, 5, 0, 6, 1, 7, 2)
+    copy_into(gx.reshape(images, channels, *sides), phases)
 
 
 def conv_weight_grad(g: DeviceArray, x: DeviceArray, *, w_shape: Sequence[int],
@@ -81,59 +103,88 @@ def conv_weight_grad(g: DeviceArray, x: DeviceArray, *, w_shape: Sequence[int],
     if 0 in w_shape or 0 in g.shape:
         fill(gw, 0)
         return gw
-    nd, images, outs = x.ndim - 2, x.shape[0], w_shape[0] // groups
+    nd, outs = x.ndim - 2, w_shape[0] // groups
     offsets = (*[(0,)] * (3 - nd), *[
         tuple(k * d - p for k in range(n))
         for n, d, p in zip(w_shape[2:], dilation, padding, strict=True)])
     sizes, steps = three(g.shape[2:], 1), three(stride, 1)
-    image, low = padded(x, offsets, sizes, steps)
-    taps = tap_places(image.shape[2:], offsets, low, w_shape[1])
-    pixels = pixel_places(image.shape[2:], sizes, steps)
-    number = np.arange(images)[:, None]
-    count = prod(sizes)
-    contract(g, image, gw.reshape(-1), (outs, len(taps), images * count), (1, groups),
-             a=(count, (number * (w_shape[0] * count) + np.arange(count)).reshape(-1), 0,
-                outs * count),
-             b=((number * prod(image.shape[1:]) + pixels).reshape(-1), taps, 0,
-                w_shape[1] * prod(image.shape[2:])),
-             c=(len(taps), 1, 0, outs * len(taps)))
+    seen = Images(x, offsets, sizes, steps, by_pixels(g, w_shape[1]))
+    places = seen.taps(offsets, w_shape[1])
+    count, images, taps = prod(sizes), x.shape[0], prod(w_shape[2:])
+    made = empty(g.index, (w_shape[0], taps, w_shape[1]), g.dtype) if seen.by_pixels else gw
+    contract(g, seen.array, made.reshape(-1), (outs, len(places), images * count), (1, groups),
+             a=(count, side_by_side(images, w_shape[0] * count, np.arange(count)), 0, outs * count),
+             b=(seen.pixels(sizes, steps), places, 0, w_shape[1] * seen.steps[1]),
+             c=(len(places), 1, 0, outs * len(places)))
+    if seen.by_pixels:
+        copy_into(gw.reshape(w_shape[0], w_shape[1], taps), made.transpose(0, 2, 1))
     return gw
 
 
-def padded(x: DeviceArray, offsets: Sequence[Sequence[int]], out: Sequence[int],
-           stride: Sequence[int]) -> Padded:
-    """(images of three dimensions with zeros around them, as far as taps reach; how many in
-    front)"""
-    sizes = three(x.shape[2:], 1)
-    low = tuple(max(0, -min(o)) for o in offsets)
-    high = tuple(max(0, (n - 1) * s + max(o) - (size - 1))
-                 for o, n, s, size in zip(offsets, out, stride, sizes, strict=True))
-    x = x.reshape(*x.shape[:2], *sizes)
-    if not any(low) and not any(high):
-        return x, low
-    room = empty(x.index, (*x.shape[:2], *(l + n + h for l, n, h in
-                                          zip(low, sizes, high, strict=True))), x.dtype)
-    fill(room, 0)
-    if x.size:
-        copy_into(room[(slice(None), slice(None), *(
-            slice(l, l + n) for l, n in zip(low, sizes, strict=True)))], x)
-    return room, low
+def by_pixels(like: DeviceArray, channels: int) -> bool:
+    """Do kernels take images whose pixels have their channels side by side? Those of tensor cores
+    do, which can then be given many numbers at a time."""
+    kind = kind_of(FROM_NUMPY[like.dtype].short, tf32.CONVOLUTIONS)
+    return kind != "chains" and channels % ALIGNED == 0
 
 
-def tap_places(sizes: Sequence[int], offsets: Sequence[Sequence[int]], low: Sequence[int],
-               channels: int) -> np.ndarray:
-    """Where each channel's taps lie, from an output's first pixel: (channel, tap) in order."""
-    _, h, w = sizes
-    z, y, x = (np.asarray(o, np.int64) + l for o, l in zip(offsets, low, strict=True))
-    taps = ((z[:, None, None] * h + y[:, None]) * w + x).reshape(-1)
-    return (np.arange(channels)[:, None] * prod(sizes) + taps).reshape(-1)
+def side_by_side(images: int, step: int, places: np.ndarray) -> np.ndarray:
+    """Places in an image as those in all images, one after the other."""
+    return (np.arange(images)[:, None] * step + places).reshape(-1)
 
 
-def pixel_places(sizes: Sequence[int], out: Sequence[int], stride: Sequence[int]) -> np.ndarray:
-    """Where each output's first pixel lies."""
-    _, h, w = sizes
-    z, y, x = (np.arange(n) * s for n, s in zip(out, stride, strict=True))
-    return ((z[:, None, None] * h + y[:, None]) * w + x).reshape(-1)
+def grid(*axes: np.ndarray) -> np.ndarray:
+    """Sums of places along three axes, row by row."""
+    z, y, x = axes
+    return (z[:, None, None] + y[:, None] + x).reshape(-1)
+
+
+class Images:
+    """Images of three dimensions with zeros around them, as far as taps reach, and where their
+    elements lie: channels first, or, `by_pixels`, last."""
+
+    def __init__(self, x: DeviceArray, offsets: Sequence[Sequence[int]], out: Sequence[int],
+                 stride: Sequence[int], by_pixels: bool = False) -> None:
+        self.by_pixels = by_pixels
+        sizes = three(x.shape[2:], 1)
+        self.low = tuple(max(0, -min(o)) for o in offsets)
+        high = tuple(max(0, (n - 1) * s + max(o) - (size - 1))
+                     for o, n, s, size in zip(offsets, out, stride, sizes, strict=True))
+        x = x.reshape(*x.shape[:2], *sizes)
+        inside = tuple(slice(l, l + n) for l, n in zip(self.low, sizes, strict=True))
+        whole = tuple(l + n + h for l, n, h in zip(self.low, sizes, high, strict=True))
+        self.array = x if whole == sizes and not by_pixels else self.room(x, whole, inside)
+        self.steps = [s // x.itemsize for s in self.array.geometry.strides]
+
+    def room(self, x: DeviceArray, sizes: Sequence[int], inside: tuple[slice, ...]) -> DeviceArray:
+        """The images in new memory, and zeros around them."""
+        images, channels = x.shape[:2]
+        if self.by_pixels:
+            made = empty(x.index, (images, *sizes, channels), x.dtype).transpose(0, 4, 1, 2, 3)
+        else:
+            made = empty(x.index, (images, channels, *sizes), x.dtype)
+        if made.shape != x.shape:
+            fill(made, 0)
+        if x.size:
+            copy_into(made[(slice(None), slice(None), *inside)], x)
+        return made
+
+    def taps(self, offsets: Sequence[Sequence[int]], channels: int) -> np.ndarray:
+        """Where each channel's taps lie, from an output's first pixel, in order."""
+        places = grid(*((np.asarray(o, np.int64) + l) * s for o, l, s in zip(
+            offsets, self.low, self.steps[2:], strict=True)))
+        return self.in_order(channels, places, self.steps[1])
+
+    def in_order(self, channels: int, taps: np.ndarray, step: int) -> np.ndarray:
+        """Places of (channel, tap), or, by pixels, of (tap, channel), row by row."""
+        each = np.arange(channels) * step
+        return (taps[:, None] + each if self.by_pixels else each[:, None] + taps).reshape(-1)
+
+    def pixels(self, out: Sequence[int], stride: Sequence[int]) -> np.ndarray:
+        """Where each output's first pixel lies, in all images."""
+        places = grid(*(np.arange(n) * s * step for n, s, step in zip(
+            out, stride, self.steps[2:], strict=True)))
+        return side_by_side(self.array.shape[0], self.steps[0], places)
 
 
 Steps = Sequence[Any]               # along two dimensions (a number or a table), and two batches'
@@ -162,18 +213,19 @@ class Contraction:
         self.numbers = dict(zip("mnk", shape, strict=True)) | {
             "inner": batch[1], "batches": batch[0] * batch[1]}
         self.held: list[DeviceArray] = []
-        self.tables: list[str] = []
+        self.tables: list[Any] = []
         self.ones: list[str] = []
 
     def lies(self, name: str, along: Steps) -> None:
         """How an operand lies: its steps along two dimensions and two batches'."""
+        from ..passes.lower_triton import contract as lower
         dims = "mk" if name == "a" else "kn" if name == "b" else "mn"
         for d, s in zip(dims + "oi", along, strict=True):
             key, s = f"{name}_{d}", as_stride(s)
             if isinstance(s, np.ndarray):
                 number = np.int64 if self.is_wide else np.int32
                 self.held.append(to_device(s.astype(number), self.out.index, False))
-                self.tables.append(key)
+                self.tables.append(lower.Table(key, *runs(s)))
                 self.given[key] = self.held[-1].geometry
             else:
                 self.numbers[key] = s
@@ -190,7 +242,8 @@ class Contraction:
                                        operands=(self.dtype,))
         units = m.machine().properties(self.out.index).multi_processor_count
         batches = self.numbers["batches"]
-        found = lower.cut(described, self.kind, self.shape, batches, units)
+        by_columns = any(t.name == "b_k" and t.run > 1 for t in self.tables)
+        found = lower.cut(described, self.kind, self.shape, batches, units, by_columns)
         is_all = self.shape[0] * self.shape[1] * batches == self.out.size
         parts = found.parts(self.shape[2]) if is_all and self.out.flags.c_contiguous else 1
         if parts > 1:
@@ -212,7 +265,7 @@ class Contraction:
             added(described, sums, self.out)
         else:
             rows = self.shape[0] * self.batch[1]
-            added(described, sums, self.out, [bias], each=self.shape[1], count=rows)
+            added(described, sums, self.out, [bias], each=self.numbers["c_m"], count=rows)
 
     def launch(self, described: Any, tile: Any, in_parts: bool = False) -> None:
         """Run a kernel."""
@@ -231,13 +284,25 @@ def as_stride(table: Any) -> Any:
     return step if np.array_equal(table, np.arange(table.size) * step) else table
 
 
+def runs(table: np.ndarray) -> tuple[int, int]:
+    """(how many places at a time lie side by side, what the first of them is a multiple of)"""
+    for run in (ALIGNED * 2, ALIGNED, ALIGNED // 2):
+        if table.size % run == 0:
+            rows = table.reshape(-1, run)
+            if not (rows[:, 0] % run).any() and (rows[:, 1:] - rows[:, :-1] == 1).all():
+                return run, run
+    whole = int(np.gcd.reduce(table, initial=ALIGNED * 2))
+    return 1, whole
+
+
 class Run:
     """One `Gathered`: y[n, o, p] = the sum over (channel, tap) of w[o, channel, tap] and x at the
     tap's offset from pixel p."""
 
     def __init__(self, r: Any, x: DeviceArray, w: DeviceArray, y: DeviceArray,
-                 bias: DeviceArray | None) -> None:
+                 bias: DeviceArray | None, seen: Images | None = None) -> None:
         self.r, self.x, self.w, self.y, self.bias = r, x, w, y, bias
+        self.seen = seen                    # where others see the same
 
     def launch(self) -> None:
         """Fill y."""
@@ -267,22 +332,49 @@ class Run:
     def direct(self) -> None:
         """A contraction over channels and taps."""
         r = self.r
-        image, low = padded(self.x, r.offsets, r.out, r.stride)
-        taps = tap_places(image.shape[2:], r.offsets, low, r.channels)
-        pixels = pixel_places(image.shape[2:], r.out, r.stride)
+        weights = self.weights_by_taps() if by_pixels(self.x, r.channels) else None
+        seen = self.seen
+        if seen is None or weights is None:
+            seen = Images(self.x, r.offsets, r.out, r.stride, weights is not None)
         group, row, channel = r.w_strides
+        taps = prod(map(len, r.offsets))
         steps: Any = 1
-        if r.taps_at or channel != prod(map(len, r.offsets)):
-            listed = np.asarray(r.taps_at or range(prod(map(len, r.offsets))))
-            steps = (np.arange(r.channels)[:, None] * channel + listed).reshape(-1)
-        yn, yo, yd, yh, yw = r.out_strides
-        z, y, x = (np.arange(n) * s for n, s in zip(r.out, (yd, yh, yw), strict=True))
-        outs = (z[:, None, None] + y[:, None] + x).reshape(-1)
-        size = prod(image.shape[2:])
-        contract(self.w, image, self.y, (r.rows, len(outs), len(taps)), (r.images, r.groups),
-                 self.bias, a=(row, steps, 0, group),
-                 b=(taps, pixels, r.groups * r.channels * size, r.channels * size),
-                 c=(yo, outs, yn, r.rows * yo))
+        if weights is not None:
+            group, row = r.rows * taps * r.channels, taps * r.channels
+        else:
+            steps = seen.in_order(r.channels, np.asarray(r.taps_at or range(taps)), channel)
+        yn, yo, *pixel = r.out_strides
+        outs = side_by_side(r.images, yn, grid(*(
+            np.arange(n) * s for n, s in zip(r.out, pixel, strict=True))))
+        y = self.y
+        if weights is not None and runs(outs)[0] == 1 and r.images > 1:
+            y = empty(y.index, (r.groups * r.rows, r.images, *r.out), y.dtype)
+            yo, outs = len(outs), np.arange(len(outs))
+        contract(self.w if weights is None else weights, seen.array, y.reshape(-1),
+                 (r.rows, len(outs), taps * r.channels), (1, r.groups), self.bias,
+                 a=(row, steps, 0, group),
+                 b=(seen.taps(r.offsets, r.channels), seen.pixels(r.out, r.stride), 0,
+                    r.channels * seen.steps[1]),
+                 c=(yo, outs, 0, r.rows * yo))
+        if y is not self.y:
+            copy_into(self.places(), y.transpose(1, 0, 2, 3, 4))
+
+    def weights_by_taps(self) -> DeviceArray | None:
+        """The weights as (group, row, tap, channel), one after the other; None where taps lie at
+        unequal distances."""
+        r, size = self.r, self.w.itemsize
+        group, row, channel = r.w_strides
+        shape = tuple(map(len, r.offsets))
+        taps = np.asarray(r.taps_at or range(prod(shape))).reshape(shape)
+        along = [int(np.diff(taps, axis=d).flat[0]) if n > 1 else 0 for d, n in enumerate(shape)]
+        first = int(taps.flat[0])
+        if not np.array_equal(taps.reshape(-1), first + grid(*(
+                np.arange(n) * s for n, s in zip(shape, along, strict=True)))):
+            return None
+        flat = self.w.reshape(-1)[first:]
+        steps = [s * size for s in (group, row, *along, channel)]
+        return copied(flat.view_as(np.lib.stride_tricks.as_strided(
+            flat.geometry, (r.groups, r.rows, *shape, r.channels), steps)))
 
     # ---- Winograd's F(2x2, 3x3) ----
     def winograd(self) -> None:
@@ -321,8 +413,8 @@ class Run:
         r = self.r
         top, left = min(r.offsets[1]), min(r.offsets[2])
         reach = (0,), (top, top + 3), (left, left + 3)
-        image, low = padded(self.x, reach, (1, tall, wide), (1, 2, 2))
-        y, x = top + low[1], left + low[2]
+        seen = Images(self.x, reach, (1, tall, wide), (1, 2, 2))
+        image, y, x = seen.array, top + seen.low[1], left + seen.low[2]
         tiles = [image[:, :, 0, y + a:y + a + 2 * tall - 1:2, x + b:x + b + 2 * wide - 1:2]
                  for a in range(4) for b in range(4)]
         xs = [S.arg(k) for k in range(16)]

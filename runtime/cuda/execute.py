@@ -262,9 +262,13 @@ def filled(index: int, shape: tuple[int, ...], dtype: np.dtype, value: Any,
 
 def laid(a: DeviceArray, strides: tuple[int, ...]) -> DeviceArray:
     """A copy whose elements lie by other strides."""
-    made = empty(a.index, a.shape, a.dtype, strides)
-    if a.size:
-        pointwise.copy_into(made, a)
+
+    def make(xs: Sequence[Any]) -> DeviceArray:
+        made = empty(a.index, a.shape, a.dtype, strides)
+        if a.size:
+            pointwise.copy_into(made, xs[0])
+        return made
+    made: DeviceArray = plans.planned("laid", a.index, [a], {"strides": strides}, make)
     return made
 
 

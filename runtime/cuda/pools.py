@@ -14,15 +14,17 @@ from .arrays import DeviceArray, empty
 from .convolutions import computed, row_major
 from .gathers import cast, lowered
 from .launch import launch
-from .pointwise import Expressions, compute, fill
+from .pointwise import Expressions, compute, fill, is_wide
 from .transfers import to_device
 
 I64 = np.dtype(np.int64)
 
 
 def run(x: DeviceArray, windows: Sequence[Any], kind: str,
-        divisors: Sequence[np.ndarray] | None = None) -> list[DeviceArray]:
-    """A pool over windows (first, end, distance of taps) along each axis; divisors along each."""
+        divisors: Sequence[np.ndarray] | None = None,
+        index: DeviceArray | None = None) -> list[DeviceArray]:
+    """A pool over windows (first, end, distance of taps) along each axis; divisors along each;
+    the places that a pool's outputs were taken from."""
     from ..passes.lower_triton import windows as lower
     wide = computed(x)
     shape = (*x.shape[:2], *(len(w[0]) for w in windows))
@@ -34,6 +36,8 @@ def run(x: DeviceArray, windows: Sequence[Any], kind: str,
         arrays: dict[str, Any] = {"x": wide, "y": results[0]}
         if kind == "max_index":
             arrays["index"] = results[1]
+        if index is not None:
+            arrays["index"] = row_major(index)
         sizes = [len(b[1]) for b in pooling._bounds(axes)]
         numbers = {"n": prod(shape), "n1": sizes[0], "n2": sizes[1], "n3": sizes[2]}
         numbers |= dict(zip(("depth", "height", "width"), (n for n, _ in axes), strict=True))
@@ -47,7 +51,8 @@ def run(x: DeviceArray, windows: Sequence[Any], kind: str,
             for a, by in zip("zyx", [*[np.ones(1)] * (3 - len(divisors)), *divisors], strict=True):
                 arrays[f"by_{a}"] = to_device(np.asarray(by, np.float64), x.index, False)
         dtype = FROM_NUMPY[wide.dtype].short
-        source = lowered(("pool", kind, dtype), lambda: lower.lower_pool(kind, dtype))
+        far = is_wide([wide.geometry, results[0].geometry])
+        source = lowered(("pool", kind, dtype, far), lambda: lower.lower_pool(kind, dtype, far))
         launch(x.index, source, {k: a.geometry for k, a in arrays.items()}, numbers)
     return [cast(results[0], x.dtype), *results[1:]]
 
@@ -57,8 +62,13 @@ def plain(x: DeviceArray, kernel: Any, stride: Any, padding: Any, dilation: Any,
           ceil_mode: bool) -> list[Any]:
     """The windows of a plain pool."""
     out = window.out_sizes(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
-    return [pooling._windows(*a) for a in zip(x.shape[2:], out, kernel, stride, padding, dilation,
-                                              strict=True)]
+    return along_axes(x.shape[2:], out, kernel, stride, padding, dilation)
+
+
+def along_axes(*axes: Sequence[int]) -> list[Any]:
+    """The windows along each axis: from sizes of the image and of what is made of it, kernels,
+    strides, paddings and dilations."""
+    return [pooling._windows(*a) for a in zip(*axes, strict=True)]
 
 
 def max_pool(x: DeviceArray, **at: Any) -> tuple[DeviceArray, ...]:
@@ -119,23 +129,15 @@ def adaptive_avg_pool_grad(g: DeviceArray, *, x_shape: Sequence[int]) -> DeviceA
     return run(g, covering, "spread", [hi - lo for lo, hi, _ in windows])[0]
 
 
-def max_pool_grad(g: DeviceArray, index: DeviceArray, *, x_shape: Sequence[int]) -> DeviceArray:
-    """Each output's gradient goes to the input that it was taken from, in the order of the
-    outputs; -1 is none."""
-    from ..ops.named_places import Named, Written
-    from . import scatters
-    wide = computed(g)
-    planes, count, size = prod(x_shape[:2]), prod(g.shape[2:]), prod(x_shape[2:])
-    out = empty(g.index, (planes, size), wide.dtype)
-    fill(out, 0)
-    if wide.size:
-        at = row_major(index).reshape(planes, count)
-        i, v = S.arg(0), S.arg(1)
-        roots = (S.where(S.lt(i, 0), 0, i), S.where(S.lt(i, 0), 0, v))
-        at, wide = compute(Expressions("places", roots), [at, wide.reshape(planes, count)], g.index)
-        scatters.write("max_pool_grad", out,
-                       Written(Named((at,), (1,), each=True, error=RuntimeError), wide, "sum"))
-    return cast(out.reshape(*x_shape), g.dtype)
+def max_pool_grad(g: DeviceArray, index: DeviceArray, *, x_shape: Sequence[int],
+                  **at: Any) -> DeviceArray:
+    """For each input the gradients of the windows that took it, in order."""
+    sizes = x_shape[2:]
+    windows = (adaptive(sizes, g.shape[2:]) if "output_size" in at else
+               along_axes(sizes, g.shape[2:], at["kernel"], at["stride"], at["padding"],
+                          at["dilation"]))
+    covering = [pooling._covering(w, n) for w, n in zip(windows, sizes, strict=True)]
+    return run(g, covering, "taken", index=index)[0]
 
 
 def max_unpool(x: DeviceArray, index: DeviceArray, *, output_size: Sequence[int]) -> DeviceArray:

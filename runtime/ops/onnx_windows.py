@@ -205,7 +205,7 @@ def unpooled(b, x, places, *, output_size):
     return put_back(b, x, places, shape=(*x.shape[:2], *output_size))
 
 
-def spread_to_largest(b, g, places, *, x_shape):
+def spread_to_largest(b, g, places, *, x_shape, **at):
     """The op `max_pool_grad`."""
     return put_back(b, g, places, shape=x_shape, reduction="add")
 

@@ -32,16 +32,16 @@ class _MaxPool(Op):
     def __init__(self, name, kernel, samples, onnx):
         super().__init__(
             name, lambda x, **at: kernel(x, **at), samples=samples, nondiff_outputs=(1,),
-            onnx=onnx, vjp=lambda g, y, _x, **at: [max_pool_grad_op(g[0], y[1], x_shape=_x.shape)])
+            onnx=onnx,
+            vjp=lambda g, y, _x, **at: [max_pool_grad_op(g[0], y[1], x_shape=_x.shape, **at)])
 
 
 def _largest(name, kernel, indexed, samples, onnx):
     """The values alone: what is computed where nobody asks for positions and no gradient will."""
     return Op(name, lambda x, **at: kernel(x, **at, indices=False)[0],
-              lambda g, _y, x, **at: [max_pool_grad_op(g, indexed(x, **at)[1], x_shape=x.shape)],
-              samples=samples,
-              inner=True,
-              onnx=onnx)
+              lambda g, _y, x, **at: [
+                  max_pool_grad_op(g, indexed(x, **at)[1], x_shape=x.shape, **at)],
+              samples=samples, inner=True, onnx=onnx)
 
 
 def _pool_samples(make):
@@ -52,8 +52,8 @@ def _pool_samples(make):
 
 
 max_pool_grad_op = Op("max_pool_grad",
-                      lambda g, i, *, x_shape: pooling.max_pool_grad(g, i, x_shape),
-                      lambda c, _y, _g, i, *, x_shape: [_gather_plane(c, i), None],
+                      lambda g, i, *, x_shape, **at: pooling.max_pool_grad(g, i, x_shape),
+                      lambda c, _y, _g, i, *, x_shape, **at: [_gather_plane(c, i), None],
                       inner=True,
                       onnx=in_onnx.spread_to_largest)
 max_pool_op = _MaxPool("max_pool", pooling.max_pool, _pool_samples, in_onnx.largest_with_places)

@@ -1,5 +1,6 @@
 """Contractions as Triton source: canonical chains have the bits of the CPU's; tensor cores come
 close; and as cubins."""
+import itertools
 import re
 
 import numpy as np
@@ -188,6 +189,16 @@ def test_parts_of_k_are_the_blocks_whose_sums_are_added(dtype):
     if dtype == "f4":
         same(total, gemm.matmul(a, b))
     np.testing.assert_allclose(total, a.astype("f8") @ b.astype("f8"), rtol=1e-4, atol=1e-4)
+
+
+def test_parts_do_not_depend_on_the_epilogue():
+    """They decide about bits: traced functions have epilogues where eager ones have none."""
+    double = S.exp(S.arg(0))
+    for m, n, k in itertools.product((16, 100, 256, 768, 4096), (64, 512, 4096), (64, 1024, 20000)):
+        for kind, dtype in (("tf32", "f32"), ("tensor", "bf16"), ("chains", "f32")):
+            plain, more = (lower.cut(lower.Contract(dtype, epilogue=e), kind, (m, n, k), 1, 132)
+                           for e in (S.arg(0), double))
+            assert plain.part == more.part
 
 
 def test_how_products_are_cut():
