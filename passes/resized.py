@@ -259,12 +259,12 @@ class _Again:
         b = self.nodes[i]
         if x.source is None:
             return b
-        if x.op is not b.op:                 # a constant that was computed
+        if was_computed(x, b):
             o = x.outs[0]
             if self.constants[o].strides != self.arrays[o].strides:
                 return None
             return OpNode(x.op, (), {"array": self.constants[o]}, x.outs, x.line)
-        if i not in self.other:
+        if i not in self.other or x.op is not b.op:     # what a copy rounds has no numbers
             return x
         ins = tuple([p if type(p) is Ref else q for p, q in zip(x.ins, b.ins, strict=True)])
         if isinstance(x, OpNode):  # a write that became an operation has none of its attributes
@@ -278,7 +278,7 @@ class _Again:
             return False
         if (
             i is not None
-            and node.op is not self.nodes[i].op
+            and was_computed(node, self.nodes[i])
             and content(self.constants[node.outs[0]]) != content(node.attrs["array"])
         ):
             return False
@@ -328,6 +328,11 @@ class _Again:
         if not isinstance(made, Group) or made.outs != x.outs or made.refs() != x.refs():
             return None
         return made.putting(x.into) if x.into else made
+
+
+def was_computed(x: Any, b: Node) -> bool:
+    """Is a node a constant that stands for what this one of the list makes?"""
+    return x.op is not b.op and "array" in x.attrs
 
 
 def beside(n: Node) -> Meaning | None:

@@ -5,10 +5,10 @@ fuse it like any other.
     write add(%0, %1)         ->    %3 = add(%2, %1)
                                     write copy(%0, %3)
 
-Three things are done. A pointwise write to a whole tensor is computed, then copied. Who reads a
-tensor just after a copy to it reads what was copied, and a copy that the next one covers is
-dropped. Copies are made as late as may be. Later `write_through` lets kernels write to the places
-themselves again.
+Three things are done. A pointwise write to a whole tensor is computed, then copied; what is copied
+to floats of another type is rounded first. Who reads a tensor just after a copy to it reads what
+was copied, and a copy that the next one covers is dropped. Copies are made as late as may be. Later
+`write_through` lets kernels write to the places themselves again.
 """
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from whet.ir.values import Array
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.uses import following, is_view, steady, touched, written
 
+FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
+
 
 def writes(g: Listing) -> Listing:
     """The list with pointwise writes as values."""
@@ -29,19 +31,34 @@ def writes(g: Listing) -> Listing:
 
 
 def values(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array]) -> list[Node]:
-    """Pointwise writes as a value and a copy each."""
+    """Pointwise writes, and copies of floats of another type, as a value and a copy each."""
     from whet.ops.registry import REGISTRY
     out = []
     for node in nodes:
+        made = len(arrays)
         if isinstance(node, Write) and computed(node, root, arrays):
-            place = node.ins[0]
-            made = len(arrays)
-            arrays.append(np.empty_like(arrays[place]))
-            root[made] = made
-            out += [node.as_value(made), Write(REGISTRY["copy"], (place, Ref(made)), {}, node.line)]
+            value = node.as_value(made)
+        elif isinstance(node, Write) and rounded(node, root, arrays):
+            op = REGISTRY[f"to_{arrays[node.ins[0]].dtype.name}"]
+            value = OpNode(op, node.ins[1:], {}, [made], node.line, node)
         else:
             out.append(node)
+            continue
+        place = node.ins[0]
+        arrays.append(np.empty_like(arrays[place]))
+        root[made] = made
+        out += [value, Write(REGISTRY["copy"], (place, Ref(made)), {}, node.line)]
     return out
+
+
+def rounded(node: Write, root: Roots, arrays: Arrays) -> bool:
+    """Is a write a copy of floats to all of a contiguous tensor of another type of floats?"""
+    if node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
+        return False
+    place, x = node.ins
+    a, b = arrays[place], arrays[x]
+    return bool(root[place] == place and a.size and whole(a) and a.shape == b.shape
+                and a.dtype != b.dtype and FLOATS.issuperset((a.dtype.name, b.dtype.name)))
 
 
 def computed(node: Write, root: Roots, arrays: Arrays) -> bool:

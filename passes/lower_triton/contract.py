@@ -99,11 +99,11 @@ STEPS = Tile(64, 64, 1)                     # a step of K at a time
 # largest first
 FLOATS = (Tile(64, 64, 32, warps=4, stages=3), Tile(32, 32, 16, warps=4))
 TENSORS = (Tile(128, 256, 64, stages=3), Tile(128, 128, 64, stages=3),
-           Tile(64, 256, 64, stages=3), Tile(64, 128, 64, warps=4, stages=4), Tile(64, 64, 64, warps=4, stages=4),
-           Tile(16, 64, 128, warps=4, stages=4))
+           Tile(64, 256, 64, stages=3), Tile(64, 128, 64, warps=4, stages=4),
+           Tile(64, 64, 64, warps=4, stages=4), Tile(16, 64, 128, warps=4, stages=4))
 ROUNDED = (Tile(128, 256, 32, stages=3), Tile(128, 128, 32, stages=3),
-           Tile(64, 256, 32, stages=3), Tile(64, 128, 32, warps=4, stages=4), Tile(64, 64, 32, warps=4, stages=4),
-           Tile(16, 64, 64, warps=4, stages=4))
+           Tile(64, 256, 32, stages=3), Tile(64, 128, 32, warps=4, stages=4),
+           Tile(64, 64, 32, warps=4, stages=4), Tile(16, 64, 64, warps=4, stages=4))
 # in place of the first where B's columns lie in memory: its products would wait for one another
 # else, as the assembler moves sums between them
 TALL = Tile(256, 128, 64, stages=3)
@@ -129,6 +129,8 @@ def cut(contract: Contract, kind: str, shape: tuple[int, int, int], batches: int
     tiles = TILES[kind]
     fitting = [t for t in tiles if t.m < 2 * max(m, 16) and t.n < 2 * max(n, 32)] or [tiles[-1]]
 
+    smaller = fitting[min(1, len(fitting) - 1)]         # than the largest
+
     def programs(t: Tile) -> int:
         return -(-m // t.m) * -(-n // t.n) * batches
     if kind == "chains":
@@ -138,16 +140,18 @@ def cut(contract: Contract, kind: str, shape: tuple[int, int, int], batches: int
         steps = -(-k // t.k)
         parts = min(MOST_PARTS, units // programs(t) or 1, max(1, steps // 4))
         return Cut(t, -(-steps // parts) * t.k if parts > 1 else 0)
+
+    def is_busy(t: Tile) -> bool:
+        return programs(t) >= units * BUSY
+    # parts decide about bits: they have no epilogue, and must not depend on it
     if k > LONG * fitting[0].k and in_parts(fitting[0]).part:
         return in_parts(fitting[0])
-    if not any(programs(t) >= units * BUSY for t in fitting):
-        found = in_parts(fitting[min(1, len(fitting) - 1)])
-        if found.part:
-            return found
-    # parts decide about bits, and must not depend on the epilogue: they have none
+    if not any(map(is_busy, fitting)) and in_parts(smaller).part:
+        return in_parts(smaller)
     if kind == "tf32" and contract.epilogue not in (S.arg(0), PLUS_ONE):
-        fitting = [t for t in fitting if t is not ROUNDED[0]]       # registers have no room for more
-    t = next((t for t in fitting if programs(t) >= units * BUSY), fitting[min(1, len(fitting) - 1)])
+        # registers have no room for more beside the first's sums
+        fitting = [t for t in fitting if t is not ROUNDED[0]]
+    t = next(filter(is_busy, fitting), smaller)
     return Cut(TALL if by_columns and t is TENSORS[0] else t)
 
 

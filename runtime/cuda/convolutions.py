@@ -27,7 +27,7 @@ from .products import added, kind_of
 from .transfers import to_device
 
 F32 = np.dtype(np.float32)
-ALIGNED = 8                         # so many numbers are moved at a time, and twice as many, and half
+ALIGNED = 8                         # numbers that are moved at a time: so many, twice that, half
 
 
 def row_major(a: DeviceArray) -> DeviceArray:

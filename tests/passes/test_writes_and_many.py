@@ -26,6 +26,31 @@ def test_writes_in_place_are_fused(fn, count, launches):
     assert path["launches"] == launches, path["graph"]
 
 
+def rounded(p, g):
+    q = p.float() - g.float() * 0.1
+    p.copy_(q)
+    return ()
+
+
+@compiled
+@pytest.mark.parametrize("dtype", (whet.bfloat16, whet.float16, whet.float64))
+def test_what_is_rounded_is_written_by_the_kernel_that_makes_it(dtype):
+    path = written(rounded, *[whet.randn(6, 50).to(dtype) for _ in range(2)])
+    assert path["launches"] == 1, path["graph"]
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x, y: (x.copy_(y), y.mul_(2), x * 1)[2:],                          # the copied changes
+    lambda x, y: (x.copy_(y), x.add_(1), y.copy_(x), y * x)[3:],
+    lambda x, y: (z := y * 3, x.copy_(z), x.copy_(y), x + z)[3:],
+    lambda x, y: (v := x[1:], x.copy_(y * 2), v.sum(), x.mT.copy_(y), x * 1)[4:],
+    lambda x, y: (x.copy_(y[0]), y.copy_(x), y * 1)[2:],
+])
+def test_copies_between_types_of_floats_in_their_order(fn):
+    for dtype in whet.bfloat16, whet.float16, whet.float64:
+        written(fn, whet.randn(4, 4).to(dtype), whet.randn(4, 4) * 1000)
+
+
 def test_the_text_of_writes():
     f = jit.trace(decayed)
     p, g = whet.randn(3), whet.randn(3)
