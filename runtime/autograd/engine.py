@@ -147,7 +147,7 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
             if not _leads_on(node, need, targets):
                 continue
         try:
-            results = _backward(node, g, keep)
+            results = _backward(node, g, keep, need, targets)
         except BaseException:
             if not keep and isinstance(node, Shortcut):
                 node.broke_off()
@@ -180,10 +180,13 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
     return captured
 
 
-def _backward(node, g, keep):
+def _backward(node, g, keep, need, targets):
     """The gradients that a node gives. Some ops write over what they saved where nobody reads it
-    again."""
+    again, and some can leave out what does not lead to a target."""
     op = node.op
+    if need is not None and getattr(op, "wants_needs", False):
+        return op.backward(node, g, tuple([
+            e is not None and (e in need or id(e) in targets) for e in node.edges]))
     return (op.backward if keep else getattr(op, "last_backward", op.backward))(node, g)
 
 

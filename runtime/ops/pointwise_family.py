@@ -80,6 +80,7 @@ class PointwiseOp(Op):
         super().__init__(
             name, samples=samples, register=register, doc=doc,
             differentiable=differentiable if differentiable is not None else result != "bool")
+        self.wants_needs = self.nin > 1
         self._needs = None
 
     # ---- the expression ----
@@ -352,15 +353,17 @@ class PointwiseOp(Op):
             ) from None
 
     # ---- backward ----
-    def backward(self, node, g):
+    def backward(self, node, g, needs=None):
         xs = node.saved_inputs()
+        edges = node.edges if needs is None else [
+            e if needed else None for e, needed in zip(node.edges, needs, strict=True)]
         y = node.saved_outputs()[0] if self.saves_output else None
         if (g._array.dtype.kind == "c" or self.result == "real"
                 and any((registry.is_tensor(x) or isinstance(x, Shape)) and x.dtype.kind == COMPLEX
                         for x in xs)):
-            return self._complex_backward(node, g, y, xs)
+            return self._complex_backward(edges, g, y, xs)
         nin, out = self.nin, []
-        for i, e in enumerate(node.edges):
+        for i, e in enumerate(edges):
             if e is None:
                 out.append(None)
                 continue
@@ -388,11 +391,11 @@ class PointwiseOp(Op):
             out.append(r)
         return out
 
-    def _complex_backward(self, node, g, y, xs):
+    def _complex_backward(self, edges, g, y, xs):
         """The gradient of a function with a complex derivative: g times its conjugate; else as
         the op states it."""
         out, holomorphic = [], not self.complex_vjp
-        for i, e in enumerate(node.edges):
+        for i, e in enumerate(edges):
             got = None if e is None else self.gradient(i, True)
             if got is None:
                 out.append(None if e is None else _zeros(xs[i], g))

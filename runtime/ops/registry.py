@@ -141,7 +141,7 @@ class Op:
     def set_vjp(self, vjp):
         self._vjp = vjp
         self.saves: frozenset[int] | None = frozenset()
-        self.saves_output = self._wants_needs = False
+        self.saves_output = self.wants_needs = False
         if vjp is None:
             return
         code = vjp.__code__
@@ -150,7 +150,7 @@ class Op:
         every = code.co_flags & inspect.CO_VARARGS and not names[n + k].startswith("_")
         self.saves = (None if every
                       else frozenset(i for i, p in enumerate(names[2:n]) if not p.startswith("_")))
-        self._wants_needs = "needs" in names[:n + k]
+        self.wants_needs = "needs" in names[:n + k]
 
     def batch(self, n, inputs, batched, attrs):
         """The op on a batch of `n` examples, for `vmap` (see batching.py); NotImplemented where
@@ -201,16 +201,17 @@ class Op:
     def __call__(self, *inputs, **attrs):
         return apply(self, inputs, attrs)
 
-    def backward(self, node, g):
-        """Gradients for the node's edges, given the gradient(s) of its output(s)."""
+    def backward(self, node, g, needs=None):
+        """Gradients for the node's edges, given the gradient(s) of its output(s). `needs`: which of
+        them are wanted, where not all are."""
         xs = node.saved_inputs()
         y = None
         if self.saves_output:
             y = node.saved_outputs()
             if node.nout == 1:
                 y = y[0]
-        if self._wants_needs:
-            return self._vjp(g, y, *xs, needs=tuple(e is not None for e in node.edges),
+        if self.wants_needs:
+            return self._vjp(g, y, *xs, needs=needs or tuple([e is not None for e in node.edges]),
                              **node.attrs)
         return self._vjp(g, y, *xs, **node.attrs)
 
