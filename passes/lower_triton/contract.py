@@ -288,20 +288,22 @@ class _Contract:
     def step(self, name: str, d: str, i: str) -> str:
         """How far index i along a dimension is."""
         if name in self.tables:
-            return self.listed(self.tables[name], f"tl.load({name} + {i}, {i} < {d}, other=0)")
+            places = f"tl.load({name} + {i}, {i} < {d}, other=0)"
+            return places if self.steps else self.listed(self.tables[name], places)
         return i if name in self.ones else f"{i} * {name}"
 
     def listed(self, table: Table, places: str) -> str:
         """Places of a table, and what the compiler may know of them: with that it moves several
         numbers at a time."""
-        if table.whole == 1:
-            return places
-        if table.run == 1:
-            return f"tl.multiple_of({places}, [{table.whole}, {table.whole}])"
         # blocks are (m, k), (k, n) and (m, n)
         first = table.name[-1] == "m" or table.name == "b_k"
-        whole, run = (f"[{n}, 1]" if first else f"[1, {n}]" for n in (table.whole, table.run))
-        return f"tl.max_contiguous(tl.multiple_of({places}, {whole}), {run})"
+
+        def along(n: int, across: int) -> str:
+            return f"[{n}, {across}]" if first else f"[{across}, {n}]"
+        if table.whole > 1:
+            across = table.whole if table.run == 1 else 1
+            places = f"tl.multiple_of({places}, {along(table.whole, across)})"
+        return f"tl.max_contiguous({places}, {along(table.run, 1)})" if table.run > 1 else places
 
     def element(self, which: str, at: str, mask: str) -> Val:
         """Elements of a or b, seen through their expression, in the form to compute in: `at` is

@@ -27,7 +27,7 @@ from .products import added, kind_of
 from .transfers import to_device
 
 F32 = np.dtype(np.float32)
-ALIGNED = 8                         # numbers that are moved at a time: so many, twice that, half
+ALIGNED = 8                         # numbers that can be moved at a time
 
 
 def row_major(a: DeviceArray) -> DeviceArray:
@@ -286,13 +286,9 @@ def as_stride(table: Any) -> Any:
 
 def runs(table: np.ndarray) -> tuple[int, int]:
     """(how many places at a time lie side by side, what the first of them is a multiple of)"""
-    for run in (ALIGNED * 2, ALIGNED, ALIGNED // 2):
-        if table.size % run == 0:
-            rows = table.reshape(-1, run)
-            if not (rows[:, 0] % run).any() and (rows[:, 1:] - rows[:, :-1] == 1).all():
-                return run, run
-    whole = int(np.gcd.reduce(table, initial=ALIGNED * 2))
-    return 1, whole
+    run = next((n for n in (16, 8, 4, 2) if table.size % n == 0
+                and (np.diff(table.reshape(-1, n)) == 1).all()), 1)
+    return run, int(np.gcd.reduce(table[::run], initial=16))
 
 
 class Run:

@@ -90,7 +90,8 @@ def test_what_a_table_of_places_is_like():
     assert convolutions.runs(places[[2, 0]].reshape(-1)) == (16, 16)
     assert convolutions.runs(np.concatenate([np.arange(8), np.arange(24, 32)])) == (8, 8)
     assert convolutions.runs(np.concatenate([np.arange(4, 8), np.arange(12, 16)])) == (4, 4)
-    assert convolutions.runs(np.arange(2, 18)) == (1, 1)
+    assert convolutions.runs(np.arange(3, 19)) == (16, 1)
+    assert convolutions.runs(np.asarray([0, 1, 6, 7])) == (2, 2)
 
 
 def test_winograds_method_is_taken_where_the_cpu_takes_it(gpus):
