@@ -12,6 +12,7 @@ from whet.ir.graph import Graph
 from whet.ir.interpret import interpret
 from whet.passes.pipeline import REWRITES
 
+from ..dispatch.code_that_ran import CodeThatRan
 from ..dispatch.subject import Subject
 from ..guards.native_entry import Entry
 from ..verify.same_bits import near, same_bits
@@ -146,21 +147,31 @@ class Attempts:
         self.fn, self.args, self.kwargs = fn, args, kwargs
         self.subject = Subject(fn, True, "first", rewrites, None)
         self.parameters: list[Parameter] = []
+        self.ran: CodeThatRan | None = None  # the only code that is read, if not all can be
 
-    def session(self, arguments: Arguments, follows: bool = False) -> ExportSession:
-        """A run that is about to be. `follows`: are sizes numbers that are followed?"""
-        bound = bound_call(self.fn, self.args, self.kwargs)
-        self.parameters = parameters(bound, arguments)
-        return ExportSession(self.subject, arguments, bound.args, bound.kwargs, follows)
+    def run(
+        self, arguments: Callable[[], Arguments] = Arguments, follows: bool = False
+    ) -> tuple[ExportSession, Recorded | None, ExportError | None]:
+        """A run, or the last of several: one may show code that the next reads. `follows`: are
+        sizes numbers that are followed?"""
+        while True:
+            given = arguments()
+            bound = bound_call(self.fn, self.args, self.kwargs)
+            self.parameters = parameters(bound, given)
+            session = ExportSession(
+                self.subject, given, bound.args, bound.kwargs, follows, self.ran)
+            run, error = attempt(session)
+            self.ran = session.learned.ran
+            if not session.may_learn:
+                return session, run, error
 
     def first(self) -> tuple[Recorded, str | None]:
         """The run of the example, and the line where Python was told a size. Raises ExportError
         where it cannot be exported, or modules are in training mode that matters."""
-        session = self.session(Arguments())
-        run, error = attempt(session)
+        session, run, error = self.run()
         if training.in_training(session.modules):
             now = training.said(run, error)
-            training.refuse(lambda: attempt(self.session(Arguments())), now, session.modules)
+            training.refuse(lambda: self.run()[1:], now, session.modules)
         if run is None:
             raise error or ExportError("nothing was recorded")
         return run, session.watch.told
@@ -168,8 +179,7 @@ class Attempts:
     def followed(self) -> Recorded | None:
         """The run of the example, where all sizes that Python was told were followed."""
         parameters = self.parameters
-        session = self.session(Arguments(), follows=True)
-        run, _ = attempt(session)
+        session, run, _ = self.run(follows=True)
         self.parameters = parameters
         return run if run is not None and run.followed and session.watch.told is None else None
 
@@ -177,8 +187,8 @@ class Attempts:
         self, dims: Dims, values: Values
     ) -> tuple[Recorded | None, ExportError | None, str | None]:
         """A run of other sizes."""
-        session = self.session(Arguments(lambda i, a: dims.resized(i, a, values)))
-        run, error = attempt(session)
+        session, run, error = self.run(
+            lambda: Arguments(lambda i, a: dims.resized(i, a, values)))
         return run, error, session.watch.told
 
 

@@ -207,6 +207,10 @@ class Exported:
         """Write an archive, which `whet.load` reads: see `archive_format.py`."""
         from .write_archive import save
 
+        other = {".onnx": "to_onnx", ".so": "compile", ".o": "compile"}.get(
+            os.path.splitext(os.fspath(path))[1])
+        if other is not None:
+            raise ValueError(f"save() writes an archive of whet's: use {other}({path!r})")
         save(self, path)
 
     def compile(

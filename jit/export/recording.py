@@ -17,9 +17,11 @@ from ..capture.refused import Refused
 from ..capture.session import Session, Unrecorded
 from ..capture.tensor_sources import Argument
 from ..capture.user_lines import where
+from ..dispatch.code_that_ran import CodeThatRan
 from ..dispatch.invocation import Invocation
 from ..dispatch.learned import Learned
 from ..dispatch.subject import Subject
+from ..guards.visitors import Unwatchable
 from ..policy.ledger import Kind
 from ..report.names import Names
 from ..report.reasons import Changes, Draws, OnDevice, Prints, Reason
@@ -73,24 +75,49 @@ class Recorded:
 
 
 class ExportSession(Session):
-    """One run of a function that is exported. `recorded` is what became of it."""
+    """One run of a function that is exported. `recorded` is what became of it. `ran`: the only
+    code that is read, if earlier runs have shown that not all can be."""
 
     def __init__(
-        self, subject: Subject, arguments: Arguments, args: Any, kwargs: Any, follows: bool = False
+        self,
+        subject: Subject,
+        arguments: Arguments,
+        args: Any,
+        kwargs: Any,
+        follows: bool = False,
+        ran: CodeThatRan | None = None,
     ) -> None:
         learned = Learned()
         learned.arrays_are_known = True
+        if ran is not None:
+            learned.ran = ran
+            learned.fix_numbers()
         key, given = learned.key(args, kwargs)
         call = Invocation(args, kwargs, key, given, Kind(0.0, ()), 0.0)
         super().__init__(subject, learned, call, frozenset(), True)
         self.follows_sizes = follows
         self.arguments, self.lines = arguments, list[str]()
         self.recorded: Recorded | None = None
+        self.may_learn = False               # Did it show code that is read from now on?
         self.modules: list[Any] = []
 
     def search(self) -> None:
-        super().search()
+        try:
+            super().search()
+        except Unwatchable as e:
+            if self.learned.ran is not None:
+                raise
+            self.see_what_runs(e.reason)
+            super().search()
         self.modules = modules_of(self.subject.fn, self.world)
+
+    def see_what_runs(self, reason: Reason) -> None:
+        """Not all that the function reaches can be compared: run it once, to read from now on the
+        code alone that ran."""
+        self.learned.ran = CodeThatRan(reason.named(self.subject.fn, self.call.key))
+        self.learned.fix_numbers()
+        with self.learned.ran:
+            self.unwatched()
 
     def numbers_become_known(self) -> None:
         self.learned.fix_numbers()
@@ -102,6 +129,7 @@ class ExportSession(Session):
         self.refuse(error.reason)
 
     def failed(self, error: Any) -> None:
+        self.may_learn = self.has_learned()
         self.refuse(error.reason)
 
     def refuse(self, reason: Reason) -> NoReturn:

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ..autograd import modes
-from ..dtypes import float32, int64, uint8
+from ..dtypes import float32, float64, int64, uint8
 from ..indexing import as_int, whole
 from . import onnx_shapes as in_onnx
 from .creation import literal
@@ -65,10 +65,24 @@ def _taps(mode, n, out, scale, align_corners, antialias):
     return index, np.stack(cubic_weights(t, -0.75), 1)
 
 
+def _in_shorts(index, weights):
+    """Weights for bytes, as PyTorch has them: whole numbers of 16 bits by a power of two. Taps
+    that meet at the end of an axis are one."""
+    weights = weights.copy()
+    for k in range(1, weights.shape[1]):
+        met = index[:, k] == index[:, k - 1]
+        weights[:, k] += np.where(met, weights[:, k - 1], 0)
+        weights[met, k - 1] = 0
+    power = next((p for p in range(22) if int(weights.max() * (2 << p) + 0.5) >= 1 << 15), 22)
+    return np.trunc(weights * (1 << power) + np.copysign(0.5, weights)) / (1 << power)
+
+
 @functools.lru_cache(256)
-def _kept_taps(**map_):
+def _kept_taps(of_bytes=False, **map_):
     """The places and the weights (or None) of one axis, as one array for each tap."""
     index, weights = _taps(**map_)
+    if of_bytes:
+        weights = _in_shorts(index, weights)
     taps = [np.ascontiguousarray(index[:, k]) for k in range(index.shape[1])]
     return taps, None if weights is None else [weights[:, k] for k in range(len(taps))]
 
@@ -201,14 +215,19 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
             raise NotImplementedError(
                 f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")
     bytes_ = input.dtype is uint8 and kind in ("linear", "cubic")
-    x, before = input.to(float32) if bytes_ else input, sizes_of(input)[2:]
-    for i in range(n):
-        if size[i] == x.shape[2 + i] and (scales[i] in (None, 1.0)) and not antialias:
+    x, before = input.to(float64) if bytes_ else input, sizes_of(input)[2:]
+    # bytes are rounded after each axis, the last one first
+    for i in reversed(range(n)) if bytes_ else range(n):
+        if size[i] == x.shape[2 + i] and (
+                bytes_ or scales[i] in (None, 1.0) and not antialias):
             continue
         x = _resample(x, 2 + i, mode=kind, n=whole(before[i]), out=size[i], scale=scales[i],
-                      align_corners=bool(align_corners), antialias=bool(antialias))
+                      align_corners=bool(align_corners), antialias=bool(antialias),
+                      **({"of_bytes": True} if bytes_ else {}))
+        if bytes_:
+            x = (x + 0.5).floor().clamp(0, 255)
     if bytes_:
-        x = x.round().clamp(0, 255).to(uint8)
+        x = x.to(uint8)
     return x.contiguous() if x is not input else input.clone()
 
 

@@ -1,6 +1,7 @@
 """Functions within reach of what cannot be compared, by code that does not run."""
 import contextlib
 import os
+import sys
 import threading
 import types
 import warnings
@@ -8,6 +9,7 @@ import warnings
 import pytest
 import whet
 from whet.jit.dispatch.code_that_ran import LESSONS
+from whet.jit.export import ExportError
 
 MANY = [[i] for i in range(30_000)]          # more objects than are watched
 LOCKS = [threading.Lock()]
@@ -192,3 +194,28 @@ def test_checks_that_run_other_code():
         x = whet.full((3,), [-5.0, 1.0, 9.0, 20.0][i * i % 7 % 4])
         assert f(x, 1).tolist() == step(x, 1).tolist()
     assert f.explain(data=True)["refused"] is None and replayed(f) >= 30
+
+
+# ---- exports -------------------------------------------------------------------------------------
+def test_what_does_not_run_is_no_reason_not_to_export(step):
+    x = whet.randn(3)
+    assert whet.export(step, x, 2)(x, 2).tolist() == step(x, 2).tolist()
+    e, longer = whet.export(step, x, 2, dynamic={"x": ("n",)}), whet.randn(7)
+    assert e(longer, 2).tolist() == step(longer, 2).tolist()
+
+
+def test_what_runs_is_a_reason(step):
+    with pytest.raises(ExportError, match=r"step \(test_code_that_ran.py.* cannot be exported"):
+        whet.export(step, whet.randn(3), 200)
+
+
+def test_code_that_was_not_seen_at_first_is_read_then():
+    """Who asks for the profile is not watched any more."""
+    asks = [sys.getprofile]
+
+    def step(x, n):
+        while asks:
+            asks.pop()()
+        return with_a_lock(x) if n > 100 else deep(x, n)
+    x = whet.randn(3)
+    assert whet.export(step, x, 2)(x, 2).tolist() == step(x, 2).tolist()

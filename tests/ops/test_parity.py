@@ -1,4 +1,5 @@
 """What users of PyTorch rely on, with the expected values written in."""
+import functools
 import math
 import warnings
 
@@ -275,6 +276,30 @@ def test_results_lie_in_memory_as_the_first_operand_that_has_an_order():
 def test_bytes_are_resized_as_numbers():
     x = whet.tensor([[[[0, 100], [200, 40]]]], dtype=whet.uint8)
     same(F.interpolate(x, size=(1, 1), mode="bilinear"), [[[[85]]]], whet.uint8)
+
+
+# as PyTorch gives them: bytes are rounded after each axis, weights have 16 bits
+RESIZED = (
+    ("bilinear", (5, 5), False, False, [[0, 102, 255, 106, 7], [179, 138, 76, 70, 65],
+                                        [255, 204, 128, 88, 61], [179, 203, 239, 127, 52],
+                                        [3, 82, 200, 140, 100]]),
+    ("bilinear", (2, 2), False, True, [[146, 83], [165, 116]]),
+    ("bicubic", (5, 4), False, False, [[0, 197, 206, 0], [184, 93, 38, 78], [255, 169, 70, 57],
+                                       [184, 242, 196, 28], [0, 133, 187, 98]]),
+    ("bicubic", (3, 5), True, False, [[0, 151, 255, 155, 7], [255, 198, 109, 67, 62],
+                                      [3, 111, 200, 168, 100]]),
+    ("bicubic", (3, 2), False, True, [[109, 87], [217, 75], [126, 138]]))
+
+
+@pytest.mark.parametrize("mode,size,align_corners,antialias,want", RESIZED)
+def test_images_of_bytes_are_resized_as_in_pytorch(mode, size, align_corners, antialias, want):
+    x = whet.tensor([[0, 255, 7], [255, 0, 90], [255, 255, 31], [3, 200, 100]], dtype=whet.uint8)
+    resize = functools.partial(F.interpolate, size=size, mode=mode, align_corners=align_corners,
+                               antialias=antialias)
+    same(resize(x[None, None]), [[want]], whet.uint8)
+    f = whet.jit.trace(resize)
+    for _ in range(3):
+        same(f(x[None, None]), [[want]], whet.uint8)
 
 
 @pytest.mark.parametrize("loss", [F.huber_loss, F.smooth_l1_loss])
