@@ -1,6 +1,7 @@
 """Ops that users define: `autograd.Function`."""
 import weakref
 
+from ..composite import Composite
 from . import inplace, modes
 from .inplace import edge_of
 from .node import Node, OutputOf, Packed, SavedOutput, changed, is_of_this_layer, tied
@@ -128,7 +129,8 @@ class FunctionCtx:
                 out.append(tied(x, node))
             else:
                 if x is not None and x._version != v:
-                    raise changed(_FunctionOp(self._cls), x._array, x._version, v, x)
+                    held = x._held if isinstance(x, Composite) else x
+                    raise changed(_FunctionOp(self._cls), held._array, x._version, v, held)
                 out.append(x)
         return tuple(out)
 
@@ -288,6 +290,9 @@ def _save(ctx, outs, node):
     for x in ctx._to_save:
         if x is None:
             kept.append((None, 0))
+            continue
+        if isinstance(x, Composite):        # has no memory of its own to compare
+            kept.append((x, x._version))
             continue
         at = next((i for i, o in enumerate(outs)
                    if o is x or (hasattr(o, "_array") and o._array is x._array

@@ -445,3 +445,49 @@ def test_the_parts_of_each_layout_have_its_names():
             (whet.sparse_bsr_tensor, rows, block), (whet.sparse_bsc_tensor, columns, block)):
         assert make(**parts, values=held).to_dense().tolist() == [[2]]
         assert make(*parts.values(), held, (1, 1), dtype=whet.float64).dtype is whet.float64
+
+
+def test_functions_of_users_save_sparse_tensors():
+    class Product(whet.autograd.Function):
+        @staticmethod
+        def forward(ctx, places, values, b):
+            a = whet.sparse_coo_tensor(places, values, (3, 3))
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            rows, columns = a._indices()
+            return None, (g @ b.t())[rows, columns], a.t() @ g
+
+    places = whet.tensor([[0, 2], [1, 0]])
+    values, b = whet.tensor([2.0, 3.0], requires_grad=True), whet.ones(3, 2, requires_grad=True)
+
+    def gradients(values, b):
+        return whet.autograd.grad(Product.apply(places, values, b).pow(2).sum(), (values, b))
+
+    traced = whet.jit.trace(gradients)
+    for _ in range(3):
+        for given in gradients(values, b), traced(values, b):
+            assert given[0].tolist() == [8, 12]
+            assert given[1].tolist() == [[18, 18], [8, 8], [0, 0]]
+
+
+def test_a_saved_sparse_tensor_that_was_written_to_is_an_error():
+    class Values(whet.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, a):
+            ctx.save_for_backward(a)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            ctx.saved_tensors                                                       # noqa: B018
+            return g, None
+
+    a = sparse(matrix())
+    y = Values.apply(whet.ones(2, requires_grad=True), a)
+    a._values().mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
