@@ -277,6 +277,16 @@ def test_prune():
         prune.l1_unstructured(nn.Linear(1, 1), "weight", amount=2)
 
 
+def test_the_hook_of_a_pruned_tensor_tells_its_methods():
+    m = nn.Linear(4, 3)
+    prune.l1_unstructured(m, "weight", amount=0.3)
+    prune.ln_structured(m, "weight", amount=1, n=2, dim=0)
+    prune.random_unstructured(m, "bias", amount=1)
+    hooks = {h._tensor_name: h for h in m._forward_pre_hooks.values()}
+    assert [type(x) for x in hooks["weight"]] == [prune.L1Unstructured, prune.LnStructured]
+    assert len(hooks["bias"]) == 1
+
+
 def test_fusion():
     conv, bn = nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3)
     for _ in range(3):

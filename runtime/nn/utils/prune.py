@@ -11,10 +11,21 @@ __all__ = [
 
 
 class _Apply:
-    """The forward pre-hook that recomputes the pruned tensor."""
+    """The forward pre-hook that recomputes the pruned tensor. It is read like a sequence of the
+    methods that made the mask."""
 
     def __init__(self, name):
-        self.name = name
+        self.name = self._tensor_name = name
+        self._methods: tuple = ()
+
+    def __len__(self):
+        return len(self._methods)
+
+    def __getitem__(self, i):
+        return self._methods[i]
+
+    def add_pruning_method(self, method):
+        self._methods += method,
 
     def __call__(self, module, inputs):
         module.__dict__[self.name] = self.value(module)
@@ -31,7 +42,7 @@ def _hook(module, name):
     return found[0] if found else None
 
 
-def _with_mask(module, name, mask):
+def _with_mask(module, name, mask, method):
     """Prune by a mask, on top of what is pruned already."""
     if mask.shape != getattr(module, name).shape:
         raise AssertionError("the mask must have the shape of the parameter")
@@ -43,7 +54,9 @@ def _with_mask(module, name, mask):
         module.register_forward_pre_hook(_Apply(name))
     else:
         setattr(module, f"{name}_mask", getattr(module, f"{name}_mask") * mask)
-    _hook(module, name)[1](module, None)
+    hook = _hook(module, name)[1]
+    hook.add_pruning_method(method)
+    hook(module, None)
     return module
 
 
@@ -114,7 +127,7 @@ class BasePruningMethod:
         if scores.shape != value.shape:
             raise AssertionError("importance_scores should have the same shape as parameter "
                                  f"{name} of {module}")
-        _with_mask(module, name, method._mask(scores.detach(), alive))
+        _with_mask(module, name, method._mask(scores.detach(), alive), method)
         return method
 
     def prune(self, t, default_mask=None, importance_scores=None):
@@ -277,7 +290,7 @@ def global_unstructured(parameters, pruning_method=L1Unstructured, importance_sc
                        whet.cat([alive.reshape(-1) for _, alive in states]))
     at = 0
     for (module, name), (value, _) in zip(parameters, states):
-        _with_mask(module, name, mask[at:at + value.numel()].reshape(value.shape))
+        _with_mask(module, name, mask[at:at + value.numel()].reshape(value.shape), method)
         at += value.numel()
 
 
