@@ -64,7 +64,7 @@ from .tensor import (
 )
 
 globals().update(_surface.guarded({k: v for k, v in _surface.FUNCTIONS.items()
-                                   if not k.startswith("_")}))
+                                   if not k.startswith("_")}, __name__))
 from math import e, inf, nan, pi
 
 newaxis = None

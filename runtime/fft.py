@@ -227,4 +227,4 @@ def ifftshift(input, dim=None):
     return _shifted("ifftshift", input, dim, lambda n: -(n // 2))
 
 
-globals().update(_guarded({n: globals()[n] for n in ("fftshift", "ifftshift")}))
+globals().update(_guarded({n: globals()[n] for n in ("fftshift", "ifftshift")}, __name__))

@@ -568,4 +568,4 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 globals().update({
     n: _with_out(globals()[n], n) for n in __all__
     if n not in ("LinAlgError", "diagonal", "matmul", "matrix_exp", "vector_norm", "vander")})
-globals().update(_guarded(globals()))
+globals().update(_guarded(globals(), __name__))

@@ -106,4 +106,4 @@ legendre_polynomial_p = _polynomial("legendre_polynomial_p", lambda x: x * 1,
 globals().update(
     _guarded({
         name: fn for name, fn in globals().items()
-        if "polynomial" in name and not name.startswith("_")}))
+        if "polynomial" in name and not name.startswith("_")}, __name__))

@@ -107,7 +107,7 @@ tanh, sigmoid = _F["tanh"], _F["sigmoid"]
 relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(
     _in_place, (relu, celu, elu, selu, hardtanh, leaky_relu, rrelu, threshold))
 
-globals().update(_guarded(globals()))
+globals().update(_guarded(globals(), __name__))
 
 from .attention_heads import multi_head_attention_forward as multi_head_attention_forward
 

@@ -1,5 +1,6 @@
 """Deep copies and pickles of tensors: views of one memory stay views of one memory."""
 import copyreg
+import types
 import weakref
 
 import numpy as np
@@ -121,3 +122,12 @@ def __reduce_ex__(self, protocol):
 
 copyreg.constructor(_rebuild)  # type: ignore[arg-type]
 copyreg.constructor(_rebuild_there)  # type: ignore[arg-type]
+
+
+def _name_of(f):
+    """What a pickle says of a function of C. Ours are bound to numbers, of which they are no
+    methods: they are found by name."""
+    return f.__name__ if f.__module__ == "whet" else f.__reduce__()
+
+
+copyreg.pickle(types.BuiltinFunctionType, _name_of)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ aliases.
 import functools
 import inspect
 import sys
+import types
 
 import numpy as np
 
@@ -211,13 +212,31 @@ def and_keyword(name, default=None):
     return change
 
 
-def guarded(namespace):
-    """A module's names, each hand-written function among them naming the argument that should
+def guarded(namespace, module):
+    """Names of a module, each hand-written function among them naming the argument that should
     have been a tensor."""
     def plain(n, fn):
         return (not n.startswith("_") and inspect.isfunction(fn) and not hasattr(fn, "guarded")
                 and fn.__code__.co_filename != "<whet>")
-    return {n: guard(fn) if plain(n, fn) else fn for n, fn in namespace.items()}
+    return named({n: guard(fn) if plain(n, fn) else fn for n, fn in namespace.items()},
+                 module)
+
+
+def named(namespace, module):
+    """A module's names. Functions among them that pickles would not find by what they say of
+    themselves (they are made by others, or stand before them) say that they are these."""
+    def found(fn):
+        there = sys.modules.get(fn.__module__)
+        return fn is (namespace if fn.__module__ == module else vars(there) if there else {}).get(
+            fn.__qualname__)
+
+    functions = [(n, fn) for n, fn in namespace.items()
+                 if type(fn) is types.FunctionType and not n.startswith("_")]
+    # a function of several names is found by its own
+    for n, fn in sorted(functions, key=lambda pair: pair[0] != pair[1].__name__):
+        if not found(fn) and fn.__module__.partition(".")[0] == "whet":
+            fn.__module__, fn.__qualname__ = module, n
+    return namespace
 
 
 def guard(fn):

@@ -1,16 +1,19 @@
 """save and load: everything comes back, nothing else happens, and damage is an exception."""
+import importlib
 import io
 import json
 import os
 import pathlib
 import pickle
 import struct
+import types
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
 import pytest
 import whet
+import whet.nn.functional as F
 from whet import nn, optim
 
 from tests.together import bits
@@ -461,3 +464,36 @@ def test_a_shortened_file_of_pytorch_is_an_error(name, tmp_path):
         (tmp_path / "f").write_bytes(raw[:n])
         with pytest.raises((RuntimeError, pickle.UnpicklingError)):
             whet.load(tmp_path / "f")
+
+
+@pytest.mark.parametrize("module", ["whet", "whet.nn.functional", "whet.linalg", "whet.special",
+                                    "whet.fft", "whet.nn.utils"])
+def test_public_functions_are_pickled_by_name(module):
+    module = importlib.import_module(module)
+    functions = [getattr(module, n) for n in dir(module) if not n.startswith("_")]
+    functions = [f for f in functions if isinstance(
+        f, types.FunctionType | types.BuiltinFunctionType) and f.__module__.startswith("whet")]
+    assert functions
+    for f in functions:
+        assert pickle.loads(pickle.dumps(f)) is f
+
+
+def test_pickles_of_other_functions_of_c_are_as_before():
+    assert pickle.dumps(len, 0) == b"c__builtin__\nlen\np0\n."
+    assert pickle.loads(pickle.dumps([1].index))(1) == 0
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.activations = [whet.tanh, F.relu, F.softmax]
+
+    def forward(self, x):
+        return self.activations[2](self.activations[1](self.activations[0](x)), -1)
+
+
+def test_models_that_hold_functions_are_saved_whole():
+    x = whet.arange(6.0).view(1, 3, 2) - 3
+    for model in Block(), nn.TransformerEncoderLayer(2, 1, 4, dropout=0.0):
+        again = through(model, weights_only=False)
+        assert (again(x) == model(x)).all()
