@@ -107,9 +107,13 @@ class SizedTypes:
     def given(self, a: Type, b: Type) -> Outline:
         """The type of what was given like this in the two calls."""
         shape = [self.sizes.symbol(x, y) for x, y in zip(a.shape, b.shape, strict=True)]
-        if a.contiguous and b.contiguous:
-            return Outline(shape, a.dtype)
-        return Outline(shape, a.dtype, self.steps(a, b, shape))
+        if not (a.contiguous and b.contiguous):
+            return Outline(shape, a.dtype, self.steps(a, b, shape))
+        dense = Outline(shape, a.dtype)
+        # Along one element there is no step to take: a view (`x[None]`) may tell any.
+        steps = [own if own == other and n == m == 1 else step for own, other, n, m, step in zip(
+            a.strides, b.strides, a.shape, b.shape, dense.strides, strict=True)]
+        return Outline(shape, a.dtype, steps, dense.room)
 
     def steps(self, a: Type, b: Type, shape: Sequence[Size]) -> list[Size]:
         """The strides of what was given: those of a part of something dense, of which each

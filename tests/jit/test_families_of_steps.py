@@ -259,3 +259,33 @@ def test_a_product_that_is_divided_by_a_size_after_which_a_list_may_grow():
     for n in range(20, 45):
         step(whet.randn(3, n, 8))
     assert step.unseen > 12
+
+
+MASK = whet.ones(24, 24).tril().bool()
+
+
+@pytest.mark.parametrize("mask", [MASK[None], MASK.view(1, 24, 24), MASK.expand(1, 24, 24)])
+def test_a_mask_that_is_a_view_with_a_dimension_of_one_element(mask):
+    """A cache of keys that grows, under a mask as GPT-2 keeps it: the stride along the one element
+    is what the view made it."""
+    def step(x, keys):
+        keys = whet.cat((keys, x), 1)
+        n = keys.size(1)
+        seen = whet.where(mask[:, n - 1:n, :n], x @ keys.mT, -1e9)
+        return seen.softmax(-1) @ keys, keys
+
+    f, keys = jit.trace(step), whet.ones(1, 1, 4)
+    for k in range(20):
+        x = whet.full((1, 1, 4), k / 8)
+        now = f(x, keys)
+        assert bits(*now) == bits(*step(x, keys))
+        keys = now[1]
+    assert f._calls.policy.summary().replayed > 10
+
+
+def test_an_argument_with_a_stride_of_its_own_along_one_element():
+    f = jit.trace(lambda x: (x * 2, x.softmax(-1), x.mT @ x))
+    for n in (*range(2, 20), 40, 1, 0, 5):
+        x = whet.arange(4.0 * n).view(n, 4)[None]
+        assert bits(*f(x)) == bits(x * 2, x.softmax(-1), x.mT @ x)
+    assert f._calls.policy.summary().replayed > 10
