@@ -20,7 +20,10 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
 
 
 class StateDict(OrderedDict):
-    """An ordered dict that carries `_metadata` (the modules' versions)."""
+    """An ordered dict that carries `_metadata` (the modules' versions), and is shown as one."""
+
+    def __repr__(self):
+        return repr(OrderedDict(self))
 
 
 class Stateful:

@@ -525,3 +525,10 @@ def test_parameters_and_losses_of_ones_own():
     loss = Loss(whet.tensor([1.0, 2.0]))
     assert loss(whet.ones(2)).item() == 3 and "weight" in loss.state_dict()
     assert nn.modules.loss._Loss(reduction="none").reduction == "none"
+
+
+def test_a_state_is_shown_as_the_ordered_dict_that_it_is():
+    model = nn.Linear(1, 1)
+    shown = str(model.state_dict())
+    assert shown == str(OrderedDict(model.state_dict()))
+    assert shown.startswith("OrderedDict(") and "('weight', tensor([[" in shown
