@@ -147,3 +147,13 @@ def test_initialisers_have_their_old_names_and_say_so():
     with pytest.warns(FutureWarning, match="in favor of `nn.init.xavier_uniform_`"):
         assert nn.init.xavier_uniform(w) is w
     assert w.any()
+
+
+def test_gradcheck_is_a_function_whose_module_has_its_name():
+    from whet.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+    assert whet.autograd.gradcheck is gradcheck
+    assert whet.autograd.gradgradcheck is gradgradcheck
+    x = whet.ones(2, dtype=whet.float64, requires_grad=True)
+    assert gradcheck(lambda x: x * x, (x,))
+    with pytest.raises(GradcheckError):
+        gradcheck(lambda x: x.detach() * x, (x,))
