@@ -175,7 +175,10 @@ class Plan:
         rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(each)]
 
         def by_memory(dims):
-            return sorted(dims, key=lambda a: -sum(abs(st[a]) for st, _ in arrays))
+            # a dimension of one element, whose stride says nothing, stays where it is
+            moved = iter(sorted((a for a in dims if shape[a] != 1),
+                                key=lambda a: -sum(abs(st[a]) for st, _ in arrays)))
+            return [a if shape[a] == 1 else next(moved) for a in dims]
         outer = list(self.outer) if any(self.full_out) or rows_at else by_memory(self.outer)
         inside = by_memory(self.axes) if order_free(program) else list(self.axes)
         order = [self.outer.index(a) for a in outer]
