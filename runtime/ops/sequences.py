@@ -96,6 +96,8 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         n = indexing.whole(end)
     if n < 0:
         n = _count(start, end, step)
+        if type(start) is not int and isinstance(start, int):
+            start = indexing.whole(start)              # it may go by sizes
     attrs = {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}
     return finish(apply_without_operands(arange_op, attrs), "arange", out, requires_grad, device)
 

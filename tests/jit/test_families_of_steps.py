@@ -293,3 +293,20 @@ def test_an_argument_with_a_stride_of_its_own_along_one_element():
         assert bits(*found) == bits(*wanted)
         assert [y.stride() for y in found] == [y.stride() for y in wanted]
     assert f._calls.policy.summary().replayed > 10
+
+
+def test_positions_that_go_on_from_a_cache():
+    """Of what is new: they begin at a size."""
+    def step(x, keys):
+        past = keys.size(1)
+        places = whet.arange(past, past + x.size(1))
+        keys = whet.cat((keys, x * places[:, None].sin()), 1)
+        return keys.sum(1), whet.arange(keys.size(1) - 1, -1, -1), keys
+
+    f, keys = jit.trace(step), whet.ones(1, 1, 4)
+    for k in range(20):
+        x = whet.full((1, 1, 4), k / 8)
+        now = f(x, keys)
+        assert bits(*now) == bits(*step(x, keys))
+        keys = now[2]
+    assert f._calls.policy.summary().replayed > 10
