@@ -25,7 +25,7 @@ from whet.tensor import contiguous_format
 from whet.tensor_base import Base, Cell
 
 from ..guards.origin import calls_only_ours
-from ..report.reasons import Foreign, Large, Memory, Prints, Raises, Reason, Settings
+from ..report.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
 from .followed_sizes import FollowedSizes
 from .let_go import LetGo
 from .memory_ceiling import COPIES, FEW, Ceiling, Lull
@@ -130,7 +130,9 @@ class Recorder(Writes):
                 before = t                   # made around an array that is compared at each call
                 self.borrowed[id(t)] = t
             if before is None:
-                raise Refused(Foreign(a.shape, self.foreign.get(id(a))))
+                made = self.foreign.get(id(a))
+                raise Refused(Foreign(a.shape, made) if made or modes.state.pending is None
+                              else OlderGraph(a.shape))
             n = self.enter(a, before)
         if self.values.held is not None:
             self.values.held.append(a)

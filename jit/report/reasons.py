@@ -111,16 +111,14 @@ class Calls(Reason):
 
 class Draws(Reason):
     """It draws random numbers that are not ours."""
-    instead = (
-        "Draw before the call and pass the numbers as a tensor, or use whet's own random "
-        "functions: replays draw anew.")
+    instead = ("Draw before the call and pass the numbers as a tensor, or use whet's own random "
+               "functions: replays draw anew.")
 
 
 class Foreign(Reason):
     """It uses a tensor that the recorder has not seen being made."""
-    instead = (
-        "Make it before the call and pass it as an argument, or copy the numbers by "
-        "whet.tensor(...).")
+    instead = ("Make it before the call and pass it as an argument, or copy the numbers by "
+               "whet.tensor(...).")
 
     def __init__(self, shape: Iterable[int], made: tuple[str, str] | None = None) -> None:
         """`made`: (by what function, at which line), if that is known."""
@@ -134,6 +132,14 @@ class Foreign(Reason):
         out.what, out.instead = ("it returns a tensor around a NumPy array",
                                  "Return a copy of it: x.clone().")
         return out
+
+
+class OlderGraph(Reason):
+    """Gradients flow through what the recorder has not seen being computed."""
+    instead = "Trace what computes the loss, too: a trace takes gradients of what it has recorded."
+
+    def __init__(self, shape: Iterable[int]) -> None:
+        super().__init__(f"its gradients need a tensor of shape {list(shape)} of an older graph")
 
 
 class OnDevice(Reason):
@@ -186,9 +192,8 @@ class Returns(Reason):
 
 class Keeps(Reason):
     """A tensor that it made is alive after the call, and nothing says where."""
-    instead = (
-        "Return it, or keep it as an attribute of an object or in a list or dict that the "
-        "function reaches.")
+    instead = ("Return it, or keep it as an attribute of an object or in a list or dict that the "
+               "function reaches.")
 
 
 class PythonBackward(Reason):

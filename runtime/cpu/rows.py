@@ -104,6 +104,14 @@ class _Dims:
                 self.strides.append(st)
 
 
+def _by_memory(dims, shape, arrays):
+    """Dimensions from the one with the largest steps on; those of one element, whose steps say
+    nothing, stay where they are."""
+    moved = iter(sorted((a for a in dims if shape[a] != 1),
+                        key=lambda a: -sum(abs(st[a]) for st, _ in arrays)))
+    return [a if shape[a] == 1 else next(moved) for a in dims]
+
+
 def _row_strides(shape, itemsize):
     strides, step = [], itemsize
     for s in reversed(shape):
@@ -174,13 +182,9 @@ class Plan:
         each = [x for x, o in zip(operands, program.operands, strict=True) if o.kind == "row"]
         rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(each)]
 
-        def by_memory(dims):
-            # a dimension of one element, whose stride says nothing, stays where it is
-            moved = iter(sorted((a for a in dims if shape[a] != 1),
-                                key=lambda a: -sum(abs(st[a]) for st, _ in arrays)))
-            return [a if shape[a] == 1 else next(moved) for a in dims]
-        outer = list(self.outer) if any(self.full_out) or rows_at else by_memory(self.outer)
-        inside = by_memory(self.axes) if order_free(program) else list(self.axes)
+        fixed = any(self.full_out) or rows_at
+        outer = self.outer if fixed else _by_memory(self.outer, shape, arrays)
+        inside = _by_memory(self.axes, shape, arrays) if order_free(program) else self.axes
         order = [self.outer.index(a) for a in outer]
         row_steps = [self._row_steps(x) for x in each]
         reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
@@ -568,11 +572,9 @@ class Plan:
 
 
 def combiner(kind, dtype, shape):
-    """A function that combines results of spans (outer, spans, columns) over the spans: the list of
-    the row results.
-
-    It gets the results, and for positions those too. Sums and products are combined in pairs, in
-    place."""
+    """A function that combines results of spans (outer, spans, columns) over the spans, and gives
+    the list of the row results. It gets the results, and for positions those too. Sums and products
+    are combined in pairs, in place."""
     outer, spans, columns = shape
     if kind in R.SUMS:
         wide, out_type = columns >= 8, DTYPES[dtype]

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 import whet
-from whet import jit
+from whet import jit, nn
 from whet.jit.report.counted_misses import Misses
 from whet.jit.report.reasons import Reason
 
@@ -265,3 +265,17 @@ def test_what_settles_is_recorded_after_a_pause():
             assert got == sum(same) / len(same)
     facts = traced.explain(data=True)
     assert facts["calls"]["replayed"] > 40 and facts["refused"] is None
+
+
+def test_a_graph_from_before_the_call_is_told_from_what_was_made_unseen():
+    model = nn.Linear(4, 2)
+    optimizer = whet.optim.SGD(model.parameters(), lr=0.1)
+
+    @jit.trace
+    def step(loss):
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with pytest.warns(jit.TraceWarning, match="(?s)of an older graph.*Trace what"):
+        for _ in range(6):
+            step(model(whet.randn(3, 4)).sum())
