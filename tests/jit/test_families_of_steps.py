@@ -264,6 +264,18 @@ def test_a_product_that_is_divided_by_a_size_after_which_a_list_may_grow():
 MASK = whet.ones(24, 24).tril().bool()
 
 
+def check_growing(step):
+    """A step of something new and a cache of keys, which it gives at last, one longer: most calls
+    replay."""
+    f, keys = jit.trace(step), whet.ones(1, 1, 4)
+    for k in range(20):
+        x = whet.full((1, 1, 4), k / 8)
+        now = f(x, keys)
+        assert bits(*now) == bits(*step(x, keys))
+        keys = now[-1]
+    assert f._calls.policy.summary().replayed > 10
+
+
 @pytest.mark.parametrize("mask", [MASK[None], MASK.view(1, 24, 24), MASK.expand(1, 24, 24)])
 def test_a_mask_that_is_a_view_with_a_dimension_of_one_element(mask):
     """A cache of keys that grows, under a mask as GPT-2 keeps it: the stride along the one element
@@ -274,13 +286,7 @@ def test_a_mask_that_is_a_view_with_a_dimension_of_one_element(mask):
         seen = whet.where(mask[:, n - 1:n, :n], x @ keys.mT, -1e9)
         return seen.softmax(-1) @ keys, keys
 
-    f, keys = jit.trace(step), whet.ones(1, 1, 4)
-    for k in range(20):
-        x = whet.full((1, 1, 4), k / 8)
-        now = f(x, keys)
-        assert bits(*now) == bits(*step(x, keys))
-        keys = now[1]
-    assert f._calls.policy.summary().replayed > 10
+    check_growing(step)
 
 
 def test_an_argument_with_a_stride_of_its_own_along_one_element():
@@ -303,10 +309,4 @@ def test_positions_that_go_on_from_a_cache():
         keys = whet.cat((keys, x * places[:, None].sin()), 1)
         return keys.sum(1), whet.arange(keys.size(1) - 1, -1, -1), keys
 
-    f, keys = jit.trace(step), whet.ones(1, 1, 4)
-    for k in range(20):
-        x = whet.full((1, 1, 4), k / 8)
-        now = f(x, keys)
-        assert bits(*now) == bits(*step(x, keys))
-        keys = now[2]
-    assert f._calls.policy.summary().replayed > 10
+    check_growing(step)
