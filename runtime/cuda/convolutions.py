@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from .gathers import cast, lowered
 from .launch import launch
 from .pointwise import Expressions, compute, copied, copy_into, fill, is_wide
 from .products import added, kind_of
-from .transfers import to_device
+from .transfers import constant, to_device
 
 F32 = np.dtype(np.float32)
 ALIGNED = 8                         # numbers that can be moved at a time
@@ -112,10 +112,10 @@ def conv_weight_grad(g: DeviceArray, x: DeviceArray, *, w_shape: Sequence[int],
     places = seen.taps(offsets, w_shape[1])
     count, images, taps = prod(sizes), x.shape[0], prod(w_shape[2:])
     made = empty(g.index, (w_shape[0], taps, w_shape[1]), g.dtype) if seen.by_pixels else gw
-    contract(g, seen.array, made.reshape(-1), (outs, len(places), images * count), (1, groups),
-             a=(count, side_by_side(images, w_shape[0] * count, np.arange(count)), 0, outs * count),
+    contract(g, seen.array, made.reshape(-1), (outs, places.size, images * count), (1, groups),
+             a=(count, Places(np.arange(count), images, w_shape[0] * count), 0, outs * count),
              b=(seen.pixels(sizes, steps), places, 0, w_shape[1] * seen.steps[1]),
-             c=(len(places), 1, 0, outs * len(places)))
+             c=(places.size, 1, 0, outs * places.size))
     if seen.by_pixels:
         copy_into(gw.reshape(w_shape[0], w_shape[1], taps), made.transpose(0, 2, 1))
     return gw
@@ -128,9 +128,45 @@ def by_pixels(like: DeviceArray, channels: int) -> bool:
     return kind != "chains" and channels % ALIGNED == 0
 
 
-def side_by_side(images: int, step: int, places: np.ndarray) -> np.ndarray:
-    """Places in an image as those in all images, one after the other."""
-    return (np.arange(images)[:, None] * step + places).reshape(-1)
+class Places(NamedTuple):
+    """Where elements lie: of an image, and so many times again, `step` further each time."""
+    of_one: np.ndarray
+    images: int = 1
+    step: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.images * self.of_one.size
+
+    def stride(self) -> int | None:
+        """The distance of all, which begin at 0; None where distances differ."""
+        one = self.of_one
+        if not one.size or one[0]:
+            return None
+        if one.size == 1:
+            return self.step
+        step = int(one[1])
+        is_one = self.images == 1 or self.step == step * one.size
+        return step if is_one and np.array_equal(one, np.arange(one.size) * step) else None
+
+    def runs(self) -> tuple[int, int]:
+        """(how many lie side by side, what the first of them is a multiple of)"""
+        one = self.of_one
+        run = next((n for n in (16, 8, 4, 2) if one.size % n == 0
+                    and (np.diff(one.reshape(-1, n)) == 1).all()), 1)
+        return run, int(np.gcd.reduce(one[::run], initial=np.gcd(16, self.step)))
+
+    def on_device(self, index: int, number: Any) -> DeviceArray:
+        """All of them, in order."""
+        one = self.of_one.astype(number)
+        if self.images == 1:
+            return to_device(one, index, False)
+        starts = (np.arange(self.images) * self.step).astype(number)[:, None]
+        return constant(index, lambda: compute(
+            SUMS, [to_device(a, index, False) for a in (starts, one)], index)[0].reshape(-1))
+
+
+SUMS = Expressions("places", (S.arg(0) + S.arg(1),))
 
 
 def grid(*axes: np.ndarray) -> np.ndarray:
@@ -169,25 +205,26 @@ class Images:
             copy_into(made[(slice(None), slice(None), *inside)], x)
         return made
 
-    def taps(self, offsets: Sequence[Sequence[int]], channels: int) -> np.ndarray:
+    def taps(self, offsets: Sequence[Sequence[int]], channels: int) -> Places:
         """Where each channel's taps lie, from an output's first pixel, in order."""
         places = grid(*((np.asarray(o, np.int64) + l) * s for o, l, s in zip(
             offsets, self.low, self.steps[2:], strict=True)))
         return self.in_order(channels, places, self.steps[1])
 
-    def in_order(self, channels: int, taps: np.ndarray, step: int) -> np.ndarray:
+    def in_order(self, channels: int, taps: np.ndarray, step: int) -> Places:
         """Places of (channel, tap), or, by pixels, of (tap, channel), row by row."""
         each = np.arange(channels) * step
-        return (taps[:, None] + each if self.by_pixels else each[:, None] + taps).reshape(-1)
+        return Places((taps[:, None] + each if self.by_pixels
+                       else each[:, None] + taps).reshape(-1))
 
-    def pixels(self, out: Sequence[int], stride: Sequence[int]) -> np.ndarray:
+    def pixels(self, out: Sequence[int], stride: Sequence[int]) -> Places:
         """Where each output's first pixel lies, in all images."""
         places = grid(*(np.arange(n) * s * step for n, s, step in zip(
             out, stride, self.steps[2:], strict=True)))
-        return side_by_side(self.array.shape[0], self.steps[0], places)
+        return Places(places, self.array.shape[0], self.steps[0])
 
 
-Steps = Sequence[Any]               # along two dimensions (a number or a table), and two batches'
+Steps = Sequence[Any]               # along two dimensions (a number or Places), and two batches'
 
 
 def contract(left: DeviceArray, right: DeviceArray, out: DeviceArray, shape: tuple[int, int, int],
@@ -221,11 +258,13 @@ class Contraction:
         from ..passes.lower_triton import contract as lower
         dims = "mk" if name == "a" else "kn" if name == "b" else "mn"
         for d, s in zip(dims + "oi", along, strict=True):
-            key, s = f"{name}_{d}", as_stride(s)
-            if isinstance(s, np.ndarray):
+            key = f"{name}_{d}"
+            if isinstance(s, Places) and (stride := s.stride()) is not None:
+                s = stride
+            if isinstance(s, Places):
                 number = np.int64 if self.is_wide else np.int32
-                self.held.append(to_device(s.astype(number), self.out.index, False))
-                self.tables.append(lower.Table(key, *runs(s)))
+                self.held.append(s.on_device(self.out.index, number))
+                self.tables.append(lower.Table(key, *s.runs()))
                 self.given[key] = self.held[-1].geometry
             else:
                 self.numbers[key] = s
@@ -273,22 +312,6 @@ class Contraction:
         form = self.kind, tuple(self.ones), self.is_wide, tuple(self.tables), tile, in_parts
         source = lowered(("contract", described, form), lambda: lower.lower(described, *form))
         launch(self.out.index, source, self.given, self.numbers)
-
-
-def as_stride(table: Any) -> Any:
-    """A table of places that are equally far apart, from 0 on, as their distance; others, and
-    numbers, as they are."""
-    if not isinstance(table, np.ndarray) or not table.size or table[0]:
-        return table
-    step = int(table[1]) if table.size > 1 else 0
-    return step if np.array_equal(table, np.arange(table.size) * step) else table
-
-
-def runs(table: np.ndarray) -> tuple[int, int]:
-    """(how many places at a time lie side by side, what the first of them is a multiple of)"""
-    run = next((n for n in (16, 8, 4, 2) if table.size % n == 0
-                and (np.diff(table.reshape(-1, n)) == 1).all()), 1)
-    return run, int(np.gcd.reduce(table[::run], initial=16))
 
 
 class Run:
@@ -340,14 +363,13 @@ class Run:
         else:
             steps = seen.in_order(r.channels, np.asarray(r.taps_at or range(taps)), channel)
         yn, yo, *pixel = r.out_strides
-        outs = side_by_side(r.images, yn, grid(*(
-            np.arange(n) * s for n, s in zip(r.out, pixel, strict=True))))
-        y = self.y
-        if weights is not None and runs(outs)[0] == 1 and r.images > 1:
+        y, outs = self.y, Places(grid(*(
+            np.arange(n) * s for n, s in zip(r.out, pixel, strict=True))), r.images, yn)
+        if weights is not None and outs.runs()[0] == 1 and r.images > 1:
             y = empty(y.index, (r.groups * r.rows, r.images, *r.out), y.dtype)
-            yo, outs = len(outs), np.arange(len(outs))
+            yo, outs = outs.size, Places(np.arange(outs.size))
         contract(self.w if weights is None else weights, seen.array, y.reshape(-1),
-                 (r.rows, len(outs), taps * r.channels), (1, r.groups), self.bias,
+                 (r.rows, outs.size, taps * r.channels), (1, r.groups), self.bias,
                  a=(row, steps, 0, group),
                  b=(seen.taps(r.offsets, r.channels), seen.pixels(r.out, r.stride), 0,
                     r.channels * seen.steps[1]),

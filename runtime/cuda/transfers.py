@@ -6,6 +6,8 @@ little of it, else with a wait.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..ir.spans import address, span
@@ -30,8 +32,13 @@ def dense(a: np.ndarray) -> np.ndarray:
 def to_device(a: np.ndarray, index: int, non_blocking: bool) -> DeviceArray:
     """An array of the host on a device. The array may be changed at once after, unless it is in
     pinned memory and `non_blocking` asks for no wait."""
+    return constant(index, lambda: _to_device(dense(a), index, non_blocking))
+
+
+def constant(index: int, make: Callable[[], DeviceArray]) -> DeviceArray:
+    """What is made on a device, once for all calls of a plan."""
     with planning.of(None) as plan:
-        made = _to_device(dense(a), index, non_blocking)
+        made = make()
         if plan is not None:
             m.machine().driver.synchronize_stream(m.current_stream(index))      # for any stream
             plan.kept.append(made)

@@ -83,15 +83,29 @@ def check_closely(call, *tensors):
         assert error <= 2e-3 * exact.norm()
 
 
-def test_what_a_table_of_places_is_like():
-    places = np.arange(48).reshape(3, 16)
-    assert convolutions.runs((places * 3).reshape(-1)) == (1, 1)
-    assert convolutions.runs((places * 12).reshape(-1)) == (1, 4)
-    assert convolutions.runs(places[[2, 0]].reshape(-1)) == (16, 16)
-    assert convolutions.runs(np.concatenate([np.arange(8), np.arange(24, 32)])) == (8, 8)
-    assert convolutions.runs(np.concatenate([np.arange(4, 8), np.arange(12, 16)])) == (4, 4)
-    assert convolutions.runs(np.arange(3, 19)) == (16, 1)
-    assert convolutions.runs(np.asarray([0, 1, 6, 7])) == (2, 2)
+PLACES = np.arange(48).reshape(3, 16)
+
+
+@pytest.mark.parametrize("of_one,run,whole", (
+    (PLACES * 3, 1, 1), (PLACES * 12, 1, 4), (PLACES[[2, 0]], 16, 16),
+    (np.concatenate([np.arange(8), np.arange(24, 32)]), 8, 8),
+    (np.concatenate([np.arange(4, 8), np.arange(12, 16)]), 4, 4), (np.arange(3, 19), 16, 1),
+    (np.asarray([0, 1, 6, 7]), 2, 2)), ids=str)
+def test_what_places_are_like(of_one, run, whole):
+    of_one = of_one.reshape(-1)
+    assert convolutions.Places(of_one).runs() == (run, whole)
+    assert convolutions.Places(of_one, 3, 64).runs() == (run, whole)
+    assert convolutions.Places(of_one, 3, 63).runs() == (run, 1)
+
+
+@pytest.mark.parametrize("images,step,of_one,stride", (
+    (1, 0, [0, 2, 4], 2), (3, 6, [0, 2, 4], 2), (3, 7, [0, 2, 4], None), (1, 0, [1, 2], None),
+    (4, 5, [0], 5), (1, 0, [0], 0), (2, 6, [0, 2, 3], None)))
+def test_places_at_equal_distances(gpus, images, step, of_one, stride):
+    places = convolutions.Places(np.asarray(of_one), images, step)
+    assert places.stride() == stride
+    on_device = places.on_device(0, np.int32).to_host()
+    assert on_device.tolist() == [i * step + p for i in range(images) for p in of_one]
 
 
 def test_winograds_method_is_taken_where_the_cpu_takes_it(gpus):
