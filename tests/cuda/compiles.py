@@ -36,8 +36,8 @@ MANY = ("two sums of 64 rows of features are kept at a time: smaller tiles spill
 STEP = ("the assembler keeps to a number of registers with which one more program runs at a time, "
         "and parks some words for it")
 SPILL = {
-    ("matmul_kernel", "sm_80"): (128, STEP), ("matmul_add_kernel", "sm_80"): (8, STEP),
-    ("matmul_kernel", "sm_90"): (16, STEP), ("matmul_kernel", "sm_100"): (24, STEP),
+    ("matmul_kernel", "sm_80"): (16, STEP), ("matmul_add_kernel", "sm_80"): (8, STEP),
+    ("matmul_kernel", "sm_100"): (24, STEP), ("pool_mean_kernel", "sm_80"): (24, STEP),
     ("cast_cast_cast_add_div_mul_and_1_kernel", "sm_80"): (8, STEP),
     ("cast_cast_cast_div_mul_cast_kernel", "sm_80"): (8, STEP),
     **{(f"attention_gradient_of_{what}", target): (size, MANY) for what, target, size in (
