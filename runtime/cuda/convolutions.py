@@ -1,6 +1,7 @@
 """Convolutions and their gradients on devices: contractions whose operands are told by tables of
 places, in the canonical order, and Winograd's method where the CPU takes it: bits are the CPU's.
-Halves are for tensor cores, whose order of sums is their own."""
+Halves are for tensor cores, whose order of sums is their own, and which are given images by pixels:
+the channels of each side by side."""
 from __future__ import annotations
 
 import dataclasses
@@ -351,24 +352,23 @@ class Run:
     def direct(self) -> None:
         """A contraction over channels and taps."""
         r = self.r
-        weights = self.weights_by_taps() if by_pixels(self.x, r.channels) else None
-        seen = self.seen
-        if seen is None or weights is None:
-            seen = Images(self.x, r.offsets, r.out, r.stride, weights is not None)
-        group, row, channel = r.w_strides
+        seen = self.seen or Images(self.x, r.offsets, r.out, r.stride,
+                                   by_pixels(self.x, r.channels))
+        w, (group, row, channel) = self.w, r.w_strides
         taps = prod(map(len, r.offsets))
-        steps: Any = 1
-        if weights is not None:
-            group, row = r.rows * taps * r.channels, taps * r.channels
+        steps: int | Places = 1
+        if seen.by_pixels:
+            w, row = self.weights_by_taps(), taps * r.channels
+            group = r.rows * row
         else:
             steps = seen.in_order(r.channels, np.asarray(r.taps_at or range(taps)), channel)
         yn, yo, *pixel = r.out_strides
         y, outs = self.y, Places(grid(*(
             np.arange(n) * s for n, s in zip(r.out, pixel, strict=True))), r.images, yn)
-        if weights is not None and outs.runs()[0] == 1 and r.images > 1:
+        if seen.by_pixels and outs.runs()[0] == 1 and r.images > 1:
             y = empty(y.index, (r.groups * r.rows, r.images, *r.out), y.dtype)
             yo, outs = outs.size, Places(np.arange(outs.size))
-        contract(self.w if weights is None else weights, seen.array, y.reshape(-1),
+        contract(w, seen.array, y.reshape(-1),
                  (r.rows, outs.size, taps * r.channels), (1, r.groups), self.bias,
                  a=(row, steps, 0, group),
                  b=(seen.taps(r.offsets, r.channels), seen.pixels(r.out, r.stride), 0,
@@ -377,19 +377,15 @@ class Run:
         if y is not self.y:
             copy_into(self.places(), y.transpose(1, 0, 2, 3, 4))
 
-    def weights_by_taps(self) -> DeviceArray | None:
-        """The weights as (group, row, tap, channel), one after the other; None where taps lie at
-        unequal distances."""
+    def weights_by_taps(self) -> DeviceArray:
+        """The weights as (group, row, tap, channel), one after the other. Taps of a run are at
+        equal distances along each axis: those of a gradient's phase are every second, say."""
         r, size = self.r, self.w.itemsize
         group, row, channel = r.w_strides
         shape = tuple(map(len, r.offsets))
         taps = np.asarray(r.taps_at or range(prod(shape))).reshape(shape)
         along = [int(np.diff(taps, axis=d).flat[0]) if n > 1 else 0 for d, n in enumerate(shape)]
-        first = int(taps.flat[0])
-        if not np.array_equal(taps.reshape(-1), first + grid(*(
-                np.arange(n) * s for n, s in zip(shape, along, strict=True)))):
-            return None
-        flat = self.w.reshape(-1)[first:]
+        flat = self.w.reshape(-1)[int(taps.flat[0]):]
         steps = [s * size for s in (group, row, *along, channel)]
         return copied(flat.view_as(np.lib.stride_tricks.as_strided(
             flat.geometry, (r.groups, r.rows, *shape, r.channels), steps)))

@@ -298,3 +298,11 @@ def test_a_traced_function_takes_in_what_was_loaded(tmp_path):
     for _ in range(3):
         x = whet.randn(4, 3)
         assert traced(x).tolist() == (layer(x) * 2).tolist()
+
+
+@pytest.mark.parametrize("name,method", (("m.onnx", "to_onnx"), ("m.so", "compile")))
+def test_what_is_no_archive_is_written_by_another_method(tmp_path, name, method):
+    exported = whet.export(lambda x: x * 2, whet.ones(3))
+    with pytest.raises(ValueError, match=f"use {method}"):
+        exported.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
