@@ -3,7 +3,8 @@ machine code gives it the words of a call's sizes. Such a call enters no Python 
 nobody has seen its sizes before.
 
 What the recordings of a family differ in is known as expressions of sizes: the sizes and strides of
-arguments and results, and words of the list of launches. See `program/size_code.py`.
+arguments and results, and words of the list of launches. `passes/lower_llvm/calls/size_code.py` has
+their code.
 """
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.ir.extent import LEAST, Extent, Real, text
 from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls.size_code import Uncoded, coded
 from whet.tensor import Tensor
 
 from ..capture.tensor_sources import Argument
 from ..program.launch_lists import LONG
 from ..program.own_arrays import Constant
-from ..program.size_code import Uncoded, coded
 from ..program.sized_lists import Segment
 from .native_entry import L
 from .native_table import SIZES, VALUE

@@ -1,12 +1,20 @@
 """What a node keeps of an input that its backward does not read."""
 
 
+from ..dtypes import FROM_NUMPY
+
+
 class Shape:
     """What a backward may ask of an input that was not saved."""
     __slots__ = ("shape", "dtype", "ndim")
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype, self.ndim = shape, dtype, len(shape)
+
+    @classmethod
+    def of(cls, tensor):
+        """That of a tensor."""
+        return cls(tensor._array.shape, FROM_NUMPY[tensor._array.dtype])
 
     def numel(self):
         n = 1

@@ -14,8 +14,17 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd import modes
+from ..autograd.input_shape import Shape
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
-from . import native, object_layouts, own_layouts, pool, recipe_words, recorded_call
+from . import (
+    native,
+    object_layouts,
+    own_layouts,
+    pool,
+    recipe_words,
+    recorded_call,
+    sized_recipes,
+)
 from .taped_launches import Tape
 
 # the block of memory that is shared with machine code, once there is some, and its address
@@ -48,7 +57,9 @@ def load():
         for name, flags in (("apply", native.METH_FASTCALL), ("write", native.METH_FASTCALL),
                             ("next_number", native.METH_NOARGS),
                             ("set_flags", native.METH_O), ("wrap", native.METH_O),
-                            ("view_of", native.METH_FASTCALL))}
+                            ("view_of", native.METH_FASTCALL),
+                            ("resized", native.METH_FASTCALL))}
+    sized_recipes.resized = functions.pop("resized")
     _set(L.ASARRAY, as_memory)
     return (*types, functions, at)
 
@@ -193,9 +204,14 @@ def first(op, inputs, attrs):
         return _run(op, inputs, attrs)
     arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
     layout = _layout(arrays, attrs)
-    if not came_before(op, layout) or layout in op.refused:
+    if layout in op.refused:
         return _run(op, inputs, attrs)
-    return _finish(op, inputs, attrs, _remembered(op, attrs, kinds, arrays, layout))
+    kind = None
+    if not came_before(op, layout):
+        kind = sized_recipes.kind_of(op, attrs, kinds, arrays)
+        if kind is None or not kind.comes(sized_recipes.sizes_of(arrays, attrs)):
+            return _run(op, inputs, attrs)
+    return _finish(op, inputs, attrs, _remembered(op, attrs, kinds, arrays, layout, kind))
 
 
 def learn(op, inputs, attrs):
@@ -266,8 +282,9 @@ def came_before(op, layout):
     return False
 
 
-def _remembered(op, attrs, kinds, arrays, layout):
-    """The result of a call, which machine code makes from now on where it can."""
+def _remembered(op, attrs, kinds, arrays, layout, kind=None):
+    """The result of a call, which machine code makes from now on where it can; those of other
+    sizes, too, where it is of a `kind` that is worth it."""
     if not (op.is_view or op.dynamic_numbers):
         recorded_call.apart(arrays)
     tape = Tape()
@@ -278,24 +295,31 @@ def _remembered(op, attrs, kinds, arrays, layout):
     recipe = (None if type(result) is tuple and len(result) == 1 else recipe_words.recipe(
         op, kinds, arrays, made, tape))
     if recipe is not None:
-        _insert(op, attrs, kinds, arrays, recipe)
+        sized = None if kind is None else kind.recipe(op, attrs, kinds, arrays, forward, recipe)
+        if sized is None:
+            words, tables = recipe_words.laid(recipe.words)
+            _insert(op, attrs, kinds, arrays, words, [*recipe.owned, *tables])
+        else:
+            _insert_sized(op, attrs, kinds, arrays, sized)
     else:
+        if kind is not None:
+            kind.refuse()
         if len(op.refused) > MOST_REFUSED:
             op.refused.clear()
         op.refused.add(layout)                    # not tried again
     return result
 
 
-def _hash(op, kinds, arrays):
+def _hash(op, kinds, arrays, of_sizes=True):
     """As the machine code computes it."""
     words = [id(op), len(kinds)]
     for a, k in zip(arrays, kinds):
         if k == L.TENSOR:
             words.append(id(a.dtype) + a.ndim)
-            for size, step in zip(a.shape, a.strides):
+            for size, step in zip(a.shape, a.strides) if of_sizes else ():
                 words += size, step
         else:
-            words.append(77 if k == L.NOTHING else k)
+            words.append(L.NO_OPERAND if k == L.NOTHING else k)
     h, mask = words[0], 0xFFFFFFFFFFFFFFFF
     for word in words[1:]:
         h = (h ^ word & mask) * -7046029254386353131 & mask
@@ -308,22 +332,33 @@ MAX_RECIPES = 1 << 16
 MOST_MET, MOST_REFUSED = 1 << 14, 1000
 
 
-def _insert(op, attrs, kinds, arrays, recipe):
-    words, owned = recipe
+def _insert(op, attrs, kinds, arrays, words, owned):
     if len(_recipes) >= MAX_RECIPES:
         forget()
     h = _hash(op, kinds, arrays)
     if (h, id(attrs) if attrs else 0) in _known:
         return
     _known.add((h, id(attrs) if attrs else 0))
-    bucket = (L.CTX["table"] + 8 * (h & (L.BUCKETS - 1))) // 8
-    stored = attrs or _empty
-    words[L.R["hash"] // 8] = h if h < 1 << 63 else h - (1 << 64)
-    words[L.R["attrs"] // 8] = id(stored)
-    words[L.R["next"] // 8] = ctx[bucket]
     block = array.array("q", words)
+    _chain("table", h, L.BUCKETS, attrs, block, block.buffer_info()[0], owned)
+
+
+def _insert_sized(op, attrs, kinds, arrays, recipe):
+    """The same of a recipe whose words machine code computes for each call's sizes."""
+    h = _hash(op, kinds, arrays, of_sizes=False)
+    block = recipe.block
+    _chain("sized", h, L.SIZED_BUCKETS, attrs, block, block.ctypes.data, recipe.owned)
+
+
+def _chain(table, h, buckets, attrs, block, address, owned):
+    """Put a recipe first among those that its hash leads to."""
+    bucket = (L.CTX[table] + 8 * (h & (buckets - 1))) // 8
+    stored = attrs or _empty
+    block[L.R["hash"] // 8] = h if h < 1 << 63 else h - (1 << 64)
+    block[L.R["attrs"] // 8] = id(stored)
+    block[L.R["next"] // 8] = ctx[bucket]
     _recipes.append((block, owned, stored))
-    ctx[bucket], _ = block.buffer_info()
+    ctx[bucket] = address
 
 
 def forget():
@@ -331,8 +366,9 @@ def forget():
     result types that follow the default."""
     if ctx is None:
         return
-    for k in range(L.BUCKETS):
-        ctx[L.CTX["table"] // 8 + k] = 0
+    for table, buckets in (("table", L.BUCKETS), ("sized", L.SIZED_BUCKETS)):
+        for k in range(buckets):
+            ctx[L.CTX[table] // 8 + k] = 0
     # a thread that runs a kernel now comes back to its recipe
     if ctx[L.CTX["away"] // 8]:
         _retired.extend(_recipes)
@@ -340,6 +376,7 @@ def forget():
         _retired.clear()
     _recipes.clear()
     _known.clear()
+    sized_recipes.forget()
 
 
 # ---- setting up ----------------------------------------------------------------------------------
@@ -358,6 +395,8 @@ def begin(tensor, node, cell, record, stale, run, finish):
     _set(L.CTX["stale"], stale)
     _set(L.CTX["empty"], _empty)
     _set(L.CTX["modes"], _modes)
+    _set(L.CTX["shape"], Shape.of)
+    _set(L.CTX["size"], "size")
     global _tensor_types, _run, _finish
     _run, _finish = run, finish
     _tensor_types = (tensor,)

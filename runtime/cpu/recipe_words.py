@@ -1,16 +1,20 @@
-"""The words of a recipe: what machine code goes by when it makes a call again (`entries.py`)."""
+"""The words of a recipe: what machine code goes by when it makes a call again (`entries.py`).
+
+Of a call on outlines (`ir/outline.py`) some are expressions of sizes. A word that is the address of
+numbers for a kernel is what has these, until the recipe is laid: a `Table`, or `NumbersOfSizes`.
+"""
 import functools
 from typing import NamedTuple
 
-import numpy as np
-
 from ..autograd.input_shape import Shape
 from ..dtypes import FROM_NUMPY
-from ..ir.spans import address, span
+from ..ir.extent import at_least
+from ..ir.spans import address
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
 from . import recorded_call
 from .taped_launches import (
     GivenNumber,
+    NumbersOfSizes,
     Operand,
     Reader,
     Result,
@@ -22,27 +26,36 @@ from .taped_launches import (
 )
 
 
-def recipe(op, kinds, arrays, made, tape):
+class Recipe(NamedTuple):
+    """See above; `owned` are the objects that words are addresses of."""
+    words: list
+    owned: list
+
+
+def recipe(op, kinds, arrays, made, tape, reader=Reader):
     """The words of a recipe, but for those of the table that it goes into, and what these hold by
-    address; None where the call was not launches of known arguments."""
+    address; None where the call was not launches of known arguments. `reader` says what the
+    arguments of launches on such arrays are."""
     tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
-    if (not tensors or any(type(m) is not np.ndarray or m.ndim > L.MAX_DIMS for m in made)
+    if (not tensors or any(type(m) not in reader.array_types or m.ndim > L.MAX_DIMS for m in made)
             or len(made) > L.MAX_OUT):
         return None
     flags, owned = _flags(op, kinds, made), [op]
     if op.is_view:
-        offset = _view_offset(arrays[0], made, tape)
-        if offset is None:
+        offsets = [reader.view_offset(arrays[0], m) for m in made]
+        if tape.launches or None in offsets:
             return None
         flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
-        offsets, work = [offset], _Launches([], 0, 0, [])
+        work = _Launches([], 0, 0)
     else:
-        work = _launches(op, tensors, made, tape)
+        work = _launches(reader(tape, [a for _, a in tensors], made, in_order=op.dynamic_numbers),
+                         tensors, made)
         if work is None:
             return None
         offsets = [int(row_major(m)) for m in made]
     metas = [0] * L.MAX_IN
-    if flags & L.DIFF and len(made) == 1:
+    # Without a meta machine code asks for one at each call.
+    if flags & L.DIFF and len(made) == 1 and reader is Reader:
         for i, a in tensors:
             meta = Shape(a.shape, FROM_NUMPY[a.dtype])
             metas[i] = id(meta)
@@ -51,9 +64,9 @@ def recipe(op, kinds, arrays, made, tape):
                   nslots=len(work.words) * 8 // L.SLOT, scratch=work.scratch,
                   itemsize=max([a.itemsize for a in (*made, *[t for _, t in tensors])]),
                   readers=_readers(op, len(kinds)) if flags & L.DIFF else 0)
-    owned += [*work.tables, *[a.dtype for a in made], *[a.dtype for _, a in tensors]]
-    return [*[fields.get(name, 0) for name in L.R_HEAD], *metas, *_operands(kinds, arrays),
-            *_results(made, offsets), *work.words], owned
+    owned += [*[a.dtype for a in made], *[a.dtype for _, a in tensors]]
+    return Recipe([*[fields.get(name, 0) for name in L.R_HEAD], *_zeros(L.MAX_SIZES), *metas,
+                   *_operands(kinds, arrays), *_results(made, offsets), *work.words], owned)
 
 
 def _flags(op, kinds, made):
@@ -64,40 +77,29 @@ def _flags(op, kinds, made):
             | (L.SAVES_OUT if differentiable and op.saves_output else 0))
 
 
-def _view_offset(source, made, tape):
-    """Where in its source's memory a view begins; None where it is no such view."""
-    if tape.launches or len(made) != 1 or made[0].size == 0 or source.size == 0:
-        return None
-    low, high = span(source)
-    if not low <= address(made[0]) < high or not np.may_share_memory(made[0], source):
-        return None
-    return address(made[0]) - address(source)
-
-
 class _Launches(NamedTuple):
-    """A call's launches as words of a recipe: how many they are, the bytes that they need
-    meanwhile, and the arrays beside operands and results that they read."""
-    words: list[int]
+    """A call's launches as words of a recipe: how many they are, and the bytes that they need
+    meanwhile."""
+    words: list
     launches: int
     scratch: int
-    tables: list[np.ndarray]
 
 
-def _launches(op, tensors, made, tape):
-    """What a call launched; None where it was something else, too."""
+def _launches(reader, tensors, made):
+    """What a call launched; None where it was something else, too. (The arguments of a pointwise
+    kernel are its operands themselves, in order, so that operands may share memory; elsewhere an
+    address tells: `recorded_call.apart` saw to that.)"""
     if (any([m.size == 0 for m in made])
-            or not all([isinstance(total, int) for _, total, *_ in tape.launches])):
+            or not all([isinstance(total, int) for _, total, *_ in reader.tape.launches])):
         return None
-    # The arguments of a pointwise kernel are its operands themselves, in order, so that operands
-    # may share memory; elsewhere an address tells (`recorded_call.apart` saw to that).
-    found = Reader(tape, [a for _, a in tensors], made, in_order=op.dynamic_numbers).launches()
+    found = reader.launches()
     if not found:
         return None
     arguments = [x for launch in found for x in launch.arguments]
     rooms, size = recorded_call.rooms(arguments)
     words, written = [], set()
     for launch in found:
-        words += [launch.kernel, launch.total, max(launch.grain, 1), len(launch.arguments)]
+        words += [launch.kernel, launch.total, at_least(launch.grain, 1), len(launch.arguments)]
         for x in launch.arguments:
             slot = _slot(x, tensors, rooms)
             if slot is None:
@@ -107,7 +109,7 @@ def _launches(op, tensors, made, tape):
                 written.add(x.which)
     if written != set(range(len(made))) or len(words) * 8 // L.SLOT > L.MAX_SLOTS:
         return None
-    return _Launches(words, len(found), size, [x.array for x in arguments if type(x) is Table])
+    return _Launches(words, len(found), size)
 
 
 def _operands(kinds, arrays):
@@ -165,9 +167,9 @@ def _slot(x, tensors, rooms):
     if type(x) is Word:
         return L.CONST, x.value
     if type(x) is Operand:
-        return L.DATA, tensors[x.which][0] | x.offset << 8
+        return L.DATA, tensors[x.which][0] + x.offset * OFFSET
     if type(x) is Result:
-        return L.RESULT, x.which | x.offset << 8
+        return L.RESULT, x.which + x.offset * OFFSET
     if type(x) is GivenNumber:
         kind = _NUMBERS.get(x.array.dtype.str[1:])
         return None if kind is None else (getattr(L, kind), x.operand)
@@ -175,7 +177,16 @@ def _slot(x, tensors, rooms):
         return None if x.flag[0] else (L.VERDICT, 0)
     if type(x) is Scratch:
         return L.SCRATCH, rooms[id(x.memory)] + x.offset
-    return (L.CONST, address(x.array)) if type(x) is Table else None
+    return (L.CONST, x) if type(x) in (Table, NumbersOfSizes) else None
+
+
+OFFSET = 1 << 8                  # what an offset is multiplied by beside the number of an array
+
+
+def laid(words):
+    """The words with addresses of tables, and the tables' arrays, which hold them."""
+    tables = [w.array for w in words if type(w) in (Table, NumbersOfSizes)]
+    return [address(w.array) if type(w) in (Table, NumbersOfSizes) else w for w in words], tables
 
 
 # the kinds of slots by the types of numbers that kernels read

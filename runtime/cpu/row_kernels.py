@@ -20,11 +20,12 @@ FEW_LINES, FEW_VECTORS = 160, 4
 # rows of so few elements that lie apart are taken many at a time, their elements gathered
 SHORT = 12
 # rows of so few elements that follow each other are read many at once, and their lanes sorted (half
-# as many
+# as many where vectors are short)
 NARROW = 16
-# where vectors are short), if a row takes no more than so many instructions, all of which are
-# written out
+# if a row takes no more than so many instructions, all of which are written out
 MANY = 512
+# and is of one of so many lengths
+FEW_LENGTHS = 3
 
 
 def span_of(columns):
@@ -62,6 +63,18 @@ def short_rows(program, n):
     vectors = -(-n // min(lanes, default=1))
     return ((vectors, at_most(n % max(lanes), 1))
             if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None)
+
+
+def one_of_few(program, n):
+    """Is `n` one of the first few lengths of rows that a program comes with? Where many come, as
+    in sequences, a kernel for each takes longer to compile than it saves."""
+    known = _lengths.setdefault(program, set())
+    if n not in known and len(known) < FEW_LENGTHS:
+        known.add(n)
+    return n in known
+
+
+_lengths: dict = {}
 
 
 def narrow_kernel(program, size, pieces, how):

@@ -29,6 +29,7 @@ from .row_kernels import (
     column_shape,
     dense,
     narrow_kernel,
+    one_of_few,
     order_free,
     per_grain,
     row_kernel,
@@ -233,8 +234,8 @@ class Plan:
         program, size, pieces = self.program, (reduced.sizes or [1])[-1], 1
         if len(reduced.sizes) == 2:
             pieces = reduced.sizes[0]
-        if (not 1 < self.n <= R.LANES or len(reduced.sizes) > 2 or not rest.sizes
-                or self.n * weight(program) > MANY):
+        if (type(self.n) is not int or not 1 < self.n <= R.LANES or len(reduced.sizes) > 2
+                or not rest.sizes or self.n * weight(program) > MANY):
             return None
         far, lanes = rest.strides[-1], column_shape(program)[1]
         steps = reduced.strides[-1]
@@ -254,7 +255,7 @@ class Plan:
         inputs = len(arrays) - sum(self.full_out)
         hows = [how(i, n, size, steps[i], i >= inputs) for i, (_, n) in enumerate(arrays)]
         hows += [how(i, n, 1, 0, False) for i, n in rows_at]
-        if None in hows or max(hows) < 1:
+        if None in hows or max(hows) < 1 or not one_of_few(program, self.n):
             return None
         columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
         strides = rest.strides[0] if len(rest.sizes) == 2 else [0] * len(far)
@@ -265,8 +266,8 @@ class Plan:
         numbers = [
             self.n, columns, *self._strides_in_order(len(arrays), full, lambda i: [strides[i]])]
         hows = self._strides_in_order(len(arrays), lambda i: [hows[i]], lambda i: [hows[i]])
-        kernel = chosen(lambda size, pieces, *hows: narrow_kernel(program, size, pieces, hows),
-                        size, pieces, *hows)
+        kernel = chosen(lambda pieces, *hows: narrow_kernel(program, size, pieces, hows),
+                        pieces, *hows)
         grain = at_least(per_grain(self.program) // (self.n * lanes), 1)
         return self._direct(kernel, outer * -(-columns // lanes), grain, numbers, order)
 

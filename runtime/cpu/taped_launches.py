@@ -160,7 +160,15 @@ class Table(NamedTuple):
     array: np.ndarray
 
 
-Argument = Word | Operand | Result | GivenNumber | Verdict | Scratch | Table
+class NumbersOfSizes(NamedTuple):
+    """The address of numbers of which some go by sizes: these are `items`, an expression and the
+    byte where it belongs each."""
+
+    array: np.ndarray
+    items: list[tuple[Any, int]]
+
+
+Argument = Word | Operand | Result | GivenNumber | Verdict | Scratch | Table | NumbersOfSizes
 
 
 class Launch(NamedTuple):
@@ -200,6 +208,8 @@ class Reader:
     """Says what the arguments of a tape's launches are. `operands` and `results` are arrays;
     operands that share memory with each other are told apart by the array itself, and with
     `in_order` by that alone: each is then an argument once, in the order of the operands."""
+
+    array_types: tuple[type, ...] = (np.ndarray,)   # of results
 
     def __init__(
         self,
@@ -276,3 +286,13 @@ class Reader:
         """The memory that the call needs for itself, and how many bytes of it."""
         yield from self.tape.scratch.values()
         yield from ((m, m.nbytes) for m in self.tape.partial)
+
+    @staticmethod
+    def view_offset(source: np.ndarray, made: np.ndarray) -> int | None:
+        """Where in its source's memory a view begins; None where it is no such view."""
+        if made.size == 0 or source.size == 0:
+            return None
+        low, high = span(source)
+        if not low <= address(made) < high or not np.may_share_memory(made, source):
+            return None
+        return address(made) - address(source)

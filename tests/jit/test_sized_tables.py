@@ -13,7 +13,7 @@ from whet.ir.spans import address
 from whet.jit.guards import native_entry, native_table
 from whet.jit.guards.native_entry import L, enter
 from whet.jit.policy import account, many_sizes
-from whet.jit.program.size_code import Uncoded, coded
+from whet.passes.lower_llvm.calls.size_code import Uncoded, coded
 from whet.tensor import Tensor
 
 pytestmark = pytest.mark.skipif(enter is None, reason="there is no machine code for calls")

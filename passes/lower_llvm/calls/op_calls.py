@@ -21,6 +21,7 @@ from .object_access import Glue, _ptr, _thread
 from .op_layouts import CTX, DESC, MISS, SLOTS, THUNKS, UNARY
 from .op_recipes import _core, _record
 from .python_layouts import LENGTH, TUPLE_ITEMS
+from .size_machine import _resize_recipe
 from .tensor_views import _views, around
 
 if TYPE_CHECKING:
@@ -59,6 +60,16 @@ def _write(m: Module) -> None:
     none = _ptr(f, "_Py_NoneStruct")
     g.inc(none)
     f.ret(none)
+
+
+def _resized(m: Module) -> None:
+    """resized(address, *arrays, size): give a recipe for many sizes the words of these. Could it be
+    done? (There are always MAX_IN arrays, or others in their place.)"""
+    f = m.fn("resized", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
+    _, argv, _ = f.args
+    recipe = Glue(f).ptr(f.call("PyLong_AsLongLong", "i64", f.load("ptr", argv, 8)))
+    fits = f.call("resize", "i64", recipe, f.at(argv, 1, "i64"))
+    f.ret(f.call("PyBool_FromLong", "ptr", fits))
 
 
 def _door(m: Module) -> None:
@@ -205,6 +216,7 @@ def _doors(m: Module) -> None:
     """What Python calls."""
     _apply(m)
     _write(m)
+    _resized(m)
     _door(m)
     _binary(m)
     _slots(m)
@@ -232,6 +244,7 @@ def source() -> str:
     _traverse(m)
     _set_attribute(m)
     _record(m)
+    _resize_recipe(m)
     _core(m)
     _nodes(m)
     _views(m)

@@ -99,10 +99,23 @@ class History:
 
         def meta() -> list[Val]:
             m = c.word(f.bytes_at(self.replay.recipe, R["metas"]), i, "ptr")
-            g.inc(m)
-            return [m]
+
+            def known() -> list[Val]:
+                g.inc(m)
+                return [m]
+            return f.if_(g.null(m), lambda: [self.asked_meta(o)], known)
 
         return f.if_(self.is_read(i), keep, meta)[0]
+
+    def asked_meta(self, o: Val) -> Val:
+        """The meta of a tensor, which Python makes: the recipe is for many sizes."""
+        f, g = self.f, self.g
+        box = f.alloca("i64", 1)
+        f.store(o, box, 8)
+        m = f.call("PyObject_Vectorcall", "ptr", g.ctx("shape"), box, f.as_val(1, "i64"),
+                   Val(f, "null", "ptr"))
+        f.bail(g.null(m), "unwind")
+        return m
 
     def is_read(self, i: Val) -> Val:
         """Does a gradient that is wanted read an input?"""

@@ -10,7 +10,8 @@ from .python_layouts import ARRAY, HEAD
 T = dict(array=16, node=24, grad=32, cell=40, base=48, hist=56, rg=64, extra=72, dict=80, weak=88,
          size=96)
 C = dict(v=16, h=24, writer=32, shown=40, aside=48, size=56)
-MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS = 5, 4, 6, 96, 4096
+MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS, SIZED_BUCKETS = 6, 4, 6, 96, 4096, 1024
+MAX_SIZES = 8                               # numbers of an attribute `size` that goes by sizes
 # descriptors; those of methods come first, each with a function of its own
 DOORS, THUNKS = 512, 160
 N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72,
@@ -27,15 +28,17 @@ A = ARRAY
 CTX = {
     name: 8 * i for i, name in enumerate(("thread", "flags", "seq", "tensor", "parameter", "node",
                                           "cell", "slow", "modes", "record", "empty", "stale",
-                                          "away", "getitem", "reshape"))}
-CTX["table"], CTX["desc"] = 256, 256 + 8 * BUCKETS
+                                          "away", "getitem", "reshape", "shape", "size"))}
+CTX["table"], CTX["sized"] = 256, 256 + 8 * BUCKETS
+CTX["desc"] = CTX["sized"] + 8 * SIZED_BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
 CTX_BYTES = CTX["desc"] + DESC["size"] * DOORS
 # words of a recipe, as byte offsets
 R_HEAD = ("hash", "op", "attrs", "nin", "next", "launches", "nslots", "nouts", "flags", "readers",
-          "itemsize", "scratch")
+          "itemsize", "scratch", "code", "busy", "nsizes")
 R = {name: 8 * i for i, name in enumerate(R_HEAD)}
-R["metas"] = 8 * len(R_HEAD)
+R["sizes"] = 8 * len(R_HEAD)
+R["metas"] = R["sizes"] + 8 * MAX_SIZES
 R["operands"] = R["metas"] + 8 * MAX_IN
 OPERAND = 8 * (3 + 2 * MAX_DIMS)            # kind, descr, nd, dims, strides
 R["outs"] = R["operands"] + OPERAND * MAX_IN
@@ -45,9 +48,11 @@ OUT = 8 * (3 + 2 * MAX_DIMS)
 R["slots"] = R["outs"] + OUT * MAX_OUT
 SLOT = 16                                   # kind, value
 LAUNCH = 2 * SLOT                           # what stands before the arguments
+OPERAND_BITS = 8                            # of a symbol's place: its operand, then the itemsize
 READERS = 8                                 # bits for each operand in the word "readers"
 # kinds of operands; VALUE: a number that is part of the key
 NOTHING, TENSOR, FLOAT, INT, VALUE, COMPLEX = range(6)
+NO_OPERAND = 77                             # what None counts in a hash
 # kinds of slots; F32 ... point to a number of that type or of its complex one, VERDICT to a 0,
 # SCRATCH so many bytes into the memory that a launch needs meanwhile
 CONST, DATA, RESULT, F32, F64, I64, VERDICT, SCRATCH = range(8)
@@ -63,6 +68,6 @@ UNARY = ("negative", "absolute")
 SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)
 NAMES = [
     "tensor_dealloc", "tensor_traverse", "tensor_setattr", "cell_dealloc", "node_dealloc",
-    "apply", "write", "next_number", "set_flags", "wrap",
+    "apply", "write", "resized", "next_number", "set_flags", "wrap",
     "view_of", "subscript", "reshape", "node_edges", "node_saved_inputs", "node_release",
     *[f"nb_{s}" for s in SLOTS], "function", *[f"method{k}" for k in range(THUNKS)]]

@@ -2,6 +2,8 @@
 was made of operands such as these."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..builder import Fn, Number, Val
 from .object_access import Glue, _ptr
 from .op_layouts import (
@@ -16,9 +18,11 @@ from .op_layouts import (
     MAX_IN,
     MAX_OUT,
     MAX_SLOTS,
+    NO_OPERAND,
     NOTHING,
     NUMBER_WORDS,
     OPERAND,
+    SIZED_BUCKETS,
     SPECIAL,
     TENSOR,
     A,
@@ -26,27 +30,27 @@ from .op_layouts import (
     R,
     T,
 )
-from .python_layouts import FLOAT_VALUE
+from .python_layouts import FLOAT_VALUE, LENGTH, TUPLE_ITEMS
 
 EXACT = 9007199254740992.0  # ints below are exact as doubles
 
 
 class Call:
-    """The values of one call of `core`, which all of its phases read and write.
+    """The values of one call of `make`, which all of its phases read and write.
 
     `arrays`, `numbers` and `kinds` say what each operand is. `outs` has the results' arrays, then
     the tensors around them; the first `made` of them are to be let go of where the call fails."""
 
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
-        self.op, self.ins, self.n, self.attrs, self.writer = f.args
+        self.op, self.ins, self.n, self.attrs, self.writer, self.used = f.args
         self.writing = f.cmp("ne", self.writer, 0)
-        self.arrays = f.alloca("i64", MAX_IN)
+        self.arrays = f.alloca("i64", MAX_IN + 1)    # the last is for an attribute, see `resize`
         self.numbers = f.alloca("double", NUMBER_WORDS * MAX_IN)
         self.kinds, self.typed = (f.alloca("i64", n) for n in (MAX_IN, NUMBER_WORDS * MAX_IN))
         self.slots, self.outs = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT)
         self.wants, self.verdict, self.made = (f.alloca("i64", 1) for _ in range(3))
-        self.room = f.alloca("ptr", 1)
+        self.room, self.over = f.alloca("ptr", 1), f.alloca("i32", 1)
 
     def word(self, p: Val, i: Val | int, ty: str = "i64") -> Val:
         """A word of a table."""
@@ -178,7 +182,34 @@ class Operands:
         c, f = self.call, self.f
         f.bail(f.cmp("ne", o, _ptr(f, "_Py_NoneStruct")), "miss")
         c.put(c.kinds, i, f.as_val(NOTHING, "i64"))
-        return [mix(f, h, 77)]
+        return [mix(f, h, NO_OPERAND)]
+
+
+class SizelessHash:
+    """Code that hashes the operands, all but their sizes: recipes for many sizes are found by it.
+    `Operands` has looked at them."""
+
+    def __init__(self, call: Call) -> None:
+        self.call, self.f, self.g = call, call.f, call.g
+
+    def hash(self) -> Val:
+        """The loop over the operands."""
+        c, f = self.call, self.f
+        start = mix(f, self.g.i64(c.op), c.n)
+        return f.loop(0, c.n, 1, self.operand, [start])[0]
+
+    def operand(self, i: Val, h: Val) -> list[Val]:
+        """One operand, as `Operands` mixes its type."""
+        c, f, g = self.call, self.f, self.g
+
+        def tensor() -> list[Val]:
+            a = c.word(c.arrays, i, "ptr")
+            nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+            return [g.i64(g.ld(a, A["descr"])) + nd]
+        kind = c.word(c.kinds, i)
+        (word,) = f.if_(c.is_tensor(i), tensor,
+                        lambda: [f.sel(f.cmp("eq", kind, NOTHING), NO_OPERAND, kind)])
+        return [mix(f, h, word)]
 
 
 class RecipeSearch:
@@ -188,30 +219,127 @@ class RecipeSearch:
         self.call, self.f, self.g, self.h = call, call.f, call.g, h
 
     def find(self) -> Val:
-        """The loop over the chain; goes on at `found` with the recipe, or leaves for Python."""
-        c, f, g, h = self.call, self.f, self.g, self.h
-        table = g.ld(f.bytes_at(_ptr(f, "whet_ctx"), CTX["table"]), (h & (BUCKETS - 1)) << 3)
-        f.br("chain_in")
-        f.label("chain_in")
+        """The recipe of the call; leaves for Python where there is none."""
+        exact = self.chain("exact", "table", BUCKETS, self.is_exact)
+        end = self.f.block
+        self.f.br("found")
+        self.f.label("exact_none")
+        self.h = SizelessHash(self.call).hash()
+        sized = self.chain("sized", "sized", SIZED_BUCKETS, self.is_resized)
+        self.g.st(self.f.as_val(1, "i64"), sized, R["busy"])
+        self.f.store(sized, self.call.used)
+        self.f.br("found")
+        sized_end = self.f.block
+        self.f.label("sized_none")
+        self.f.br("miss")
+        self.f.label("found")
+        return self.f.v("ptr", f"phi ptr [{exact.ref}, %{end}], [{sized.ref}, %{sized_end}]")
+
+    def chain(self, name: str, table: str, buckets: int, fits: Callable[[str], None]) -> Val:
+        """The loop over a chain. It ends with the recipe that fits, or goes on at a label where
+        none does. `fits(label)` leaves for a label with a recipe that does not."""
+        f, g, h = self.f, self.g, self.h
+        first = g.ld(f.bytes_at(_ptr(f, "whet_ctx"), CTX[table]), (h & (buckets - 1)) << 3)
+        f.br(f"{name}_in")
+        f.label(f"{name}_in")
         before = f.block
-        f.br("chain")
-        f.label("chain")
+        f.br(f"{name}_chain")
+        f.label(f"{name}_chain")
         at = len(f.lines)
         f.lines.append("")
         self.r = r = Val(f, f.new(), "ptr")
-        f.bail(g.null(r), "miss")
-        f.bail(f.cmp("ne", g.ld(r, R["hash"], "i64"), h), "next")
-        f.bail(f.cmp("ne", g.ld(r, R["op"]), c.op), "next")
-        f.bail(f.cmp("ne", g.ld(r, R["nin"], "i64"), c.n), "next")
-        (ok,) = f.loop(0, c.n, 1, self.matches, [f.as_val(1, "i1")])
-        f.bail(f.binary("xor", ok, 1), "next")
-        f.cbr(self.equal_attributes(), "found", "next")
-        f.label("next")
+        f.bail(g.null(r), f"{name}_none")
+        fits(f"{name}_next")
+        f.br(f"{name}_found")
+        f.label(f"{name}_next")
         follow = g.ld(r, R["next"])
-        f.br("chain")
-        f.lines[at] = f" {r.ref} = phi ptr [{table.ref}, %{before}], [{follow.ref}, %next]"
-        f.label("found")
+        f.br(f"{name}_chain")
+        f.lines[at] = f" {r.ref} = phi ptr [{first.ref}, %{before}], [{follow.ref}, %{name}_next]"
+        f.label(f"{name}_found")
         return r
+
+    def is_exact(self, other: str) -> None:
+        """Is a recipe one for these operands and attributes?"""
+        c, f, g = self.call, self.f, self.g
+        f.bail(f.cmp("ne", g.ld(self.r, R["hash"], "i64"), self.h), other)
+        f.bail(f.cmp("ne", g.ld(self.r, R["op"]), c.op), other)
+        f.bail(f.cmp("ne", g.ld(self.r, R["nin"], "i64"), c.n), other)
+        self.operands_match(other)
+        f.bail(f.binary("xor", self.equal_attributes(), 1), other)
+
+    def is_resized(self, other: str) -> None:
+        """The same of a recipe for many sizes, which is given those of this call first."""
+        c, f, g = self.call, self.f, self.g
+        f.bail(f.cmp("ne", g.ld(self.r, R["hash"], "i64"), self.h), other)
+        f.bail(f.cmp("ne", g.ld(self.r, R["op"]), c.op), other)
+        f.bail(f.cmp("ne", g.ld(self.r, R["nin"], "i64"), c.n), other)
+        f.bail(f.cmp("ne", g.ld(self.r, R["busy"], "i64"), 0), other)
+        (ok,) = f.loop(0, c.n, 1, self.is_alike, [f.as_val(1, "i1")])
+        f.bail(f.binary("xor", ok, 1), other)
+        nsizes = g.ld(self.r, R["nsizes"], "i64")
+        (size,) = f.if_(f.cmp("eq", nsizes, 0), lambda: [self.none_of(self.equal_attributes())],
+                        lambda: [self.size_attribute(nsizes)])
+        f.bail(g.null(size), other)
+        c.put(c.arrays, MAX_IN, size)
+        f.bail(f.cmp("eq", f.call("resize", "i64", self.r, c.arrays), 0), other)
+        self.operands_match(other)
+        (differs,) = f.loop(0, nsizes, 1, lambda i, d: self.differs(i, size, d),
+                            [f.as_val(0, "i64")])
+        f.bail(f.cmp("ne", differs, 0), other)
+
+    def none_of(self, so: Val) -> Val:
+        """Something that is not null, where something is so."""
+        return self.f.sel(so, _ptr(self.f, "_Py_NoneStruct"), Val(self.f, "null", "ptr"))
+
+    def size_attribute(self, count: Val) -> Val:
+        """The tuple of so many numbers that is the only attribute, `size`; null where it is not
+        that."""
+        f, g, attrs = self.f, self.g, self.call.attrs
+        nothing = Val(f, "null", "ptr")
+
+        def item() -> list[Val]:
+            return [f.call("PyDict_GetItem", "ptr", attrs, g.ctx("size"))]
+        alone = f.cmp("eq", f.call("PyDict_Size", "i64", attrs), 1)
+        (found,) = f.if_(alone, item, lambda: [nothing])
+
+        def many() -> list[Val]:
+            fits = f.cmp("eq", g.ld(found, LENGTH, "i64"), count)
+            return [f.sel(fits, found, nothing)]
+
+        def typed() -> list[Val]:
+            return f.if_(g.same(g.type_of(found), _ptr(f, "PyTuple_Type")), many, lambda: [nothing])
+        return f.if_(g.null(found), lambda: [nothing], typed)[0]
+
+    def differs(self, i: Val, size: Val, before: Val) -> list[Val]:
+        """Bits that are set where a number of the attribute is not the recipe's."""
+        c, f = self.call, self.f
+        x = c.word(f.bytes_at(size, TUPLE_ITEMS), i, "ptr")
+        wanted = c.word(f.bytes_at(self.r, R["sizes"]), i)
+
+        def value() -> list[Val]:
+            return [f.call("PyLong_AsLongLongAndOverflow", "i64", x, c.over) ^ wanted]
+        return [before | f.if_(self.g.same(self.g.type_of(x), _ptr(f, "PyLong_Type")), value,
+                               lambda: [f.as_val(1, "i64")])[0]]
+
+    def operands_match(self, other: str) -> None:
+        """Are all operands as the recipe has them?"""
+        f = self.f
+        (ok,) = f.loop(0, self.call.n, 1, self.matches, [f.as_val(1, "i1")])
+        f.bail(f.binary("xor", ok, 1), other)
+
+    def is_alike(self, i: Val, ok: Val) -> list[Val]:
+        """Is operand `i` of the recipe's kind, and a tensor of its type?"""
+        c, f, g = self.call, self.f, self.g
+        q = f.bytes_at(f.bytes_at(self.r, R["operands"]), i * OPERAND)
+
+        def tensor() -> list[Val]:
+            a = c.word(c.arrays, i, "ptr")
+            nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+            return [f.cmp("eq", c.word(q, 1), g.i64(g.ld(a, A["descr"])))
+                    & f.cmp("eq", c.word(q, 2), nd)]
+        same = f.cmp("eq", c.word(q, 0), c.word(c.kinds, i))
+        (typed,) = f.if_(c.is_tensor(i), tensor, lambda: [f.as_val(1, "i1")])
+        return [ok & same & typed]
 
     def matches(self, i: Val, ok: Val) -> list[Val]:
         """Is operand `i` as the recipe has it?"""

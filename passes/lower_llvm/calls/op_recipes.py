@@ -8,6 +8,7 @@ from ..builder import Module, Val
 from .object_access import Glue
 from .op_history import History
 from .op_launch import Launch, Write
+from .op_layouts import R
 from .op_operands import Call, Operands, RecipeSearch
 from .op_replay import Replay
 
@@ -36,17 +37,29 @@ def _record(m: Module) -> None:
     )
 
 
+ARGUMENTS = [("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs"), ("ptr", "writer")]
+
+
 def _core(m: Module) -> None:
     """core(op, inputs, n, attrs, writer) -> a new reference, null with an error set, or MISS.
 
     The writer is the name of an op in place, or null. With one the result goes into the first
-    operand's memory, and that operand is returned."""
-    f = m.fn(
-        "core",
-        [("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs"), ("ptr", "writer")],
-        "ptr",
-        "internal",
-    )
+    operand's memory, and that operand is returned. What the call makes may call for others before
+    it is done: a recipe whose words are this call's is theirs only then."""
+    _make(m)
+    f = m.fn("core", ARGUMENTS, "ptr", "internal")
+    g, used = Glue(f), f.alloca("ptr", 1)
+    f.store(Val(f, "null", "ptr"), used)
+    r = f.call("make", "ptr", *f.args, used)
+    recipe = f.load("ptr", used)
+    f.if_(g.null(recipe), lambda: [], lambda: g.st(f.as_val(0, "i64"), recipe, R["busy"]))
+    f.ret(r)
+
+
+def _make(m: Module) -> None:
+    """make(..., used): the same. A recipe for many sizes that it goes by is stored there, and is
+    busy from then on."""
+    f = m.fn("make", [*ARGUMENTS, ("ptr", "used")], "ptr", "internal")
     call = Call(f)
     call.modes()
     recipe = RecipeSearch(call, Operands(call).hash()).find()

@@ -1,12 +1,12 @@
 """The machine that gives a block the words of other sizes: it computes what goes by sizes in the
-block's rows and in its list of launches, and writes it there.
+block's rows and in its list of launches, and writes it there. (Blocks are those of traced calls,
+and recipes of ops.)
 
 A block for many sizes has *code*: a head (`CODE`), for each symbol the argument and the dimension
 that has its value, the values that the words are of now, registers, and steps of four words each:
-an operation, the register of its result, and two more. A dimension below 0 says that the argument
-is a number: the symbol is larger by LEAST_SIZE. The first registers are the symbols, others
+an operation, the register of its result, and two more. The first registers are the symbols, others
 constants. All that is asked of sizes is asked before the first word is written, so that a block is
-of one size at any time. `jit/program/size_code.py` writes the code.
+of one size at any time. `size_code.py` writes the code.
 """
 from __future__ import annotations
 
@@ -14,34 +14,39 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .object_access import Glue, _ptr, _put, _word
-from .op_layouts import A, T
+from .op_layouts import MAX_DIMS, MAX_IN, OPERAND_BITS, A, R, T
 from .python_layouts import TUPLE_ITEMS
 from .traced_index import _mixed
 from .traced_layouts import CODE, LEAST_SIZE, STEP_WORDS, Do, H
 
 if TYPE_CHECKING:
-    from ..builder import Fn, Module, Val
+    from ..builder import Module, Val
 
 
 def _resize(m: Module) -> None:
     """resize(block, args): have the block's words those of the arguments' sizes; 0 where it is
     none for them, or another thread works with its words."""
-    f = m.fn("resize", [("ptr", "block"), ("ptr", "args")], "i64", "internal", "noinline")
-    Resizing(f).emit()
-    f.label("yes")
-    f.ret(f.as_val(1, "i64"))
-    f.label("no")
-    f.ret(f.as_val(0, "i64"))
+    ResizingOfCall(m, "args").emit()
+
+
+def _resize_recipe(m: Module) -> None:
+    """resize(recipe, arrays): the same of an op's recipe and its operands' arrays; what comes after
+    these is the attribute `size`."""
+    ResizingOfRecipe(m, "arrays").emit()
 
 
 class Resizing:
-    """The code of `resize`."""
+    """The code of a function `resize`. Its kinds know where symbols are found, and whether the
+    words are in use."""
 
-    def __init__(self, f: Fn) -> None:
+    HEAD: dict[str, int]         # where a block's words are
+
+    def __init__(self, m: Module, given: str) -> None:
+        f = m.fn("resize", [("ptr", "block"), ("ptr", given)], "i64", "internal", "noinline")
         self.f, self.g = f, Glue(f)
         self.block, self.args = f.args
         self.over = f.alloca("i32", 1)
-        self.code = self.g.ld(self.block, H["code"])
+        self.code = self.g.ld(self.block, self.HEAD["code"])
         self.registers, self.now = self.part("registers_at"), self.part("now_at")
 
     def word(self, name: str, ty: str = "i64") -> Val:
@@ -60,46 +65,32 @@ class Resizing:
         """The symbols are read; where they have other values than those of the words, all is
         computed and written."""
         f, g = self.f, self.g
-        rows, symbols = self.part("symbols_at"), self.word("symbols")
-        tensor, most = self.word("tensor", "ptr"), self.word("most")
+        rows, symbols, most = self.part("symbols_at"), self.word("symbols"), self.word("most")
 
         def symbol(i: Val, differs: Val) -> list[Val]:
-            n = self.size(f.at(rows, i << 1, "i64"), tensor)
+            n = self.size(f.at(rows, i << 1, "i64"))
             self.must_not(f.cmp("ugt", n - LEAST_SIZE, most - LEAST_SIZE))
             _put(f, self.registers, i, n)
             return [differs | (n ^ _word(f, self.now, i))]
         differs, = f.loop(0, symbols, 1, symbol, [f.as_val(0, "i64")])
         f.bail(f.cmp("eq", differs, 0), "yes")
-        self.must_not(f.cmp("ne", f.load("i64", g.ld(self.block, H["busy"])), 0))
+        self.must_not(f.cmp("ne", self.users(), 0))
         f.loop(0, self.word("length"), 1, self.step, [self.part("steps_at")])
         f.loop(0, symbols, 1, lambda i: _put(f, self.now, i, _word(f, self.registers, i)))
         g.st(self.word("turn") + 1, self.code, CODE["turn"])
         f.br("yes")
+        f.label("yes")
+        f.ret(f.as_val(1, "i64"))
+        f.label("no")
+        f.ret(f.as_val(0, "i64"))
 
-    def size(self, row: Val, tensor: Val) -> Val:
-        """The size of a dimension of an argument, or what a number stands for, by its row."""
-        f, dim = self.f, _word(self.f, row, 1)
-        x = _word(f, f.bytes_at(self.args, TUPLE_ITEMS), _word(f, row, 0), "ptr")
-        n, = f.if_(f.cmp("slt", dim, 0), lambda: [self.number(x)],
-                   lambda: [self.dimension(x, dim, tensor)])
-        return n
+    def size(self, row: Val) -> Val:
+        """The value of a symbol by its row."""
+        raise NotImplementedError
 
-    def number(self, x: Val) -> Val:
-        """The size that a whole number stands for."""
-        f = self.f
-        self.must_not(f.cmp("ne", self.g.type_of(x), _ptr(f, "PyLong_Type")))
-        # -1, which is no size, where it does not fit.
-        return f.call("PyLong_AsLongLongAndOverflow", "i64", x, self.over) + LEAST_SIZE
-
-    def dimension(self, x: Val, dim: Val, tensor: Val) -> Val:
-        """The size of a dimension of a tensor."""
-        f, g = self.f, self.g
-        self.must_not(f.cmp("ne", g.type_of(x), tensor))
-        a = g.ld(x, T["array"])
-        self.must_not(g.null(a))
-        self.must_not(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")))
-        self.must_not(f.cmp("sge", dim, f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")))
-        return _word(f, g.ld(a, A["dims"]), dim)
+    def users(self) -> Val:
+        """How many use the words now."""
+        raise NotImplementedError
 
     # ---- steps -----------------------------------------------------------------------------------
     def step(self, i: Val, at: Val) -> list[Val]:
@@ -238,3 +229,77 @@ class Resizing:
             return asked
         return {Do.STORE: store, Do.REQUIRE: require("eq"), Do.REFUSE: require("ne"),
                 Do.STORE_FLOAT: store_float}
+
+
+class ResizingOfCall(Resizing):
+    """The block is that of a traced call. A dimension below 0 says that the argument is a number:
+    the symbol is larger by LEAST_SIZE."""
+
+    HEAD = H
+
+    def users(self) -> Val:
+        return self.f.load("i64", self.g.ld(self.block, H["busy"]))
+
+    def size(self, row: Val) -> Val:
+        """The size of a dimension of an argument, or what a number stands for."""
+        f, dim = self.f, _word(self.f, row, 1)
+        x = _word(f, f.bytes_at(self.args, TUPLE_ITEMS), _word(f, row, 0), "ptr")
+        n, = f.if_(f.cmp("slt", dim, 0), lambda: [self.number(x)], lambda: [self.dimension(x, dim)])
+        return n
+
+    def number(self, x: Val) -> Val:
+        """The size that a whole number stands for."""
+        f = self.f
+        self.must_not(f.cmp("ne", self.g.type_of(x), _ptr(f, "PyLong_Type")))
+        # -1, which is no size, where it does not fit.
+        return f.call("PyLong_AsLongLongAndOverflow", "i64", x, self.over) + LEAST_SIZE
+
+    def dimension(self, x: Val, dim: Val) -> Val:
+        """The size of a dimension of a tensor."""
+        f, g = self.f, self.g
+        self.must_not(f.cmp("ne", g.type_of(x), self.word("tensor", "ptr")))
+        a = g.ld(x, T["array"])
+        self.must_not(g.null(a))
+        self.must_not(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")))
+        self.must_not(f.cmp("sge", dim, f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")))
+        return _word(f, g.ld(a, A["dims"]), dim)
+
+
+class ResizingOfRecipe(Resizing):
+    """The block is an op's recipe, whose operands are known to have its types and numbers of
+    dimensions. A dimension from MAX_DIMS on is a stride, in elements; a symbol's row also has the
+    bytes of an element."""
+
+    HEAD = R
+
+    def users(self) -> Val:
+        return self.g.ld(self.block, R["busy"], "i64")
+
+    def size(self, row: Val) -> Val:
+        """A size or a stride of an operand, or a number of the attribute."""
+        f, place, dim = self.f, _word(self.f, row, 0), _word(self.f, row, 1)
+        which = place & ((1 << OPERAND_BITS) - 1)
+        a = _word(f, self.args, which, "ptr")
+        n, = f.if_(f.cmp("eq", which, MAX_IN), lambda: [self.number(a, dim)],
+                   lambda: [self.of_array(a, place, dim)])
+        return n
+
+    def number(self, size: Val, k: Val) -> Val:
+        """A number of the attribute."""
+        f = self.f
+        x = _word(f, f.bytes_at(size, TUPLE_ITEMS), k, "ptr")
+        self.must_not(f.cmp("ne", self.g.type_of(x), _ptr(f, "PyLong_Type")))
+        return f.call("PyLong_AsLongLongAndOverflow", "i64", x, self.over)
+
+    def of_array(self, a: Val, place: Val, dim: Val) -> Val:
+        """A size or a stride of an array."""
+        f = self.f
+
+        def stride() -> list[Val]:
+            n = _word(f, self.g.ld(a, A["strides"]), dim - MAX_DIMS)
+            q, left = self.divided(n, f.lshr(place, OPERAND_BITS))
+            self.must_not(f.cmp("ne", left, 0))
+            return [q]
+        n, = f.if_(f.cmp("slt", dim, MAX_DIMS), lambda: [_word(f, self.g.ld(a, A["dims"]), dim)],
+                   stride)
+        return n

@@ -1,5 +1,4 @@
-"""Expressions of sizes as code for the machine that computes them: see
-`passes/lower_llvm/calls/size_machine.py`.
+"""Expressions of sizes as code for the machine that computes them: see `size_machine.py`.
 
 Each number that the machine computes is known to lie between two others, as symbols do: none
 leaves the 64 bits that the machine has. Python's own functions are looked up among what they gave
@@ -16,14 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from whet.ir.answers import Asked
 from whet.ir.extent import LEAST, Extent, Facts, Real
-from whet.passes.lower_llvm.calls.traced_layouts import (
-    CODE,
-    CODE_WORDS,
-    GOLDEN,
-    STEP_WORDS,
-    TURN,
-    Do,
-)
+
+from .traced_layouts import CODE, CODE_WORDS, GOLDEN, STEP_WORDS, TURN, Do
 
 # what symbols are no larger than: the first for which all numbers are small enough
 MOST = 1 << 20, 1 << 16, 1 << 12

@@ -1,0 +1,252 @@
+"""Calls of ops with sizes that nobody has seen, by recipes that machine code gives these sizes: the
+same bits, histories and errors as without."""
+import threading
+
+import numpy as np
+import pytest
+import whet
+import whet.nn.functional as F
+from whet.cpu import entries, sized_recipes
+from whet.ops.pointwise_family import PointwiseOp
+from whet.ops.registry import REGISTRY
+from whet.passes.lower_llvm.calls import op_layouts as L
+
+from tests.ops.test_ops import TESTED, Make, domains
+
+pytestmark = pytest.mark.skipif(sized_recipes.resized is None,
+                                reason="there is no machine code for calls")
+STEPS = 14                       # sizes in turn
+
+
+@pytest.fixture(autouse=True)
+def nothing_known():
+    entries.forget()
+    yield
+    entries.forget()
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How many recipes for many sizes were made."""
+    made = []
+    insert = entries._insert_sized
+
+    def listened(op, *rest):
+        made.append(op.name)
+        insert(op, *rest)
+    monkeypatch.setattr(entries, "_insert_sized", listened)
+    return made
+
+
+@pytest.fixture
+def by_python(monkeypatch):
+    """The names of ops whose calls Python makes."""
+    came, first = [], entries.first
+
+    def listened(op, inputs, attrs):
+        came.append(op.name)
+        return first(op, inputs, attrs)
+    entries.declined(listened)
+    yield came
+    entries.declined(first)
+
+
+def without_recipes(monkeypatch):
+    monkeypatch.setattr(sized_recipes, "SEEN", 1 << 40)
+    entries.forget()
+
+
+def grown(x, step):
+    """A size, or whatever has some, that is larger by a few where it is more than one."""
+    if isinstance(x, int) and not isinstance(x, bool):
+        return x + step if x > 1 else x
+    return tuple(grown(n, step) for n in x) if isinstance(x, tuple) else x
+
+
+class Grow(Make):
+    """Makes tensors of grown sizes."""
+
+    def __init__(self, step, dtype):
+        super().__init__(step, dtype, grad=False)
+        self.step = step
+
+    def __call__(self, *shape, **kwargs):
+        return super().__call__(*grown(shape, self.step), **kwargs)
+
+
+def calls(op, step, dtype):
+    """The op's samples with other sizes; of most ops some are calls that raise."""
+    make = Grow(step, dtype)
+    if isinstance(op, PointwiseOp):
+        for shape in ((3,), (4, 5), (2, 1, 6)):
+            yield [make(*shape, low=max(d.low, -100), high=min(d.high, 100),
+                        dtype={"f": dtype, "i": whet.int64, "b": whet.bool}[d.kind])
+                   for d in domains(op)], {}
+        return
+    try:
+        samples = list(op.samples(make))
+    except RuntimeError:                     # what makes them wants the sizes that it asked for
+        samples = []
+    for s in samples:
+        sizes = {k: grown(v, step) if k in op.size_attrs else v for k, v in s.kwargs.items()}
+        yield s.args, sizes
+
+
+def outcome(op, args, kwargs):
+    """A call's results as bits, or the type of its error."""
+    try:
+        made = op(*args, **kwargs)
+    except (RuntimeError, ValueError, IndexError, TypeError) as e:
+        return type(e).__name__
+    found = made if isinstance(made, tuple) else (made,)
+    return [(t.shape, t.stride(), t.dtype, t._array.tobytes()) for t in found]
+
+
+# they trust who calls them that sizes fit
+TRUSTING = {"sparse_row_sums", "unslice"}
+SIZED = [n for n in TESTED if REGISTRY[n].any_sizes and REGISTRY[n].family != "window"
+         and n not in TRUSTING]
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_every_op_has_the_bits_that_it_has_without(name, monkeypatch):
+    op = REGISTRY[name]
+    dtype = whet.float32 if not isinstance(op, PointwiseOp) or 2 in op.kinds else whet.int64
+    given = [c for step in range(STEPS) for c in calls(op, step, dtype)]
+    got = [outcome(op, *c) for c in given]
+    without_recipes(monkeypatch)
+    for mine, c in zip(got, given, strict=True):
+        assert mine == outcome(op, *c), c
+
+
+W, B = whet.linspace(-1, 1, 24 * 16).reshape(24, 16), whet.linspace(0, 1, 24)
+TABLE = whet.linspace(-1, 1, 30 * 16).reshape(30, 16)
+FUNCTIONS = {
+    "pointwise": lambda x: (x * 2 + 1).relu() * x.exp(),
+    "with numbers": lambda x: x.clamp(-0.5, 0.5) + 3,
+    "broadcast": lambda x: x + B[:16],
+    "reduced": lambda x: (x.sum(), x.mean(-1), x.amax(0), x.argmax(-1)),
+    "rows": lambda x: (x.softmax(-1), x.log_softmax(0), F.layer_norm(x, (16,))),
+    "products": lambda x: (F.linear(x, W, B), x @ x.t(), x.t() @ x),
+    "moved": lambda x: (whet.cat([x, x]), whet.stack([x, x], 1), x.t().contiguous(), x.flip(0)),
+    "views": lambda x: (x.unsqueeze(1) + 1, x.reshape(-1) * 2, x[None].expand(3, -1, -1) + 0,
+                        x.reshape(len(x), 4, 4).transpose(0, 1).reshape(-1, 4)),
+    "parts": lambda x: sum(x.chunk(4, 1)),
+    "attention": lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
+    "picked": lambda x: TABLE[whet.arange(len(x)) % 30] + x,
+    "half": lambda x: x.half() @ x.half().t(),
+    "complex": lambda x: (x + 1j * x).exp(),
+}
+
+
+def bits(made):
+    return [t._array.tobytes() for t in (made if isinstance(made, tuple) else (made,))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("lie", ["dense", "part", "turned"])
+def test_functions_over_sizes(name, lie, monkeypatch, counted):
+    """Sizes at random, with empty ones and those of one element among them, of tensors that lie
+    densely, have gaps, or are transposed."""
+    fn, rng = FUNCTIONS[name], np.random.default_rng(len(name))
+    sizes = [int(n) for n in rng.permutation(np.r_[0:40, 60:70, 127:130, 511:514])]
+
+    def operand(n):
+        wide = whet.tensor(np.random.default_rng(n).standard_normal((n + 1, 20)).astype("f4"))
+        x = wide[:n, :16]
+        return {"dense": x.contiguous(), "part": x, "turned": x.t().contiguous().t()}[lie]
+    given = [operand(n) for n in sizes if n > 1 or name not in ("reduced", "parts")]
+    got = [bits(fn(x)) for x in given]
+    assert counted
+    without_recipes(monkeypatch)
+    assert got == [bits(fn(x)) for x in given]
+
+
+def test_new_sizes_enter_no_python(by_python):
+    def fn(n):
+        x = whet.ones(n, 16)
+        return F.layer_norm((F.linear(x, W, B)[:, :16] * 2 + x).softmax(-1), (16,)).sum()
+    for n in range(40, 60):
+        fn(n)
+    by_python.clear()
+    for n in range(60, 80):
+        fn(n)
+    assert not {*by_python} & {"linear", "mul", "add", "softmax", "layer_norm", "sum"}
+
+
+def test_gradients_and_what_a_backward_asks_of_shapes(by_python):
+    """Inputs that no gradient reads are known to a backward by shape alone."""
+    w = whet.linspace(-1, 1, 16 * 24).reshape(16, 24).requires_grad_()
+    for n in range(40, 64):
+        x = whet.linspace(-1, 1, n * 16).reshape(n, 16).requires_grad_()
+        by_python.clear()
+        loss = ((x @ w).softmax(-1) + x.mean()).square().mean()
+        gx, gw = whet.autograd.grad(loss, (x, w))
+        a, b = (t.detach().double().requires_grad_() for t in (x, w))
+        ex, ew = whet.autograd.grad(((a @ b).softmax(-1) + a.mean()).square().mean(), (a, b))
+        for got, expected in ((gx, ex), (gw, ew)):
+            assert whet.allclose(got.double(), expected, 1e-3, 1e-6)
+    assert not {*by_python} & {"matmul", "softmax", "add", "mean", "square", "expand"}
+
+
+def test_writes_in_place():
+    for n in range(40, 64):
+        x = whet.zeros(n, 3)
+        x += 1
+        x.mul_(3).add_(x)
+        assert x.tolist() == [[6.0] * 3] * n and x._version == 3
+
+
+def test_errors_are_those_of_python():
+    for n in range(40, 60):
+        x = whet.ones(n, 16)
+        assert (x @ x.t()).shape == (n, n)
+        whet.index_select(x, 0, whet.tensor([n - 1]))
+    for n in range(60, 64):
+        x = whet.ones(n, 16)
+        with pytest.raises(RuntimeError, match=f"{n}"):
+            x @ x
+        with pytest.raises(IndexError):
+            whet.index_select(x, 0, whet.tensor([n]))
+        with pytest.raises(RuntimeError, match="expand"):
+            x.expand(n + 1, 16)
+
+
+def test_what_is_in_use_is_nobody_elses():
+    """A call that comes while another works with a recipe's words is made without it."""
+    for n in range(40, 60):
+        whet.ones(n, 16) + 1
+    blocks = [block for block, *_ in entries._recipes if block[L.R["code"] // 8]]
+    assert blocks
+    for block in blocks:
+        block[L.R["busy"] // 8] = 1
+    before = [bytes(block) for block in blocks]
+    assert (whet.ones(71, 16) + 1).tolist() == [[2.0] * 16] * 71
+    assert before == [bytes(block) for block in blocks]
+
+
+def test_threads_with_other_sizes():
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for n in rng.integers(2, 3000, 400):
+            x = whet.full((int(n), 64), 0.5)
+            y = (x * 2 + 1).sum(-1)
+            if y.shape != (n,) or y[0].item() != 128 or y[-1].item() != 128:
+                wrong.append(n)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_calls_of_several_places():
+    """The same op on tensors of several widths: one recipe for them, or one each."""
+    for n in range(40, 60):
+        for width in (16, 48, 96):
+            x = whet.linspace(0, 1, n * width).reshape(n, width)
+            assert x.sum(0).tolist() == [x[:, k].contiguous().sum().item() for k in range(width)] \
+                or np.allclose(x.sum(0).numpy(), x.numpy().sum(0), 1e-4)
