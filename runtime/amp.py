@@ -51,16 +51,11 @@ class autocast(modes._Mode):
         return type(self)(self.device_type, self.dtype, self.enabled)
 
     def __enter__(self):
-        state = modes.state
-        self._before = state.autocast, state.autocast_for
-        state.autocast = self.dtype if self.enabled else None
-        state.autocast_for = self.device_type
-        modes.refresh()
+        self._before = modes.cast_products(self.dtype if self.enabled else None, self.device_type)
         return self
 
     def __exit__(self, *exc):
-        modes.state.autocast, modes.state.autocast_for = self._before
-        modes.refresh()
+        modes.cast_products(*self._before)
 
 
 def is_autocast_enabled(device_type="cpu"):

@@ -10,8 +10,8 @@ from whet.cpu import pool
 
 
 class CallSettings(NamedTuple):
-    """The modes of autograd, what new tensors are and where, how many threads compute, and what
-    devices may round to TF32."""
+    """The modes of autograd, the type that products are made in (`flags`), what new tensors are and
+    where, how many threads compute, and what devices may round to TF32."""
     flags: int
     dtype: Any
     device: Any
@@ -31,6 +31,7 @@ class CallSettings(NamedTuple):
 
     def put(self) -> None:
         """Let these hold."""
+        modes.cast_products(*modes.casting(self.flags))
         modes.set_flags(self.flags)
         dtypes.set_default_dtype(self.dtype)
         devices.set_default_device(self.device)

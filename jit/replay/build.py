@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from whet.autograd import modes
 from whet.autograd.node import OutputOf
 from whet.cpu import memory, orders
 from whet.ir.graph import Write
@@ -33,7 +34,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     recording that may be of the same nodes on other sizes, or None. Raises Unready where a later
     call had better be recorded: kernels are to be compiled first, or a program is in use."""
     rec = session.rec
-    back = _backward(found, like)
+    with modes.own_types():                  # The caller's autocast is not the backward's.
+        back = _backward(found, like)
     values = [
         *found.values,
         *((n for n in back.saved if n not in rec.outside) if back is not None else ())]

@@ -83,8 +83,9 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True, level=Non
     need = None if targets is None else _needed(order, targets)
     state = modes.state
     before = state.flags
-    if create or targets is not None or before & modes.SPECIAL:
-        whole = create or before & modes.SPECIAL
+    watched = before & (modes.SPECIAL | modes.CASTS)
+    if create or targets is not None or watched:
+        whole = create or watched
         short = [
             n for n in order if isinstance(n, Shortcut) and (
                 whole or _in_part(n, need, targets) or targets is not None and n.shares())]

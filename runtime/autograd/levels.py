@@ -123,7 +123,7 @@ class Level(registry.Observer):
         at = observers.index(self)
         state.observers, state.saved_hooks = observers[:at], self.hooks
         below = self.flags if flags & GRAD or self.quiet else self.flags & ~GRAD
-        special = at or self.hooks or state.anomaly or state.autocast
+        special = at or self.hooks or state.anomaly
         modes.set_flags(below & ~SPECIAL | flags & INFERENCE | (SPECIAL if special else 0))
         try:
             return f(*args)

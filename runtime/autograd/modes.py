@@ -8,8 +8,9 @@ from typing import Any
 from .. import declarations
 
 declarations.only_computes(globals())
-# SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op
-GRAD, INFERENCE, SPECIAL = 1, 2, 4
+# SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op. CASTS: products
+# are made in a smaller type, which these bits tell.
+GRAD, INFERENCE, SPECIAL, CASTS = 1, 2, 4, 0x38
 
 
 class _State(threading.local):
@@ -22,6 +23,7 @@ class _State(threading.local):
     pending: tuple[dict, dict] | None = None
     autocast = None                        # the type that products are made in: see amp.py
     autocast_for = "cpu"                   # the kind of devices that it holds for
+    casts = 0                              # both as bits of `flags`
     exports = False                        # is a run recorded for others to compute?
 
 
@@ -59,8 +61,41 @@ def tell(flags):
 
 
 def set_flags(flags):
-    state.flags = flags
+    state.flags = flags = flags & ~CASTS | state.casts
     tell(flags)
+
+
+# (type, kind of devices) of products -> bits of the flags
+_castings: dict = {(None, "cpu"): 0}
+
+
+def cast_products(dtype, device_type):
+    """Let products on a kind of devices be made in a type; for None, in that of their operands.
+    Gives what held before."""
+    before = state.autocast, state.autocast_for
+    state.autocast, state.autocast_for = dtype, device_type
+    state.casts = dtype and _castings.setdefault((dtype, device_type), len(_castings) << 3) or 0
+    set_flags(state.flags)
+    return before
+
+
+def casting(flags):
+    """The (type, kind of devices) that the bits of some flags tell."""
+    return next(known for known, bits in _castings.items() if bits == flags & CASTS)
+
+
+class _OwnTypes:
+    """Inside, products are made in the type of their operands."""
+    __slots__ = ("before",)
+
+    def __enter__(self):
+        self.before = cast_products(None, state.autocast_for)
+
+    def __exit__(self, *exc):
+        cast_products(*self.before)
+
+
+own_types = _OwnTypes
 
 
 def enter(flags):
@@ -77,8 +112,7 @@ def enter(flags):
 
 def refresh():
     """Work out SPECIAL again after anomaly mode, hooks or observers changed."""
-    special = (SPECIAL
-               if state.anomaly or state.saved_hooks or state.observers or state.autocast else 0)
+    special = SPECIAL if state.anomaly or state.saved_hooks or state.observers else 0
     set_flags(state.flags & ~SPECIAL | special)
 
 

@@ -245,7 +245,8 @@ def _layout(arrays, attrs):
 
 def _kinds(op, inputs):
     """What each operand of a call is; None where no recipe can be made of such a call."""
-    if (modes.state.flags & (modes.SPECIAL | modes.INFERENCE)
+    flags = modes.state.flags
+    if (flags & modes.SPECIAL or flags & modes.CASTS and op.cast_product
             or not (op.memo or op.launches or _moves(op))
             or type(inputs) is not tuple or len(inputs) > L.MAX_IN):
         return None

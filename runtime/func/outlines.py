@@ -127,17 +127,17 @@ def _tried(op, form, operands, attrs, fill):
     """Outlines of the results for stand-ins; None where the op refuses these."""
     arrays = iter([o.array if fill is None else _filled(o.array, fill) for o in operands])
     inputs = tuple([wrap(next(arrays)) if x is ... else x for x in form])
-    before, state.observers = (state.observers, state.autocast), ()
-    state.autocast, flags = None, state.flags
+    observers, flags, state.observers = state.observers, state.flags, ()
     modes.set_flags(0)
     try:
-        outs = registry.execute(op, inputs, attrs)
+        with modes.own_types():
+            outs = registry.execute(op, inputs, attrs)
     except (RuntimeError, ValueError, IndexError):
         if fill is None:
             raise
         return None
     finally:
-        (state.observers, state.autocast) = before
+        state.observers = observers
         modes.set_flags(flags)
     return (tuple([outline(t._array) for t in outs])
             if type(outs) is tuple else outline(outs._array))

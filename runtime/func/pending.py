@@ -439,14 +439,13 @@ class PendingLevel(Level):
     def beneath_in(self, flags, f, *args):
         """f(*args) in the layer beneath, in a mode that is not that of now. (Operands of products
         were made smaller already where `autocast` wants it.)"""
-        before, autocast = state.flags, state.autocast
-        state.autocast = None
-        modes.set_flags(flags)
-        try:
-            return self.beneath(f, *args)
-        finally:
-            state.autocast = autocast
-            modes.set_flags(before)
+        before = state.flags
+        with modes.own_types():
+            modes.set_flags(flags)
+            try:
+                return self.beneath(f, *args)
+            finally:
+                modes.set_flags(before)
 
     # ---- what Python asks ----
     def refuse_numbers(self, t):

@@ -143,6 +143,7 @@ def _linear(x, w, bias=None):
 linear_op = ProductOp("linear", _linear, _linear_vjp,
                       lambda products, x, w, bias=None: products.linear(x, w, bias),
                       samples=_linear_samples, batch=_linear_each, onnx=in_onnx.linear)
+matmul_op.cast_product = linear_op.cast_product = True
 matmul_op.onnx_complex, linear_op.onnx_complex = in_onnx.complex_product, in_onnx.complex_linear
 
 

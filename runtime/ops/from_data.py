@@ -219,6 +219,8 @@ def _number_array(value, dtype):
         (64 if dtype.name == "uint64" else 63)):
         raise ValueError("Overflow when unpacking long long")
     if dtype.kind in (FLOAT, COMPLEX):
+        if dtype.itemsize >= 4 and type(value) is builtins.float and -3e38 < value < 3e38:
+            return np.array(value, dtype.np)
         with np.errstate(over="ignore"):
             return convert(np.asarray(value,
                                       np.complex128 if isinstance(value, builtins.complex)

@@ -246,20 +246,22 @@ def _places_alone(index, ndim):
 def __getitem__(self, index):
     """A part of the tensor: see `whet.ops.index`."""
     flags = state.flags
-    if (not flags & (INFERENCE | SPECIAL)
+    if (not flags & SPECIAL
             and not (flags & GRAD and
                      (self._rg & 1 or self._base is not None and self.requires_grad))):
         try:
             plain = _plain(index)
             if plain is not None:
                 return view_of(self, self._array[plain])
-            if type(index) is Tensor and devices.beyond is None:
+            if flags & INFERENCE or devices.beyond is not None:
+                pass                         # what is made is marked
+            elif type(index) is Tensor:
                 i = index._array
                 if i.dtype == np.bool_ and i.ndim and i.shape == self._array.shape:
                     return wrap(self._array[i])
                 if i.dtype == np.int64 and i.ndim and self._array.ndim:
                     return wrap(_gathered(self._array, i, dims=(0,)))
-            elif devices.beyond is None and _places_alone(index, self._array.ndim):
+            elif _places_alone(index, self._array.ndim):
                 return wrap(_gathered(self._array, *[i._array for i in index],
                                       dims=tuple(range(len(index)))))
         except (IndexError, TypeError):

@@ -43,6 +43,7 @@ class Op:
     linear: tuple[int, ...] = ()    # the operands in which, taken together, it is linear
     # is it linear in each of the first two operands, and adds the third?
     product = False
+    cast_product = False            # does `autocast` have it made in a smaller type?
     is_view = False                 # the result shares the first input's memory
     # reach(**attrs), of a view beyond its input: (first, last) element, counted from the input's
     # first
@@ -363,16 +364,12 @@ def about_numbers(error):
 def apply_python(op, inputs, attrs):
     """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked
     for."""
-    if state.flags & SPECIAL:
-        if state.autocast is not None and op.name in PRODUCTS:
-            inputs = tuple([x.to(state.autocast) if narrows(x) else x for x in inputs])
-        if state.observers:
-            return state.observers[-1](op, inputs, attrs)
+    flags = state.flags
+    if flags & modes.CASTS and op.cast_product:
+        inputs = tuple([x.to(state.autocast) if narrows(x) else x for x in inputs])
+    if flags & SPECIAL and state.observers:
+        return state.observers[-1](op, inputs, attrs)
     return execute(op, inputs, attrs)
-
-
-# what `autocast` makes in a smaller type
-PRODUCTS = frozenset(("matmul", "linear", "convolution"))
 
 
 def narrows(x):
@@ -542,7 +539,8 @@ def _view_of(t, a):
     cell = v._cell = t._shared()
     v._hist = cell.h
     v._base = t if base is None else base
-    v._rg = (0 if base is None else t._rg & 12) | (0 if state.flags & GRAD else 4)
+    v._rg = ((0 if base is None else t._rg & 12) | (0 if state.flags & GRAD else 4)
+             | t._rg & state.flags & modes.INFERENCE)
     return v
 
 
@@ -552,7 +550,7 @@ view_of = tensor_base.native_view_of or _view_of
 def unrecorded(t):
     """Can a view of `t` be made now without a node, and with nobody watching?"""
     flags = state.flags
-    return (not flags & (modes.INFERENCE | SPECIAL)
+    return (not flags & SPECIAL
             and not (flags & GRAD and (t._rg & 1 or t._base is not None and t.requires_grad)))
 
 

@@ -511,8 +511,12 @@ slice_op.doc = (
     "the dimension does.")
 
 
-def _at(d, entry):
-    return ((None, None, None),) * d + (entry,)
+def _part(t, d, entry):
+    """A view of a part, cut along dimension `d`."""
+    index = (WHOLE,) * d + (entry,)
+    if unrecorded(t):
+        return view_of(t, t._array[numpy_index(index)])
+    return apply(slice_op, (t,), {"index": index})
 
 
 @function()
@@ -525,7 +529,7 @@ def select(input, dim, index):
     if not -shape[d] <= i < shape[d]:
         raise IndexError(
             f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
-    return apply(slice_op, (input,), {"index": _at(d, i)})
+    return _part(input, d, i)
 
 
 @function()
@@ -553,7 +557,7 @@ def narrow(input, dim, start, length):
         s, end = s + shape[d], end + shape[d]
     if end > shape[d]:
         raise RuntimeError(f"start ({s}) + length ({n}) exceeds dimension size ({shape[d]}).")
-    return apply(slice_op, (input,), {"index": _at(d, (s, end, 1))})
+    return _part(input, d, (s, end, 1))
 
 
 @function(out=True)
@@ -570,7 +574,7 @@ def slice_along(input, dim, start=None, end=None, step=1):
     d = dims.one(dim, len(shape))
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    return apply(slice_op, (input,), {"index": _at(d, (start, end, step))})
+    return _part(input, d, (start, end, step))
 
 
 # ---- at least so many dimensions -----------------------------------------------------------------

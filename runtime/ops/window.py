@@ -143,6 +143,7 @@ conv_weight_grad_op = Op(
         Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,),
                dilation=(1,), groups=1)], batch=_weight_grad_each,
     onnx=onnx_taps.weight_gradient)
+conv_op.cast_product = True
 conv_op.makes, conv_input_grad_op.makes = outlines.convolved, outlines.input_gradient
 conv_weight_grad_op.makes = outlines.weight_gradient
 for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):

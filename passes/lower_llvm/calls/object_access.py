@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..builder import Val
-from .op_layouts import CTX, FIELDS, MISS, T
+from .op_layouts import CTX, FIELDS, IN_INFERENCE, INFERENCE, MISS, T
 from .python_layouts import GC_HEAD, TYPE
 
 if TYPE_CHECKING:
@@ -53,6 +53,10 @@ class Glue:
 
         own = f.cmp("eq", _thread(f), self.ctx("thread", "i64"))
         return f.if_(own, lambda: [self.ctx("flags", "i64")], ask)[0]
+
+    def inference_elsewhere(self, rg: Val, flags: Val) -> Val:
+        """Not 0 for a tensor of inference mode, by its bits, outside of that mode."""
+        return rg & IN_INFERENCE & self.f.binary("xor", flags, INFERENCE)
 
     def i64(self, p: Val) -> Val:
         return self.f.conv("ptrtoint", p, "i64")

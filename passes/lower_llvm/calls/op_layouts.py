@@ -57,8 +57,9 @@ NO_OPERAND = 77                             # what None counts in a hash
 # SCRATCH so many bytes into the memory that a launch needs meanwhile
 CONST, DATA, RESULT, F32, F64, I64, VERDICT, SCRATCH = range(8)
 NUMBER_WORDS = 2                            # of a number: its real and its imaginary part
-DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE = 1, 2, 4, 8, 16, 32
-GRAD, INFERENCE, SPECIAL = 1, 2, 4
+DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE, CAST_PRODUCT = 1, 2, 4, 8, 16, 32, 64
+GRAD, INFERENCE, SPECIAL, CASTS = 1, 2, 4, 0x38
+IN_INFERENCE = 2                            # the bit of a tensor's `rg`; that of the mode, too
 MISS = 1
 # the number of a type's slot that frees an object's memory
 TP_FREE = 74

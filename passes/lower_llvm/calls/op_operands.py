@@ -68,7 +68,8 @@ class Call:
         """The thread's modes; leaves for Python in a mode that recipes do not know."""
         f, g = self.f, self.g
         self.flags = g.modes("error")
-        f.bail(f.cmp("ne", self.flags & (SPECIAL | INFERENCE), 0), "miss")
+        f.bail(f.cmp("ne", self.flags & SPECIAL, 0), "miss")
+        f.bail(self.writing & f.cmp("ne", self.flags & INFERENCE, 0), "miss")
         f.bail(f.cmp("sgt", self.n, MAX_IN), "miss")
         f.store(f.as_val(0, "i64"), self.wants)
 
@@ -109,7 +110,7 @@ class Operands:
         base = g.ld(o, T["base"])
         f.if_(g.absent(base), lambda: [], lambda: self.current(o))
         rg = g.ld(o, T["rg"], "i64")
-        f.bail(f.cmp("ne", rg & 2, 0), "miss")
+        f.bail(f.cmp("ne", g.inference_elsewhere(rg, c.flags), 0), "miss")
         f.store(f.load("i64", c.wants) | ((rg & 1) << i), c.wants)
         nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
         f.bail(f.cmp("sgt", nd, MAX_DIMS), "miss")

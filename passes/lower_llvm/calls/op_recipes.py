@@ -64,6 +64,7 @@ def _make(m: Module) -> None:
     call.modes()
     recipe = RecipeSearch(call, Operands(call).hash()).find()
     replay = Replay(call, recipe)
+    replay.leave_products_to_casts()
     Write(replay).check()
     replay.results()
     Launch(replay).emit()

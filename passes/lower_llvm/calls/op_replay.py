@@ -2,7 +2,19 @@
 from __future__ import annotations
 
 from ..builder import Val
-from .op_layouts import MAX_DIMS, NO_BASE, OUT, UNSAFE, VIEW, C, R, T
+from .op_layouts import (
+    CAST_PRODUCT,
+    CASTS,
+    IN_INFERENCE,
+    MAX_DIMS,
+    NO_BASE,
+    OUT,
+    UNSAFE,
+    VIEW,
+    C,
+    R,
+    T,
+)
 from .op_operands import Call
 from .tensor_views import share_for_use, window
 
@@ -17,6 +29,12 @@ class Replay:
             self.g.ld(recipe, R["flags"], "i64"),
             self.g.ld(recipe, R["nouts"], "i64"),
         )
+
+    def leave_products_to_casts(self) -> None:
+        """Where products are made in a smaller type, Python makes their operands smaller."""
+        f = self.f
+        casts = f.cmp("ne", self.call.flags & CASTS, 0)
+        f.bail(casts & f.cmp("ne", self.flags & CAST_PRODUCT, 0), "miss")
 
     def results(self) -> None:
         """An array for each result: new, a view of the first operand's, or that itself."""
@@ -93,6 +111,9 @@ class Replay:
         c, f, g = self.call, self.f, self.g
         t = g.new_tensor(c.word(c.outs, i, "ptr"), "lost")
         c.put(c.outs, i, t)
+
+        def made() -> None:
+            g.st(c.flags & IN_INFERENCE, t, T["rg"])
         f.if_(
             self.view,
             lambda: share_for_use(
@@ -105,6 +126,7 @@ class Replay:
                 f.cmp("ne", self.flags & UNSAFE, 0),
                 f.cmp("eq", self.flags & NO_BASE, 0),
             ),
+            made,
         )
 
     def several(self) -> list[Val]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..builder import Val
 from .object_access import Glue, _ptr, _thread
-from .op_layouts import GRAD, INFERENCE, SPECIAL, A, C, T
+from .op_layouts import GRAD, IN_INFERENCE, SPECIAL, A, C, T
 from .python_layouts import DTYPE_SIZE, LENGTH, SLICE_START, SLICE_STEP, SLICE_STOP, TUPLE_ITEMS
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def share_for_use(f: Fn, g: Glue, src: Val, t: Val, fail: str, flags: Val, unsaf
     def base() -> None:
         bits = _share_base(f, g, src, t)
         silent = f.sel(f.cmp("eq", flags & GRAD, 0), 4, f.as_val(0, "i64"))
-        g.st(bits | silent | f.sel(unsafe, 8, f.as_val(0, "i64")), t, T["rg"])
+        inference = g.ld(src, T["rg"], "i64") & flags & IN_INFERENCE
+        g.st(bits | silent | inference | f.sel(unsafe, 8, f.as_val(0, "i64")), t, T["rg"])
     _share_cell(f, g, src, t, fail)
     f.if_(based, base)
 
@@ -105,11 +106,11 @@ def _unrecorded(m: Module) -> None:
     f.bail(f.cmp("ne", g.type_of(arr), _ptr(f, "whet_ndarray")), "no")
     f.bail(f.cmp("ne", _thread(f), g.ctx("thread", "i64")), "no")
     flags = g.ctx("flags", "i64")
-    f.bail(f.cmp("ne", flags & (SPECIAL | INFERENCE), 0), "no")
+    f.bail(f.cmp("ne", flags & SPECIAL, 0), "no")
     grad = f.cmp("ne", flags & GRAD, 0)
     rg = g.ld(o, T["rg"], "i64")
     f.bail(f.binary("and", grad, f.cmp("ne", rg & 1, 0)), "no")
-    f.bail(f.cmp("ne", rg & 2, 0), "no")
+    f.bail(f.cmp("ne", g.inference_elsewhere(rg, flags), 0), "no")
     base = g.ld(o, T["base"])
 
     def fresh() -> None:
