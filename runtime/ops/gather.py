@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
+from ..autograd import modes
 from ..cpu import places
 from ..cpu import take as picks
 from . import dims
@@ -15,7 +16,7 @@ from .from_data import tensor
 from .index_ops import in_bounds, index_op, put_in, put_op
 from .named_places import Named
 from .pointwise_family import inplace
-from .registry import Op, about_numbers, apply, ask, has_negative, is_tensor
+from .registry import REGISTRY, Op, about_numbers, apply, ask, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import reshape
@@ -125,8 +126,26 @@ def _gather(a, index, dim):
     return a.reshape(-1).take(at, out=empty_array(index.shape, a.dtype), mode="clip")
 
 
+def one_dim(x, n):
+    """0-d operands beside n-d ones as 1-d."""
+    return x.reshape(1) if n and is_tensor(x) and not x._array.ndim else x
+
+
+def onto_zeros(op, shape, source, index, attrs):
+    """What a `WriteOp` makes of zeros: these themselves, not a copy, where nobody sees it."""
+    out = zeros(shape, dtype=source.dtype, device=source.device)
+    if (modes.state.flags & (modes.SPECIAL | modes.GRAD) or not shape
+            or devices.is_elsewhere(out._array)):
+        return apply(op, (out, source, index), attrs)
+    op.write(out._array, source._array, index._array, **attrs)
+    return out
+
+
 def _gather_vjp(g, _y, _x, index, dim):
-    return [zeros(tuple(_x.shape), dtype=g.dtype, device=g.device).scatter_add(dim, index, g), None]
+    n = _x.ndim
+    made = onto_zeros(REGISTRY["scatter_add"], tuple(_x.shape), one_dim(g, n), one_dim(index, n),
+                      {"dim": dim})
+    return [made, None]
 
 
 _index2 = [[0, 1, 1], [1, 0, 1]]

@@ -7,9 +7,9 @@ from ..ir.outline import Outline
 from . import dims
 from . import onnx_places as in_onnx
 from .batching import aligned, at_index, repeated
-from .creation import empty_array, zeros
+from .creation import empty_array
 from .from_data import number, scalar_tensor
-from .gather import WriteOp, along, check_index, longs, places_of, writes
+from .gather import WriteOp, along, check_index, longs, onto_zeros, places_of, writes
 from .index_ops import add_at, in_bounds, index_op
 from .named_places import Named, Written
 from .registry import Op, apply, ask, asked, is_tensor
@@ -74,9 +74,7 @@ def _select_each(op, n, inputs, batched, attrs):
 def _index_select_vjp(g, _y, _x, index, dim):
     if not _x.ndim:
         return [g.reshape(()), None]
-    return [
-        apply(index_add_op, (zeros(tuple(_x.shape), dtype=g.dtype, device=g.device), g, index),
-              {"dim": dim}), None]
+    return [onto_zeros(index_add_op, tuple(_x.shape), g, index, {"dim": dim}), None]
 
 
 index_select_op = Op(

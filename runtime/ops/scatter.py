@@ -12,7 +12,7 @@ from . import onnx_places as in_onnx
 from .batching import aligned, all_batched, example_ndim, shifted
 from .creation import zeros
 from .from_data import number, scalar_tensor
-from .gather import WriteOp, check_index, gather, longs, places_of, writes
+from .gather import WriteOp, check_index, gather, longs, one_dim, places_of, writes
 from .index_ops import in_bounds, scatter_rows
 from .named_places import Named, Written
 from .pad import pad_to
@@ -170,11 +170,6 @@ def _scatter_shape(op, self, dim, index, src):
     return d
 
 
-def _one_dim(x, n):
-    """0-d operands beside n-d ones as 1-d."""
-    return x.reshape(1) if n and is_tensor(x) and not x._array.ndim else x
-
-
 def _check_scatter(self, dim, index, src=None, *, value=None):
     """`src` (a tensor or a number) written at the places that `index` names along a dimension."""
     if src is None:
@@ -187,8 +182,8 @@ def _check_scatter(self, dim, index, src=None, *, value=None):
     elif src.dtype is not self.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     else:
-        src = _one_dim(src, self._array.ndim)
-    return (src, _one_dim(index, self._array.ndim)), {"dim": d}
+        src = one_dim(src, self._array.ndim)
+    return (src, one_dim(index, self._array.ndim)), {"dim": d}
 
 
 def _scatter_form(self, dim, index, src, reduce, value, in_place):
@@ -229,7 +224,7 @@ def _check_scatter_add(self, dim, index, src):
     if src.dtype is not self.dtype:
         raise RuntimeError("scatter_add(): Expected self.dtype to be equal to src.dtype")
     n = self._array.ndim
-    return (_one_dim(src, n), _one_dim(index, n)), {"dim": d}
+    return (one_dim(src, n), one_dim(index, n)), {"dim": d}
 
 
 scatter_add, scatter_add_ = writes(scatter_add_op, _check_scatter_add)
@@ -384,7 +379,7 @@ def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
     if src.dtype is not self.dtype:
         raise RuntimeError("scatter_reduce(): Expected self.dtype to be equal to src.dtype")
     n = self._array.ndim
-    return ((_one_dim(src, n), _one_dim(index, n)),
+    return ((one_dim(src, n), one_dim(index, n)),
             {"dim": d, "reduce": reduce, "include_self": bool(include_self)})
 
 
