@@ -16,7 +16,7 @@ from ..tensor import Tensor, wrap
 from .convert import copy_op
 from .creation import literal
 from .from_data import as_tensor, number, tensor
-from .index_ops import _gathered, fits, index_op, put_in, put_op
+from .index_ops import _gathered, fits, index_op, put_in, put_op, put_slices
 from .masks import masked_fill_
 from .nonzero import nonzero
 from .registry import apply, is_tensor, view_of
@@ -300,6 +300,19 @@ def _as_value(t, value):
     raise TypeError(f"can't assign a {value.__class__.__name__} to a whet.{t.dtype.letter}Tensor")
 
 
+def _put_rows(t, index, rows):
+    """t[index] = rows, where a kernel does it and nothing is recorded. Was it done?"""
+    a, i, values = t._array, index._array, rows._array
+    if (type(a) is not np.ndarray or i.dtype != np.int64 or i.ndim != 1 or not a.ndim
+            or values.dtype != a.dtype or state.flags & GRAD and rows.requires_grad):
+        return False
+    ip.check_writable(t, "index_put_")
+    if not put_slices(a, values, i, dims=(0,), accumulate=False):
+        return False
+    t._bump("index_put_")
+    return True
+
+
 def __setitem__(self, index, value):
     """Write to a part of the tensor."""
     if ip.writes_at_once(self):
@@ -325,6 +338,8 @@ def __setitem__(self, index, value):
                     copy_op.write(part, src)
                 self._bump("copy_")
                 return
+        if type(index) is type(value) is Tensor and _put_rows(self, index, value):
+            return
     value = _as_value(self, value)
     found = _Index(self._array.shape, index)
     t = self if found.whole else found.view(self)

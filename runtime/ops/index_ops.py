@@ -101,7 +101,7 @@ def add_at(out, index, values, dims):
     return out
 
 
-def _put_slices(out, values, *index, dims, accumulate):
+def put_slices(out, values, *index, dims, accumulate):
     """Write or add slices by an index of one dimension, or of several that lie as one, with a
     kernel."""
     d, end = dims[0], dims[0] + len(dims)
@@ -156,7 +156,7 @@ _one_places: dict = {}
 
 def _sum_at(g, *index, size, dims):
     out = np.zeros(size, g.dtype)
-    if _put_slices(out, g, *index, dims=dims, accumulate=True):
+    if put_slices(out, g, *index, dims=dims, accumulate=True):
         return out
     return add_at(out, [in_bounds(i, size[d], d) for i, d in zip(index, dims)], g, dims)
 
@@ -260,7 +260,7 @@ index_sum_op.any_sizes = True
 index_sum_op.there = lambda g, *index, size, dims: devices.beyond.summed_at(
     g, Named(index, dims, wraps=True), size)
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
-index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(
+index_sum_op.put = lambda out, g, *index, size, dims: put_slices(
     out, g, *index, dims=dims, accumulate=True)
 index_sum_op.put_alone = lambda out, g, *index, size, dims: _put_alone(
     out, g, *index, dims=dims, accumulate=True)
@@ -294,13 +294,13 @@ class _PutOp(Op):
         """The same over the first operand."""
         return devices.beyond.write_over(self, arrays, attrs)
 
-    put = staticmethod(_put_slices)
+    put = staticmethod(put_slices)
     put_alone = staticmethod(_put_alone)
 
     @staticmethod
     def write(a, values, *index, dims, accumulate):
         """The in-place form: into `a` itself."""
-        if _put_slices(a, values, *index, dims=dims, accumulate=accumulate):
+        if put_slices(a, values, *index, dims=dims, accumulate=accumulate):
             return a
         key = _key(a.shape, index, dims)
         if accumulate:
