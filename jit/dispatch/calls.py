@@ -54,6 +54,8 @@ class Calls:
     def __call__(self, args: Args, kwargs: Kwargs) -> Any:
         """The result of a call."""
         if modes.state.flags & modes.SPECIAL or is_off():
+            if not (modes.state.observers or is_off()):  # Else it is a part of what is recorded.
+                self.policy.count("watched")
             return self.subject.fn(*args, **kwargs)
         if self.refusals.drift is not None:
             return self.distrusted(args, kwargs)

@@ -22,7 +22,8 @@ class Ledger:
     than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer,
     `refused`: cannot be recorded, `busy`: another thread was recording, `compiling`: kernels of
     the next recording were still to be compiled, `unasked`: nothing could be
-    spent, so nobody asked. `missed`: recordings that were tried in vain, or passed over as they
+    spent, so nobody asked, `watched`: hooks of saved tensors or anomaly mode were to see each
+    operation. `missed`: recordings that were tried in vain, or passed over as they
     had been for long (several may be in one call); `evicted`: recordings that made room.
 
     Seconds: `spent` by all calls; `eager`: what eager calls would have taken; `recording`: on
@@ -45,6 +46,7 @@ class Ledger:
     busy: int = 0
     compiling: int = 0
     unasked: int = 0
+    watched: int = 0
     missed: int = 0
     evicted: int = 0
     spent: float = 0.0
@@ -56,7 +58,7 @@ class Ledger:
     def ran_eagerly(self) -> int:
         """Calls that were eager without being recorded or timed."""
         return (self.new + self.costly + self.crowded + self.slower + self.refused + self.busy
-                + self.compiling + self.unasked)
+                + self.compiling + self.unasked + self.watched)
 
     @property
     def calls(self) -> int:

@@ -227,7 +227,8 @@ EAGER = {
     "refused": "cannot be recorded",
     "busy": "another thread was recording",
     "compiling": "kernels of the next recording were still to be compiled",
-    "unasked": "tracing does not pay for them"}
+    "unasked": "tracing does not pay for them",
+    "watched": "hooks of saved tensors or anomaly mode see each operation"}
 
 
 def tally(traced: Traced) -> dict[str, Any]:

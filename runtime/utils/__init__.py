@@ -1,7 +1,7 @@
 """Helpers: `whet.utils.data` (datasets and loaders), `whet.utils.tensorboard`, ..."""
 import importlib
 
-_PARTS = ("_foreach_utils", "_pytree", "checkpoint", "data", "dlpack", "hooks",
+_PARTS = ("_foreach_utils", "_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks",
           "model_zoo", "tensorboard")
 
 

@@ -132,3 +132,27 @@ def test_what_is_made_in_inference_mode_is_marked(name, source):
     if y.is_inference() and y.is_floating_point():
         with pytest.raises(RuntimeError, match="[Ii]nference"):
             (w * y).sum().backward()
+
+
+WATCHED = {
+    "hooks": lambda: whet.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    "anomaly": lambda: whet.autograd.set_detect_anomaly(True)}
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_calls_that_something_watches_are_counted(name, net):
+    traced = jit.trace(net)
+    for k in range(12):
+        with WATCHED[name]() if k % 2 else contextlib.nullcontext():
+            assert whet.equal(traced(X), net(X))
+    found = traced.explain(data=True)["calls"]
+    assert found["because"] == {"watched": 6} and found["replayed"] == 5
+    assert "6 hooks of saved tensors or anomaly mode see each operation" in traced.explain()
+
+
+def test_a_traced_function_within_another_is_no_call_of_its_own(net):
+    inner = jit.trace(net)
+    outer = jit.trace(lambda x: inner(x) + 1)
+    for _ in range(8):
+        outer(X)
+    assert inner.explain(data=True)["calls"]["total"] == 0 and replayed(outer) == 7
