@@ -300,8 +300,35 @@ def _as_value(t, value):
     raise TypeError(f"can't assign a {value.__class__.__name__} to a whet.{t.dtype.letter}Tensor")
 
 
+def _write_at_once(t, index, value):
+    """t[index] = value, where nothing is recorded, and it is soon said what it writes. Was it
+    done?"""
+    a, plain, src = t._array, _plain(index), value
+    if plain is None:
+        return type(index) is type(value) is Tensor and _put_rows(t, index, value)
+    if not fits(value, a):
+        value = _as_value(t, value)
+        src = value._array
+        if src.dtype != a.dtype or state.flags & GRAD and value.requires_grad:
+            return False
+    try:
+        part = a[plain]
+    except (IndexError, TypeError):
+        return False                         # said again in this library's words
+    bare = src is value
+    if not bare:
+        src = _fitted_part(part, src)
+    ip.check_writable(t, "copy_", part)
+    if bare:
+        part[...] = value
+    else:
+        copy_op.write(part, src)
+    t._bump("copy_")
+    return True
+
+
 def _put_rows(t, index, rows):
-    """t[index] = rows, where a kernel does it and nothing is recorded. Was it done?"""
+    """t[index] = rows by a kernel, for an index that is a vector. Was it done?"""
     a, i, values = t._array, index._array, rows._array
     if (type(a) is not np.ndarray or i.dtype != np.int64 or i.ndim != 1 or not a.ndim
             or values.dtype != a.dtype or state.flags & GRAD and rows.requires_grad):
@@ -315,31 +342,8 @@ def _put_rows(t, index, rows):
 
 def __setitem__(self, index, value):
     """Write to a part of the tensor."""
-    if ip.writes_at_once(self):
-        a, plain, src = self._array, _plain(index), value
-        if plain is not None and not fits(value, a):
-            value = _as_value(self, value)
-            src = value._array
-            if src.dtype != a.dtype or state.flags & GRAD and value.requires_grad:
-                plain = None
-        if plain is not None:
-            try:
-                part = a[plain]
-            except (IndexError, TypeError):
-                pass                     # said again below, in this library's words
-            else:
-                bare = src is value
-                if not bare:
-                    src = _fitted_part(part, src)
-                ip.check_writable(self, "copy_", part)
-                if bare:
-                    part[...] = value
-                else:
-                    copy_op.write(part, src)
-                self._bump("copy_")
-                return
-        if type(index) is type(value) is Tensor and _put_rows(self, index, value):
-            return
+    if ip.writes_at_once(self) and _write_at_once(self, index, value):
+        return
     value = _as_value(self, value)
     found = _Index(self._array.shape, index)
     t = self if found.whole else found.view(self)

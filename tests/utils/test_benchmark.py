@@ -79,7 +79,8 @@ def measured(seconds, **kwargs):
 def test_a_table():
     results = [measured(s * n, label="products", sub_label=f"[{n}, {n}]", description=d,
                         num_threads=threads)
-               for n in (8, 64) for threads in (1, 2) for d, s in (("ours", 1e-6), ("theirs", 3e-6))]
+               for n in (8, 64) for threads in (1, 2)
+               for d, s in (("ours", 1e-6), ("theirs", 3e-6))]
     table = str(Compare(results))
     lines = table.splitlines()
     assert lines[0].startswith("[-") and " products " in lines[0]
