@@ -258,7 +258,12 @@ detach_op.on_device = lambda arrays, attrs, index: arrays[0]
 @function()
 def detach(input):
     """The same memory without history. Writes are seen by both, and by version checks."""
-    t = apply(detach_op, (input,), {})
+    flags = modes.state.flags
+    if flags & modes.SPECIAL or not is_tensor(input):
+        t = apply(detach_op, (input,), {})
+    else:
+        t = wrap(input._array)
+        t._rg = flags & modes.INFERENCE
     t._cell = input._shared()
     return t
 
