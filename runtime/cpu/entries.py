@@ -8,6 +8,7 @@ strides, types, attributes and numbers, and must not check the data but by the k
 import array
 import ctypes as C
 import functools
+import threading
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,8 @@ def _types(at):
 _recipes: list = []
 _retired: list = []
 _known: set = set()
+_changing = threading.RLock()    # held by who changes which recipes there are
+_nothing = bytes(L.CTX["desc"] - L.CTX["table"])    # of tables without recipes
 
 
 # an op's call in Python, and what follows its forward: `begin` brings them
@@ -339,9 +342,9 @@ def _insert(op, attrs, kinds, arrays, words, owned):
     h = _hash(op, kinds, arrays)
     if (h, id(attrs) if attrs else 0) in _known:
         return
-    _known.add((h, id(attrs) if attrs else 0))
     block = array.array("q", words)
     _chain("table", h, L.BUCKETS, attrs, block, block.buffer_info()[0], owned)
+    _known.add((h, id(attrs) if attrs else 0))
 
 
 def _insert_sized(op, attrs, kinds, arrays, recipe):
@@ -353,13 +356,16 @@ def _insert_sized(op, attrs, kinds, arrays, recipe):
 
 def _chain(table, h, buckets, attrs, block, address, owned):
     """Put a recipe first among those that its hash leads to."""
-    bucket = (L.CTX[table] + 8 * (h & (buckets - 1))) // 8
+    bucket, following = (L.CTX[table] + 8 * (h & (buckets - 1))) // 8, L.R["next"] // 8
     stored = attrs or _empty
     block[L.R["hash"] // 8] = h if h < 1 << 63 else h - (1 << 64)
     block[L.R["attrs"] // 8] = id(stored)
-    block[L.R["next"] // 8] = ctx[bucket]
-    _recipes.append((block, owned, stored))
-    ctx[bucket] = address
+    kept = block, owned, stored
+    with _changing:
+        _recipes.append(kept)
+        # Nothing is called in between: Python that the garbage collector enters may forget all.
+        block[following] = ctx[bucket]
+        ctx[bucket] = address
 
 
 def forget():
@@ -367,17 +373,15 @@ def forget():
     result types that follow the default."""
     if ctx is None:
         return
-    for table, buckets in (("table", L.BUCKETS), ("sized", L.SIZED_BUCKETS)):
-        for k in range(buckets):
-            ctx[L.CTX[table] // 8 + k] = 0
-    # a thread that runs a kernel now comes back to its recipe
-    if ctx[L.CTX["away"] // 8]:
-        _retired.extend(_recipes)
-    else:
-        _retired.clear()
-    _recipes.clear()
-    _known.clear()
-    sized_recipes.forget()
+    global _recipes, _retired
+    with _changing:
+        # At once, with the interpreter's lock held.
+        memoryview(ctx).cast("B")[L.CTX["table"]:L.CTX["desc"]] = _nothing
+        forgotten, _recipes = _recipes, []
+        # Calls that are being made come back to their recipes.
+        _retired = [*_retired, *forgotten] if ctx[L.CTX["inside"] // 8] else []
+        _known.clear()
+        sized_recipes.forget()
 
 
 # ---- setting up ----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ The native entries make a recipe of such a call, and programs make entries of th
 a tape by `read`, and put their own words in the place of what it says of each argument.
 """
 
+import gc
 import struct
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +18,7 @@ from ..ir.spans import address, span
 from . import native
 
 _local = threading.local()
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.RLock()
 POINTERS = 1 << 16  # no address is smaller, and hardly any number of a launch is larger
 ADDRESSES = 1 << 40  # no number of a launch is larger, but for addresses of what nobody told of
 
@@ -47,14 +48,20 @@ class Tape:
         return self.dry
 
     def listen(self, run: Callable[..., Any], *args: Any, **attrs: Any) -> Any:
-        """Run something, and take down what it launches."""
-        taping = native.taping(self)
-        _local.tape = self
-        try:
-            with _one_at_a_time, taping, taping:
-                return run(*args, **attrs)
-        finally:
-            _local.tape = None
+        """Run something, and take down what it launches. (Nothing is collected meanwhile: what
+        objects do at their end would be taken down, too.)"""
+        with _one_at_a_time:
+            taping = native.taping(self)
+            collects, before = gc.isenabled(), getattr(_local, "tape", None)
+            gc.disable()
+            _local.tape = self
+            try:
+                with taping, taping:
+                    return run(*args, **attrs)
+            finally:
+                _local.tape = before
+                if collects:
+                    gc.enable()
 
 
 def listens() -> bool:

@@ -110,6 +110,14 @@ matmul_op = ProductOp(
 COLUMNS, SWAP = {"dim": (0,), "keepdim": False}, {"dim0": 0, "dim1": 1}
 
 
+def _as_matrix(x):
+    """The rows of all dimensions but the last, one after the other."""
+    if x._array.ndim == 2:
+        return x
+    # (of no elements no number of rows can be told from the rest)
+    return x.reshape(-1 if x._array.size else math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def _linear_vjp(g, _y, x, w, bias=None, *, needs):
     gx = gw = gb = None
     # from a sum: products and sums of it are quicker in real memory
@@ -120,11 +128,10 @@ def _linear_vjp(g, _y, x, w, bias=None, *, needs):
         gx = matmul(g, w) if g._array.ndim == 1 else apply(matmul_op, (g, w), NO_ATTRS)
     if not any(needs[1:]):
         return [gx, gw, gb][:len(needs)]
-    g2 = g if g._array.ndim == 2 else g.reshape(-1, g.shape[-1])
+    g2 = _as_matrix(g)
     if needs[1]:
         x = x.conj() if x.dtype.kind == COMPLEX else x
-        x2 = x if x._array.ndim == 2 else x.reshape(-1, x.shape[-1])
-        gw = apply(matmul_op, (apply(transpose_op, (g2,), SWAP), x2), NO_ATTRS)
+        gw = apply(matmul_op, (apply(transpose_op, (g2,), SWAP), _as_matrix(x)), NO_ATTRS)
     if len(needs) > 2 and needs[2]:
         gb = apply(sum_op, (g2,), COLUMNS)
     return [gx, gw, gb][:len(needs)]
@@ -240,6 +247,14 @@ def _exact_dims(name, a, na, b, nb):
             f"{_by(b.shape)})")
 
 
+def _in_own_types(product, a, b):
+    """A product with a vector, which `autocast` leaves alone."""
+    if not modes.state.flags & modes.CASTS:
+        return product(a, b)
+    with modes.own_types():
+        return product(a, b)
+
+
 @function(out=True)
 def mm(input, mat2):
     """The product of two matrices."""
@@ -260,21 +275,21 @@ def bmm(input, mat2):
 def mv(input, vec):
     """A matrix times a vector."""
     _exact_dims("mv", input, 2, vec, 1)
-    return matmul(input, vec)
+    return _in_own_types(matmul, input, vec)
 
 
 @function(out=True)
 def dot(input, tensor):
     """The inner product of two vectors."""
     _exact_dims("dot", input, 1, tensor, 1)
-    return _inner(input, tensor)
+    return _in_own_types(_inner, input, tensor)
 
 
 @function(out=True)
 def vdot(input, other):
     """The inner product of two vectors, the first conjugated."""
     _exact_dims("vdot", input, 1, other, 1)
-    return _inner(input.conj(), other)
+    return _in_own_types(_inner, input.conj(), other)
 
 
 @function(out=True)
@@ -308,6 +323,8 @@ def _affine(name, product, promotes=False):
     """beta * input + alpha * product(a, b): what `addmm` and its like are."""
     def f(input, a, b, beta, alpha):
         r = product(a, b)
+        if modes.state.flags & modes.CASTS and r.dtype is modes.state.autocast:
+            input = input.to(r.dtype)
         try:
             fits = np.broadcast_shapes(input.shape, r.shape) == tuple(r.shape)
         except ValueError:

@@ -102,6 +102,21 @@ def test_eager_calls_in_turn_under_autocast(net):
         assert whet.nn.functional.linear(a, b.t()).dtype is whet.float32
 
 
+@pytest.mark.parametrize("name, cast", [
+    ("mm", True), ("bmm", True), ("matmul", True), ("addmm", True), ("baddbmm", True),
+    ("mv", False), ("dot", False), ("addmv", False), ("outer", False)])
+def test_which_products_autocast_makes_smaller(name, cast):
+    """As PyTorch's: those of matrices."""
+    m, v, b = whet.ones(3, 3), whet.ones(3), whet.ones(2, 3, 3)
+    args = {"mm": (m, m), "bmm": (b, b), "matmul": (m, m), "addmm": (m, m, m),
+            "baddbmm": (b, b, b), "mv": (m, v), "dot": (v, v), "addmv": (v, m, v),
+            "outer": (v, v)}[name]
+    for _ in range(4):
+        with whet.autocast("cpu"):
+            assert getattr(whet, name)(*args).dtype is (whet.bfloat16 if cast else whet.float32)
+        assert getattr(whet, name)(*args).dtype is whet.float32
+
+
 PLACES = whet.tensor([0, 2])
 PARTS = {
     "sum": lambda x: x + x, "slice": lambda x: x[1:], "row": lambda x: x[0],

@@ -1,5 +1,6 @@
 """Calls of ops with sizes that nobody has seen, by recipes that machine code gives these sizes: the
 same bits, histories and errors as without."""
+import sys
 import threading
 
 import numpy as np
@@ -280,3 +281,47 @@ def test_calls_of_several_places():
             x = whet.linspace(0, 1, n * width).reshape(n, width)
             assert x.sum(0).tolist() == [x[:, k].contiguous().sum().item() for k in range(width)] \
                 or np.allclose(x.sum(0).numpy(), x.numpy().sum(0), 1e-4)
+
+
+@pytest.mark.parametrize("setting", ["threads", "default type"])
+def test_recipes_are_forgotten_while_others_are_made(setting):
+    """By settings of another thread, between any two steps of this one."""
+    before, switch, wrong = whet.get_num_threads(), sys.getswitchinterval(), []
+
+    def work():
+        for n in range(1, 60):
+            for m in range(1, 60):
+                x = whet.ones(n, m)
+                if (x + x).sum(0)[0].item() != 2 * n:
+                    wrong.append((n, m))
+    thread = threading.Thread(target=work)
+    sys.setswitchinterval(1e-5)
+    try:
+        thread.start()
+        while thread.is_alive():
+            if setting == "threads":
+                whet.set_num_threads(1)
+                whet.set_num_threads(2)
+            else:
+                whet.set_default_dtype(whet.float32)
+        thread.join()
+    finally:
+        sys.setswitchinterval(switch)
+        whet.set_num_threads(before)
+    assert not wrong
+
+
+def test_recipes_are_forgotten_by_what_a_call_sets_free():
+    """The garbage collector may come to objects whose ends are Python, in the midst of a call."""
+    class Ends:
+        def __init__(self):
+            self.me = self
+
+        def __del__(self):
+            entries.forget()
+            whet.ones(5, 3) + whet.ones(5, 3)
+    w = whet.ones(7, 7, requires_grad=True)
+    for n in range(2, 300):
+        Ends()
+        x = whet.ones(n, 7)
+        assert ((x @ w).relu() + x.mean()).sum().item() == n * 56

@@ -1,4 +1,6 @@
 """Results at the edges, and what is refused there, as in PyTorch."""
+import math
+
 import numpy as np
 import pytest
 import whet
@@ -138,3 +140,13 @@ def test_einsum_does_the_same_each_time(equation, shapes):
     rows = [whet.stack([x, x * 2]) for x in xs]
     both = whet.func.vmap(lambda *a: whet.einsum(equation, *a))(*rows)
     assert whet.allclose(both[1], made * 2 ** len(xs))
+
+
+@pytest.mark.parametrize("shape, n", [((3, 4, 0), 5), ((0, 4, 3), 5), ((3, 0, 4), 2), ((2, 3, 4), 0),
+                                      ((0,), 3), ((3, 0), 2)])
+def test_gradients_of_linear_without_elements(shape, n):
+    x = whet.ones(*shape, requires_grad=True)
+    w, b = whet.ones(n, shape[-1], requires_grad=True), whet.ones(n, requires_grad=True)
+    whet.nn.functional.linear(x, w, b).sum().backward()
+    assert [t.grad.shape for t in (x, w, b)] == [t.shape for t in (x, w, b)]
+    assert b.grad.tolist() == [float(math.prod(shape[:-1]))] * n

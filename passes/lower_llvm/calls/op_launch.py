@@ -5,11 +5,9 @@ from collections.abc import Callable
 
 from ..builder import Val
 from . import share_out as launching
-from .object_access import _ptr
 from .op_layouts import (
     BY_VALUE,
     CONST,
-    CTX,
     DATA,
     F32,
     F64,
@@ -225,10 +223,8 @@ class Launch:
         return [self.g.i64(place)]
 
     def release(self, run: Callable[[], None]) -> None:
-        """Run without the interpreter's lock. Recipes stay: the thread comes back to one."""
-        f, g, block = self.f, self.g, _ptr(self.f, "whet_ctx")
-        g.st(g.ctx("away", "i64") + 1, block, CTX["away"])
+        """Run without the interpreter's lock."""
+        f = self.f
         th = f.call("PyEval_SaveThread", "ptr")
         run()
         f.call("PyEval_RestoreThread", "void", th)
-        g.st(g.ctx("away", "i64") - 1, block, CTX["away"])

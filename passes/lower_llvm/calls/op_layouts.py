@@ -28,7 +28,7 @@ A = ARRAY
 CTX = {
     name: 8 * i for i, name in enumerate(("thread", "flags", "seq", "tensor", "parameter", "node",
                                           "cell", "slow", "modes", "record", "empty", "stale",
-                                          "away", "getitem", "reshape", "shape", "size"))}
+                                          "inside", "getitem", "reshape", "shape", "size"))}
 CTX["table"], CTX["sized"] = 256, 256 + 8 * BUCKETS
 CTX["desc"] = CTX["sized"] + 8 * SIZED_BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)

@@ -5,10 +5,10 @@ Its operands are looked up, its results made, its kernel run and its autograd no
 from __future__ import annotations
 
 from ..builder import Module, Val
-from .object_access import Glue
+from .object_access import Glue, _ptr
 from .op_history import History
 from .op_launch import Launch, Write
-from .op_layouts import R
+from .op_layouts import CTX, R
 from .op_operands import Call, Operands, RecipeSearch
 from .op_replay import Replay
 
@@ -50,10 +50,18 @@ def _core(m: Module) -> None:
     f = m.fn("core", ARGUMENTS, "ptr", "internal")
     g, used = Glue(f), f.alloca("ptr", 1)
     f.store(Val(f, "null", "ptr"), used)
+    _count(g, 1)
     r = f.call("make", "ptr", *f.args, used)
     recipe = f.load("ptr", used)
     f.if_(g.null(recipe), lambda: [], lambda: g.st(f.as_val(0, "i64"), recipe, R["busy"]))
+    _count(g, -1)
     f.ret(r)
+
+
+def _count(g: Glue, step: int) -> None:
+    """One more or less is among the calls that work with recipes: these stay meanwhile, though
+    other threads, or Python that the call enters, may have them forgotten."""
+    g.st(g.ctx("inside", "i64") + step, _ptr(g.f, "whet_ctx"), CTX["inside"])
 
 
 def _make(m: Module) -> None:
