@@ -201,7 +201,8 @@ _finish: Any = None
 
 def first(op, inputs, attrs):
     """Run a call the ordinary way; remember it where that is possible, and such a call has come
-    before: sizes that never come again are not worth a recipe."""
+    before: sizes that never come again are not worth a recipe. Where many sizes come, one is made
+    for all of them: see `sized_recipes.py`."""
     kinds = _kinds(op, inputs)
     if kinds is None:
         return _run(op, inputs, attrs)

@@ -26,12 +26,14 @@ from .outlined_launches import OutlineReader
 from .sized_plans import PlansBySizes
 from .taped_launches import NumbersOfSizes, Table, Tape
 
-SEEN = 6                         # so many calls of a kind, all of other sizes, and it is planned
-MOST_KINDS = 1 << 12
-KEPT = 24                        # sizes of a kind's last calls that are known
+# calls of a kind, all of sizes that no recipe serves, until one is planned: that takes as long as
+# about ten of them
+SEEN = 6
+KEPT = 24                        # of the last calls of a kind the sizes are known,
+OTHERS = 2                       # and those of so many are planned with in one try
+MOST_FAILED = 3                  # tries in vain: each comes after twice as many calls
 MOST_RECIPES = 8                 # of a kind: each is for sizes that go another way
-MOST_FAILED = 3                  # tries to plan it, each after twice as many calls
-OTHERS = 2                       # of these are planned with in one try
+MOST_KINDS = 1 << 12
 # of words that a recipe for certain sizes has not, or that are addresses of its own objects
 PRIVATE = {L.R["code"] // 8, L.R["busy"] // 8,
            *range(L.R["nsizes"] // 8, L.R["operands"] // 8)}
@@ -43,7 +45,9 @@ REFUSALS = (IndexError, RuntimeError, ValueError, TypeError, AttributeError, Ove
 Sizes = tuple[tuple[tuple[int, ...], ...], ...]
 
 _kinds: dict[Any, "Kind"] = {}
-resized: Any = None              # resized(address, *operands): machine code, set by `entries`
+# resized(address, *operands, size) gives a recipe the words of a call: machine code, which
+# `entries` brings
+resized: Any = None
 
 
 class SizedRecipe(NamedTuple):
