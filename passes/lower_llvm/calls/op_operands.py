@@ -259,21 +259,23 @@ class RecipeSearch:
         f.label(f"{name}_found")
         return r
 
-    def is_exact(self, other: str) -> None:
-        """Is a recipe one for these operands and attributes?"""
+    def is_of_op(self, other: str) -> None:
+        """Is a recipe one of this op, as far as the hash tells?"""
         c, f, g = self.call, self.f, self.g
         f.bail(f.cmp("ne", g.ld(self.r, R["hash"], "i64"), self.h), other)
         f.bail(f.cmp("ne", g.ld(self.r, R["op"]), c.op), other)
         f.bail(f.cmp("ne", g.ld(self.r, R["nin"], "i64"), c.n), other)
+
+    def is_exact(self, other: str) -> None:
+        """Is a recipe one for these operands and attributes?"""
+        self.is_of_op(other)
         self.operands_match(other)
-        f.bail(f.binary("xor", self.equal_attributes(), 1), other)
+        self.f.bail(self.f.binary("xor", self.equal_attributes(), 1), other)
 
     def is_resized(self, other: str) -> None:
         """The same of a recipe for many sizes, which is given those of this call first."""
         c, f, g = self.call, self.f, self.g
-        f.bail(f.cmp("ne", g.ld(self.r, R["hash"], "i64"), self.h), other)
-        f.bail(f.cmp("ne", g.ld(self.r, R["op"]), c.op), other)
-        f.bail(f.cmp("ne", g.ld(self.r, R["nin"], "i64"), c.n), other)
+        self.is_of_op(other)
         f.bail(f.cmp("ne", g.ld(self.r, R["busy"], "i64"), 0), other)
         (ok,) = f.loop(0, c.n, 1, self.is_alike, [f.as_val(1, "i1")])
         f.bail(f.binary("xor", ok, 1), other)
