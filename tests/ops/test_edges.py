@@ -142,8 +142,8 @@ def test_einsum_does_the_same_each_time(equation, shapes):
     assert whet.allclose(both[1], made * 2 ** len(xs))
 
 
-@pytest.mark.parametrize("shape, n", [((3, 4, 0), 5), ((0, 4, 3), 5), ((3, 0, 4), 2), ((2, 3, 4), 0),
-                                      ((0,), 3), ((3, 0), 2)])
+@pytest.mark.parametrize("shape, n", [
+    ((3, 4, 0), 5), ((0, 4, 3), 5), ((3, 0, 4), 2), ((2, 3, 4), 0), ((0,), 3), ((3, 0), 2)])
 def test_gradients_of_linear_without_elements(shape, n):
     x = whet.ones(*shape, requires_grad=True)
     w, b = whet.ones(n, shape[-1], requires_grad=True), whet.ones(n, requires_grad=True)
