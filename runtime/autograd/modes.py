@@ -84,7 +84,7 @@ def casting(flags):
     return next(known for known, bits in _castings.items() if bits == flags & CASTS)
 
 
-class _OwnTypes:
+class own_types:
     """Inside, products are made in the type of their operands."""
     __slots__ = ("before",)
 
@@ -93,9 +93,6 @@ class _OwnTypes:
 
     def __exit__(self, *exc):
         cast_products(*self.before)
-
-
-own_types = _OwnTypes
 
 
 def enter(flags):
