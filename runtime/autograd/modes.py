@@ -1,11 +1,12 @@
 """Gradient modes: what is recorded now, on this thread."""
 import functools
+import itertools
 import sys
 import threading
 import warnings
 from typing import Any
 
-from .. import declarations
+from .. import declarations, dtypes
 
 declarations.only_computes(globals())
 # SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op. CASTS: products
@@ -66,7 +67,9 @@ def set_flags(flags):
 
 
 # (type, kind of devices) of products -> bits of the flags
-_castings: dict = {(None, "cpu"): 0}
+_castings: dict = {(None, "cpu"): 0} | {
+    made: bits << 3 for bits, made in enumerate(itertools.product(
+        (dtypes.bfloat16, dtypes.float16), ("cpu", "cuda")), 1)}
 
 
 def cast_products(dtype, device_type):
@@ -74,7 +77,7 @@ def cast_products(dtype, device_type):
     Gives what held before."""
     before = state.autocast, state.autocast_for
     state.autocast, state.autocast_for = dtype, device_type
-    state.casts = dtype and _castings.setdefault((dtype, device_type), len(_castings) << 3) or 0
+    state.casts = 0 if dtype is None else _castings[dtype, device_type]
     set_flags(state.flags)
     return before
 
