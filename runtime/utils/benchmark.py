@@ -213,7 +213,7 @@ class Compare:
 
     def __init__(self, results: Iterable[Measurement]) -> None:
         self._results: list[Measurement] = []
-        self._trims = self._highlights = False
+        self._trims = self._highlights = self._rowwise = False
         self.extend_results(results)
 
     def extend_results(self, results: Iterable[Measurement]) -> None:
@@ -231,8 +231,7 @@ class Compare:
 
     def colorize(self, rowwise: bool = False) -> None:
         """Mark the best of each column, or row, with a star."""
-        self._highlights = True
-        self._rowwise = rowwise
+        self._highlights, self._rowwise = True, rowwise
 
     def highlight_warnings(self) -> None:
         """Doubtful ones are marked by `!` anyway."""
