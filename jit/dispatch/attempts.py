@@ -208,7 +208,7 @@ class FirstRecording(Session):
         learned.become_lengths(lengths)
         self.recordings.ended(call.key)
         call.key = key_with_lengths(call.key, numbers, lengths)
-        call.kind = self.policy.kind(call.key, given.others)
+        call.kind = self.policy.kind(call.key, given.others, given.leaves)
         self.model = None
         self.model_key = key_with_lengths(self.model_key, numbers, lengths, sizes=False)
         self.recordings.begin(call.key, given.others)

@@ -64,7 +64,7 @@ class Calls:
             return self.unasked(args, kwargs)
         try:
             key, given = self.learned.key(args, kwargs)
-            kind = policy.kind(key, given.others)
+            kind = policy.kind(key, given.others, given.leaves)
         except TypeError:                    # The key cannot be hashed.
             policy.count("refused")
             return self.subject.fn(*args, **kwargs)
@@ -162,10 +162,11 @@ class Calls:
                 self.attempts.lock.release()
         if table is not None:
             return self.told(table, call, start)
-        aside, out = call.seconds_aside, self.replays.result(call)
+        making, aside = timing.busy() - start, call.seconds_aside
+        out = self.replays.result(call)
         if out is not MISSED:
             compiling = call.seconds_aside - aside       # is in the account already
-            self.policy.unrun(call.kind, timing.busy() - start - compiling)
+            self.policy.unrun(call.kind, making, timing.busy() - start - compiling)
         return out
 
     def knowing(self, call: Invocation) -> SizedTable | None:
@@ -198,7 +199,10 @@ class Calls:
         recordings, key = self.recordings, call.key
         models = recordings.untried(call)
         due = [t for t in self.policy.sized if t.is_due]
-        if not models or not (self.policy.makes(call.kind) or due):
+        if not models:
+            return False
+        if not (self.policy.makes(call.kind) or due):
+            call.declined = True
             return False
         for may_plan in (False, True):
             for model in models:
@@ -207,6 +211,7 @@ class Calls:
                     if r is not None:
                         r.kind, r.key = call.kind, key
                         r.checks = self.checks(model, r.program.sheet.sized)
+                        r.prepare_like_another(call.args, call.kwargs, call.given)
                         recordings.begin(key, call.given.others).insert(0, r)
                         recordings.take_in(r)
                         return True
@@ -246,6 +251,9 @@ class Calls:
     def against(self, call: Invocation) -> str | None:
         """Why a call that no recording fits is eager, as a field of the ledger; None where it is to
         be recorded."""
+        if call.declined:
+            self.policy.declined(call.kind)
+            return "costly"
         slower = self.recordings.slower(call.key)
         if slower is not None:
             slower.counted += 1
@@ -280,7 +288,7 @@ class Calls:
         before, is_new = self.recordings.before(call.key), call.key not in self.recordings.by_key
         if self.learned.learn(before, is_new, call.args, call.kwargs):
             call.key, call.given = self.learned.key(call.args, call.kwargs)
-            call.kind = self.policy.kind(call.key, call.given.others)
+            call.kind = self.policy.kind(call.key, call.given.others, call.given.leaves)
         compiled = native.compiling_seconds()
         out, attempt = self.attempts.first(call)
         took, kernels = timing.busy() - start, native.compiling_seconds() - compiled

@@ -19,14 +19,16 @@ Kwargs: TypeAlias = Mapping[str, Any]
 
 class Invocation:
     """What a call was given, by which `key` it is known, of which of the policy's kinds it is, and
-    when it began. `seconds_aside`: what went into compiling kernels for later calls meanwhile."""
-    __slots__ = ("args", "begun", "given", "key", "kind", "kwargs", "seconds_aside")
+    when it began. `seconds_aside`: what went into compiling kernels for later calls meanwhile;
+    `declined`: a recording could be made without a run, which is not worth it now."""
+    __slots__ = ("args", "begun", "declined", "given", "key", "kind", "kwargs", "seconds_aside")
 
     def __init__(
         self, args: Args, kwargs: Kwargs, key: Key, given: Given, kind: Kind, begun: float
     ) -> None:
         self.args, self.kwargs, self.key, self.given = args, kwargs, key, given
         self.kind, self.begun, self.seconds_aside = kind, begun, 0.0
+        self.declined = False
 
     @contextlib.contextmanager
     def aside(self, account: Callable[[float], None]) -> Iterator[None]:

@@ -139,6 +139,8 @@ class Recordings:
         known, given = self.of(call.key), call.given
         models = [m for m in found if families.serves(m) and sizes.serves_others(m)
                   and not any(m.does_as(r) for r in known)]
+        if len(models) < 2:
+            return models
         return sorted(models, key=lambda m: not m.fits_but_for_sizes(given.leaves, given.boxes))
 
     @property

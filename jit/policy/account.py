@@ -33,17 +33,19 @@ import itertools
 import math
 import random
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..guards.table_rows import Table
 from . import memory
 from .calls_of_machine_code import HARVEST, CallsOfMachineCode
 from .compiling import Compiling
-from .ledger import Cost, Kind, Ledger, average
+from .ledger import Cost, EagerBySize, Kind, Ledger, Overhead, average
 from .many_sizes import ManySizes
 
 if TYPE_CHECKING:
+    from whet.tensor_base import Base
+
     from ..guards.sized_table import SizedTable
     from ..replay.recording import Recording
 
@@ -82,9 +84,10 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
     def __init__(self) -> None:
         self.ledger, self.lock = Ledger(), threading.Lock()
         self.kinds: dict[Hashable, Kind] = {}
-        self.full, self.like, self.bare = Cost(FULL), Cost(RESIZED), Cost(UNRUN)
+        self.full, self.like = Cost(FULL), Cost(RESIZED)
         self.first_cost = 0.0                # seconds beyond GRACE that the first one took
-        self.telling = TELLING
+        # what recordings without a run take, and telling a table for all sizes of new ones
+        self.bare, self.telling = Overhead(UNRUN), Overhead(TELLING)
         # of the recorded runs that came before any eager call: what is not known to be eager's time
         self.unpriced: list[tuple[float, float]] = []
         # seconds that the last plan for a range of sizes took, and that planning took in this call
@@ -99,7 +102,8 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.sized: list[SizedTable] = []    # tables for many sizes each
         # seconds of an eager call; of asking; a replay by an eager call
         self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS
-        self.first = math.inf                # of an eager call of sizes that are new to it, too
+        self.by_size = EagerBySize()
+        self.novelty = 0.0                   # seconds that eager calls of new sizes take longer
         self.first_calls, self.timings = FIRST_CALLS, 0  # still to come; replays in the ratio
         # did the last attempt come to nothing, where a recording of other sizes was to be followed?
         self.strayed = False
@@ -113,12 +117,14 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.chance = random.Random(0)
 
     # ---- what came -------------------------------------------------------------------------------
-    def kind(self, key: Hashable, objects: Iterable[Any]) -> Kind:
-        """The kind of a call that came now. `objects`: what the key knows by address."""
+    def kind(self, key: Hashable, objects: Iterable[Any], tensors: Sequence[Base] = ()) -> Kind:
+        """The kind of a call that came now. `objects`: what the key knows by address; `tensors`:
+        among the arguments."""
         kind = self.kinds.get(key)
         if kind is None or not kind.same(objects):
             with self.lock:
-                kind = self.kinds[key] = Kind(self.ledger.eager, objects)
+                elements = sum([t._array.size for t in tensors])
+                kind = self.kinds[key] = Kind(self.ledger.eager, objects, elements)
                 if len(self.kinds) > HISTORY:
                     self.kinds.pop(next(iter(self.kinds)))
         kind.came(self.skipped)
@@ -138,12 +144,17 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         kind.eager = min(kind.eager, seconds)
         self.ledger.eager += sum(max(min(run, seconds), alone) for run, alone in self.unpriced)
         self.unpriced = []
-        if kind.calls == 1:
-            self.first = seconds if self.first == math.inf else average(self.first, seconds)
         # the first calls load what later ones find
-        self.typical = min(self.typical, seconds) if self.first_calls else average(
-            self.typical, seconds)
-        self.first_calls = max(self.first_calls - 1, 0)
+        if self.first_calls:
+            self.typical = min(self.typical, seconds)
+            self.first_calls -= 1
+        else:
+            known = self.by_size.of(kind.elements)
+            if kind.calls == 1 and known < math.inf:
+                beyond = min(max(seconds - known, 0.0), self.typical)
+                self.novelty = average(self.novelty, beyond)
+            self.by_size.note(kind.elements, seconds)
+            self.typical = average(self.typical, seconds)
         # now and then Python looks for garbage meanwhile, or another process has the processor
         asking = min(max(asked - seconds, 0.0), LATE * self.asking or math.inf)
         self.asking = average(self.asking, asking) if self.asking else asking
@@ -165,6 +176,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
     def timed(self, kind: Kind, seconds: float) -> None:
         """A call of a kind ran eagerly in so many seconds, for comparison."""
         kind.eager = min(kind.eager, seconds)
+        self.by_size.note(kind.elements, seconds)
         self.typical = seconds if self.typical == math.inf else self.typical
         self.count("timed")
 
@@ -181,9 +193,11 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         if typical:
             first, kind.replay = kind.replay == math.inf, min(kind.replay, seconds)
             kind.timed += 1
-            # Memory, tables and kernels are new to the first one.
-            if 0 < worth < math.inf and (not first or kind.replay < self.ratio * worth):
-                self.ratio = average(self.ratio, min(kind.replay / worth, 2.0))
+            # Memory, tables and kernels are new to the first one. (What is typical says nothing
+            # of a kind: sizes differ.)
+            if 0 < kind.eager < math.inf and (
+                    not first or kind.replay < self.ratio * kind.eager):
+                self.ratio = average(self.ratio, min(kind.replay / kind.eager, 2.0))
                 self.timings += 1
 
     # ---- what may be spent -----------------------------------------------------------------------
@@ -211,10 +225,12 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
     def gain(self, kind: Kind) -> float:
         """What a replay of a kind brings in."""
         worth = self.eager_seconds(kind)
-        if worth == math.inf:
-            return 0.0
-        return worth - (kind.replay if kind.timed >= TIMED
-                        else min(kind.replay, kind.hasty, self.ratio * worth))
+        return worth - self.expected(kind) if worth < math.inf else 0.0
+
+    def expected(self, kind: Kind) -> float:
+        """What a replay of a kind takes, about."""
+        return (kind.replay if kind.timed >= TIMED else
+                min(kind.replay, kind.hasty, self.ratio * self.eager_seconds(kind)))
 
     @property
     def is_limited(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..guards import table_index
 from ..guards.table_rows import Table
-from .ledger import Kind, Ledger
+from .ledger import EagerBySize, Kind, Ledger
 
 if TYPE_CHECKING:
     from ..guards.sized_table import SizedTable
@@ -24,6 +24,7 @@ class CallsOfMachineCode:
     sized: list[SizedTable]
     bypass: Table | None
     typical: float
+    by_size: EagerBySize
     ratio: float
     resting: int
     idle: int
@@ -36,7 +37,10 @@ class CallsOfMachineCode:
 
     def eager_seconds(self, kind: Kind) -> float:
         """What an eager call of a kind takes, as far as it is known."""
-        return kind.eager if kind.eager < math.inf else self.typical
+        if kind.eager < math.inf:
+            return kind.eager
+        known = self.by_size.of(kind.elements)
+        return known if known < math.inf else self.typical
 
     def bypassed(self) -> None:
         """Enter the calls that machine code made without asking."""

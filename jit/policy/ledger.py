@@ -1,4 +1,5 @@
 """What is counted and measured of a traced function's calls."""
+import bisect
 import dataclasses
 import math
 import weakref
@@ -6,6 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 NEWEST = 0.3                     # weight of the last measurement in an average
+STEPS = 4                        # sizes that are told apart, from one to twice as many elements
+FADING = 0.97                    # of an estimate: what is left of it each time it forbids something
 
 
 @dataclasses.dataclass
@@ -73,12 +76,13 @@ class Kind:
     `missed`: those that no recording served since one was last made, `timed`: replays that `replay`
     is of; `hasty`: the shortest replay, those included whose kernels are not compiled well yet.
     `spent` on recordings, `saved` by replays: seconds. `tried`: the plans for ranges of sizes that
-    there were when it was last asked whether one has a recording for it."""
-    __slots__ = ("calls", "eager", "hasty", "met", "missed", "replay", "saved", "since", "spent",
-                 "timed", "tried", "weight")
+    there were when it was last asked whether one has a recording for it. `elements`: how many its
+    arguments have."""
+    __slots__ = ("calls", "eager", "elements", "hasty", "met", "missed", "replay", "saved", "since",
+                 "spent", "timed", "tried", "weight")
 
-    def __init__(self, since: float, objects: Iterable[Any]) -> None:
-        self.calls, self.since = 0, since
+    def __init__(self, since: float, objects: Iterable[Any], elements: int = 0) -> None:
+        self.calls, self.since, self.elements = 0, since, elements
         self.eager = self.replay = self.hasty = math.inf
         self.weight, self.missed, self.timed, self.spent, self.saved = 1, 0, 0, 0.0, 0.0
         self.tried = 0
@@ -130,8 +134,64 @@ class Cost:
         return max(self.seconds, self.calls * eager) if eager < math.inf else self.seconds
 
 
+class EagerBySize:
+    """What eager calls take by the elements of their arguments: the average of calls of about as
+    many, and what lies between two such where there was none."""
+    __slots__ = ("seconds", "sizes")
+
+    def __init__(self) -> None:
+        # in order: logarithms of numbers of elements, and the seconds of calls of these
+        self.sizes: list[int] = []
+        self.seconds: list[float] = []
+
+    def note(self, elements: int, seconds: float) -> None:
+        """A call took so long."""
+        size = _logarithm(elements)
+        at = bisect.bisect_left(self.sizes, size)
+        if at < len(self.sizes) and self.sizes[at] == size:
+            self.seconds[at] = average(self.seconds[at], min(seconds, 2 * self.seconds[at]))
+        else:
+            self.sizes.insert(at, size)
+            self.seconds.insert(at, seconds)
+
+    def of(self, elements: int) -> float:
+        """What a call takes, about; infinite where none was timed."""
+        if not self.sizes:
+            return math.inf
+        size = _logarithm(elements)
+        at = bisect.bisect_left(self.sizes, size)
+        if at == len(self.sizes):
+            return self.seconds[-1]
+        if not at or self.sizes[at] == size:
+            return self.seconds[at]
+        (low, high), (less, more) = self.sizes[at - 1:at + 1], self.seconds[at - 1:at + 1]
+        least, here, most = (2 ** (x / STEPS) for x in (low, size, high))
+        return less + (more - less) * (here - least) / (most - least)
+
+
+class Overhead:
+    """The seconds that something takes beside a call, on average. As it is measured only where it
+    is done, an estimate that keeps it from being done fades: the first times take longer."""
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def note(self, seconds: float) -> None:
+        """It took so long. (Now and then another process has the processor.)"""
+        self.seconds = average(self.seconds, min(max(seconds, 0.0), 2 * self.seconds))
+
+    def fade(self) -> None:
+        """It was too much for something to be done."""
+        self.seconds *= FADING
+
+
 def average(before: float, now: float) -> float:
     return before + NEWEST * (now - before)
+
+
+def _logarithm(elements: int) -> int:
+    return int(STEPS * math.log2(elements + 1))
 
 
 def _reference(x: Any) -> Callable[[], Any]:

@@ -11,9 +11,8 @@ ranges of sizes.
 from __future__ import annotations
 
 import abc
-import math
 
-from .ledger import Cost, Kind, Ledger, average
+from .ledger import Kind, Ledger, Overhead
 
 GROWING = 0.5                    # of a recording: a plan for all sizes, where none took longer yet
 MARGIN = 1.25                    # of what a recording and a plan for all sizes took so far
@@ -26,11 +25,12 @@ class ManySizes:
     """The part of a policy that decides about them."""
     # see `Policy`
     ledger: Ledger
-    bare: Cost
+    bare: Overhead
     typical: float
-    first: float
-    telling: float
+    novelty: float
+    telling: Overhead
     asked: int
+    wanted: float
     last_plan: float
     planning: float
     family_seconds: float
@@ -50,6 +50,10 @@ class ManySizes:
     @abc.abstractmethod
     def replay_seconds(self) -> float:
         """What a replay takes, about."""
+
+    @abc.abstractmethod
+    def expected(self, kind: Kind) -> float:
+        """What a replay of a kind takes, about."""
 
     @abc.abstractmethod
     def gain(self, kind: Kind) -> float:
@@ -97,13 +101,27 @@ class ManySizes:
         self.family_seconds, self.unserved = seconds, 0.0
         self.planning = seconds
 
+    def first(self, kind: Kind) -> float:
+        """What an eager call of a kind takes now: longer, where its sizes are new to eager mode."""
+        return self.eager_seconds(kind) + (self.novelty if kind.calls == 1 else 0.0)
+
     def makes(self, kind: Kind) -> bool:
         """May a recording for a kind of other sizes be made without a run? Yes where that takes no
         longer than eager mode, to which sizes are new as well. (Now and then no, to see how long
         that is.)"""
         self.asked += 1
-        return (self.asked % SOUNDING != 1
-                and (self.bare.seconds <= self.first or self.affords(kind, self.bare.seconds)))
+        if not self.asked % SOUNDING:
+            return False
+        cost = self.bare.seconds
+        if cost <= self.first(kind) - self.expected(kind) or self.affords(kind, cost):
+            return True
+        self.bare.fade()
+        return False
+
+    def declined(self, kind: Kind) -> None:
+        """A call that a recording could have been made for without a run is eager."""
+        kind.missed += kind.weight
+        self.wanted = self.bare.seconds
 
     def may_plan(self, kind: Kind) -> bool:
         """May a plan for a range of sizes be made for a kind, if none of those that are there
@@ -119,27 +137,31 @@ class ManySizes:
 
     def tells(self, kind: Kind) -> bool:
         """May a table for all sizes be told of new ones?"""
-        return self.telling <= self.first or self.affords(kind, self.telling)
+        cost = self.telling.seconds
+        if cost <= self.first(kind) or self.affords(kind, cost):
+            return True
+        self.telling.fade()
+        return False
 
     def told(self, kind: Kind, seconds: float) -> None:
         """A table for all sizes was told of a call's, which it made, in so many seconds. (Those of
         the replay are counted with the table's.)"""
         self.count("unseen")
         beyond = max(seconds - self.replay_seconds, 0.0)
-        self.telling = average(self.telling, min(beyond, 2 * self.telling))
+        self.telling.note(beyond)
         self.ledger.recording += beyond
         self.ledger.spent += beyond
         # (what eager mode takes longer, too, where sizes are new)
-        if self.typical < self.first < math.inf:
-            self.ledger.eager += min(self.first - self.typical, beyond)
+        self.ledger.eager += min(self.novelty, beyond)
 
-    def unrun(self, kind: Kind, seconds: float) -> None:
-        """A recording was made without a run, and a call by it, in so many seconds."""
+    def unrun(self, kind: Kind, making: float, seconds: float) -> None:
+        """A recording was made without a run, in `making` seconds, and a call by it, in so many
+        with these."""
         self.count("unseen")
         eager = min(self.eager_seconds(kind), seconds)
         # (some bring kernels that eager mode needs, too)
-        made, self.planning = seconds - self.planning, 0.0
-        self.bare.seconds = average(self.bare.seconds, min(made, 2 * self.bare.seconds))
+        self.bare.note(making - self.planning)
+        self.planning = 0.0
         self.ledger.recording += seconds - eager
         self.ledger.spent += seconds
-        self.ledger.eager += min(self.first, seconds)
+        self.ledger.eager += min(self.first(kind), seconds)

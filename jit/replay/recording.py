@@ -116,23 +116,40 @@ class Recording:
         if self.ready is not None:
             self.counted += calls(self.ready)
             self.ready = None
+        if n == 1 and self.prepare_like_another(args, kwargs, given):
+            return True
+        self.ready = native_table.table(self, args, kwargs, given)
+        sheet = getattr(self.program, "sheet", None)
+        if sheet is not None and self.ready is not None:
+            sheet.table = self.guards, self.ready
+            if sheet.sized is None and self.unseen:
+                sheet.sized = sized_table.sized(self.ready, self, self.checks.anew())
+        self.is_prepared_for(args, kwargs, given)
+        return True
+
+    def prepare_like_another(self, args: Any, kwargs: Any, given: Any) -> bool:
+        """Make the table for calls like this one of one that a recording of other sizes has, if
+        there is one: it compares whether the call fits, so this may come before that is known."""
         # Recordings that a family made are one run's, and one shows the others its table. A run of
         # its own gave its own results: numbers among them are of its sizes.
         sheet = getattr(self.program, "sheet", None)
-        if sheet is not None and sheet.table is not None and n == 1:
-            guards, table = sheet.table
-            if guards is self.guards:
-                self.ready = native_table.resized(table, self, given)
+        if sheet is None or sheet.table is None:
+            return False
+        guards, table = sheet.table
+        if guards is not self.guards:
+            return False
+        self.ready = native_table.resized(table, self, given)
         if self.ready is None:
-            self.ready = native_table.table(self, args, kwargs, given)
-            if sheet is not None and self.ready is not None:
-                sheet.table = self.guards, self.ready
-                if sheet.sized is None and self.unseen:
-                    sheet.sized = sized_table.sized(self.ready, self, self.checks.anew())
+            return False
+        self.renewed = 1
+        self.is_prepared_for(args, kwargs, given)
+        return True
+
+    def is_prepared_for(self, args: Any, kwargs: Any, given: Any) -> None:
+        """The table was made, or cannot be, for calls like this one."""
         self.moves_on = self.ready is None
         self.finger = fingerprint(args, kwargs, {*positions(given.numbers)})
         self.limit()
-        return True
 
     def limit(self) -> None:
         """Machine code makes the calls until the next one that is timed or recorded again."""

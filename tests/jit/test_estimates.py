@@ -1,0 +1,48 @@
+"""What the policy thinks that calls take which were not timed."""
+import math
+
+import pytest
+import whet
+from whet.jit.policy import account, ledger
+from whet.jit.policy.account import Policy
+
+
+def test_what_an_eager_call_takes_is_known_by_its_size():
+    known = ledger.EagerBySize()
+    assert known.of(100) == math.inf
+    for elements in (64, 1024):
+        known.note(elements, elements * 1e-6)
+    assert known.of(64) == 64e-6 and known.of(1024) == 1024e-6
+    assert known.of(300) == pytest.approx(300e-6, rel=0.2)
+    assert known.of(1) == 64e-6 and known.of(1 << 20) == 1024e-6
+    known.note(64, 1.0)
+    assert known.of(64) < 2 * 64e-6, "now and then another process has the processor"
+
+
+def test_a_replay_of_a_large_size_is_no_loss_though_most_are_small():
+    """Of the kind itself no eager call was timed."""
+    policy = Policy()
+    for n in range(200):
+        small = policy.kind(n % 8, (), [whet.ones(10)])
+        policy.ran(small, 1e-4, 1e-4, "costly")
+    for n in range(8):
+        policy.ran(policy.kind(100 + n, (), [whet.ones(1000)]), 1e-2, 1e-2, "costly")
+    for _ in range(50):
+        policy.ran(small, 1e-4, 1e-4, "costly")
+    large = policy.kind("large", (), [whet.ones(1001)])
+    policy.replayed(large, 5e-3)
+    assert policy.ledger.saved == pytest.approx(5e-3)
+
+
+def test_what_took_long_once_is_tried_again(monkeypatch, unlimited):
+    """The first recordings without a run find nothing in the processor's cache."""
+    monkeypatch.setattr(account, "GRACE", 0.04)
+    policy = Policy()
+    kind = policy.kind(0, (), [whet.ones(10)])
+    for _ in range(20):
+        policy.ran(kind, 1e-3, 1e-3, "costly")
+    policy.ledger.spent += 1.0           # nothing can be spent
+    for _ in range(5):
+        policy.unrun(kind, 0.1, 0.1)
+    tries = next(n for n in range(200) if policy.makes(kind))
+    assert 5 < tries < 100
