@@ -63,10 +63,11 @@ if _loaded:
     native_apply, next_number, native_wrap = _functions["apply"], _functions[
         "next_number"], _functions["wrap"]
     set_native_flags, native_view_of = _functions["set_flags"], _functions["view_of"]
-    native_write = _functions["write"]
+    native_write, native_call_key = _functions["write"], _functions["call_key"]
 else:
     Base, Cell, NativeNode, addresses = PyBase, PyCell, None, {}
     native_apply = native_wrap = set_native_flags = native_view_of = native_write = None
+    native_call_key = None
     next_number = itertools.count().__next__
 
 

@@ -201,9 +201,12 @@ class Calls:
         due = [t for t in self.policy.sized if t.is_due]
         if not models:
             return False
-        if not (self.policy.makes(call.kind) or due):
-            call.declined = True
-            return False
+        if not due:
+            if self.policy.sounds():
+                return False
+            if not self.policy.makes(call.kind):
+                call.declined = True
+                return False
         for may_plan in (False, True):
             for model in models:
                 if not may_plan or self.policy.may_plan(call.kind):

@@ -105,13 +105,14 @@ class ManySizes:
         """What an eager call of a kind takes now: longer, where its sizes are new to eager mode."""
         return self.eager_seconds(kind) + (self.novelty if kind.calls == 1 else 0.0)
 
+    def sounds(self) -> bool:
+        """Is a call that needs no run to be recorded to have one, to see how long that takes?"""
+        self.asked += 1
+        return self.asked % SOUNDING == 1
+
     def makes(self, kind: Kind) -> bool:
         """May a recording for a kind of other sizes be made without a run? Yes where that takes no
-        longer than eager mode, to which sizes are new as well. (Now and then no, to see how long
-        that is.)"""
-        self.asked += 1
-        if not self.asked % SOUNDING:
-            return False
+        longer than eager mode, to which sizes are new as well."""
         cost = self.bare.seconds
         if cost <= self.first(kind) - self.expected(kind) or self.affords(kind, cost):
             return True

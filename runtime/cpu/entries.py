@@ -56,6 +56,7 @@ def load():
     functions = {
         name: native.function(at[name], name, flags=flags)
         for name, flags in (("apply", native.METH_FASTCALL), ("write", native.METH_FASTCALL),
+                            ("call_key", native.METH_FASTCALL),
                             ("next_number", native.METH_NOARGS),
                             ("set_flags", native.METH_O), ("wrap", native.METH_O),
                             ("view_of", native.METH_FASTCALL),
@@ -427,6 +428,13 @@ def _modes():
     """The modes that the machine code is to go by on this thread. It has a copy of them until
     another thread runs."""
     return modes.tell(modes.state.flags)
+
+
+def know_calls_by(sizes, immutable):
+    """Tell the machine code that makes keys of calls the type of tensors' sizes, and types of which
+    objects never change."""
+    _set(L.CTX["sizes"], sizes)
+    _set(L.CTX["immutable"], frozenset(immutable))
 
 
 def views(getitem, reshape):

@@ -28,7 +28,7 @@ if tensor_base.Base is not tensor_base.PyBase:
 
 for _name, _fn in surface.METHODS.items():
     if _name not in Tensor.__dict__:
-        setattr(Tensor, _name, surface.guard(_fn) if surface.needs_guard(_fn) else _fn)
+        setattr(Tensor, _name, surface.guarded_method(_name, _fn))
 
 
 def __getattr__(name):

@@ -12,7 +12,7 @@ import types
 import numpy as np
 
 from .. import declarations, overrides
-from . import pointwise_family, registry
+from . import known_calls, pointwise_family, registry
 from .argument_errors import name_argument, name_dtype, name_kind, name_text
 from .pointwise_family import PointwiseOp
 
@@ -212,14 +212,14 @@ def and_keyword(name, default=None):
     return change
 
 
-def guarded(namespace, module):
+def guarded(namespace, module, leads_to_ops=True):
     """Names of a module, each hand-written function among them naming the argument that should
     have been a tensor."""
     def plain(n, fn):
         return (not n.startswith("_") and inspect.isfunction(fn) and not hasattr(fn, "guarded")
                 and fn.__code__.co_filename != "<whet>")
-    return named({n: guard(fn) if plain(n, fn) else fn for n, fn in namespace.items()},
-                 module)
+    return named({n: guard(fn, leads_to_ops) if plain(n, fn) else fn
+                  for n, fn in namespace.items()}, module)
 
 
 def named(namespace, module):
@@ -239,9 +239,10 @@ def named(namespace, module):
     return namespace
 
 
-def guard(fn):
+def guard(fn, leads_to_ops=True):
     """A function that names an argument which should have been a tensor, where it would have spoken
-    of a missing attribute.
+    of a missing attribute. `leads_to_ops`: mostly it does nothing but call ops, and others may
+    call these in its place (see `known_calls.py`).
 
     The functions are written against the tensor's own methods; what they trip over when handed
     something else is that something itself, which is how the argument is found again. A call that
@@ -252,17 +253,25 @@ def guard(fn):
     # NumPy's names of arguments -> ours, once they came
     known: dict[tuple[str, ...], tuple[str, ...]] = {}
 
+    def check(args, kwargs):
+        for name in kwargs:
+            if name in flags and type(kwargs[name]) is not bool:
+                check_flag(fn.__name__, name, kwargs[name])
+        if len(args) > first:
+            _check_positions(fn, flags, args)
+
+    leads_to_ops = leads_to_ops and not fn.__name__.endswith("_")
+    calls = known_calls.calls_of(fn, check) if leads_to_ops else None
+
     @functools.wraps(fn)
     def call(*args, **kwargs):
+        if calls is not None and (out := calls(args, kwargs)) is not known_calls.MISSED:
+            return out
         ours = kwargs
         if known and (names := known.get(tuple(kwargs))):
             ours = dict(zip(names, kwargs.values()))
         if flags:
-            for name in ours:
-                if name in flags and type(ours[name]) is not bool:
-                    check_flag(fn.__name__, name, ours[name])
-            if len(args) > first:
-                _check_positions(fn, flags, args)
+            check(args, ours)
         try:
             return fn(*args, **ours)
         except Exception as e:
@@ -364,6 +373,11 @@ def overridable(fn):
     """A function that hands over to its operands what it cannot take."""
     ready = hasattr(fn, "guarded") or fn.__code__.co_filename == "<whet>"
     return fn if ready else guard(fn)
+
+
+def guarded_method(name, fn):
+    """A method as users call it."""
+    return guard(fn, name in FUNCTIONS) if needs_guard(fn) else fn
 
 
 def needs_guard(fn):

@@ -166,7 +166,7 @@ def test_kernels_that_a_plan_lacks_are_compiled_with_later_calls(form, monkeypat
     def fn(x):
         return change(x @ x.t()).softmax(-1).cos() @ x
     f = jit.trace(fn)
-    for n in (20, 21):
+    for n in (20, 21, 22):
         f(whet.randn(n, 16))
     policy = f._calls.policy
     with monkeypatch.context() as poor:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..builder import Module, Val
 from .autograd_nodes import _deallocs, _nodes, _set_attribute, _traverse
+from .call_keys import key_of_call
 from .object_access import Glue, _ptr, _thread
 from .op_layouts import CTX, DESC, MISS, SLOTS, THUNKS, UNARY
 from .op_recipes import _core, _record
@@ -235,7 +236,8 @@ def source() -> str:
     """The IR text of the entries."""
     m = Module()
     for name in (("whet_ctx", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type", "PyLong_Type",
-                  "PyComplex_Type", "PyTuple_Type", "PySlice_Type", "_Py_EllipsisObject")):
+                  "PyComplex_Type", "PyTuple_Type", "PyList_Type", "PySlice_Type",
+                  "_Py_EllipsisObject")):
         m.decls[name] = f"@{name} = external global i8"
     m.decls["PyExc_TypeError"] = "@PyExc_TypeError = external global ptr"
     m.tables["too_many"] = '@too_many = internal constant [19 x i8] c"too many arguments\\00"'
@@ -249,4 +251,5 @@ def source() -> str:
     _nodes(m)
     _views(m)
     _doors(m)
+    key_of_call(m)
     return m.text()

@@ -28,7 +28,8 @@ A = ARRAY
 CTX = {
     name: 8 * i for i, name in enumerate(("thread", "flags", "seq", "tensor", "parameter", "node",
                                           "cell", "slow", "modes", "record", "empty", "stale",
-                                          "inside", "getitem", "reshape", "shape", "size"))}
+                                          "inside", "getitem", "reshape", "shape", "size",
+                                          "immutable", "sizes"))}
 CTX["table"], CTX["sized"] = 256, 256 + 8 * BUCKETS
 CTX["desc"] = CTX["sized"] + 8 * SIZED_BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
@@ -69,6 +70,6 @@ UNARY = ("negative", "absolute")
 SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)
 NAMES = [
     "tensor_dealloc", "tensor_traverse", "tensor_setattr", "cell_dealloc", "node_dealloc",
-    "apply", "write", "resized", "next_number", "set_flags", "wrap",
+    "apply", "write", "resized", "call_key", "next_number", "set_flags", "wrap",
     "view_of", "subscript", "reshape", "node_edges", "node_saved_inputs", "node_release",
     *[f"nb_{s}" for s in SLOTS], "function", *[f"method{k}" for k in range(THUNKS)]]

@@ -23,7 +23,7 @@ from .memory_format import (
 from .spectral_norm import remove_spectral_norm, spectral_norm
 from .weight_norm import remove_weight_norm, weight_norm
 
-globals().update(_guarded(globals(), __name__))
+globals().update(_guarded(globals(), __name__, leads_to_ops=False))
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "convert_conv2d_weight_memory_format",

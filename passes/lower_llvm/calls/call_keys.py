@@ -1,0 +1,168 @@
+"""What a call of a library function was given, as one string of bytes: by it, calls are told apart
+that the function's Python may treat otherwise (runtime/ops/known_calls.py).
+
+Of a tensor that is its type, its elements' type, its sizes, strides and flags; of a number its
+value; of a tuple or a list what is in it. Objects of a few types that never change are known by
+address. Anything else has no key.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..builder import Module, Val
+from .object_access import Glue, _ptr
+from .op_layouts import CASTS, MAX_DIMS, SPECIAL, A, T
+from .python_layouts import FLOAT_VALUE, LENGTH, LIST_ITEMS, TUPLE_ITEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..builder import Fn
+
+WORDS = 256                     # of a key at most
+ROOM = 6 + 2 * MAX_DIMS         # words that there are for one more object, at least
+
+
+class _Description:
+    """The code of `described(object, words, room)`: writes down what an object is; gives how many
+    words that took, or -1 for one that has no key."""
+
+    def __init__(self, m: Module) -> None:
+        self.f = f = m.fn("described", [("ptr", "o"), ("ptr", "out"), ("i64", "room")], "i64",
+                          "internal")
+        self.g = g = Glue(f)
+        self.o, self.out, self.room = f.args
+        f.bail(f.cmp("slt", self.room, ROOM), "unknown")
+        self.type = g.type_of(self.o)
+        self.put(0, g.i64(self.type))
+        length = self.chosen(
+            (self.is_a("tensor") | self.is_a("parameter"), self.tensor),
+            (self.of("PyLong_Type"), self.whole_number),
+            (self.of("PyFloat_Type"), self.real_number),
+            (self.of("PyTuple_Type") | self.is_a("sizes"),
+             lambda: self.items(f.bytes_at(self.o, TUPLE_ITEMS))),
+            (self.of("PyList_Type"), lambda: self.items(g.ld(self.o, LIST_ITEMS))))
+        f.ret(length)
+        f.label("unknown")
+        f.ret(f.as_val(-1, "i64"))
+
+    def put(self, i: Val | int, word: Val) -> None:
+        self.f.store(word, self.f.at(self.out, i, "i64"), 8)
+
+    def of(self, name: str) -> Val:
+        """Is it of one of Python's types?"""
+        return self.g.same(self.type, _ptr(self.f, name))
+
+    def is_a(self, name: str) -> Val:
+        """Is it of one of our types?"""
+        return self.g.same(self.type, self.g.ctx(name))
+
+    def chosen(self, *ways: tuple[Val, Callable[[], Val]]) -> Val:
+        """The first way whose condition holds, or by address."""
+        if not ways:
+            return self.by_address()
+        (holds, way), *others = ways
+        return self.f.if_(holds, lambda: [way()], lambda: [self.chosen(*others)])[0]
+
+    def tensor(self) -> Val:
+        f, g = self.f, self.g
+        array = g.ld(self.o, T["array"])
+        plain = g.same(g.type_of(array), _ptr(f, "whet_ndarray"))
+
+        def layout() -> list[Val]:
+            nd = f.conv("sext", g.ld(array, A["nd"], "i32"), "i64")
+
+            def lies() -> list[Val]:
+                self.put(1, g.ld(array, A["descr"], "i64"))
+                self.put(2, nd)
+                self.put(3, g.ld(self.o, T["rg"], "i64"))
+                made = f.conv("zext", g.absent(g.ld(self.o, T["node"])), "i64")
+                view = f.conv("zext", g.absent(g.ld(self.o, T["base"])), "i64")
+                self.put(4, made + 2 * view)
+                dims, strides = g.ld(array, A["dims"]), g.ld(array, A["strides"])
+
+                def both(i: Val) -> None:
+                    self.put(5 + i, g.ld(f.at(dims, i, "i64"), 0, "i64"))
+                    self.put(5 + nd + i, g.ld(f.at(strides, i, "i64"), 0, "i64"))
+                f.loop(0, nd, 1, both)
+                return [5 + 2 * nd]
+            return f.if_(f.cmp("sle", nd, MAX_DIMS), lies, self.none)
+        return f.if_(plain, layout, self.none)[0]
+
+    def none(self) -> list[Val]:
+        return [self.f.as_val(-1, "i64")]
+
+    def whole_number(self) -> Val:
+        f = self.f
+        over = f.alloca("i32", 1)
+        value = f.call("PyLong_AsLongLongAndOverflow", "i64", self.o, over)
+        self.put(1, value)
+        return f.sel(f.cmp("eq", f.load("i32", over, 4), 0), f.as_val(2, "i64"),
+                     f.as_val(-1, "i64"))
+
+    def real_number(self) -> Val:
+        self.put(1, self.g.ld(self.o, FLOAT_VALUE, "i64"))
+        return self.f.as_val(2, "i64")
+
+    def items(self, first: Val) -> Val:
+        """The objects in a tuple or a list, whose addresses lie there."""
+        f = self.f
+        n = self.g.ld(self.o, LENGTH, "i64")
+        self.put(1, n)
+
+        def one(i: Val, used: Val) -> list[Val]:
+            return [described(f, self.g.ld(f.at(first, i, "i64"), 0), self.out, used, self.room)]
+        return f.loop(0, f.imin(n, WORDS), 1, one, [f.as_val(2, "i64")])[0]
+
+    def by_address(self) -> Val:
+        f = self.f
+        known = f.call("PySet_Contains", "i32", self.g.ctx("immutable"), self.type)
+        f.if_(f.cmp("slt", known, 0), lambda: f.call("PyErr_Clear", "void"))
+        self.put(1, self.g.i64(self.o))
+        return f.sel(f.cmp("eq", known, 1), f.as_val(2, "i64"), f.as_val(-1, "i64"))
+
+
+def described(f: Fn, o: Val, out: Val, used: Val, room: Val | int) -> Val:
+    """Write an object down after so many words; gives how many there are then, or -1."""
+    def more() -> list[Val]:
+        n = f.call("described", "i64", o, f.at(out, used, "i64"), f.as_val(room, "i64") - used)
+        return [f.sel(f.cmp("slt", n, 0), n, used + n)]
+    return f.if_(f.cmp("slt", used, 0), lambda: [used], more)[0]
+
+
+def key_of_call(m: Module) -> None:
+    """call_key(args, kwargs): the key of a call, as bytes; None where it has none, or is made in a
+    mode in which somebody looks at what functions do."""
+    _Description(m)
+    f = m.fn("call_key", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
+    g = Glue(f)
+    args, kwargs = (f.load("ptr", f.at(f.args[1], i, "i64"), 8) for i in range(2))
+    out = f.alloca("i64", WORDS)
+    flags = g.modes("error")
+    f.bail(f.cmp("ne", flags & (SPECIAL | CASTS), 0), "none")
+    n, named = g.ld(args, LENGTH, "i64"), f.call("PyDict_Size", "i64", kwargs)
+    f.store(flags, out, 8)
+    f.store(n, f.at(out, 1, "i64"), 8)
+
+    def positional(i: Val, used: Val) -> list[Val]:
+        return [described(f, g.ld(f.at(f.bytes_at(args, TUPLE_ITEMS), i, "i64"), 0), out, used,
+                          WORDS)]
+    used, = f.loop(0, f.imin(n, WORDS), 1, positional, [f.as_val(2, "i64")])
+    place, name, value = f.alloca("i64", 1), f.alloca("ptr", 1), f.alloca("ptr", 1)
+    f.store(f.as_val(0, "i64"), place, 8)
+
+    def by_name(_: Val, used: Val) -> list[Val]:
+        f.call("PyDict_Next", "i32", kwargs, place, name, value)
+
+        def both() -> list[Val]:
+            f.store(g.i64(f.load("ptr", name, 8)), f.at(out, used, "i64"), 8)
+            return [described(f, f.load("ptr", value, 8), out, used + 1, WORDS)]
+        fits = f.cmp("sge", used, 0) & f.cmp("slt", used, WORDS - 1)
+        return f.if_(fits, both, lambda: [f.as_val(-1, "i64")])
+    used, = f.loop(0, named, 1, by_name, [used])
+    f.bail(f.cmp("slt", used, 0), "none")
+    f.ret(f.call("PyBytes_FromStringAndSize", "ptr", out, 8 * used))
+    f.label("none")
+    f.ret(g.none())
+    f.label("error")
+    f.ret(Val(f, "null", "ptr"))

@@ -1,0 +1,320 @@
+"""Calls of library functions without the functions' own Python, where that was found to do nothing
+but call ops.
+
+A function of ours looks at what it is given (which form is meant, do the sizes fit) and calls ops.
+Of tensors it sees no more than types, layouts and flags, or else an observer is told. So calls with
+one key (`passes/lower_llvm/calls/call_keys.py`), which has all of that and the values of all other
+arguments, lead to the same ops. The second of them is watched; if it only called ops on what it was
+given and on their results, and asked questions about these, later ones do the same, as long as the
+answers are. Which way is shorter is timed.
+"""
+import functools
+import operator
+from time import perf_counter
+
+import numpy as np
+
+from .. import declarations, devices, dtypes, tensor_base
+from ..autograd import modes
+from ..cpu import entries
+from ..tensor import Size, layout, memory_format
+from . import registry
+from .registry import Observer, apply, is_tensor
+
+declarations.only_computes(globals())
+call_key = tensor_base.native_call_key
+MISSED = object()
+STEPS = 12                       # that a known call has at most: of more, ops take most of the time
+TURNS = 10                       # calls in which the two ways are timed
+KEYS = 1 << 10                   # of a function: so many are known, or known to be no such calls
+PLAIN = bool | int | float | str | np.generic | None             # answers that can be compared
+FRUITLESS = 32                   # keys in vain, until a function is left alone
+
+
+class More(BaseException):
+    """A call is about to do more than call ops."""
+
+
+class Watch(Observer):
+    """Notes what one call does: `steps`, each an op or a question, which values its operands are,
+    and the op's attributes or the answer, and the sizes of what an op makes that may be others for
+    other data. Values are what the call was given (see `given`), numbers that ops are given, and
+    what ops make, in this order. `steps` is None once something else has happened."""
+
+    def __init__(self, values):
+        self.steps: list | None = []
+        self.given, self.numbers, self.made = values, [], []
+        self.where = {id(t): i for i, t in enumerate(values) if is_tensor(t)}
+        self.states = [(t, state_of(t)) for t in values if is_tensor(t)]
+        self.inside = False                  # of an op
+
+    def __call__(self, op, inputs, attrs):
+        self.inside = True
+        try:
+            outs = registry.execute(op, inputs, attrs)
+        finally:
+            self.inside = False
+        made = outs if type(outs) is tuple else (outs,)
+        if op.random or holds_data(attrs):
+            self.steps = None
+        elif self.steps is not None:
+            varies = op.may_fail and any(map(is_tensor, inputs))
+            self.note(op, inputs, attrs, [t._array.shape for t in made] if varies else None)
+            for t in made:
+                self.where[id(t)] = -1 - len(self.made)
+                self.made.append(t)
+                self.states.append((t, state_of(t)))
+        return outs
+
+    def is_all(self):
+        """Were steps all that happened? (A tensor may have been marked otherwise than by an op.)"""
+        return bool(self.steps) and all(state_of(t) == before for t, before in self.states)
+
+    def ask(self, question, tensors):
+        answer = question(*[t._array for t in tensors])
+        if all([isinstance(x, PLAIN) for x in (answer if type(answer) is tuple else (answer,))]):
+            self.note(Question(question), tensors, answer)
+        else:
+            self.steps = None
+        return answer
+
+    def note(self, what, operands, more, sizes=None):
+        """Note one more step, where all is known of it."""
+        if self.steps is not None:
+            at = [self.place(x) for x in operands]
+            if None in at or len(self.steps) == STEPS:
+                self.steps = None
+            else:
+                self.steps.append((what, at, more, sizes))
+
+    def place(self, x):
+        """Which value an operand is, those that ops made counted from -1 down; None for one that
+        nobody knows."""
+        if is_tensor(x):
+            return self.where.get(id(x))
+        if isinstance(x, np.ndarray):
+            return None
+        self.numbers.append(x)
+        return len(self.given) + len(self.numbers) - 1
+
+    def counted(self, at):
+        """The same counted from 0 on, once there are no more numbers to come."""
+        return at if at is None or at >= 0 else len(self.given) + len(self.numbers) - 1 - at
+
+    def beside(self, source, made):
+        return made
+
+    def stop(self, *args, **kwargs):
+        """What changes something begins here, or goes another way where an observer is."""
+        raise More
+
+
+def _something_else(method):
+    def call(self, *args, **kwargs):
+        if not self.inside:
+            self.steps = None
+        return method(self, *args, **kwargs)
+    return call
+
+
+for _name in ("inplace", "draw", "cond", "while_loop", "function"):
+    setattr(Watch, _name, Watch.stop)
+for _name, _method in vars(Observer).items():
+    if callable(_method) and _name not in vars(Watch) and _name not in ("sizes", "computed"):
+        setattr(Watch, _name, _something_else(_method))
+
+
+def state_of(t):
+    """What a tensor is beside its elements."""
+    return (t._rg, id(t._node), id(t._base), id(t._grad), id(t._extra), id(t._array),
+            t._cell is not None and t._cell.v)
+
+
+class Question:
+    """What is asked of arrays in a step."""
+    __slots__ = ("ask",)
+
+    def __init__(self, ask):
+        self.ask = ask
+
+
+def holds_data(x):
+    """Is it an array, or is there one in it?"""
+    if isinstance(x, dict):
+        return any(map(holds_data, x.values()))
+    return isinstance(x, np.ndarray) or is_tensor(x) or (
+        isinstance(x, tuple | list) and any(map(holds_data, x)))
+
+
+def given(args, kwargs):
+    """What a call was given, in order; of a list of tensors, these."""
+    found = []
+    for x in (*args, *kwargs.values()):
+        if has_tensors(x):
+            found += x
+        else:
+            found.append(x)
+    return found
+
+
+def has_tensors(x):
+    """Is it a list of tensors?"""
+    return type(x) in (list, tuple) and bool(x) and is_tensor(x[0])
+
+
+class KnownCalls:
+    """The calls of one function, whose arguments `check` is to see before. `table`: key -> a
+    function of arguments that gives the result, or None where there is none; `met`: keys that came
+    once; `is_open`: is it still asked whether calls are known?"""
+    __slots__ = ("fn", "check", "table", "met", "vain", "is_open")
+
+    def __init__(self, fn, check):
+        self.fn, self.check, self.vain, self.is_open = fn, check, 0, True
+        self.forget()
+
+    def __call__(self, args, kwargs):
+        """The result of a call that is known; MISSED for others."""
+        if not self.is_open or (key := call_key(args, kwargs)) is None:
+            return MISSED
+        known = self.table.get(key, MISSED)
+        if known is MISSED:
+            return self.first(key, args, kwargs)
+        try:
+            return MISSED if known is None else known(args, kwargs)
+        except MemoryError:
+            raise
+        except Exception:                    # (it will be raised again)
+            return MISSED
+
+    def forget(self):
+        """Nothing is known."""
+        self.table, self.met = {}, set()
+
+    def first(self, key, args, kwargs):
+        """The result of a call whose key is in no table; MISSED where nothing was done."""
+        if key not in self.met:
+            if len(self.met) >= KEYS:
+                self.met.clear()
+            self.met.add(key)
+            return MISSED
+        if len(self.table) >= KEYS:
+            self.table.clear()
+        self.check(args, kwargs)
+        watch = Watch(given(args, kwargs))
+        try:
+            modes.state.observers = (watch,)
+            modes.refresh()
+            out = self.fn(*args, **kwargs)
+        except (More, Exception):            # (it will be raised again)
+            out, watch.steps = MISSED, None
+        finally:
+            modes.state.observers = ()
+            modes.refresh()
+        known = known_call(watch, out, args, kwargs)
+        self.settle(key, None if known is None else Turns(self, key, known))
+        return out
+
+    def settle(self, key, known):
+        """What calls of a key are, or that they are none that are known."""
+        self.table[key] = known
+        self.vain += known is None
+        if self.vain >= FRUITLESS and not any(self.table.values()):
+            self.is_open = False             # nor will others be
+            self.forget()
+
+
+class Turns:
+    """The first calls of a key, which are made in both ways in turn: the shorter one goes on."""
+    __slots__ = ("calls", "key", "ways", "seconds", "turn")
+
+    def __init__(self, calls, key, known):
+        self.calls, self.key, self.turn = calls, key, 0
+        self.ways = known, lambda args, kwargs: calls.fn(*args, **kwargs)
+        self.seconds = [float("inf")] * 2
+
+    def __call__(self, args, kwargs):
+        which, self.turn = self.turn % 2, self.turn + 1
+        start = perf_counter()
+        out = self.ways[which](args, kwargs)
+        self.seconds[which] = min(self.seconds[which], perf_counter() - start)
+        if self.turn == TURNS:
+            known, other = self.seconds
+            self.calls.settle(self.key, self.ways[0] if known < other else None)
+        return out
+
+
+def known_call(watch, out, args, kwargs):
+    """What a call is that was watched and gave `out`, as a function of its arguments; None where
+    that cannot be told."""
+    if not watch.is_all():
+        return None
+    steps = [(what, _picked([watch.counted(i) for i in at]), more, sizes)
+             for what, at, more, sizes in watch.steps]
+    several = isinstance(out, tuple)
+    found = [watch.counted(watch.where.get(id(t))) if is_tensor(t) else None
+             for t in (out if several else (out,))]
+    if None in found:
+        return None
+    # what the key knows by address stays
+    kept = [*kwargs, *[x for x in watch.given if not is_tensor(x)]]
+    parts = given if any(map(has_tensors, (*args, *kwargs.values()))) else None
+    made = [watch.counted(-1 - i) for i in range(len(watch.made))]
+    if len(steps) == 1 and found == made and (type(out) is tuple or not several):
+        op, picked_operands, attrs, _ = steps[0]
+        return functools.partial(_one, op, picked_operands, attrs, watch.numbers, parts, kept)
+    make = None if not several else type(out)._make if hasattr(out, "_make") else type(out)
+    result = _picked(found) if several else operator.itemgetter(found[0])
+    return functools.partial(_several, steps, watch.numbers, parts, kept, result, make)
+
+
+def _picked(at):
+    """A function that gives such values of a list, as a tuple."""
+    return operator.itemgetter(*at) if len(at) > 1 else lambda values: tuple(
+        [values[i] for i in at])
+
+
+def _one(op, picked, attrs, numbers, parts, kept, args, kwargs):
+    """The call of an op in the place of a function's."""
+    values = parts(args, kwargs) if parts else (*args, *kwargs.values())
+    return apply(op, picked((*values, *numbers) if numbers else values), attrs)
+
+
+def _several(steps, numbers, parts, kept, result, make, args, kwargs):
+    """The calls of ops, of which some give the result."""
+    values = parts(args, kwargs) if parts else [*args, *kwargs.values()]
+    values += numbers
+    for what, picked, more, sizes in steps:
+        if type(what) is Question:
+            if what.ask(*[t._array for t in picked(values)]) != more:
+                return MISSED
+            continue
+        out = apply(what, picked(values), more)
+        made = out if type(out) is tuple else (out,)
+        if sizes is not None and [t._array.shape for t in made] != sizes:
+            return MISSED
+        values += made
+    return result(values) if make is None else make(result(values))
+
+
+ALL: list[KnownCalls] = []
+
+
+def calls_of(fn, check):
+    """The calls of a function, for `guard` to ask; None where there is no machine code."""
+    if call_key is None:
+        return None
+    made = KnownCalls(fn, check)
+    ALL.append(made)
+    return made
+
+
+def forget():
+    """Nothing is known of any function."""
+    for calls in ALL:
+        calls.forget()
+
+
+dtypes.on_default_change.append(forget)
+if call_key is not None:
+    entries.know_calls_by(Size, (bool, type(None), str, dtypes.dtype, devices.device, layout,
+                                 memory_format))

@@ -1,0 +1,88 @@
+"""Each call of a library function that is known to be ops' calls, made both ways and compared.
+
+    python -m pytest -p tests.ops.checked_calls tests/ops tests/nn
+
+or `install()` in a program.
+"""
+from whet import declarations
+from whet.autograd import modes
+from whet.ops import known_calls
+from whet.ops.known_calls import MISSED, KnownCalls, Turns
+from whet.ops.registry import is_tensor
+
+declarations.only_computes(globals())      # (traced functions may come by)
+counts = {"known": 0, "other": 0}
+
+
+class Differs(BaseException):
+    """A known call gave something else than the function."""
+
+
+def history(t, depth=12):
+    """The ops that a tensor comes from, as text."""
+    node = t._node if is_tensor(t) else t
+    if node is None or depth == 0:
+        return "leaf"
+    edges = [e if e is None else history(e, depth - 1) for e in getattr(node, "edges", ())]
+    return f"{getattr(node, 'op', type(node).__name__)}{edges}"
+
+
+def facts(x, elements=True):
+    """What is to be the same of a result."""
+    if is_tensor(x):
+        a = x._array
+        seen = a.tobytes() if elements else None
+        base = None if x._base is None else tuple(x._base.shape)
+        return (type(x), a.dtype, a.shape, a.strides, seen, x.requires_grad, x.is_leaf, base,
+                x._rg, history(x))
+    return (type(x), [facts(y, elements) for y in x]) if isinstance(x, tuple | list) else x
+
+
+def compare(calls, args, direct, again):
+    """Raise where results differ."""
+    known = "empty" not in calls.fn.__name__
+    one, other = facts(direct, known), facts(again, known)
+    counts["known"] += 1
+    if one != other or any((direct is x) != (again is x) for x in args if is_tensor(x)):
+        raise Differs(f"{calls.fn.__name__}{args}: {one} and {other}")
+
+
+def checked(self, args, kwargs):
+    """In the place of `KnownCalls.__call__`."""
+    key = known_calls.call_key(args, kwargs)
+    if key is None:
+        return MISSED
+    if key in self.table:
+        known = self.table[key]
+        try:
+            out = MISSED if known is None else self.fn(*args, **kwargs)
+        except Exception:
+            return MISSED
+    else:
+        self.met.add(key)
+        out = self.first(key, args, kwargs)
+        known = self.table.get(key)
+    if known is None or out is MISSED:
+        counts["other"] += 1
+        return MISSED if known is None and out is MISSED else out
+    known = known.ways[0] if type(known) is Turns else known
+    again = known(args, kwargs)
+    if again is not MISSED:
+        compare(self, (*args, *kwargs.values()), out, again)
+        return again
+    return out
+
+
+def install():
+    """From now on, in this process."""
+    KnownCalls.__call__ = checked
+    known_calls.FRUITLESS = 1 << 60
+
+
+def pytest_configure(config):
+    install()
+
+
+def pytest_unconfigure(config):
+    assert not modes.state.observers
+    print(f"\nknown calls compared: {counts}")
