@@ -261,6 +261,8 @@ def known_call(watch, out, args, kwargs):
     made = [watch.counted(-1 - i) for i in range(len(watch.made))]
     if len(steps) == 1 and found == made and (type(out) is tuple or not several):
         op, picked_operands, attrs, _ = steps[0]
+        if not watch.steps[0][1]:
+            return functools.partial(_made, op, attrs, kept)
         return functools.partial(_one, op, picked_operands, attrs, watch.numbers, parts, kept)
     make = None if not several else type(out)._make if hasattr(out, "_make") else type(out)
     result = _picked(found) if several else operator.itemgetter(found[0])
@@ -271,6 +273,11 @@ def _picked(at):
     """A function that gives such values of a list, as a tuple."""
     return operator.itemgetter(*at) if len(at) > 1 else lambda values: tuple(
         [values[i] for i in at])
+
+
+def _made(op, attrs, kept, args, kwargs):
+    """A new tensor by an op without operands."""
+    return registry.apply_without_operands(op, attrs)
 
 
 def _one(op, picked, attrs, numbers, parts, kept, args, kwargs):

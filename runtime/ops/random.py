@@ -10,7 +10,7 @@ import numpy as np
 from .. import devices, dtypes, indexing
 from .. import random as generators
 from ..autograd import modes
-from ..cpu import memory
+from ..cpu import memory, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..cpu.sort import sort
 from ..ir import scalar as s
@@ -34,7 +34,8 @@ from .samples import Sample, reals
 from .surface import FUNCTIONS, function, give_out
 
 KEPT = 1 << 18                   # so many counters are made once
-FEW = 1 << 12                    # of draws of so many numbers, all but the launch is kept
+FEW = 1 << 12                    # of draws of so many numbers, machine code makes all
+MOST_SIZES = 256                 # of such draws that are known
 
 
 def _u64(x):
@@ -78,9 +79,10 @@ def _normals(u, v, t):
     return [r * s.cos(a), r * s.sin(a)]
 
 
-def _words(kind):
-    """The outputs of one counter for a kind of draw."""
-    w = philox(s.arg(0) + s.arg(1), s.arg(2))
+def _words(kind, at=None):
+    """The outputs of one counter for a kind of draw; `at`: the position in the stream, if it is no
+    u64."""
+    w = philox(s.arg(0) + (s.arg(1) if at is None else _u64(at)), s.arg(2))
     if kind == "u32":
         return [s.cast(x, "u32") for x in w]
     if kind == "u64":
@@ -109,7 +111,6 @@ class _Draw:
     def __init__(self, kind):
         self.kind, self.dtype = kind, np.dtype(self.TYPES[kind])
         self.per = 2 if kind in ("u64", "uniform64", "normal64") else 4
-        self.known = {}              # of draws of a few: their plans and counters
 
     @functools.cached_property
     def kernel(self):
@@ -118,11 +119,7 @@ class _Draw:
     def __call__(self, n, seed, at):
         flat = memory.empty((self.room(n),), self.dtype)
         if n:
-            where = np.asarray(seed, np.uint64), np.asarray(at, np.uint64)
-            if n <= FEW:
-                self.few_into(flat, n, *where)
-            else:
-                self.into(flat, self.counters(n), *where)
+            self.into(flat, self.counters(n), np.asarray(seed, np.uint64), np.asarray(at, np.uint64))
         return flat if n == flat.size else indexing.alone(flat[:n])
 
     def room(self, n):
@@ -139,15 +136,6 @@ class _Draw:
         """Draw into an array with room for it; the position in the stream and its seed are arrays
         of no dimension."""
         self.kernel([counters, at, seed], self.parts(flat))
-
-    def few_into(self, flat, n, seed, at):
-        """Draw a few numbers, by what is known from the last time that it were so many."""
-        parts = self.parts(flat)
-        if n not in self.known:
-            counters = self.counters(n)
-            self.known[n] = self.kernel.plan([counters, at, seed], parts), counters
-        plan, counters = self.known[n]
-        plan.run([counters, at, seed], parts)
 
     def parts(self, flat):
         """What is drawn as one number of each block, as another of each, and so on."""
@@ -181,7 +169,50 @@ class RandomOp(Op):
         return self.draw(n, seed, offset).reshape(shape)
 
 
+class FewDraws(Op):
+    """Draws of so few numbers that the launch is most of the work, as an op of the seed and the
+    position, which machine code hands to the kernel. Only whole blocks are drawn."""
+    family = "random"
+    memo = random = inner = dynamic_numbers = True
+    seed = 0, wrap(np.zeros((), np.uint64))  # the last one, and a tensor of it
+
+    def __init__(self, kind):
+        self.draw = DRAWS[kind]
+        self.attrs: dict[tuple, dict] = {}   # a size -> the attributes, which recipes know by it
+        super().__init__(f"few_{kind}", register=False, inner=True)
+
+    @functools.cached_property
+    def kernel(self):
+        return Pointwise(f"philox_few_{self.draw.kind}", _words(self.draw.kind, s.arg(1)), 3)
+
+    def forward(self, seed, at, *, size):
+        flat = memory.empty((math.prod(size),), self.draw.dtype)
+        where = np.asarray(at, np.int64)
+        taped_launches.number(1, where)
+        self.kernel([taped_launches.table(self.draw.counters(flat.size)), where, seed],
+                    self.draw.parts(flat))
+        return flat.reshape(size)
+
+    def takes(self, n):
+        """Does it draw so many?"""
+        return 0 < n <= FEW and not n % self.draw.per
+
+    def next(self, generator, size, n):
+        """The next numbers of a generator."""
+        seed, at = generator.take(n // self.draw.per)
+        known = self.seed
+        if known[0] != seed:
+            known = FewDraws.seed = seed, wrap(np.asarray(seed, np.uint64))
+        attrs = self.attrs.get(size)
+        if attrs is None:
+            if len(self.attrs) >= MOST_SIZES:
+                self.attrs.clear()
+            attrs = self.attrs[size] = {"size": size}
+        return apply(self, (known[1], at), attrs)
+
+
 OPS = {k: RandomOp(k) for k in DRAWS}
+FEW_DRAWS = {op: FewDraws(k) for k, op in OPS.items()}
 
 
 def draw(kind, shape, generator=None, device=devices.CPU):
@@ -202,6 +233,9 @@ def draw_op(g, op, shape, device=devices.CPU):
         return wrap(devices.beyond.draws.drawn(op, shape, seed, at, device.index))
     if modes.state.observers:
         return modes.state.observers[-1].draw(g, op, shape)
+    few, n = FEW_DRAWS[op], math.prod(shape)
+    if few.takes(n):
+        return few.next(g, shape, n)
     seed, at = g.take(op.blocks(shape))
     return apply_without_operands(op, dict(shape=shape, seed=seed, offset=at))
 

@@ -1,0 +1,65 @@
+"""Draws of a few numbers, which machine code makes: the numbers are those of any other draw."""
+import threading
+
+import numpy as np
+import pytest
+import whet
+from whet.ops.random import DRAWS, FEW, FEW_DRAWS, OPS, draw_op
+
+SEED = (1 << 63) + 12345         # more than a double, or an int64, can hold
+
+
+@pytest.mark.parametrize("kind", OPS)
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7, 64, FEW - 1, FEW, FEW + 4])
+def test_the_numbers_are_those_of_any_draw(kind, n):
+    for i in range(4):                       # the second one is remembered
+        g = whet.Generator().manual_seed(SEED + i)
+        g.take(7 * i)
+        drawn = draw_op(g, OPS[kind], (n,))
+        right = DRAWS[kind](n, SEED + i, 7 * i)
+        assert drawn.numpy().dtype == right.dtype and np.array_equal(drawn.numpy(), right)
+        assert g.take(0)[1] == 7 * i + OPS[kind].blocks((n,))
+        assert not drawn.requires_grad and drawn.is_leaf
+
+
+def test_a_position_may_be_far_on():
+    for far in ((1 << 53) + 1, (1 << 62) + 5):
+        for _ in range(3):
+            g = whet.Generator().manual_seed(3)
+            g.take(far)
+            assert np.array_equal(whet.rand(8, generator=g).numpy(), DRAWS["uniform32"](8, 3, far))
+
+
+def test_draws_of_one_stream_follow_each_other():
+    g = whet.Generator().manual_seed(1)
+    parts = whet.cat([whet.randn(4, generator=g) for _ in range(8)])
+    g.manual_seed(1)
+    again = [whet.randn(4, generator=g) for _ in range(8)]
+    assert parts.equal(whet.cat(again)) and len({x[0].item() for x in again}) == 8
+
+
+def test_sizes_of_as_many_numbers_are_told_apart():
+    for _ in range(4):
+        assert whet.rand(2, 8).shape == (2, 8) and whet.rand(8, 2).shape == (8, 2)
+        with whet.inference_mode():
+            assert whet.rand(16).is_inference()
+    many = FEW_DRAWS[OPS["uniform32"]].attrs
+    for n in range(4, 4 * 300, 4):
+        assert whet.rand(n).shape == (n,)
+    assert len(many) <= 256
+
+
+def test_threads_with_generators_of_their_own():
+    right, failures = {k: DRAWS["normal32"](16, k, 0) for k in range(4)}, []
+
+    def work(k):
+        for _ in range(300):
+            if not np.array_equal(
+                    whet.randn(16, generator=whet.Generator().manual_seed(k)).numpy(), right[k]):
+                failures.append(k)
+    threads = [threading.Thread(target=work, args=(k,)) for k in right]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures
