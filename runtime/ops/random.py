@@ -119,7 +119,8 @@ class _Draw:
     def __call__(self, n, seed, at):
         flat = memory.empty((self.room(n),), self.dtype)
         if n:
-            self.into(flat, self.counters(n), np.asarray(seed, np.uint64), np.asarray(at, np.uint64))
+            where = np.asarray(seed, np.uint64), np.asarray(at, np.uint64)
+            self.into(flat, self.counters(n), *where)
         return flat if n == flat.size else indexing.alone(flat[:n])
 
     def room(self, n):
