@@ -317,6 +317,8 @@ class _CopyOp(Op):
             return a
         if src.dtype.kind == "c" and a.dtype.kind != "c":
             src = src != 0 if a.dtype.kind == "b" else src.real
+        if src.dtype == a.dtype:
+            return kernels.copy(a, src)
         with np.errstate(all="ignore"):
             return kernels.copy(a, src)
 

@@ -166,6 +166,16 @@ def test_other_data_may_lead_elsewhere():
     assert sizes == [1] * 4 + [2] * 4 + [0] * 4
 
 
+def test_one_tensor_given_twice_is_another_call():
+    known_calls.forget()
+    a, b = whet.zeros(2), whet.ones(2)
+    often(lambda: whet.stack([a, a]), 14)
+    assert whet.stack([a, b]).tolist() == [[0, 0], [1, 1]]
+    often(lambda: whet.stack([b, a]), 14)
+    assert whet.stack([b, b]).tolist() == [[1, 1], [1, 1]]
+    assert whet.stack([a, b]).tolist() == [[0, 0], [1, 1]]
+
+
 def test_errors_are_the_functions_own():
     a = x(3, 4)
     often(lambda: a.softmax(1))
@@ -217,6 +227,9 @@ def test_keys_tell_calls_apart():
         key(a, whet.float32), key(a, 1 << 62), key(a * whet.ones(2, 3, requires_grad=True))]
     assert None not in different and len(set(different)) == len(different)
     assert key(a, 1, dim=(0, 1)) == key(whet.zeros(2, 3), 1, dim=(0, 1))
+    b, c = a.clone(), a.clone()
+    twice = [key(a, b, c), key(a, a, b), key(a, b, a), key(b, a, a), key(a, a, a), key([a, b], a)]
+    assert len(set(twice)) == 6 and twice[1] == key(c, c, a) and twice[0] == key(c, b, a)
     with whet.no_grad():
         assert key(a) != different[0]
     with whet.inference_mode():

@@ -1,8 +1,8 @@
 """What a call of a library function was given, as one string of bytes: by it, calls are told apart
 that the function's Python may treat otherwise (runtime/ops/known_calls.py).
 
-Of a tensor that is its type, its elements' type, its sizes, strides and flags; of a number its
-value; of a tuple or a list what is in it. Objects of a few types that never change are known by
+Of a tensor that is its type, its elements' type, its sizes, strides and flags, and whether it is one
+that came before; of a number its value; of a tuple or a list what is in it. Objects of a few types that never change are known by
 address. Anything else has no key.
 """
 from __future__ import annotations
@@ -24,14 +24,15 @@ ROOM = 6 + 2 * MAX_DIMS         # words that there are for one more object, at l
 
 
 class _Description:
-    """The code of `described(object, words, room)`: writes down what an object is; gives how many
-    words that took, or -1 for one that has no key."""
+    """The code of `described(object, words, room, tensors)`: writes down what an object is; gives
+    how many words that took, or -1 for one that has no key. `tensors`: how many there are so far,
+    and these."""
 
     def __init__(self, m: Module) -> None:
-        self.f = f = m.fn("described", [("ptr", "o"), ("ptr", "out"), ("i64", "room")], "i64",
-                          "internal")
+        self.f = f = m.fn("described", [("ptr", "o"), ("ptr", "out"), ("i64", "room"),
+                                        ("ptr", "tensors")], "i64", "internal")
         self.g = g = Glue(f)
-        self.o, self.out, self.room = f.args
+        self.o, self.out, self.room, self.tensors = f.args
         f.bail(f.cmp("slt", self.room, ROOM), "unknown")
         self.type = g.type_of(self.o)
         self.put(0, g.i64(self.type))
@@ -78,7 +79,7 @@ class _Description:
                 self.put(3, g.ld(self.o, T["rg"], "i64"))
                 made = f.conv("zext", g.absent(g.ld(self.o, T["node"])), "i64")
                 view = f.conv("zext", g.absent(g.ld(self.o, T["base"])), "i64")
-                self.put(4, made + 2 * view)
+                self.put(4, made + 2 * view + 4 * self.which())
                 dims, strides = g.ld(array, A["dims"]), g.ld(array, A["strides"])
 
                 def both(i: Val) -> None:
@@ -88,6 +89,19 @@ class _Description:
                 return [5 + 2 * nd]
             return f.if_(f.cmp("sle", nd, MAX_DIMS), lies, self.none)
         return f.if_(plain, layout, self.none)[0]
+
+    def which(self) -> Val:
+        """The number of a tensor among those so far; of one that came before, that one's."""
+        f, g = self.f, self.g
+        count = f.load("i64", self.tensors, 8)
+
+        def one(i: Val, found: Val) -> list[Val]:
+            same = g.same(f.load("ptr", f.at(self.tensors, i + 1, "i64"), 8), self.o)
+            return [f.imin(found, f.sel(same, i, count))]
+        found, = f.loop(0, count, 1, one, [count])
+        f.store(self.o, f.at(self.tensors, count + 1, "i64"), 8)
+        f.store(count + 1, self.tensors, 8)
+        return found
 
     def none(self) -> list[Val]:
         return [self.f.as_val(-1, "i64")]
@@ -111,7 +125,8 @@ class _Description:
         self.put(1, n)
 
         def one(i: Val, used: Val) -> list[Val]:
-            return [described(f, self.g.ld(f.at(first, i, "i64"), 0), self.out, used, self.room)]
+            item = self.g.ld(f.at(first, i, "i64"), 0)
+            return [described(f, item, self.out, used, self.room, self.tensors)]
         return f.loop(0, f.imin(n, WORDS), 1, one, [f.as_val(2, "i64")])[0]
 
     def by_address(self) -> Val:
@@ -122,10 +137,11 @@ class _Description:
         return f.sel(f.cmp("eq", known, 1), f.as_val(2, "i64"), f.as_val(-1, "i64"))
 
 
-def described(f: Fn, o: Val, out: Val, used: Val, room: Val | int) -> Val:
+def described(f: Fn, o: Val, out: Val, used: Val, room: Val | int, tensors: Val) -> Val:
     """Write an object down after so many words; gives how many there are then, or -1."""
     def more() -> list[Val]:
-        n = f.call("described", "i64", o, f.at(out, used, "i64"), f.as_val(room, "i64") - used)
+        n = f.call("described", "i64", o, f.at(out, used, "i64"), f.as_val(room, "i64") - used,
+                   tensors)
         return [f.sel(f.cmp("slt", n, 0), n, used + n)]
     return f.if_(f.cmp("slt", used, 0), lambda: [used], more)[0]
 
@@ -137,7 +153,8 @@ def key_of_call(m: Module) -> None:
     f = m.fn("call_key", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
     args, kwargs = (f.load("ptr", f.at(f.args[1], i, "i64"), 8) for i in range(2))
-    out = f.alloca("i64", WORDS)
+    out, tensors = f.alloca("i64", WORDS), f.alloca("i64", WORDS)
+    f.store(f.as_val(0, "i64"), tensors, 8)
     flags = g.modes("error")
     f.bail(f.cmp("ne", flags & (SPECIAL | CASTS), 0), "none")
     n, named = g.ld(args, LENGTH, "i64"), f.call("PyDict_Size", "i64", kwargs)
@@ -145,8 +162,8 @@ def key_of_call(m: Module) -> None:
     f.store(n, f.at(out, 1, "i64"), 8)
 
     def positional(i: Val, used: Val) -> list[Val]:
-        return [described(f, g.ld(f.at(f.bytes_at(args, TUPLE_ITEMS), i, "i64"), 0), out, used,
-                          WORDS)]
+        item = g.ld(f.at(f.bytes_at(args, TUPLE_ITEMS), i, "i64"), 0)
+        return [described(f, item, out, used, WORDS, tensors)]
     used, = f.loop(0, f.imin(n, WORDS), 1, positional, [f.as_val(2, "i64")])
     place, name, value = f.alloca("i64", 1), f.alloca("ptr", 1), f.alloca("ptr", 1)
     f.store(f.as_val(0, "i64"), place, 8)
@@ -156,7 +173,7 @@ def key_of_call(m: Module) -> None:
 
         def both() -> list[Val]:
             f.store(g.i64(f.load("ptr", name, 8)), f.at(out, used, "i64"), 8)
-            return [described(f, f.load("ptr", value, 8), out, used + 1, WORDS)]
+            return [described(f, f.load("ptr", value, 8), out, used + 1, WORDS, tensors)]
         fits = f.cmp("sge", used, 0) & f.cmp("slt", used, WORDS - 1)
         return f.if_(fits, both, lambda: [f.as_val(-1, "i64")])
     used, = f.loop(0, named, 1, by_name, [used])
