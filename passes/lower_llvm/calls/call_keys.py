@@ -1,9 +1,9 @@
 """What a call of a library function was given, as one string of bytes: by it, calls are told apart
 that the function's Python may treat otherwise (runtime/ops/known_calls.py).
 
-Of a tensor that is its type, its elements' type, its sizes, strides and flags, and whether it is one
-that came before; of a number its value; of a tuple or a list what is in it. Objects of a few types that never change are known by
-address. Anything else has no key.
+Of a tensor that is its type, its elements' type, its sizes, strides and flags, and whether it is
+one that came before; of a number its value; of a tuple or a list what is in it. Objects of a few
+types that never change are known by address. Anything else has no key.
 """
 from __future__ import annotations
 
