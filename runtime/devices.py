@@ -43,14 +43,13 @@ class device:
 
     def __enter__(self):
         """Inside, this is the device of new tensors."""
-        global _default
-        before, _default = _default, as_device(self)
+        before = _default
+        set_default_device(self)
         _outer.append(before)
         return self
 
     def __exit__(self, *exc):
-        global _default
-        _default = _outer.pop()
+        set_default_device(_outer.pop())
 
     def __repr__(self):
         return (f"device(type='{self.type}')"
@@ -139,4 +138,10 @@ def get_default_device():
 def set_default_device(device):
     """Set the device of new tensors."""
     global _default
-    _default = as_device(device)
+    before, _default = _default, as_device(device)
+    if _default is not before:
+        for clear in on_default_change:
+            clear()
+
+
+on_default_change: list = []     # caches that depend on it

@@ -322,6 +322,7 @@ def forget():
 
 
 dtypes.on_default_change.append(forget)
+devices.on_default_change.append(forget)
 if call_key is not None:
     entries.know_calls_by(Size, (bool, type(None), str, dtypes.dtype, devices.device, layout,
                                  memory_format))

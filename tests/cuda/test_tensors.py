@@ -35,6 +35,22 @@ def test_tensors_go_to_a_device_and_come_back(gpus, layout, non_blocking):
     assert bits(view) == bits(LAYOUTS[layout](whet.arange(24.).reshape(4, 6)))
 
 
+def test_the_default_device_is_asked_for_at_each_call(gpus):
+    def kinds():
+        return [whet.zeros(5).device.type for _ in range(14)]
+    assert kinds() == ["cpu"] * 14
+    with whet.device("cuda"):
+        assert kinds() == ["cuda"] * 14
+        with whet.device("cpu"):
+            assert kinds() == ["cpu"] * 14
+    whet.set_default_device("cuda")
+    try:
+        assert kinds() == ["cuda"] * 14
+    finally:
+        whet.set_default_device("cpu")
+    assert kinds() == ["cpu"] * 14
+
+
 @pytest.mark.parametrize("dtype", (whet.bool, whet.uint8, whet.int64, whet.float16, whet.bfloat16,
                                    whet.complex64))
 def test_all_types_go_there(gpus, dtype):
