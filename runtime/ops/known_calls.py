@@ -59,7 +59,8 @@ class Watch(Observer):
             self.steps = None
         elif self.steps is not None:
             varies = op.may_fail and any(map(is_tensor, inputs))
-            self.note(op, inputs, attrs, [t._array.shape for t in made] if varies else None)
+            sizes = [t._array.shape for t in made] if varies else None
+            self.note(op, inputs, dict(attrs), sizes)
             for t in made:
                 self.where[id(t)] = -1 - len(self.made)
                 self.made.append(t)
@@ -203,13 +204,13 @@ class KnownCalls:
         watch = Watch(given(args, kwargs))
         try:
             modes.state.observers = (watch,)
-            modes.refresh()
+            modes.set_flags(modes.state.flags | modes.SPECIAL)
             out = self.fn(*args, **kwargs)
         except (More, Exception):            # (it will be raised again)
             out, watch.steps = MISSED, None
         finally:
             modes.state.observers = ()
-            modes.refresh()
+            modes.set_flags(modes.state.flags & ~modes.SPECIAL)
         known = known_call(watch, out, args, kwargs)
         self.settle(key, None if known is None else Turns(self, key, known))
         return out
@@ -229,8 +230,11 @@ class Turns:
 
     def __init__(self, calls, key, known):
         self.calls, self.key, self.turn = calls, key, 0
-        self.ways = known, lambda args, kwargs: calls.fn(*args, **kwargs)
+        self.ways = known, self.directly
         self.seconds = [float("inf")] * 2
+
+    def directly(self, args, kwargs):
+        return self.calls.fn(*args, **kwargs)
 
     def __call__(self, args, kwargs):
         which, self.turn = self.turn % 2, self.turn + 1
@@ -270,9 +274,10 @@ def known_call(watch, out, args, kwargs):
 
 
 def _picked(at):
-    """A function that gives such values of a list, as a tuple."""
-    return operator.itemgetter(*at) if len(at) > 1 else lambda values: tuple(
-        [values[i] for i in at])
+    """A function that gives such values of a tuple, as one; of a list as one or the other."""
+    first = at[0] if at else 0
+    return operator.itemgetter(*at) if len(at) > 1 else operator.itemgetter(
+        slice(first, first + len(at)))
 
 
 def _made(op, attrs, kept, args, kwargs):
@@ -282,7 +287,7 @@ def _made(op, attrs, kept, args, kwargs):
 
 def _one(op, picked, attrs, numbers, parts, kept, args, kwargs):
     """The call of an op in the place of a function's."""
-    values = parts(args, kwargs) if parts else (*args, *kwargs.values())
+    values = tuple(parts(args, kwargs)) if parts else (*args, *kwargs.values())
     return apply(op, picked((*values, *numbers) if numbers else values), attrs)
 
 
@@ -295,12 +300,12 @@ def _several(steps, numbers, parts, kept, result, make, args, kwargs):
             if what.ask(*[t._array for t in picked(values)]) != more:
                 return MISSED
             continue
-        out = apply(what, picked(values), more)
+        out = apply(what, tuple(picked(values)), more)
         made = out if type(out) is tuple else (out,)
         if sizes is not None and [t._array.shape for t in made] != sizes:
             return MISSED
         values += made
-    return result(values) if make is None else make(result(values))
+    return result(values) if make is None else make(tuple(result(values)))
 
 
 ALL: list[KnownCalls] = []
