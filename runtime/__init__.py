@@ -80,7 +80,7 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "version": ".version", "hub": ".hub", "futures": ".futures",
          "storage": ".ops.storage", "serialization": ".serialization", "_dynamo": "._dynamo",
          "_C": "._C", "__config__": ".__config__", "sparse": ".sparse",
-         "xpu": ".absent", "mps": ".absent"}
+         "xpu": ".absent", "mps": ".absent", "fx": ".fx", "functional": ".functional"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
          "summary": "model_summary",
          **dict.fromkeys(("set_num_threads", "get_num_threads", "set_num_interop_threads",

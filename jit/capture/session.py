@@ -102,15 +102,9 @@ class Session:
     def result(self) -> Any:
         """Run the function, and give its result."""
         start = timing.clock()
-        try:
-            self.search()
-        except Unrecorded:
+        # What the function raises has no error of ours as its context: it runs outside of these.
+        if not self.may_be_watched():
             return self.unwatched()
-        except Unwatchable as e:
-            self.unwatchable(e)
-            return self.unwatched()
-        except Exception as e:
-            return self.unprepared(e)
         self.searched = timing.clock() - start
         self.exchange()
         try:
@@ -118,7 +112,9 @@ class Session:
         except Exception as e:
             if self.has_run:
                 raise
-            return self.unprepared(e)
+            self.unprepared(e)
+        if not self.has_run:
+            return self.unwatched()
         try:
             try:
                 with _Uncollected(), _Roomy():
@@ -141,14 +137,27 @@ class Session:
         """Run the function as if it were not traced."""
         return self.subject.fn(*self.args, **self.kwargs)
 
-    def unprepared(self, error: Exception) -> Any:
-        """Run it so, as something went wrong before: another thread may change what is looked
-        through meanwhile."""
+    def may_be_watched(self) -> bool:
+        """Is all known that the function can reach?"""
+        try:
+            self.search()
+        except Unrecorded:
+            return False
+        except Unwatchable as e:
+            self.unwatchable(e)
+            return False
+        except Exception as e:
+            self.unprepared(e)
+            return False
+        return True
+
+    def unprepared(self, error: Exception) -> None:
+        """It is to run unwatched, as something went wrong before: another thread may change what is
+        looked through meanwhile."""
         if is_raised(error):
             raise error
         self.args, self.kwargs = self.call.args, self.call.kwargs
         self.refusals.failed(self.call.key, Refused(Fault.raised(error)), passing=True)
-        return self.unwatched()
 
     def search(self) -> None:
         """Find what the function can reach from outside."""

@@ -1,4 +1,5 @@
 """Types whose instances nobody can change, and when two of them are the same number or text."""
+import builtins
 import collections
 import struct
 import types
@@ -15,7 +16,9 @@ CONSTANT = (np.dtype, dtypes.dtype, devices.device, layout, slice, range, np.gen
             types.MethodDescriptorType, types.WrapperDescriptorType,
             types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
             np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum),
-            type(vars(collections.namedtuple("Pair", "first"))["first"]))
+            type(vars(collections.namedtuple("Pair", "first"))["first"]),
+            # those that end a program, if `site` was loaded: a run that calls one is none
+            *{type(vars(builtins)[name]) for name in ("exit", "quit") if name in vars(builtins)})
 
 _met: dict[Any, Any] = {}
 

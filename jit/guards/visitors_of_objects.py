@@ -134,6 +134,12 @@ def signature(walk: Any, x: inspect.Signature) -> None:
                                         for y in (p.default, p.annotation)))
 
 
+@OBJECTS.of(inspect.Parameter)
+def parameter(walk: Any, x: inspect.Parameter) -> None:
+    """The same of one."""
+    walk.lead_to(x.default, x.annotation)
+
+
 @OBJECTS.of(enum.Enum)
 def member(walk: Any, x: Any) -> None:
     """Its attributes and its value may be changed."""

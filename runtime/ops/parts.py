@@ -206,7 +206,7 @@ def polar(abs, angle, *, out=None):
 
 
 @method()
-def view(self, *shape):
+def view(self, *shape, size=None, dtype=None):
     """The same memory in another shape, or (given a dtype) as elements of another type.
 
     >>> import whet
@@ -214,6 +214,8 @@ def view(self, *shape):
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
+    if size is not None or dtype is not None:
+        shape = (dtype if size is None else size,)
     if len(shape) == 1 and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], builtins.type)):
         return view_as_type(self, dtypes.as_dtype(shape[0]))
     if not shape:

@@ -283,32 +283,28 @@ def _finish(x, out, requires_grad, device):
 
 
 @function(method=False)
-def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-         pin_memory=False):
+def rand(*shape, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
+         requires_grad=False, pin_memory=False):
     """Uniform numbers in [0, 1).
 
     >>> import whet
     >>> whet.rand(2, 3).shape
     whet.Size([2, 3])
     """
-    return _finish(
-        _float_draw("uniform", _shape(size), generator, dtype if out is None else out.dtype,
-                    _target(device, out)),
-        out,
-        requires_grad,
-        device)
+    shape = _shape(shape if size is None else (size,))
+    dtype = dtype if out is None else out.dtype
+    x = _float_draw("uniform", shape, generator, dtype, _target(device, out))
+    return _finish(x, out, requires_grad, device)
 
 
 @function(method=False)
-def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
+def randn(*shape, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
           requires_grad=False, pin_memory=False):
     """Numbers from the normal distribution."""
-    return _finish(
-        _float_draw("normal", _shape(size), generator, dtype if out is None else out.dtype,
-                    _target(device, out)),
-        out,
-        requires_grad,
-        device)
+    shape = _shape(shape if size is None else (size,))
+    dtype = dtype if out is None else out.dtype
+    x = _float_draw("normal", shape, generator, dtype, _target(device, out))
+    return _finish(x, out, requires_grad, device)
 
 
 @function(method=False)

@@ -47,7 +47,7 @@ def _repeated(input, repeats, op="repeat"):
 
 
 @method()
-def repeat(self, *repeats):
+def repeat(self, *size, repeats=None):
     """The tensor repeated along each dimension, copied.
 
     >>> import whet
@@ -55,7 +55,8 @@ def repeat(self, *repeats):
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    r = _repeated(self, sizes(repeats, "repeat", "repeats"))
+    repeats = sizes(size if repeats is None else (repeats,), "repeat", "repeats")
+    r = _repeated(self, repeats)
     shares = np.may_share_memory(*map(devices.places, (r._array, self._array)))
     return r.clone(memory_format=contiguous_format) if shares else r
 
@@ -68,9 +69,13 @@ def tile(input, dims):
     return repeat(input, *reps)
 
 
-METHODS["tile"] = lambda self, *dims: tile(
-    self, dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
-)
+def _tile_method(self, *size, dims=None):
+    """See `whet.tile`."""
+    dims = size if dims is None else (dims,)
+    return tile(self, dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
+
+
+METHODS["tile"] = _tile_method
 
 
 def _repeat_each(a, repeats, dim):

@@ -345,6 +345,7 @@ def _renamed_after(fn, e, args, kwargs):
 NUMPY_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",),
                "x": ("input", "self"), "a": ("input", "self"),
                # (the last: of the method)
+               "shape": ("size",),
                "x1": ("input", "self"), "x2": ("other",), "split_size": ("split_size_or_sections",)}
 
 

@@ -77,9 +77,9 @@ FUNCTIONS["reshape"] = reshape
 reshape.__module__ = "whet"
 
 
-def _reshape_method(self, *shape):
+def _reshape_method(self, *sizes, shape=None):
     """See `whet.reshape`."""
-    a = self._array
+    shape, a = sizes if shape is None else (shape,), self._array
     if a.flags.c_contiguous and unrecorded(self):
         try:
             # NumPy takes any negative size for -1
@@ -248,9 +248,10 @@ def _expand_size(input, size, op="expand"):
 
 
 @method()
-def expand(self, *size, implicit=False):
+def expand(self, *shape, size=None, implicit=False):
     """Dimensions of size one repeated without copying; -1 leaves a size as it is."""
-    return apply(expand_op, (self,), {"size": _expand_size(self, sizes(size, "expand"))})
+    shape = sizes(shape if size is None else (size,), "expand")
+    return apply(expand_op, (self,), {"size": _expand_size(self, shape)})
 
 
 @method()
@@ -260,9 +261,9 @@ def expand_as(self, other):
 
 
 @function()
-def broadcast_to(input, shape):
+def broadcast_to(input, size):
     """`expand` to a shape."""
-    size = _expand_size(input, sizes((shape,), "broadcast_to"))
+    size = _expand_size(input, sizes((size,), "broadcast_to"))
     return apply(expand_op, (input,), {"size": size})
 
 

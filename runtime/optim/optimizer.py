@@ -24,7 +24,11 @@ required = _Required()
 
 def _hooks_at(door):
     """The attribute of an optimizer by which PyTorch's libraries find its hooks of a kind."""
-    return property(lambda self: self._hooks_of(door))
+    def replace(self, hooks):
+        mine = self._hooks_of(door)
+        mine.clear()
+        mine.update(hooks)
+    return property(lambda self: self._hooks_of(door), replace)
 
 
 class Optimizer:

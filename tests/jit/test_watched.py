@@ -307,6 +307,32 @@ def signatures_and_capsules_are_in_reach():
 
 
 @program
+def parameters_of_signatures_are_in_reach():
+    """As hubs of models note them of each class."""
+    rates = [2.0]
+    def rate(by=rates): return by[0]
+    o = Box(known=dict(inspect.signature(rate).parameters))
+    def f(x):
+        return x * o.known["by"].default[0]
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        rates[0] = 3.0
+        yield from thrice(lambda: f(ramp(2)))
+        o.known = dict(inspect.signature(lambda by=[5.0]: by).parameters)
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+@program
+def an_end_of_the_program_that_never_comes_is_in_reach():
+    def f(x):
+        if x.shape[0] > 100:
+            exit()
+        return x * 2
+    return f, lambda f: thrice(lambda: f(ramp(2)))
+
+
+@program
 def functions_of_texts_are_in_reach():
     """NumPy's ufuncs of texts have no types as others have."""
     o = Box(ask=np.strings.isdecimal, name="12")

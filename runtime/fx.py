@@ -1,0 +1,58 @@
+"""What programs ask of PyTorch's symbolic tracer by its name, `whet.fx`. There is none: a run is
+recorded as it is, with its values (`whet.jit.trace`). So `wrap`, which tells that tracer to leave
+a function whole, changes nothing, and nothing is ever a `Proxy`."""
+
+__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer",
+           "symbolic_trace", "wrap"]
+
+
+def wrap(fn_or_name):
+    """The function (or its name) itself.
+
+    >>> import whet
+    >>> whet.fx.wrap(len) is len
+    True
+    """
+    return fn_or_name
+
+
+def symbolic_trace(root, concrete_args=None):
+    """Raises NotImplementedError: `whet.jit.trace` records runs."""
+    raise NotImplementedError(
+        "whet.fx.symbolic_trace is not supported: whet.jit.trace(f) records runs of f, and its "
+        "show() draws the graph")
+
+
+class _Absent:
+    """A part of the tracer."""
+
+    def __init__(self, *args, **kwargs):
+        symbolic_trace(None)
+
+
+class Proxy(_Absent):
+    """What stands for a value in that tracer: nothing does here."""
+
+
+class Node(_Absent):
+    """A node of its graphs."""
+
+
+class Graph(_Absent):
+    """Its graphs."""
+
+
+class GraphModule(_Absent):
+    """A module made of a graph."""
+
+
+class Tracer(_Absent):
+    """The tracer."""
+
+
+class Interpreter(_Absent):
+    """What runs a graph node by node."""
+
+
+class Transformer(Interpreter):
+    """What makes another graph of one."""
