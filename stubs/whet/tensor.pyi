@@ -201,7 +201,7 @@ class Tensor:
     def exp2(self) -> Tensor: ...
     def exp2_(self) -> Self: """`exp2`, in place."""
     def exp_(self) -> Self: """`exp`, in place."""
-    def expand(self, *shape: Shape, size: Ints | None = None, implicit: _bool = False) -> Self: """Dimensions of size one repeated without copying; -1 leaves a size as it is."""
+    def expand(self, *shape: Ints, size: Shape | None = None, implicit: _bool = False) -> Self: """Dimensions of size one repeated without copying; -1 leaves a size as it is."""
     def expand_as(self, other: Scalar) -> Tensor: """`expand` to the shape of another tensor."""
     def expm1(self) -> Tensor: ...
     def expm1_(self) -> Self: """`expm1`, in place."""
@@ -501,14 +501,14 @@ class Tensor:
     def remainder_(self, other: Scalar) -> Self: """`remainder`, in place."""
     def renorm(self, p: _float, dim: Dims, maxnorm: _float) -> Tensor: """Every slice along `dim` whose p-norm is greater than `maxnorm` scaled down to it."""
     def renorm_(self, p: _float, dim: Dims, maxnorm: _float) -> Self: """`renorm`, in place."""
-    def repeat(self, *size: Shape, repeats: Ints | None = None) -> Tensor: """The tensor repeated along each dimension, copied."""
+    def repeat(self, *size: Ints, repeats: Ints | None = None) -> Tensor: """The tensor repeated along each dimension, copied."""
     def repeat_interleave(self, repeats: _int | Tensor | None = None, dim: Dims | None = None, *, output_size: Ints | None = None) -> Tensor: """Each element repeated, along one dimension or (with none) of the flattened tensor."""
     @property
     def requires_grad(self) -> _bool: """Is a gradient wanted for this tensor?"""
     @requires_grad.setter
     def requires_grad(self, value: _bool) -> None: ...
     def requires_grad_(self, requires_grad: _bool = True) -> Self: """Ask for a gradient of this leaf (or stop asking)."""
-    def reshape(self, *sizes: Shape, shape: Ints | None = None) -> Tensor: ...
+    def reshape(self, *sizes: Ints, shape: Shape | None = None) -> Tensor: ...
     def reshape_as(self, other: Scalar) -> Tensor: """`reshape` to the shape of another tensor."""
     def resize(self, *sizes: Ints) -> Tensor: """The tensor viewed in another shape of the same number of elements."""
     def resize_(self, *sizes: Ints, memory_format: MemoryFormat = ...) -> Self: """Give this tensor another shape: in its memory if that is large enough, else in new memory."""
@@ -601,7 +601,7 @@ class Tensor:
     def tanh(self) -> Tensor: ...
     def tanh_(self) -> Self: """`tanh`, in place."""
     def tensor_split(self, indices_or_sections: Ints | Tensor, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: `sections` of almost equal size, or cut at the given indices."""
-    def tile(self, *size: Shape, dims: Ints | None = None) -> Tensor: ...
+    def tile(self, *size: Ints, dims: Shape | None = None) -> Tensor: ...
     @overload
     def to(self, dtype: _dtype, non_blocking: _bool = False, copy: _bool = False, *, memory_format: MemoryFormat = ...) -> Tensor: ...
     @overload
