@@ -259,8 +259,7 @@ def known_call(watch, out, args, kwargs):
              for t in (out if several else (out,))]
     if None in found:
         return None
-    # what the key knows by address stays
-    kept = [*kwargs, *[x for x in watch.given if not is_tensor(x)]]
+    kept = [*kwargs, *[frozen(x) for x in watch.given if not is_tensor(x)]]
     parts = given if any(map(has_tensors, (*args, *kwargs.values()))) else None
     made = [watch.counted(-1 - i) for i in range(len(watch.made))]
     if len(steps) == 1 and found == made and (type(out) is tuple or not several):
@@ -271,6 +270,11 @@ def known_call(watch, out, args, kwargs):
     make = None if not several else type(out)._make if hasattr(out, "_make") else type(out)
     result = _picked(found) if several else operator.itemgetter(found[0])
     return functools.partial(_several, steps, watch.numbers, parts, kept, result, make)
+
+
+def frozen(x):
+    """What keeps objects alive that a key knows by address, whatever becomes of a list of them."""
+    return tuple(map(frozen, x)) if isinstance(x, tuple | list) else x
 
 
 def _picked(at):
