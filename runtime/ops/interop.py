@@ -350,7 +350,7 @@ _FUNCTIONS = {
     "reshape": _call("reshape", "a= shape"), "ravel": _call("ravel", "a="), "transpose": _transpose,
     "permute_dims": _transpose, "swapaxes": _call("transpose", "a= axis1=dim0 axis2=dim1"),
     "moveaxis": _call("movedim", "a= source destination"), "squeeze": _squeeze,
-    "expand_dims": _expand_dims, "broadcast_to": _call("broadcast_to", "array= shape"),
+    "expand_dims": _expand_dims, "broadcast_to": _call("broadcast_to", "array= shape=size"),
     "broadcast_arrays": lambda *args,
     subok=False: FUNCTIONS["broadcast_tensors"](*[_ours(x) for x in args]), "flip": _flip,
     "fliplr": _call("fliplr", "m="), "flipud": _call("flipud", "m="),

@@ -226,24 +226,20 @@ class KnownCalls:
 
 class Turns:
     """The first calls of a key, which are made in both ways in turn: the shorter one goes on."""
-    __slots__ = ("calls", "key", "ways", "seconds", "turn")
+    __slots__ = ("calls", "key", "known", "seconds", "turn")
 
     def __init__(self, calls, key, known):
-        self.calls, self.key, self.turn = calls, key, 0
-        self.ways = known, self.directly
+        self.calls, self.key, self.known, self.turn = calls, key, known, 0
         self.seconds = [float("inf")] * 2
-
-    def directly(self, args, kwargs):
-        return self.calls.fn(*args, **kwargs)
 
     def __call__(self, args, kwargs):
         which, self.turn = self.turn % 2, self.turn + 1
         start = perf_counter()
-        out = self.ways[which](args, kwargs)
+        out = self.calls.fn(*args, **kwargs) if which else self.known(args, kwargs)
         self.seconds[which] = min(self.seconds[which], perf_counter() - start)
         if self.turn == TURNS:
             known, other = self.seconds
-            self.calls.settle(self.key, self.ways[0] if known < other else None)
+            self.calls.settle(self.key, self.known if known < other else None)
         return out
 
 

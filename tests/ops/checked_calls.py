@@ -65,7 +65,7 @@ def checked(self, args, kwargs):
     if known is None or out is MISSED:
         counts["other"] += 1
         return MISSED if known is None and out is MISSED else out
-    known = known.ways[0] if type(known) is Turns else known
+    known = known.known if type(known) is Turns else known
     again = known(args, kwargs)
     if again is not MISSED:
         compare(self, (*args, *kwargs.values()), out, again)

@@ -67,7 +67,7 @@ def test_functions_that_show_out_take_it():
 
 def test_a_native_function_shows_what_the_python_function_behind_it_takes():
     assert str(inspect.signature(whet.exp)) == "(input, *, out=None)"
-    assert str(inspect.signature(whet.Tensor.reshape)) == "(self, *shape)"
+    assert str(inspect.signature(whet.Tensor.reshape)) == "(self, *sizes, shape=None)"
     assert str(inspect.signature(whet.Tensor.exp_)) == "(self)"
     assert str(inspect.signature(whet.Tensor.sum)).startswith("(input, dim=None, keepdim=False")
 
