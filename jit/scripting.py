@@ -59,8 +59,8 @@ def is_scripting() -> bool:
 
 def is_tracing() -> bool:
     """False, also while a run is recorded: PyTorch's tracer keeps numbers of the recorded run for
-    good, and programs ask this to avoid that. Recordings here follow them. `compiler.is_compiling`
-    says whether a run is recorded."""
+    good, and programs ask this to avoid that. Recordings here follow them, and go the way that
+    eager mode goes, so `compiler.is_compiling` says no as well."""
     return False
 
 

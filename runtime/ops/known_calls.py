@@ -259,10 +259,10 @@ def known_call(watch, out, args, kwargs):
     parts = given if any(map(has_tensors, (*args, *kwargs.values()))) else None
     made = [watch.counted(-1 - i) for i in range(len(watch.made))]
     if len(steps) == 1 and found == made and (type(out) is tuple or not several):
-        op, picked_operands, attrs, _ = steps[0]
+        (op, operands, attrs, _), = steps
         if not watch.steps[0][1]:
             return functools.partial(_made, op, attrs, kept)
-        return functools.partial(_one, op, picked_operands, attrs, watch.numbers, parts, kept)
+        return functools.partial(_one, op, operands, attrs, watch.numbers, parts, kept)
     make = None if not several else type(out)._make if hasattr(out, "_make") else type(out)
     result = _picked(found) if several else operator.itemgetter(found[0])
     return functools.partial(_several, steps, watch.numbers, parts, kept, result, make)
