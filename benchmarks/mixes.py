@@ -2,14 +2,16 @@
 same calls made eagerly.
 
 A row is one program over one mix. Each call is made eagerly and traced in turn, on models of their
-own, and the time of either is added up. A pass is as many calls as there are sizes: drawn at random
-from them (uniform), each once and in order (growing), each once and shuffled anew (epochs), or each
-pass of sizes that no other pass has (fresh).
+own, and the time of either is added up. Eager calls are another process's: what eager mode does
+once for each size, it does on either side. A pass is as many calls as there are sizes: drawn at
+random from them (uniform), each once and in order (growing), each once and shuffled anew (epochs),
+or each pass of sizes that no other pass has (fresh).
 
     python -m benchmarks.mixes [--sizes 1 20 200 1000] [--passes 5] [--mixes epochs]
         [--only attention]
 """
 import argparse
+import multiprocessing
 import random
 import sys
 import time
@@ -210,11 +212,11 @@ MIXES = [uniform, growing, epochs, fresh]
 
 
 class Times:
-    """Seconds of the passes, eager and traced, by a clock; `worst`: the most that tracing was
+    """Seconds of the passes by one clock, eager and traced; `worst`: the most that tracing was
     ever behind what it may take."""
 
-    def __init__(self, clock):
-        self.clock, self.eager, self.traced, self.worst, self.calls = clock, [], [], 0.0, []
+    def __init__(self):
+        self.eager, self.traced, self.worst = [], [], 0.0
 
     def begin(self):
         """A pass begins."""
@@ -238,33 +240,65 @@ class Times:
         return sum(self.traced[2:]) / max(sum(self.eager[2:]), 1e-9)
 
 
+CLOCKS = (time.perf_counter, time.process_time)
+
+
+def timed(fn, args):
+    """The seconds that a call takes, by each clock."""
+    start = [c() for c in CLOCKS]
+    fn(*args)
+    return [c() - s for c, s in zip(CLOCKS, start)]
+
+
+def answer(connection, fn, given):
+    """Make the calls that the other process asks for, until it asks for none."""
+    for n in iter(connection.recv, None):
+        connection.send(timed(fn, given[n]))
+
+
+class OtherProcess:
+    """A copy of this process that makes calls of a function."""
+
+    def __init__(self, fn, given):
+        forked = multiprocessing.get_context("fork")
+        self.connection, other = forked.Pipe()
+        self.process = forked.Process(target=answer, args=(other, fn, given), daemon=True)
+
+    def timed(self, n):
+        """The seconds that a call takes there."""
+        self.connection.send(n)
+        return self.connection.recv()
+
+    def __enter__(self):
+        self.process.start()
+        return self
+
+    def __exit__(self, *_):
+        self.connection.send(None)
+        self.process.join()
+
+
 def measure(program, mix, count, passes, seed=0, dynamic=None):
     """(wall, processor) `Times` of a program over a mix, and the traced function."""
     import whet
     import whet.jit
-    rng, clocks = random.Random(seed), (time.perf_counter, time.process_time)
+    rng = random.Random(seed)
     whet.manual_seed(seed)
     eager, inputs = program()
     whet.manual_seed(seed)
     traced = whet.jit.trace(program()[0], dynamic=dynamic)
-    times = [Times(c) for c in clocks]
+    times = [Times() for _ in CLOCKS]
     order = mix(count, passes, rng)
     given = {n: inputs(n) for n in {n for p in order for n in p}}
     for n in list(given)[:2]:
         eager(*given[n])                     # what eager mode compiles, it has
-    turn = 0
-    for calls in order:
-        for t in times:
-            t.begin()
-        for n in calls:
-            took = {}
-            turn ^= 1
-            for fn in (eager, traced) if turn else (traced, eager):
-                start = [c() for c in clocks]
-                fn(*given[n])
-                took[fn] = [c() - s for c, s in zip(clocks, start)]
-            for i, t in enumerate(times):
-                t.add(took[eager][i], took[traced][i])
+    with OtherProcess(eager, given) as other:
+        for calls in order:
+            for t in times:
+                t.begin()
+            for n in calls:
+                for t, *seconds in zip(times, other.timed(n), timed(traced, given[n])):
+                    t.add(*seconds)
     return *times, traced
 
 

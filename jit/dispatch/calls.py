@@ -308,4 +308,6 @@ class Calls:
             self.recordings.take_in(attempt.recording)
         else:
             attempt.learn()
+            if attempt.only_set_up:
+                self.recordings.was_set_up(call)
         return out

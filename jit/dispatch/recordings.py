@@ -52,6 +52,8 @@ class Recordings:
         self.models: dict[Key, list[Recording]] = {}
         self.watched: set[Key] = set()       # keys of calls that went another way than their model
         self.waited = self.ventured = 0
+        # key without sizes -> the shapes of the first call that only set something up
+        self.set_up: dict[Key, list[tuple[int, ...]]] = {}
         # kernels that the last attempt found missing: see `put_off`
         self.order: Order | None = None
         # dimensions that may differ
@@ -164,11 +166,19 @@ class Recordings:
     def had_better_wait(self, args: Args, kwargs: Kwargs, given: Given) -> bool:
         """Is a call that is like none so far, but for its sizes, a poor one to make others like,
         where a better one may come soon?"""
-        models = self.models.get(self.learned.key_without_sizes(args, kwargs))
-        if not models or self.waited >= WAITS or not sizes.coincide(models[0], given.leaves):
+        if self.waited >= WAITS:
             return False
-        self.waited += 1
-        return True
+        kind = self.learned.key_without_sizes(args, kwargs)
+        models, set_up = self.models.get(kind), self.set_up.get(kind, ())
+        waits = (sizes.coincide(models[0], given.leaves) if models else
+                 sizes.by_chance([*zip([t._array.shape for t in given.leaves], set_up)]))
+        self.waited += waits
+        return waits
+
+    def was_set_up(self, call: Invocation) -> None:
+        """A call set something up, and there is no recording of it."""
+        kind = self.learned.key_without_sizes(call.args, call.kwargs)
+        self.set_up.setdefault(kind, [t._array.shape for t in call.given.leaves])
 
     def add_model(self, kind: Key, r: Recording) -> None:
         """Others can be made like a new recording, if they cannot without a run like one that does

@@ -165,15 +165,20 @@ def fits(r: Recording, leaves: Sequence[Any]) -> bool:
 def coincide(r: Recording, leaves: Sequence[Any]) -> bool:
     """Are sizes in which a call differs from recording `r` equal to others by chance? Hardly any
     call could be made like a recording of it, as such sizes must be equal again."""
-    shapes = _shapes(r, leaves)
+    inputs = r.replay.inputs
+    return by_chance(_shapes(r, leaves), {
+        size for source, x in zip(inputs.sources, inputs.types)
+        if not isinstance(source, Argument) for size in x.shape})
+
+
+def by_chance(shapes: Sequence[tuple[Any, Any]], others: Set[int] = frozenset()) -> bool:
+    """Of shapes now and before, in pairs: are sizes that differ equal to one another, to sizes that
+    do not differ, or to `others`?"""
     if any(len(now) != len(before) for now, before in shapes):
         return False
     pairs = {(a, b) for now, before in shapes for a, b in zip(before, now)}
     new = [b for a, b in pairs if a != b]
-    inputs = r.replay.inputs
-    still = {b for a, b in pairs if a == b}.union(*[
-        x.shape for source, x in zip(inputs.sources, inputs.types)
-        if not isinstance(source, Argument)])
+    still = {b for a, b in pairs if a == b} | others
     return len(set(new)) < len(new) or not still.isdisjoint(new)
 
 

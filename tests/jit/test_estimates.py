@@ -46,3 +46,21 @@ def test_what_took_long_once_is_tried_again(monkeypatch, unlimited):
         policy.unrun(kind, 0.1, 0.1)
     tries = next(n for n in range(200) if policy.makes(kind))
     assert 5 < tries < 100
+
+
+def test_a_length_that_is_the_batch_by_chance_is_left_to_a_later_call(unlimited):
+    """Hardly any other length could be served like it. The call before it, which only set the
+    optimizer up, shows which of the two sizes varies."""
+    layer = whet.nn.Linear(3, 2)
+    optimizer = whet.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
+
+    @whet.jit.trace
+    def step(x):
+        optimizer.zero_grad()
+        layer(x).square().mean().backward()
+        optimizer.step()
+    for length in (3, 4, 5, 6, 7):
+        step(whet.randn(4, length, 3))
+    became = step.explain(data=True)["calls"]
+    assert became["because"] == {"new": 1}, "a length of four, and four in the batch"
+    assert (became["set_up"], became["recorded"], became["resized"]) == (1, 3, 2)
