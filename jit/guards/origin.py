@@ -17,6 +17,8 @@ from typing import Any
 
 from whet import declarations
 
+from . import class_state
+
 HEAP = 1 << 9                    # a flag of types: it was made at run time
 IMMUTABLE = 1 << 8               # and another: nobody can change it, so C has made it
 # each has a folder of its own
@@ -221,7 +223,7 @@ def _is_intact(t: type) -> bool:
     """Is this class not the user's, and has he put nothing of his into it?"""
     origin = origin_of_class(t)
     return origin is not None and (
-        not origin.is_ours or all(map(is_as_it_was_made, vars(t).values())))
+        not origin.is_ours or not class_state.state(t).parts(is_as_it_was_made)[0])
 
 
 def makes_a_tuple(code: types.CodeType, names: dict[str, Any]) -> bool:
