@@ -247,7 +247,8 @@ class Made(Node):
     def run(self, env: Env, types: Any, positions: Positions) -> None:
         made = self.forward(env, positions)
         for o, a in zip(self.outs, made if type(made) is tuple else (made,)):
-            a = np.asarray(a)
+            if isinstance(a, np.generic | int | float | complex):
+                a = np.asarray(a)
             if (a.dtype, a.shape) != (types[o].dtype, types[o].shape):
                 raise Diverged(f"the shape of what {self.op.name} gives at {self.line} is another: "
                                f"{Type.of(a)}, not {types[o]}")
@@ -310,7 +311,7 @@ class OpNode(Made):
         return not self.op.may_fail
 
     def forward(self, env: Env, positions: Positions) -> Any:
-        return self.op.forward(*self.values_of(env), **self.attrs)
+        return self.op.compute(*self.values_of(env), **self.attrs)
 
     def asked(self, types: Types) -> tuple[list[Type] | None, str | None]:
         if getattr(self.op, "bodies", None):

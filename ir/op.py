@@ -38,6 +38,7 @@ class Op(Protocol):
     makes: Callable[..., Any] | None         # outlines of the results, of those of the operands
     at_result: bool              # its gradient may read the result in the place of the operand
     forward: Callable[..., Any]
+    compute: Callable[..., Any]          # the same on the device of the operands
     write: Callable[..., Any] | None
     fills: Callable[..., Any] | None
     rows_at: tuple[int | None, ...]      # of a recurrent op: where operands go over sequences

@@ -185,6 +185,12 @@ class Op:
     # on devices: do kernels take numbers among the operands as parameters?
     numbers_go_along = False
 
+    def compute(self, *arrays, **attrs):
+        """What `forward` gives, on the device of the operands."""
+        if devices.beyond is None:
+            return self.forward(*arrays, **attrs)
+        return devices.beyond.forward(self, arrays, attrs)
+
     def on_device(self, arrays, attrs, index):
         """What `forward` gives, on a device. A family that computes there says how."""
         return devices.beyond.by_facts(self, arrays, attrs, index)
@@ -489,10 +495,7 @@ def arrays_of(op, inputs):
 
 def execute(op, inputs, attrs):
     """Compute and record, with no observer asked."""
-    arrays = arrays_of(op, inputs)
-    if devices.beyond is not None:
-        return finish(op, inputs, attrs, devices.beyond.forward(op, arrays, attrs))
-    return finish(op, inputs, attrs, op.forward(*arrays, **attrs))
+    return finish(op, inputs, attrs, op.compute(*arrays_of(op, inputs), **attrs))
 
 
 def finish(op, inputs, attrs, result):
