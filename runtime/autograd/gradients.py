@@ -13,6 +13,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     >>> whet.autograd.grad(x ** 2, x)
     (tensor(6.),)
     """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False.")
     differentiate = _batched if is_grads_batched else _plain
     return differentiate(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused,
                          materialize_grads)

@@ -24,14 +24,16 @@ class _Again(Stopped):
 class _Block:
     """One checkpointed call: what was saved, by number, and how to get it back."""
 
-    def __init__(self, fn, args, kwargs, preserve, again):
+    def __init__(self, fn, args, kwargs, preserve, again, compares):
         self.fn, self.args, self.kwargs, self.again = fn, args, kwargs, again
         self.rng = default_generator.get_state() if preserve else None
         self.count, self.values = 0, {}
+        self.kinds, self.compares = [], compares
         self.autocast, self.autocast_for = modes.state.autocast, modes.state.autocast_for
 
     def pack(self, x):
         self.count += 1
+        self.kinds.append(_kind(x))
         return self.count - 1
 
     def unpack(self, number):
@@ -72,7 +74,23 @@ class _Block:
             raise CheckpointError(
                 f"checkpoint: the function saved {self.count} tensors in the forward but "
                 f"{len(got)} when it was run again: it must do the same both times")
+        again = [_kind(x) for x, _ in got]
+        if self.compares and again != self.kinds:
+            at = next(i for i, (a, b) in enumerate(zip(self.kinds, again)) if a != b)
+            raise CheckpointError(
+                "checkpoint: Recomputed values have different metadata than during the forward "
+                f"pass: the function saved {_say(self.kinds[at])} as tensor {at}, and "
+                f"{_say(again[at])} when it was run again")
         return got
+
+
+def _kind(x):
+    return tuple(x.shape), x.dtype, x.device
+
+
+def _say(kind):
+    shape, dtype, device = kind
+    return f"{dtype} {list(shape)} on {device}"
 
 
 def get_device_states(*args):
@@ -90,7 +108,9 @@ def set_device_states(devices, states, *, device_type=None):
 def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism_check="default",
                debug=False, preserve_rng_state=True, **kwargs):
     """function(*args), keeping no intermediate results; they are computed again in the backward.
-    `context_fn()` gives two contexts: the first run is made in one, the second in the other.
+    `context_fn()` gives two contexts: the first run is made in one, the second in the other. It is
+    an error if the second run saves tensors of other shapes or types (unless `determinism_check` is
+    "none").
 
     >>> import whet
     >>> from whet.utils.checkpoint import checkpoint
@@ -99,8 +119,13 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism
     """
     if not modes.state.flags & modes.GRAD:
         return function(*args, **kwargs)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(
+            "determinism_check should be one of ['default', 'none'], but got "
+            f"{determinism_check!r}")
     first, again = (context_fn or noop_context_fn)()
-    block = _Block(function, args, kwargs, preserve_rng_state, again)
+    compares = determinism_check == "default"
+    block = _Block(function, args, kwargs, preserve_rng_state, again, compares)
     with modes.saved_tensors_hooks(block.pack, block.unpack), first:
         return function(*args, **kwargs)
 
