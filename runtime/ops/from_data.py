@@ -95,7 +95,7 @@ class _Scan:
                 break
             data = data[0]
         if is_tensor(data):
-            shape += data._array.shape
+            shape += _shape_of(data, shape)
         elif isinstance(data, np.ndarray):
             shape += data.shape
         elif isinstance(data, str | bytes) and shape:
@@ -105,7 +105,8 @@ class _Scan:
     def _walk(self, x, depth):
         if is_tensor(x) or isinstance(x, np.ndarray):
             self.foreign = True
-            if x.shape != self.shape[depth:]:
+            shape = _shape_of(x, depth) if is_tensor(x) else x.shape
+            if shape != self.shape[depth:]:
                 if x.ndim and depth < len(self.shape):
                     raise self._ragged(depth, x.shape[0])
                 raise TypeError("not a sequence") if not x.ndim else ValueError(
@@ -137,14 +138,21 @@ class _Scan:
             f"expected sequence of length {self.shape[depth]} at dim {depth} (got {got})")
 
 
-def _plain(x):
+def _shape_of(tensor, inside):
+    """The shape of a tensor in nested data: inside of a sequence, one of a single element is that
+    number."""
+    shape = tensor._array.shape
+    return () if inside and tensor._array.size == 1 else shape
+
+
+def _plain(x, inside=False):
     """Nested data with tensors and NumPy values replaced by Python numbers and lists."""
     if is_tensor(x):
-        return x.tolist()
+        return x.item() if inside and x._array.size == 1 else x.tolist()
     if isinstance(x, np.ndarray | np.generic):
         return x.tolist() if x.dtype.kind in "biufc" else x.astype(np.float64).tolist()
     if _is_sequence(x):
-        return [_plain(y) for y in x]
+        return [_plain(y, True) for y in x]
     return (x if isinstance(x, numbers.Number) else
             x.__index__() if hasattr(x, "__index__") else builtins.float(x))
 

@@ -1,6 +1,7 @@
 """Views of several pieces at once."""
 
 import builtins
+from itertools import accumulate
 
 from .. import dtypes, indexing
 from ..indexing import as_int
@@ -147,14 +148,22 @@ def split_with_sizes(input, split_sizes, dim=0):
 
 @function()
 def unsafe_split(input, split_size, dim=0):
-    """`split`."""
-    return split(input, split_size, dim)
+    """`split` into pieces that may be written to."""
+    return _one_by_one(input, split(input, split_size, dim), dim)
 
 
 @function()
 def unsafe_split_with_sizes(input, split_sizes, dim=0):
-    """`split_with_sizes`."""
-    return split_with_sizes(input, split_sizes, dim)
+    """`split_with_sizes` into pieces that may be written to."""
+    return _one_by_one(input, split_with_sizes(input, split_sizes, dim), dim)
+
+
+def _one_by_one(input, pieces, dim):
+    """The pieces again, each as a view of its own: views that one call makes together may not be
+    written to where gradients are recorded."""
+    lengths = [piece._array.shape[dim] for piece in pieces]
+    starts = accumulate(lengths, initial=0)
+    return tuple([input.narrow(dim, start, n) for start, n in zip(starts, lengths)])
 
 
 @function()
@@ -174,8 +183,8 @@ def chunk(input, chunks, dim=0):
 
 @function()
 def unsafe_chunk(input, chunks, dim=0):
-    """`chunk`."""
-    return chunk(input, chunks, dim)
+    """`chunk` into pieces that may be written to."""
+    return _one_by_one(input, chunk(input, chunks, dim), dim)
 
 
 @function()

@@ -836,9 +836,9 @@ def unique_counts(x: Tensor) -> unique_counts_result: """The distinct elements a
 def unique_inverse(x: Tensor) -> unique_inverse_result: """The distinct elements and which of them each element is."""
 def unique_values(x: Tensor) -> Tensor: """The distinct elements."""
 def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]: """Places of a flattened tensor of `shape` as one index tensor for each dimension."""
-def unsafe_chunk(input: Tensor, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`chunk`."""
-def unsafe_split(input: Tensor, split_size: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`split`."""
-def unsafe_split_with_sizes(input: Tensor, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split_with_sizes`."""
+def unsafe_chunk(input: Tensor, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`chunk` into pieces that may be written to."""
+def unsafe_split(input: Tensor, split_size: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`split` into pieces that may be written to."""
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split_with_sizes` into pieces that may be written to."""
 def unsqueeze(input: Tensor, dim: Dims) -> Tensor: """A dimension of size one put in at `dim`."""
 def unsqueeze_copy(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> Tensor: """`unsqueeze`, in memory of its own."""
 def unstack(x: Tensor, *, axis: Dims = 0) -> tuple[Tensor, ...]: ...

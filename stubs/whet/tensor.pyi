@@ -660,9 +660,9 @@ class Tensor:
     def unique_consecutive(self, *, return_inverse: Literal[False] = False, return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, Tensor]: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
     @overload
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
-    def unsafe_chunk(self, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`chunk`."""
-    def unsafe_split(self, split_size: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`split`."""
-    def unsafe_split_with_sizes(self, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split_with_sizes`."""
+    def unsafe_chunk(self, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`chunk` into pieces that may be written to."""
+    def unsafe_split(self, split_size: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`split` into pieces that may be written to."""
+    def unsafe_split_with_sizes(self, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split_with_sizes` into pieces that may be written to."""
     def unsqueeze(self, dim: Dims) -> Tensor: """A dimension of size one put in at `dim`."""
     def unsqueeze_(self, dim: Dims) -> Self: """`unsqueeze`, in place."""
     def unstack(self, dim: Dims = 0) -> tuple[Tensor, ...]: """The slices along a dimension, as a tuple."""

@@ -297,3 +297,11 @@ def test_large_tensors_begin_where_vectors_like_it(make):
         a = page[shift:shift + 90000].reshape(300, 300)
         a[:] = shift
         assert make(a).data_ptr() % 64 == 0
+
+
+def test_tensors_of_one_element_in_lists_are_numbers():
+    one = whet.ones(1)
+    assert whet.tensor([one, one * 2]).tolist() == [1, 2]
+    assert whet.tensor([[whet.ones(1, 1)], [3]]).tolist() == [[1], [3]]
+    assert whet.tensor([whet.arange(2), whet.arange(2)]).shape == (2, 2)
+    assert whet.jit.trace(lambda x: whet.tensor([x, x]))(one).shape == (2,)

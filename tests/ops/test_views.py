@@ -266,3 +266,13 @@ def test_strides_without_elements_are_those_of_a_tensor_laid_anew(make, strides)
     for way in (make, whet.jit.trace(make)):
         assert way().stride() == strides
         assert way().stride() == strides
+
+
+def test_pieces_of_unsafe_splits_may_be_written_to():
+    for pieces in (lambda x: whet.unsafe_split(x, 2), lambda x: whet.unsafe_chunk(x, 2),
+                   lambda x: whet.unsafe_split_with_sizes(x, [2, 2])):
+        x = whet.ones(4, requires_grad=True)
+        first, second = pieces(x * 1)
+        first.mul_(3)
+        (first.sum() + second.sum()).backward()
+        assert x.grad.tolist() == [3, 3, 1, 1]
