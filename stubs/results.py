@@ -13,7 +13,8 @@ METHODS_HIDDEN = frozenset(
     post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__ Traced.fn
     Traced.strict Traced.verify hooks take_ Generator.take shared layout.__init__
     memory_format.__init__ dtype.__init__ dtype.code dtype.short dtype.letter dtype.kind dtype.np
-    GradientEdge.node Function.__init__ linalg.trace_ PackedSequence.__init__ share_memory_
+    GradientEdge.node GradientEdge.edge GradientEdge.ownership_token Function.__init__ linalg.trace_
+    PackedSequence.__init__ share_memory_
     has_uninitialized_params becoming is_better scale_lr Traced.__init__ Traced.dynamic
     Traced.rewrites set_extra_state_""".split()
 )
@@ -33,6 +34,7 @@ RESULTS = {
     "make_dual": "Tensor",
     "unpack_dual": "UnpackedDualTensor",
     "Function.jvp": "Any",
+    "Function.vjp": "Any",
     "summary": "Any",
     "ConstraintRegistry.register": "Any",
     "Future.wait": "Any",
@@ -290,6 +292,9 @@ RESULTS = {
     "random_split": "list[Subset[S]]",
     # autograd, func
     "get_gradient_edge": "GradientEdge",
+    "increment_version": "None",
+    "disable_saved_tensors_hooks": "AbstractContextManager[None]",
+    "register_multi_grad_hook": "RemovableHandle",
     "Variable": _TENSOR,
     **_each("tuple[Any, Any]", "hvp vhp autograd.functional.vjp autograd.functional.jvp"),
     "func.batch": "Callable[..., list[R]]",

@@ -16,9 +16,9 @@ from .. import devices, overrides
 from ..composite import Composite
 from ..tensor_base import Base, wrap
 from . import modes
-from .hooks import Hooks, retain_at
+from .hooks import Hooks, check_count, retain_at
 from .inplace import edge_of
-from .node import Node, OutputOf, Shortcut, in_full
+from .node import GradientEdge, Node, OutputOf, Shortcut, in_full
 
 
 class Later:
@@ -94,16 +94,18 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True, level=Non
                 n.open()
             order = _reach(start)
             need = None if targets is None else _needed(order, targets)
-    outer, quiet = state.pending, level is not None and level.quiet
+    outer, outer_walk = state.pending, state.walk
+    quiet = level is not None and level.quiet
 
     def end():
-        state.pending = outer
+        state.pending, state.walk = outer, outer_walk
         if level is not None:
             level.quiet = quiet
         modes.set_flags(before & ~modes.SPECIAL | state.flags & modes.SPECIAL)
     try:
         try:
             state.pending = grads, leaves
+            state.walk = order, need, targets
             if level is not None:
                 level.quiet = quiet or not create and bool(before & modes.GRAD)
             modes.set_flags(before | modes.GRAD if create else before & ~modes.GRAD)
@@ -231,7 +233,9 @@ def _run_post_hooks(node, results, g):
     for h in list(node.post_hooks.values()):
         r = h(tuple(results), outs)
         if r is not None:
-            results = r if isinstance(r, tuple | list) else (r,)
+            r = r if isinstance(r, tuple | list) else (r,)
+            check_count(h, r, results)
+            results = r
     return results
 
 
@@ -272,7 +276,11 @@ def _accumulate(leaf, g, create):
     if not extra:
         return
     for h in list(extra.get("post_accumulate", {}).values()):
-        h(leaf)
+        r = h(leaf)
+        if r is not None:
+            raise TypeError(
+                "post accumulate grad hooks should return None, but one returned "
+                f"{type(r).__name__}")
     if "node" in extra:
         for h in list(extra["node"].post_hooks.values()):
             h((), (g,))
@@ -296,7 +304,8 @@ _unshared = _references()
 
 # ---- the public calls ----------------------------------------------------------------------------
 def as_tuple(x):
-    return (x,) if x is None or hasattr(x, "_array") or isinstance(x, Composite) else tuple(x)
+    one = x is None or hasattr(x, "_array") or isinstance(x, Composite | GradientEdge)
+    return (x,) if one else tuple(x)
 
 
 def _start(tensors, gradients, what):
@@ -385,13 +394,15 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 def _keys(inputs):
     out = []
     for t in inputs:
-        e = edge_of(t)
-        out.append(id(t) if e is None or isinstance(e, Base) else in_full(e))
+        e = t.edge() if isinstance(t, GradientEdge) else edge_of(t)
+        out.append(id(t) if e is None else id(e) if isinstance(e, Base) else in_full(e))
     return out
 
 
 def _targets(inputs):
     for t in inputs:
+        if isinstance(t, GradientEdge):
+            continue
         if not hasattr(t, "_array"):
             raise TypeError(f"inputs must be Tensors, got {type(t).__name__}")
         if not t.requires_grad:

@@ -2,6 +2,7 @@
 import weakref
 
 from ..composite import Composite
+from ..tensor_base import Base
 from . import inplace, modes
 from .inplace import edge_of
 from .node import Node, OutputOf, Packed, SavedOutput, changed, is_of_this_layer, tied
@@ -22,9 +23,9 @@ class _FunctionOp:
         if ctx._materialize:
             from ..ops.creation import zeros
             gs = [
-                zeros(shape, dtype=d) if x is None and d.kind >= 2 else x
+                zeros(shape, dtype=d) if x is None and d is not None and d.kind >= 2 else x
                 for x, (shape, d) in zip(gs, node.metadata)]
-        r = cls.backward(ctx, *gs)
+        r = backward_of(cls)(ctx, *gs)
         r = r if isinstance(r, tuple) else (r,)
         n = len(node.edges)
         if len(r) > n and all(x is None for x in r[n:]):
@@ -168,6 +169,8 @@ class Function:
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD.")
 
+    vjp = backward                           # another name for it
+
     @staticmethod
     def jvp(ctx, *tangents):
         """The tangents of the outputs, given those of the inputs (None: zero). Where there is
@@ -180,6 +183,24 @@ class Function:
     def apply(cls, *args, **kwargs):
         """Run the function."""
         return call(cls, args, kwargs)
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            f"new-style autograd function with static forward method: {type(self).__name__}.apply"
+            "(...)")
+
+
+def backward_of(cls):
+    """The backward that the user wrote, by either of its names."""
+    other = getattr(cls, "vjp", Function.vjp)
+    if other is Function.vjp:
+        return cls.backward
+    if cls.backward is not Function.backward:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+            f"should only implement one of them: {cls.__name__}")
+    return other
 
 
 def call(cls, args, kwargs):
@@ -213,6 +234,10 @@ def attach(cls, ctx, result, args, edges):
     tensors = [a if hasattr(a, "_array") else None for a in args]
     many = isinstance(result, tuple)
     outs = list(result) if many else [result]
+    if not all(any(t is o for o in outs) for t in ctx._dirty):
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output. "
+            "The inputs that are modified inplace must all be outputs of the Function.")
     node = None
     if any(e is not None for e in edges):
         op = _FunctionOp(cls)
@@ -287,10 +312,14 @@ def _output_edge(node, i):
 def _save(ctx, outs, node):
     hooks = modes.state.saved_hooks
     kept = []
-    for x in ctx._to_save:
+    for position, x in enumerate(ctx._to_save):
         if x is None:
             kept.append((None, 0))
             continue
+        if not isinstance(x, Base | Composite):
+            raise TypeError(
+                f"save_for_backward can only save variables, but argument {position} is of type "
+                f"{type(x).__name__}")
         if isinstance(x, Composite):        # has no memory of its own to compare
             kept.append((x, x._version))
             continue

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from ..ops import batching, registry
 from ..ops.tangents import forward_product
 from . import modes
-from .function import FunctionCtx, attach, call, evaluate, methods
+from .function import FunctionCtx, attach, backward_of, call, evaluate, methods
 from .levels import NeedsNumbers, variable
 
 
@@ -109,7 +109,7 @@ class _Call:
     def backward(self, ctx, *gs):
         with self.inside.enter():
             own = self.context(self.inside.wrap(ctx.saved_tensors, map(self.is_batched, self.at)))
-            r = self.cls.backward(own, *self.inside.wrap(gs[:self.count], [True] * self.count))
+            r = backward_of(self.cls)(own, *self.inside.wrap(gs[:self.count], [True] * self.count))
             r = r if isinstance(r, tuple) else (r,)
             return tuple([self.inside.gradient(x, b) for x, b in zip(r, self.batched)])
 
@@ -238,8 +238,8 @@ def _each(level, cls, args, kwargs, values, flags):
         def rows():
             found = []
             for i, (c, saved) in enumerate(zip(calls, kept)):
-                r = c.cls.backward(c.context(saved),
-                                   *[p.select(0, i) if b else p for p, b in zip(parts, split)])
+                r = backward_of(c.cls)(c.context(saved),
+                                       *[p.select(0, i) if b else p for p, b in zip(parts, split)])
                 found.append(r if isinstance(r, tuple) else (r,))
             return [None if column[0] is None else _stack(column) for column in zip(*found)]
         return tuple([None if x is None else level.tensor(x, True) for x in level.beneath(rows)])
@@ -280,7 +280,7 @@ def _tangents(tangents, done, outs, saved, saved_for_jvp):
         us = [variable(o.new_zeros(o.shape)) if j in live else None for j, o in enumerate(outs)]
         context = done.context(saved)
         context.needs_input_grad = tuple([t is not None for t in tangents])
-        gs = done.cls.backward(context, *us)
+        gs = backward_of(done.cls)(context, *us)
         gs = gs if isinstance(gs, tuple) else (gs,)
         pairs = [(g, t) for g, t in zip(gs, tangents)
                  if g is not None and t is not None and g.requires_grad]

@@ -1,15 +1,14 @@
 """The recorded graph, for those who look into it."""
-from typing import NamedTuple
+import contextlib
+import threading
+from typing import Any
 
+from ..tensor_base import Base
+from . import modes
 from .hooks import RemovableHandle
+from .inplace import edge_of
 from .modes import saved_tensors_hooks
-from .node import Node
-
-
-class GradientEdge(NamedTuple):
-    """A node and the number of one of its outputs."""
-    node: object
-    output_nr: int
+from .node import GradientEdge, Node, in_full
 
 
 def get_gradient_edge(tensor):
@@ -20,7 +19,106 @@ def get_gradient_edge(tensor):
             "gradients")
     from .accumulate import AccumulateGrad
     fn = tensor.grad_fn
-    return GradientEdge(AccumulateGrad(tensor) if fn is None else fn, tensor.output_nr)
+    return GradientEdge(
+        AccumulateGrad(tensor) if fn is None else fn, tensor.output_nr, in_full(edge_of(tensor)))
+
+
+def increment_version(tensor):
+    """Say that a tensor (or each of several) was written to by code that nobody here sees."""
+    for t in (tensor,) if hasattr(tensor, "_array") else tensor:
+        t._bump("increment_version")
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message):
+    """Inside, `saved_tensors_hooks` raises an error that says this."""
+    if modes.state.saved_hooks:
+        raise RuntimeError(error_message)
+    before = modes.state.refuses_saved_hooks
+    modes.state.refuses_saved_hooks = error_message
+    try:
+        yield
+    finally:
+        modes.state.refuses_saved_hooks = before
+
+
+class _MultiHandle(RemovableHandle):
+    """What takes a hook of several tensors out again."""
+
+    def __init__(self, handles):
+        self.handles = tuple(handles)
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self):
+        return self.handles
+
+    def __setstate__(self, state):
+        self.handles = state
+
+
+class _Gathered:
+    """The gradients of several tensors, as they come in one backward."""
+
+    def __init__(self, tensors, fn):
+        self.edges = [in_full(edge_of(t)) for t in tensors]
+        self.fn, self.lock = fn, threading.Lock()
+        self.walk: tuple | None = None
+        self.gradients: list = []
+        self.left = 0
+
+    def hook(self, i):
+        def hook(g):
+            with self.lock:
+                if self.walk is not modes.state.walk:
+                    self.begin()
+                self.gradients[i] = g
+                self.left -= 1
+                complete = not self.left
+            if complete:
+                self.fn(self.gradients)
+        return hook
+
+    def begin(self):
+        walk: Any = modes.state.walk
+        self.walk = walk
+        order, need, targets = walk
+        nodes = set(order) if need is None else need
+        leaves = {id(e) for n in nodes for e in n.edges if isinstance(e, Base)}
+        leaves = leaves if targets is None else leaves & targets.keys()
+        self.gradients = [None] * len(self.edges)
+        self.left = sum(
+            id(e) in leaves if isinstance(e, Base) else e in nodes for e in self.edges)
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Call `fn` once in each backward: with the gradients of all the tensors when the last of them
+    has come (None for one that the backward does not reach), or, where the mode is "any", with the
+    first.
+
+    >>> import whet
+    >>> a, b = whet.ones(2, requires_grad=True), whet.ones(2, requires_grad=True)
+    >>> handle = whet.autograd.graph.register_multi_grad_hook((a, b), lambda gs: print(len(gs)))
+    >>> (a * b).sum().backward()
+    2
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tensors = tuple(tensors)
+    if mode == "all":
+        gathered = _Gathered(tensors, fn)
+        return _MultiHandle([t.register_hook(gathered.hook(i)) for i, t in enumerate(tensors)])
+    lock = threading.Lock()
+    seen: list[Any] = [None]
+
+    def first(g):
+        with lock:
+            again, seen[0] = seen[0] is modes.state.walk, modes.state.walk
+        if not again:
+            fn(g)
+    return _MultiHandle([t.register_hook(first) for t in tensors])
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -31,5 +129,5 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 __all__ = [
-    "GradientEdge", "Node", "RemovableHandle", "get_gradient_edge", "save_on_cpu",
-    "saved_tensors_hooks"]
+    "GradientEdge", "Node", "RemovableHandle", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]

@@ -3,7 +3,16 @@ import weakref
 
 from ..utils.hooks import Hooks, RemovableHandle
 
-__all__ = ["Hooks", "KeepGradient", "RemovableHandle", "move_retained", "retain_at"]
+__all__ = [
+    "Hooks", "KeepGradient", "RemovableHandle", "check_count", "move_retained", "retain_at"]
+
+
+def check_count(hook, found, expected):
+    """Refuse what a node's hook gives in the place of gradients where it gives more or fewer."""
+    if len(found) != len(expected):
+        raise RuntimeError(
+            f"hook '{getattr(hook, '__name__', type(hook).__name__)}' has returned an incorrect "
+            f"number of values (got {len(found)}, but expected {len(expected)})")
 
 
 class KeepGradient:

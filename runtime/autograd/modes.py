@@ -22,9 +22,11 @@ class _State(threading.local):
     observers: tuple = ()                         # innermost last: see ops/registry.apply
     # of the backward that runs: the gradients of nodes, and of leaves, that there are so far
     pending: tuple[dict, dict] | None = None
+    walk: tuple | None = None              # its nodes, those needed (None: all), and its targets
     autocast = None                        # the type that products are made in: see amp.py
     autocast_for = "cpu"                   # the kind of devices that it holds for
     casts = 0                              # both as bits of `flags`
+    refuses_saved_hooks = None             # why hooks of saved tensors are not allowed
     exports = False                        # is a run recorded for others to compute?
 
 
@@ -346,6 +348,8 @@ class saved_tensors_hooks:
         self.hooks = pack_hook, unpack_hook
 
     def __enter__(self):
+        if state.refuses_saved_hooks is not None:
+            raise RuntimeError(state.refuses_saved_hooks)
         state.saved_hooks += (self.hooks,)
         refresh()
 

@@ -5,11 +5,12 @@ An *edge* is what an input leads to: the node that made it, the leaf tensor itse
 end, or None.
 """
 import traceback
+from typing import Any, NamedTuple
 
 from .. import tensor_base
 from ..dtypes import FROM_NUMPY, from_numpy
 from . import modes
-from .hooks import Hooks
+from .hooks import Hooks, check_count
 from .input_shape import Shape as Shape
 
 next_number = tensor_base.next_number
@@ -68,7 +69,13 @@ class Packed:
 
     def __init__(self, t, hooks):
         pack, self.hook = hooks
-        self.value = pack(t._without_history())
+        given = t._without_history()
+        before = given._version
+        self.value = pack(given)
+        if given._version != before:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors passed as input "
+                "to pack hook can not be modified in place.")
 
     def unpack(self, edge):
         """The tensor again, with the history (an edge) of the one that was packed."""
@@ -168,9 +175,12 @@ class Node:
             self.pre_hooks = Hooks()
 
         def hook(g):
-            r = fn(tuple(g) if isinstance(g, list) else (g,))
-            return (r if r is None or not isinstance(r, tuple | list) else
-                    list(r) if isinstance(g, list) else r[0])
+            given = tuple(g) if isinstance(g, list) else (g,)
+            r = fn(given)
+            if r is None or not isinstance(r, tuple | list):
+                return r
+            check_count(fn, r, given)
+            return list(r) if isinstance(g, list) else r[0]
         hook.turn = 2
         return self.pre_hooks.add(hook)
 
@@ -264,6 +274,26 @@ class OutputOf:
     @property
     def edges(self):
         return (self.parent,)
+
+
+class GradientEdge(NamedTuple):
+    """A node and the number of one of its outputs."""
+    node: Any
+    output_nr: int
+    ownership_token: Any = None              # the edge that a tensor of this place has
+
+    def edge(self):
+        """What the engine knows this place by."""
+        if self.ownership_token is not None:
+            return self.ownership_token
+        leaf = getattr(self.node, "variable", None)
+        if leaf is not None:
+            return leaf
+        if self.node.nout > 1:
+            raise RuntimeError(
+                f"{self.node.name()} has several outputs: make the edge of one of them by "
+                "whet.autograd.graph.get_gradient_edge(tensor)")
+        return self.node
 
 
 class Shortcut(Node):

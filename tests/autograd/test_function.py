@@ -329,3 +329,60 @@ def test_a_backward_inside_a_backward():
     x = leaf(1, 2)
     (Inner.apply(x * 2) * 10).backward()
     assert x.grad.tolist() == [240, 960]
+
+
+def test_the_backward_may_be_called_vjp():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def vjp(ctx, g):
+            return g * 2
+
+    class Both(Double):
+        @staticmethod
+        def backward(ctx, g):
+            return g
+    x = leaf(1.0, 2.0)
+    assert grad(Double.apply(x).sum(), x)[0].tolist() == [2.0, 2.0]
+    assert whet.func.vmap(whet.func.grad(lambda v: Double.apply(v)))(x.detach()).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
+        Both.apply(x).sum().backward()
+
+
+def test_results_that_are_no_tensors_have_no_gradients():
+    class Told(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, "told", None
+
+        @staticmethod
+        def backward(ctx, g, *others):
+            assert others == (None, None)
+            return g * 2
+    x = leaf(1.0)
+    result, *others = Told.apply(x)
+    result.backward()
+    assert others == ["told", None] and x.grad.tolist() == [2.0]
+
+
+def test_what_a_function_must_not_do_is_said():
+    class Changes(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x.add_(1))
+            return x.clone()
+
+    class Saves(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, 3)
+            return x.clone()
+    with pytest.raises(RuntimeError, match="must all be outputs of the Function"):
+        Changes.apply(leaf(1.0) * 1)
+    with pytest.raises(TypeError, match="argument 1 is of type int"):
+        Saves.apply(leaf(1.0))
+    with pytest.raises(RuntimeError, match="use new-style autograd function.*Saves.apply"):
+        Saves()(leaf(1.0))

@@ -235,3 +235,67 @@ def test_tensors_without_hooks_and_attributes_are_not_tracked_by_the_collector()
     xs = [leaf(1), leaf(1) * 2, whet.ones(3)[:2]]
     (xs[0] * 2).sum().backward()
     assert not any(map(gc.is_tracked, [*xs[1:], xs[0] * 2]))
+
+
+def test_hooks_of_nodes_give_as_many_gradients_as_they_are_given():
+    for register in ("register_prehook", "register_hook"):
+        y = leaf(1).exp()
+        getattr(y.grad_fn, register)(lambda *gradients: (gradients[0][0], None))
+        with pytest.raises(RuntimeError, match=r"incorrect number of values \(got 2, but expected 1"):
+            y.sum().backward()
+    x = leaf(1)
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(TypeError, match="should return None"):
+        x.sum().backward()
+
+
+def test_a_hook_of_several_tensors_gets_their_gradients_together():
+    found = []
+    a, b, c = leaf(1), leaf(2), leaf(3)
+    inner, other = (a * 2).split(1)[0], b * 3
+    tensors = (inner, other, c)
+    handle = whet.autograd.graph.register_multi_grad_hook(
+        tensors, lambda gs: found.append([g if g is None else g.item() for g in gs]))
+    (inner * other).sum().backward(retain_graph=True)
+    (inner * other).sum().backward(retain_graph=True)
+    grad((inner * other * c).sum(), [inner, c], retain_graph=True)
+    (inner * other * c).sum().backward(retain_graph=True)
+    assert found == [[6, 2, None], [6, 2, None], [18, None, 12], [18, 6, 12]]
+    handle.remove()
+    (inner * other).sum().backward(retain_graph=True)
+    assert len(found) == 4
+
+
+def test_a_hook_of_any_of_several_tensors_is_called_once():
+    found = []
+    a, b = leaf(1), leaf(2)
+    whet.autograd.graph.register_multi_grad_hook((a, b), found.append, mode="any")
+    for _ in range(2):
+        (a * b).sum().backward()
+    assert len(found) == 2
+    with pytest.raises(ValueError, match="mode"):
+        whet.autograd.graph.register_multi_grad_hook((a, b), found.append, mode="some")
+
+
+def test_hooks_of_saved_tensors_can_be_refused_and_must_not_write():
+    def nothing(x):
+        return x
+    with whet.autograd.graph.disable_saved_tensors_hooks("not here"):
+        with pytest.raises(RuntimeError, match="not here"):
+            with whet.autograd.graph.saved_tensors_hooks(nothing, nothing):
+                pass
+    with whet.autograd.graph.saved_tensors_hooks(lambda x: x.add_(1), nothing):
+        with pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+            leaf(1).clone().exp().square()
+
+
+def test_gradients_at_edges_of_the_graph():
+    edge = whet.autograd.graph.get_gradient_edge
+    x = leaf(1, 2)
+    first, second = x.split(1)
+    product = (first * second).sum()
+    places = [edge(x), edge(second), edge(product)]
+    assert [g.tolist() for g in grad(product, places)] == [[2, 1], [1], 1]
+    y = x * 2
+    whet.autograd.graph.increment_version(y)
+    assert y._version == 1

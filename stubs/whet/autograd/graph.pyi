@@ -1,17 +1,17 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
-from typing import NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any, Callable, Iterable
 from whet.tensor import Tensor
+from whet.autograd.node import GradientEdge as GradientEdge
 from whet.autograd.node import Node as Node
 from whet.utils.hooks import RemovableHandle as RemovableHandle
 from whet.autograd.modes import saved_tensors_hooks as saved_tensors_hooks
 
 
+def disable_saved_tensors_hooks(error_message: str) -> AbstractContextManager[None]: """Inside, `saved_tensors_hooks` raises an error that says this."""
 def get_gradient_edge(tensor: Tensor) -> GradientEdge: """Where the gradient of `tensor` flows to."""
-
-class GradientEdge(NamedTuple):
-    """A node and the number of one of its outputs."""
-    node: Node
-    output_nr: int
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None: """Say that a tensor (or each of several) was written to by code that nobody here sees."""
+def register_multi_grad_hook(tensors: Iterable[Tensor], fn: Callable[..., Any], *, mode: str = 'all') -> RemovableHandle: ...
 
 class save_on_cpu(saved_tensors_hooks):
     """Keep saved tensors in the CPU's memory (where they are already)."""
