@@ -258,7 +258,8 @@ class finfo:
         i = ml_dtypes.finfo(d.np)
         self.bits, self.eps, self.max, self.min = i.bits, float(i.eps), float(i.max), float(i.min)
         self.tiny = self.smallest_normal = float(i.tiny)
-        self.resolution, self.dtype = float(i.resolution), d.name
+        # (rounded: the type may not hold a power of ten exactly)
+        self.resolution, self.dtype = float(f"{float(i.resolution):.0e}"), d.name
 
     def __repr__(self):
         return (

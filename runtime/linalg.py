@@ -100,9 +100,9 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     if (dim is None and ord is not None and A.ndim == 2
             or dim is not None and not isinstance(dim, int) and len(dim) == 2 and ord is not None):
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    if dim is None and ord is not None and A.ndim == 0:
+    if dim is None and ord is not None and A.ndim not in (1, 2):
         raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D "
-                           "or 2D. Got 0D.")
+                           f"or 2D. Got {A.ndim}D.")
     if isinstance(ord, str):
         raise RuntimeError(
             f"linalg.norm: ord={ord!r} needs a matrix, got {tuple(A.shape)} over dim={dim}")
@@ -171,7 +171,15 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
 
 
 def multi_dot(tensors):
-    """The product of several matrices."""
+    """The product of several matrices; the first and the last may be vectors."""
+    if len(tensors) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    for i, m in enumerate(tensors):
+        inside = 0 < i < len(tensors) - 1
+        if m.ndim != 2 and (inside or m.ndim != 1):
+            raise RuntimeError(
+                f"multi_dot(): tensor {i} must be {'2D' if inside else '1D or 2D'} but got "
+                f"{m.ndim}D")
     r = tensors[0]
     for m in tensors[1:]:
         r = r @ m

@@ -43,8 +43,8 @@ def _nonzero_pivots(info):
 
 
 def lu_factor(A, *, pivot=True):
-    """(L and U in one matrix, row swaps) with A = P @ L @ U."""
-    return lu_factor_result(*lu_factor_ex(A, pivot=pivot)[:2])
+    """(L and U in one matrix, row swaps) with A = P @ L @ U. A pivot that is zero is an error."""
+    return lu_factor_result(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
 
 
 def lu(A, *, pivot=True):
@@ -56,7 +56,7 @@ def lu(A, *, pivot=True):
     tensor([[1., 2.],
             [4., 4.]])
     """
-    return lu_unpack(*lu_factor(A, pivot=pivot))
+    return lu_unpack(*lu_factor_ex(A, pivot=pivot)[:2])
 
 
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):

@@ -42,15 +42,3 @@ def __round__(self, ndigits=None):
 def __trunc__(self):
     """Round towards zero."""
     return self.trunc()
-
-
-@method()
-def __floor__(self):
-    """Round down."""
-    return self.floor()
-
-
-@method()
-def __ceil__(self):
-    """Round up."""
-    return self.ceil()

@@ -25,6 +25,10 @@ class UntypedStorage:
         self._root = root
         self._low, self._high = span(root) if root.size else (0, 0)
 
+    def untyped(self):
+        """This storage, which is one of bytes already."""
+        return self
+
     def data_ptr(self):
         """The address of the first byte."""
         return self._low
@@ -196,14 +200,17 @@ def resize_as(self, other):
 
 @method()
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Let this tensor use the memory (and shape) of another."""
+    """Let this tensor use the memory (and shape) of another, or a storage."""
     _refuse_resize(self, "set_")
+    if isinstance(source, UntypedStorage | TypedStorage):
+        source = _all_of(source, self._array.dtype)
     if source is None:
         self._array, self._cell = np.empty(0, self._array.dtype), None
         return self
     if not is_tensor(source):
         raise TypeError(
-            f"set_(): argument 'source' must be Tensor, not {source.__class__.__name__}")
+            "set_(): argument 'source' must be a Tensor or a storage, not "
+            f"{source.__class__.__name__}")
     if source.dtype is not self.dtype:
         raise RuntimeError(
             f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
@@ -216,6 +223,12 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
                              storage_offset - source.storage_offset())
     self._array, self._cell, self._base = a, source._shared(), None
     return self
+
+
+def _all_of(storage, dtype):
+    """The memory of a storage as a tensor of this type."""
+    a = storage.untyped().bytes()
+    return wrap(a[:a.size // dtype.itemsize * dtype.itemsize].view(dtype))
 
 
 @method()

@@ -25,7 +25,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Tensor: """X with A @ X = B, given what `ldl_factor` makes of A. It has no gradient."""
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Tensor | None = None) -> lstsq_result: """The X for which |A @ X - B| is least, and of those the least X."""
 def lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> lu_result: """P, L, U with A = P @ L @ U."""
-def lu_factor(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> lu_factor_result: """(L and U in one matrix, row swaps) with A = P @ L @ U."""
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> lu_factor_result: """(L and U in one matrix, row swaps) with A = P @ L @ U. A pivot that is zero is an error."""
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Tensor | None = None) -> lu_factor_ex_result: """(L and U in one matrix, row swaps, the place of the first pivot that is zero) with A = P @ L @ U."""
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Tensor | None = None) -> Tensor: """X with A @ X = B, given what `lu_factor` makes of A."""
 def matmul(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The matrix product, with NumPy's rules for vectors and batches."""
@@ -33,7 +33,7 @@ def matrix_exp(A: Tensor) -> Tensor: """The exponential of square matrices: a Ta
 def matrix_norm(A: Tensor, ord: float | str = 'fro', dim: Dims = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2, -2."""
 def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor: """A @ A @ ... n times; of the inverse where n is negative."""
 def matrix_rank(A: Tensor, tol: float | Tensor | None = None, hermitian: bool = False, *, atol: float | Tensor | None = None, rtol: float | Tensor | None = None, out: Tensor | None = None) -> Tensor: ...
-def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """The product of several matrices."""
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """The product of several matrices; the first and the last may be vectors."""
 def norm(A: Tensor, ord: float | str | None = None, dim: Dims | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """A vector norm over one dimension (or all), a matrix norm over two."""
 def pinv(A: Tensor, rcond: float | Tensor | None = None, hermitian: bool = False, *, atol: float | Tensor | None = None, rtol: float | Tensor | None = None, out: Tensor | None = None) -> Tensor: ...
 def qr(A: Tensor, mode: str = 'reduced', *, out: Tensor | None = None) -> qr_result: """Q with orthonormal columns and the upper R with A = Q @ R."""

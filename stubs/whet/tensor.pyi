@@ -534,7 +534,7 @@ class Tensor:
     def scatter_reduce_(self, dim: Dims, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Self: """`scatter_reduce`, in place."""
     def select(self, dim: Dims, index: Tensor) -> Tensor: """One place of a dimension, which disappears."""
     def select_scatter(self, src: Tensor, dim: Dims, index: Tensor) -> Tensor: """A copy of `input` with one place of a dimension replaced by `src`."""
-    def set_(self, source: Any = None, storage_offset: _int = 0, size: Shape | None = None, stride: Shape | None = None) -> Self: """Let this tensor use the memory (and shape) of another."""
+    def set_(self, source: Any = None, storage_offset: _int = 0, size: Shape | None = None, stride: Shape | None = None) -> Self: """Let this tensor use the memory (and shape) of another, or a storage."""
     def sgn(self) -> Tensor: ...
     def sgn_(self) -> Self: """`sgn`, in place."""
     @property

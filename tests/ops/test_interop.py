@@ -1,6 +1,7 @@
 """NumPy and DLPack: shared memory both ways, NumPy's functions on tensors, gradients through
 them."""
 import array
+import math
 
 import numpy as np
 import pytest
@@ -271,3 +272,11 @@ def test_what_is_done_to_an_array_object_is_not_done_to_the_tensor_over_it(make)
     assert t.shape == (4,)
     t.add_(1)
     assert array.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_floors_and_ceilings_are_numbers_of_pythons():
+    x = whet.tensor(1.5)
+    assert [type(n) for n in (math.floor(x), math.ceil(x))] == [int, int]
+    assert math.floor(x) == 1 and math.ceil(x) == 2
+    bounds = whet.jit.trace(lambda x: x * math.floor(x))
+    assert [bounds(whet.tensor(v)).item() for v in (1.5, 1.5, 2.5, 2.5)] == [1.5, 1.5, 5, 5]

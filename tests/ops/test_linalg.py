@@ -206,3 +206,16 @@ def test_norms_with_their_statistics():
     whet.testing.assert_close(y, (x - mean[:, None]) * scale[:, None])
     y, *none = whet.native_batch_norm(x, None, None, mean, scale, False, 0.1, 1e-5)
     assert [t.shape for t in none] == [(0,), (0,)]
+
+
+def test_arguments_that_have_no_one_meaning_are_errors():
+    with pytest.raises(RuntimeError, match="the input must be 1D or 2D. Got 3D"):
+        whet.linalg.norm(whet.ones(2, 2, 2), 2)
+    with pytest.raises(RuntimeError, match="at least 2 tensors but got 1"):
+        whet.linalg.multi_dot([whet.eye(2)])
+    with pytest.raises(RuntimeError, match="tensor 1 must be 2D but got 1D"):
+        whet.linalg.multi_dot([whet.eye(2), whet.ones(2), whet.ones(2)])
+    with pytest.raises(RuntimeError, match=r"U\[1,1\] is zero"):
+        whet.linalg.lu_factor(whet.zeros(2, 2))
+    assert whet.linalg.lu(whet.zeros(2, 2)).U.tolist() == [[0, 0], [0, 0]]
+    assert whet.linalg.lu_factor_ex(whet.zeros(2, 2)).info.item() == 1

@@ -276,3 +276,12 @@ def test_pieces_of_unsafe_splits_may_be_written_to():
         first.mul_(3)
         (first.sum() + second.sum()).backward()
         assert x.grad.tolist() == [3, 3, 1, 1]
+
+
+def test_a_tensor_may_be_set_to_a_storage():
+    x = whet.arange(4.)
+    for storage in (x.storage(), x.untyped_storage()):
+        y = whet.empty(0).set_(storage, 1, (2,), (2,))
+        y.add_(1)
+        assert y.data_ptr() == x.data_ptr() + 4
+    assert x.tolist() == [0, 3, 2, 5] and whet.empty(0).set_(x.storage()).tolist() == x.tolist()

@@ -19,3 +19,4 @@ class UntypedStorage:
     def nbytes(self) -> int: """The number of bytes."""
     def size(self) -> int: """The number of bytes."""
     def tolist(self) -> Any: """The bytes as a list of ints."""
+    def untyped(self) -> UntypedStorage: """This storage, which is one of bytes already."""
