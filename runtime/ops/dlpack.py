@@ -51,6 +51,16 @@ class _Exporter:
         return DLDeviceType.kDLCPU, 0
 
 
+class _Writable:
+    """An array as one that may be written to. Capsules from before version 1 cannot say whether
+    their memory may be: it may for everybody but NumPy."""
+
+    def __init__(self, array):
+        self.array = array                   # (keeps the memory)
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+
+
 def _capsule_of(x, copy):
     device = x.__dlpack_device__()
     # CPU memory, also where a GPU can reach it
@@ -71,5 +81,8 @@ def import_dlpack(x, copy=None):
     half = content.code == _BFLOAT and content.bits == 16
     if half:
         content.code = _UINT
+    old = _capsule_name(capsule) == b"dltensor"
     a = np.from_dlpack(_Exporter(capsule))
+    if old and not a.flags.writeable:
+        a = np.asarray(_Writable(a))
     return a.view(dtypes.bfloat16.np) if half else a

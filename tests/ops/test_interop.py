@@ -280,3 +280,23 @@ def test_floors_and_ceilings_are_numbers_of_pythons():
     assert math.floor(x) == 1 and math.ceil(x) == 2
     bounds = whet.jit.trace(lambda x: x * math.floor(x))
     assert [bounds(whet.tensor(v)).item() for v in (1.5, 1.5, 2.5, 2.5)] == [1.5, 1.5, 5, 5]
+
+
+def test_memory_of_capsules_from_before_version_1_may_be_written_to():
+    class Old:
+        def __dlpack__(self, stream=None):
+            return x.__dlpack__()
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+    for dtype in (whet.float32, whet.bfloat16, whet.bool, whet.complex64):
+        x = whet.zeros(2, 3, dtype=dtype).t()
+        for y in (whet.from_dlpack(Old()), whet.from_dlpack(whet.to_dlpack(x))):
+            assert y.dtype is dtype and y.stride() == x.stride()
+            y[2, 1] = 1
+            assert x[2, 1] == 1 and x.sum() == 1
+            x[2, 1] = 0
+    array = np.ones(3)
+    array.flags.writeable = False
+    with pytest.raises(RuntimeError, match="read-only"):
+        whet.from_dlpack(array).add_(1)
