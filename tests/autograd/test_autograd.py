@@ -590,21 +590,3 @@ def test_a_leaf_that_requires_no_gradient_any_more_gets_none():
     x.requires_grad_(False)
     y.backward()
     assert x.grad is None
-
-
-def test_a_checkpoint_that_saves_tensors_of_other_shapes_is_an_error():
-    from whet.utils.checkpoint import CheckpointError, checkpoint
-    calls = []
-
-    def rows(x):
-        calls.append(x)
-        return x[:len(calls)].exp().sum()
-    x = whet.ones(3, requires_grad=True)
-    with pytest.raises(CheckpointError, match=r"saved whet.float32 \[1\] on cpu as tensor 0, and"):
-        checkpoint(rows, x).backward()
-
-
-def test_zeros_in_place_of_gradients_need_leave_to_be_unused():
-    x = whet.ones(2, requires_grad=True)
-    with pytest.raises(ValueError, match="materialize_grads=True"):
-        grad(x.sum(), x, allow_unused=False, materialize_grads=True)

@@ -34,3 +34,9 @@ def test_each_choice_of_targets_has_the_same_gradients():
             for got in (whet.autograd.grad(loss(), [leaves[k] for k in chosen]),
                         whet.autograd.grad(loss(), [leaves[k] for k in chosen], create_graph=True)):
                 assert all(whet.equal(g, want[k]) for k, g in zip(chosen, got, strict=True))
+
+
+def test_zeros_in_place_of_gradients_need_leave_to_be_unused():
+    x = whet.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match="materialize_grads=True"):
+        whet.autograd.grad(x.sum(), x, allow_unused=False, materialize_grads=True)

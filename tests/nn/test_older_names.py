@@ -104,6 +104,17 @@ def test_checkpoints_that_do_another_thing_raise():
         y.sum().backward()
 
 
+def test_a_checkpoint_that_saves_tensors_of_other_shapes_is_an_error():
+    calls = []
+
+    def rows(x):
+        calls.append(x)
+        return x[:len(calls)].exp().sum()
+    x = whet.ones(3, requires_grad=True)
+    with pytest.raises(checkpoint.CheckpointError, match=r"saved whet.float32 \[1\]"):
+        checkpoint.checkpoint(rows, x).backward()
+
+
 # ---- old orders of arguments ---------------------------------------------------------------------
 @pytest.mark.parametrize("name, factors, named", [
     ("add", (3,), {"alpha": 3}), ("sub", (3,), {"alpha": 3}), ("addcmul", (3,), {"value": 3}),
