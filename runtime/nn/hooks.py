@@ -110,9 +110,10 @@ class Hooked:
     def register_state_dict_post_hook(self, hook):
         """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` is filled
         (changes it in place)."""
-        return register(self._hook_lists(), "state_dict", hook)
+        return self._register_state_dict_hook(functools.partial(_call_in_place, hook))
 
-    _register_state_dict_hook = register_state_dict_post_hook
+    def _register_state_dict_hook(self, hook):
+        return register(self._hook_lists(), "state_dict", hook)
 
     def register_load_state_dict_pre_hook(self, hook):
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
@@ -132,6 +133,11 @@ class Hooked:
 
 def _call_with_module(hook, module, *args):
     return hook(module(), *args)
+
+
+def _call_in_place(hook, *args):
+    if hook(*args) is not None:
+        raise RuntimeError("state_dict post-hook must return None")
 
 
 def of_backward(module, mine):

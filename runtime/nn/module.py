@@ -1,6 +1,8 @@
 """Module: a function with state. Parameters, buffers and submodules are ordinary instance
 attributes (so that reading one costs an attribute lookup and no more); three ordered sets of names
 say which attributes are which."""
+import warnings
+
 import whet
 
 from ..ops.argument_errors import name_argument
@@ -93,11 +95,17 @@ class Module(hooks.Hooked, Stateful):
             if of_nodes:
                 hooks.register_at_node(self, of_nodes, result)
             return result if backward is None else backward.outputs(result)
-        except BaseException:
+        except Exception:
             for i, hook in [*hooks.for_all.forward.items(), *mine.forward.items()]:
                 always = mine.forward_always_called, hooks.for_all.forward_always_called
                 if i not in done and any(i in hooked for hooked in always):
-                    self._run_forward_hook(hook, i, mine, args, kwargs, result)
+                    try:
+                        result = self._run_forward_hook(hook, i, mine, args, kwargs, result)
+                    except Exception as e:
+                        # the error that a user wants to see is the module's
+                        warnings.warn("forward hook with ``always_call=True`` raised an exception "
+                                      "that was silenced as another error was raised in forward: "
+                                      f"{e}", stacklevel=2)
             raise
 
     def _run_forward_hook(self, hook, i, mine, args, kwargs, result):

@@ -149,8 +149,10 @@ class Stateful:
         mine = self.__dict__[name]
         with whet.no_grad():
             if assign:
-                if isinstance(mine, Parameter) and not isinstance(given, Parameter):
-                    given = Parameter(given, requires_grad=mine.requires_grad)
+                if isinstance(mine, Parameter):
+                    if not isinstance(given, Parameter):
+                        given = Parameter(given, requires_grad=mine.requires_grad)
+                    given.requires_grad_(mine.requires_grad)
                 self.__dict__[name] = given
                 return
             if is_lazy(mine):

@@ -207,6 +207,8 @@ def _check(input, grid, mode, padding_mode, align_corners):
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {n} in last dimension and the input's "
             f"batch size, but got grid with sizes {list(grid.shape)} for input {list(input.shape)}")
+    if mode == "bicubic" and n != 2:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     check_one_type("grid_sampler()", input=input, grid=grid)
     if 0 in input.shape[2:]:
         raise RuntimeError(

@@ -181,6 +181,8 @@ def _resized(before, size, scale_factor, recompute_scale_factor):
     n = len(before)
     scales: tuple[float | None, ...] = (None,) * n
     if size is not None:
+        if recompute_scale_factor:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
         size = (size,) * n if not hasattr(size, "__iter__") else tuple(size)
         size = tuple([as_int(s, "interpolate", "size", index=whole) for s in size])
         if len(size) != n:
@@ -246,9 +248,25 @@ def upsample_bilinear(input, size=None, scale_factor=None):
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
+def _check_map(theta, size, n):
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    if n not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {tuple(size)}.")
+    if theta.ndim != 3 or tuple(theta.shape[1:]) != (n, n + 1):
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size "
+            f"{tuple(size)}. Got {list(theta.shape)}.")
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
+
+
 def affine_grid(theta, size, align_corners=None):
     """The sampling grid of an affine map."""
     n = len(size) - 2
+    _check_map(theta, size, n)
 
     def line(k):
         x = (F["linspace"](-1, 1, k, dtype=theta.dtype, device=theta.device)

@@ -361,7 +361,7 @@ class SequentialLR(LRScheduler):
         state_dict = dict(state_dict)
         for s, state in zip(self._schedulers, state_dict.pop("_schedulers")):
             s.load_state_dict(state)
-        self.__dict__.update(state_dict)
+        self._take_state(state_dict)
 
 
 class ChainedScheduler(LRScheduler):

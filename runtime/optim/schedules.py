@@ -109,7 +109,14 @@ class LRScheduler:
 
     def load_state_dict(self, state_dict):
         """Take over a state."""
-        self.__dict__.update(state_dict)
+        self._take_state(state_dict)
+
+    def _take_state(self, state):
+        """Take over what `_state` gave. Rates are remembered in place, so their list is copied:
+        the state may be loaded or saved again."""
+        self.__dict__.update(state)
+        if "_last_lr" in state:
+            self._last_lr = list(state["_last_lr"])
 
 
 class LambdaLR(LRScheduler):
@@ -133,7 +140,7 @@ class LambdaLR(LRScheduler):
         for f, attrs in zip(self.lr_lambdas, state_dict.pop("lr_lambdas")):
             if attrs is not None:
                 f.__dict__.update(attrs)
-        self.__dict__.update(state_dict)
+        self._take_state(state_dict)
 
     def get_lr(self):
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs)]

@@ -532,3 +532,46 @@ def test_a_state_is_shown_as_the_ordered_dict_that_it_is():
     shown = str(model.state_dict())
     assert shown == str(OrderedDict(model.state_dict()))
     assert shown.startswith("OrderedDict(") and "('weight', tensor([[" in shown
+
+
+def test_assigned_parameters_are_trained_where_those_before_were():
+    layer = nn.Linear(2, 2)
+    layer.weight.requires_grad_(False)
+    given = {"weight": nn.Parameter(whet.ones(2, 2)),
+             "bias": nn.Parameter(whet.ones(2), requires_grad=False)}
+    layer.load_state_dict(given, assign=True)
+    assert layer.bias is given["bias"] and layer.bias.requires_grad
+    assert layer.weight is given["weight"] and not layer.weight.requires_grad
+
+
+def test_a_post_hook_of_a_state_dict_may_not_return_another():
+    layer = nn.Linear(2, 2)
+    layer.register_state_dict_post_hook(lambda *_: {})
+    with pytest.raises(RuntimeError, match="must return None"):
+        layer.state_dict()
+    layer = nn.Linear(2, 2)
+    layer._register_state_dict_hook(lambda *_: {"other": 1})
+    assert layer.state_dict() == {"other": 1}
+
+
+def test_an_error_of_a_hook_that_is_always_called_does_not_hide_the_modules():
+    class Broken(nn.Module):
+        def forward(self, x):
+            raise RuntimeError("of the module")
+
+    def hook(*_):
+        raise ValueError("of the hook")
+
+    broken = Broken()
+    broken.register_forward_hook(hook, always_call=True)
+    with pytest.warns(UserWarning, match="of the hook"):
+        with pytest.raises(RuntimeError, match="of the module"):
+            broken(whet.ones(1))
+
+
+def test_a_parametrized_weight_norm_loads_states_of_the_older_one():
+    old = nn.utils.weight_norm(nn.Linear(3, 2))
+    new = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 2)))
+    new.load_state_dict({f"0.{name}": t for name, t in old.state_dict().items()})
+    x = whet.randn(4, 3)
+    assert whet.allclose(new(x), old(x))

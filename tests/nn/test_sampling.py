@@ -86,3 +86,17 @@ def test_places_are_ordered_by_whole_keys_where_their_first_bits_are_equal():
         keys[n // 3:n // 3 + 3] = keys[0] ^ np.arange(3, dtype=np.uint64)[::-1][:n - n // 3]
         for k in (keys, keys // np.uint64(1 << 50), np.zeros(n, np.uint64)):
             assert (order_op(whet.from_numpy(k)).numpy() == np.argsort(k, kind="stable")).all()
+
+
+def test_grids_and_sizes_that_mean_nothing_are_refused():
+    volume, places = whet.randn(1, 1, 3, 3, 3), whet.zeros(1, 1, 1, 1, 3)
+    with pytest.raises(RuntimeError, match="bicubic interpolation only supports 4D input"):
+        F.grid_sample(volume, places, mode="bicubic", align_corners=False)
+    with pytest.raises(ValueError, match="explicit size"):
+        F.interpolate(volume, size=2, recompute_scale_factor=True)
+    for theta, size, error in ((whet.ones(1, 2, 3), (1, 1, 0, 4), ValueError),
+                               (whet.ones(1, 2, 4), (1, 1, 3, 4), ValueError),
+                               (whet.ones(1, 2, 3).long(), (1, 1, 3, 4), ValueError),
+                               (whet.ones(1, 2, 3), (1, 1, 3), NotImplementedError)):
+        with pytest.raises(error):
+            F.affine_grid(theta, size, align_corners=False)

@@ -1,4 +1,6 @@
 """Ready-made parametrizations."""
+import functools
+
 import whet
 
 from .. import functional as F
@@ -32,7 +34,17 @@ class _WeightNorm(Module):
 
 def weight_norm(module, name="weight", dim=0):
     """Split a weight into its length (along `dim`) and its direction."""
-    return parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    module._register_load_state_dict_pre_hook(functools.partial(_rename_parts, name))
+    return module
+
+
+def _rename_parts(name, state, prefix, *rest):
+    """Give the two parts of a weight, in a state of `nn.utils.weight_norm`, their names here."""
+    old = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
+    if all(key in state for key in old):
+        for i, key in enumerate(old):
+            state[f"{prefix}parametrizations.{name}.original{i}"] = state.pop(key)
 
 
 class _SpectralNorm(Module):
