@@ -209,6 +209,30 @@ class GradScaler:
         """The scale as a number."""
         return self._scale.item() if self._enabled else 1.0
 
+    def get_growth_factor(self):
+        """By what the scale grows."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor):
+        """Let the scale grow by another factor."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self):
+        """By what the scale shrinks after an overflow."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor):
+        """Let the scale shrink by another factor."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self):
+        """After how many steps without an overflow the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval):
+        """Let the scale grow after another number of steps."""
+        self._growth_interval = new_interval
+
     def is_enabled(self):
         """Does it do anything?"""
         return self._enabled

@@ -4,16 +4,14 @@ from functools import wraps
 from ..autograd.modes import enable_grad
 from ..ops import cat, eye
 from .forward import jvp
-from .reverse import given, gradients, run
+from .reverse import given, gradients, positions, run
 from .trees import like, mapped, tensors
 from .vmap import checked_chunk, vmap
 
 
 def _by(func, args, kwargs, argnums):
     """A function of the arguments `argnums` alone, and these."""
-    which = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    if not args or any(not -len(args) <= i < len(args) for i in which):
-        raise RuntimeError(f"Got argnums={argnums}, but only {len(args)} positional inputs")
+    which = positions(argnums, args)
 
     def of_some(*some):
         every = list(args)

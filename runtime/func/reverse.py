@@ -18,19 +18,43 @@ def _fresh(t):
     return variable(t)
 
 
+def positions(argnums, args):
+    """Which of the arguments a transform differentiates by."""
+    which = (argnums,) if isinstance(argnums, int) else argnums
+    if not (isinstance(which, tuple | list) and all(isinstance(i, int) for i in which)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    if not which:
+        raise RuntimeError("argnums must be non-empty")
+    if any(not -len(args) <= i < len(args) for i in which):
+        raise RuntimeError(f"Got argnums={argnums}, but only {len(args)} positional inputs")
+    if len({i % len(args) for i in which}) != len(which):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    for x in [args[i] for i in which]:
+        if not isinstance(x, dict | list | tuple) and not tensors(x):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+    return tuple(which)
+
+
+def _value_and_aux(result):
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: "
+                           "(output, aux) if has_aux is True")
+    return result
+
+
 def grad_and_value(func, argnums=0, has_aux=False):
     """A function that computes (gradient, value): the gradient of `func`, which returns one number,
     for its argument(s) `argnums`."""
 
     @wraps(func)
     def compute(*args, **kwargs):
-        which = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        which = positions(argnums, args)
         with enable_grad():
             args = list(args)
             for i in which:
                 args[i] = mapped(_fresh, args[i])
             value = func(*args, **kwargs)
-            value, aux = value if has_aux else (value, None)
+            value, aux = _value_and_aux(value) if has_aux else (value, None)
             if not isinstance(value, Tensor):
                 raise RuntimeError(
                     "grad_and_value(f)(*args): Expected f(*args) to return a tensor, got "

@@ -250,6 +250,14 @@ def test_a_scaled_step_is_the_step_and_an_infinite_one_is_left_out():
     assert other.state_dict() == scaler.state_dict()
 
 
+def test_factors_of_a_scaler_can_be_asked_and_set():
+    scaler = whet.amp.GradScaler("cpu", growth_factor=3.0, backoff_factor=0.25, growth_interval=7)
+    for name, value in (("growth_factor", 3.0), ("backoff_factor", 0.25), ("growth_interval", 7)):
+        assert getattr(scaler, f"get_{name}")() == value
+        getattr(scaler, f"set_{name}")(value * 2)
+        assert scaler.state_dict()[name] == value * 2
+
+
 def test_without_a_device_cuda_amp_does_nothing():
     with pytest.warns(UserWarning, match="not available"):
         scaler = whet.cuda.amp.GradScaler()
@@ -301,3 +309,33 @@ def test_zeros_for_what_is_not_used_have_no_history():
         return sum(g.sum() for g in func.grad(lambda x, y: x.square().sum(), (0, 1))(x, y))
     for g in func.grad(inner, (0, 1))(whet.ones(3), whet.ones(3)):
         assert not g.requires_grad
+
+
+def test_transforms_say_which_arguments_they_cannot_differentiate_by():
+    x = whet.ones(3)
+    for transform in (whet.func.grad, whet.func.jacrev, whet.func.jacfwd):
+        for argnums, args, error, words in ((1, (x,), RuntimeError, "only 1 positional"),
+                                            ((0, 0), (x,), RuntimeError, "unique"),
+                                            ((), (x,), RuntimeError, "non-empty"),
+                                            ("a", (x,), RuntimeError, "must be int"),
+                                            (1, (x, 3), ValueError, "must be Tensor")):
+            with pytest.raises(error, match=words):
+                transform(lambda a, b=0: a.sum(), argnums=argnums)(*args)
+    with pytest.raises(RuntimeError, match="has_aux"):
+        whet.func.grad(lambda a: a.sum(), has_aux=True)(x)
+
+
+def test_functional_call_refuses_two_values_for_one_tied_parameter():
+    class Tied(whet.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = self.b = whet.nn.Parameter(whet.ones(1))
+
+        def forward(self):
+            return self.a + self.b
+
+    model, zero, one = Tied(), whet.zeros(1), whet.ones(1)
+    with pytest.raises(ValueError, match="which are tied"):
+        whet.func.functional_call(model, {"a": zero, "b": one}, ())
+    assert whet.func.functional_call(model, {"a": zero, "b": one}, (), tie_weights=False) == 1
+    assert whet.func.functional_call(model, {"a": zero, "b": zero}, ()) == 0

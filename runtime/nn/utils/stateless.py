@@ -25,9 +25,13 @@ def _swapped(module, tensors, tie_weights, strict):
     if tie_weights:
         for name in list(wanted):
             same = own.get(name)
-            for other, value in own.items():
-                if same is not None and value is same and other not in wanted:
-                    wanted[other] = wanted[name]
+            tied = [other for other in own if same is not None and own[other] is same]
+            if any(wanted.get(other, wanted[name]) is not wanted[name] for other in tied):
+                raise ValueError(
+                    f"functional_call got multiple values for keys {sorted(tied)}, which are tied. "
+                    "Consider using tie_weights=False")
+            for other in tied:
+                wanted.setdefault(other, wanted[name])
     places = []
     try:
         for name, value in wanted.items():
