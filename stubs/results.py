@@ -281,7 +281,9 @@ RESULTS = {
     "get_lr": "list[float]",
     "get_last_lr": "list[float]",
     "scale_fn": "float",
-    "get_scale": "float",
+    **_each("float", "get_scale get_growth_factor get_backoff_factor"),
+    "get_growth_interval": "int",
+    **_each("None", "set_growth_factor set_backoff_factor set_growth_interval"),
     "GradScaler.unscale_": "None",
     "GradScaler.scale": "Any",
     **_each(

@@ -27,9 +27,11 @@ _BY_TYPE = {
         div_value dropout dropout_p dx eps eta_min gain gamma growth_factor init_scale
         initial_accumulator_value label_smoothing layer_norm_eps lower lr lr_decay margin max_norm
         max_val max_value maxnorm mean median min_val min_value momentum momentum_decay nan
-        negative_slope neginf new_scale norm_type p padding_value posinf power rcond rho rtol sigma
-        sparsity std t0 threshold timeout tolerance_change tolerance_grad upper weight_decay""",
+        negative_slope neginf new_factor new_scale norm_type p padding_value posinf power rcond rho
+        rtol sigma sparsity std t0 threshold timeout tolerance_change tolerance_grad upper
+        weight_decay""",
     "int": """
+        new_interval
         N T_0 T_max axis0 axis1 batch_size bins chunk_size chunks col count d_model decimals
         diagonal dim0 dense_dim dim1 dim2 dimension sparse_dim divisor_override downscale_factor
         embed_dim embedding_dim end_dim epoch epochs groups hidden_size hop_length ignore_index

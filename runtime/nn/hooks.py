@@ -14,7 +14,7 @@ class ModuleHooks:
     without hooks checks one word."""
     __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "forward_pre_with_kwargs",
                  "forward_with_kwargs", "forward_always_called", "state_dict_pre", "state_dict",
-                 "load_pre", "load_post")
+                 "state_dict_in_place", "load_pre", "load_post", "parameter", "buffer", "module")
 
     def __init__(self):
         for name in self.__slots__:
@@ -28,13 +28,25 @@ for_all = ModuleHooks()             # those registered for every module
 none = ModuleHooks()                # those of a module that has none: never changed
 
 
-def register(lists, kind, hook, prepend=False, with_kwargs=False, always=False):
+def registered(kind, module, name, value):
+    """What becomes of a parameter, buffer or submodule that a module gets."""
+    for hook in list(getattr(for_all, kind).values()):
+        changed = hook(module, name, value)
+        if changed is not None:
+            value = changed
+    return value
+
+
+def register(lists, kind, hook, prepend=False, with_kwargs=False, always=False,
+             in_place=False):
     """Add a hook to one of the lists, with what else is to be known of it; returns its handle."""
     also = []
     if with_kwargs:
         also.append(getattr(lists, f"{kind}_with_kwargs"))
     if always:
         also.append(getattr(lists, f"{kind}_always_called"))
+    if in_place:
+        also.append(getattr(lists, f"{kind}_in_place"))
     handle = getattr(lists, kind).add(hook, *also, prepend=prepend)
     for facts in also:
         facts[handle.id] = True
@@ -110,7 +122,7 @@ class Hooked:
     def register_state_dict_post_hook(self, hook):
         """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` is filled
         (changes it in place)."""
-        return self._register_state_dict_hook(functools.partial(_call_in_place, hook))
+        return register(self._hook_lists(), "state_dict", hook, in_place=True)
 
     def _register_state_dict_hook(self, hook):
         return register(self._hook_lists(), "state_dict", hook)
@@ -133,11 +145,6 @@ class Hooked:
 
 def _call_with_module(hook, module, *args):
     return hook(module(), *args)
-
-
-def _call_in_place(hook, *args):
-    if hook(*args) is not None:
-        raise RuntimeError("state_dict post-hook must return None")
 
 
 def of_backward(module, mine):

@@ -15,8 +15,10 @@ from .parameter import Buffer, Parameter
 from .state import Stateful
 
 __all__ = [
-    "Module", "register_module_forward_hook", "register_module_forward_pre_hook",
-    "register_module_full_backward_hook", "register_module_full_backward_pre_hook"]
+    "Module", "register_module_buffer_registration_hook", "register_module_forward_hook",
+    "register_module_forward_pre_hook", "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook"]
 
 
 class Module(hooks.Hooked, Stateful):
@@ -152,7 +154,7 @@ class Module(hooks.Hooked, Stateful):
             self.register_parameter(name, None)
         elif isinstance(value, Module):
             self._forget(name, keep=attrs["_module_names"])
-            self._modules[name] = value
+            self._modules[name] = hooks.registered("module", self, name, value)
         elif name in attrs["_module_names"]:
             if value is not None:
                 raise not_assigned(value, f"as child module '{name}' (nn.Module or None expected)")
@@ -223,7 +225,7 @@ class Module(hooks.Hooked, Stateful):
                     f"be created explicitly. To express '{name}' as a function of another Tensor, "
                     "compute the value in the forward() method.")
         self.__dict__["_parameter_names"][name] = None
-        self.__dict__[name] = param
+        self.__dict__[name] = hooks.registered("parameter", self, name, param)
 
     def register_buffer(self, name, tensor, persistent=True):
         """Add a tensor that is state but not trained; `persistent=False` keeps it out of the
@@ -233,7 +235,7 @@ class Module(hooks.Hooked, Stateful):
             raise not_assigned(
                 tensor, f"object to buffer '{name}' (whet Tensor or None required)")
         self.__dict__["_buffer_names"][name] = None
-        self.__dict__[name] = tensor
+        self.__dict__[name] = hooks.registered("buffer", self, name, tensor)
         if persistent:
             self.__dict__["_transient_names"].discard(name)
         else:
@@ -249,7 +251,7 @@ class Module(hooks.Hooked, Stateful):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         self.__dict__["_module_names"][name] = None
-        self.__dict__[name] = module
+        self.__dict__[name] = hooks.registered("module", self, name, module)
 
     def __dir__(self):
         return sorted(name for name in {*object.__dir__(self)} if not name[:1].isdigit())
@@ -557,3 +559,21 @@ def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
 def register_module_full_backward_hook(hook) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
     return _register_global("backward", hook)
+
+
+def register_module_parameter_registration_hook(hook) -> RemovableHandle:
+    """Call `hook(module, name, param)` for each parameter that any module gets; it may return
+    another one."""
+    return hooks.register(hooks.for_all, "parameter", hook)
+
+
+def register_module_buffer_registration_hook(hook) -> RemovableHandle:
+    """Call `hook(module, name, buffer)` for each buffer that any module gets; it may return
+    another one."""
+    return hooks.register(hooks.for_all, "buffer", hook)
+
+
+def register_module_module_registration_hook(hook) -> RemovableHandle:
+    """Call `hook(module, name, submodule)` for each submodule that any module gets; it may return
+    another one."""
+    return hooks.register(hooks.for_all, "module", hook)

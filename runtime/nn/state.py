@@ -77,9 +77,11 @@ class Stateful:
                 module.state_dict(destination=destination,
                                   prefix=prefix + name + ".",
                                   keep_vars=keep_vars)
-        for hook in list(own.state_dict.values()):
+        for i, hook in list(own.state_dict.items()):
             changed = hook(self, destination, prefix, local_metadata)
             if changed is not None:
+                if i in own.state_dict_in_place:
+                    raise RuntimeError("state_dict post-hook must return None")
                 destination = changed
         return destination
 

@@ -12,10 +12,16 @@ def is_autocast_available(device_type: str) -> bool: """Can `autocast` be used f
 
 class GradScaler:
     def __init__(self, device: Device = 'cuda', init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True) -> None: ...
+    def get_backoff_factor(self) -> float: """By what the scale shrinks after an overflow."""
+    def get_growth_factor(self) -> float: """By what the scale grows."""
+    def get_growth_interval(self) -> int: """After how many steps without an overflow the scale grows."""
     def get_scale(self) -> float: """The scale as a number."""
     def is_enabled(self) -> bool: """Does it do anything?"""
     def load_state_dict(self, state_dict: dict[str, Any]) -> None: """Go on from a checkpoint."""
     def scale(self, outputs: Any) -> Any: """The tensor (or each of them), times the scale."""
+    def set_backoff_factor(self, new_factor: float) -> None: """Let the scale shrink by another factor."""
+    def set_growth_factor(self, new_factor: float) -> None: """Let the scale grow by another factor."""
+    def set_growth_interval(self, new_interval: int) -> None: """Let the scale grow after another number of steps."""
     def state_dict(self) -> dict[str, Any]: """What a checkpoint keeps."""
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any: """`optimizer.step()`, unless a gradient is infinite or NaN."""
     def unscale_(self, optimizer: Optimizer) -> None: ...
