@@ -544,74 +544,9 @@ def test_assigned_parameters_are_trained_where_those_before_were():
     assert layer.weight is given["weight"] and not layer.weight.requires_grad
 
 
-def test_a_post_hook_of_a_state_dict_may_not_return_another():
-    layer = nn.Linear(2, 2)
-    layer.register_state_dict_post_hook(lambda *_: {})
-    with pytest.raises(RuntimeError, match="must return None"):
-        layer.state_dict()
-    layer = nn.Linear(2, 2)
-    layer._register_state_dict_hook(lambda *_: {"other": 1})
-    assert layer.state_dict() == {"other": 1}
-
-
-def test_an_error_of_a_hook_that_is_always_called_does_not_hide_the_modules():
-    class Broken(nn.Module):
-        def forward(self, x):
-            raise RuntimeError("of the module")
-
-    def hook(*_):
-        raise ValueError("of the hook")
-
-    broken = Broken()
-    broken.register_forward_hook(hook, always_call=True)
-    with pytest.warns(UserWarning, match="of the hook"):
-        with pytest.raises(RuntimeError, match="of the module"):
-            broken(whet.ones(1))
-
-
 def test_a_parametrized_weight_norm_loads_states_of_the_older_one():
     old = nn.utils.weight_norm(nn.Linear(3, 2))
     new = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 2)))
     new.load_state_dict({f"0.{name}": t for name, t in old.state_dict().items()})
     x = whet.randn(4, 3)
     assert whet.allclose(new(x), old(x))
-
-
-def test_hooks_see_what_modules_get_and_may_give_another():
-    from whet.nn import module as m
-    seen = []
-    handles = [m.register_module_parameter_registration_hook(
-                   lambda module, name, p: seen.append((type(module).__name__, name))),
-               m.register_module_buffer_registration_hook(
-                   lambda module, name, b: seen.append((type(module).__name__, name))),
-               m.register_module_module_registration_hook(
-                   lambda module, name, child: nn.Tanh() if isinstance(child, nn.ReLU) else None)]
-    try:
-        model = nn.Sequential(nn.Linear(1, 1), nn.ReLU(), nn.BatchNorm1d(1, affine=False))
-        model.last = nn.ReLU()
-    finally:
-        for handle in handles:
-            handle.remove()
-    assert seen == [("Linear", "weight"), ("Linear", "bias"), ("BatchNorm1d", "weight"),
-                    ("BatchNorm1d", "bias"), ("BatchNorm1d", "running_mean"),
-                    ("BatchNorm1d", "running_var"), ("BatchNorm1d", "num_batches_tracked")]
-    assert isinstance(model[1], nn.Tanh) and isinstance(model.last, nn.Tanh)
-    assert isinstance(nn.Sequential(nn.ReLU())[0], nn.ReLU)
-
-
-def test_a_traced_function_sees_hooks_that_were_registered_since():
-    from whet.nn import module as m
-
-    @whet.jit.trace
-    def weight_of_new():
-        holder = nn.Module()
-        holder.weight = nn.Parameter(whet.ones(2))
-        return holder.weight * 2
-
-    for _ in range(3):
-        assert weight_of_new().tolist() == [2, 2]
-    with m.register_module_parameter_registration_hook(
-            lambda module, name, p: nn.Parameter(p.detach() * 5)):
-        for _ in range(3):
-            assert weight_of_new().tolist() == [10, 10]
-    assert weight_of_new().tolist() == [2, 2]

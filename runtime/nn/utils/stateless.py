@@ -5,6 +5,19 @@ from ...ops.surface import guard
 from ...tensor import Tensor
 
 
+def _tie(own, wanted):
+    """Give a parameter that has several names one value under all of them."""
+    for name in list(wanted):
+        same = own.get(name)
+        tied = [other for other in own if same is not None and own[other] is same]
+        if any(wanted.get(other, wanted[name]) is not wanted[name] for other in tied):
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(tied)}, which are tied. "
+                "Consider using tie_weights=False")
+        for other in tied:
+            wanted.setdefault(other, wanted[name])
+
+
 @contextlib.contextmanager
 def _swapped(module, tensors, tie_weights, strict):
     """The named parameters and buffers replaced for the while."""
@@ -23,15 +36,7 @@ def _swapped(module, tensors, tie_weights, strict):
             raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(
                 module._get_name(), "\n\t".join(words)))
     if tie_weights:
-        for name in list(wanted):
-            same = own.get(name)
-            tied = [other for other in own if same is not None and own[other] is same]
-            if any(wanted.get(other, wanted[name]) is not wanted[name] for other in tied):
-                raise ValueError(
-                    f"functional_call got multiple values for keys {sorted(tied)}, which are tied. "
-                    "Consider using tie_weights=False")
-            for other in tied:
-                wanted.setdefault(other, wanted[name])
+        _tie(own, wanted)
     places = []
     try:
         for name, value in wanted.items():
