@@ -26,6 +26,9 @@ from .immutable_types import PLAIN
 from .origin import is_our_class, users
 
 Held = dict[str, Any]
+# what an object that is there already does not run without being asked by name (`copy.replace` does,
+# which dataclasses answer from Python 3.13 on)
+ASKED_BY_NAME = frozenset(("__init__", "__replace__"))
 # how code takes an object apart without naming what it has
 TAKING_APART = frozenset(("__dict__", "__getstate__", "__reduce__", "__reduce_ex__", "__slots__"))
 
@@ -35,7 +38,8 @@ def may_be_held_back(c: type) -> set[str]:
     their own bases have, and Python calls what it has a name of its own for."""
     own = {k for b in c.__mro__ if users(b) for k in vars(b)}
     others = {k for b in c.__mro__ if not users(b) for k in vars(b)}
-    return {k for k in own - others if not (k.startswith("__") and k.endswith("__"))} | {"__init__"}
+    return {k for k in own - others
+            if not (k.startswith("__") and k.endswith("__"))} | ASKED_BY_NAME
 
 
 def hold_back(b: type, names: Set[str]) -> Held:
