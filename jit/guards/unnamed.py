@@ -26,8 +26,8 @@ from .immutable_types import PLAIN
 from .origin import is_our_class, users
 
 Held = dict[str, Any]
-# what an object that is there already does not run without being asked by name (`copy.replace` does,
-# which dataclasses answer from Python 3.13 on)
+# special names that an object which is there already is not asked for by syntax, but by functions
+# (`copy.replace`; dataclasses have `__replace__` from Python 3.13 on)
 ASKED_BY_NAME = frozenset(("__init__", "__replace__"))
 # how code takes an object apart without naming what it has
 TAKING_APART = frozenset(("__dict__", "__getstate__", "__reduce__", "__reduce_ex__", "__slots__"))

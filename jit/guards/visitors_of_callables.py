@@ -24,7 +24,7 @@ from .name_places import AttributesDict
 from .names_in_code import EXACT, could_give_a_number
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
 from .origin import Origin, foreign, is_compiled_function, origin_of_what, users
-from .unnamed import hold_back, may_be_held_back
+from .unnamed import ASKED_BY_NAME, hold_back, may_be_held_back
 from .visitors import Visitors
 
 NUMBERS_AND_TEXTS = np.number, np.bool_, np.flexible, np.object_
@@ -98,6 +98,7 @@ def function(walk: Any, fn: types.FunctionType) -> None:
     if origin is not None and origin.is_pythons:
         walk.asking |= asks_what_others_say(fn)
         walk.looks_up |= known.looks_at_things(origin) and asked.looks_up_names(fn)
+        walk.attributes |= ASKED_BY_NAME.intersection(fn.__code__.co_consts)
     if origin is not None and origin.is_ours:
         for inner in wrapped(fn):
             walk.stack.append(inner)

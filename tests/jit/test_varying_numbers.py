@@ -1,8 +1,10 @@
 """Functions whose results go by values: a recording is replayed on other values, and gives what
 eager does."""
 import collections
+import copy
 import dataclasses
 import inspect
+import sys
 import types
 import warnings
 
@@ -380,3 +382,19 @@ def test_errors_name_what_numbers_and_arrays_stand_for():
     traced = jit.trace(f)
     for k in range(4):
         assert traced(whet.full((2,), k + 0.5)) == f(whet.full((2,), k + 0.5))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace came with Python 3.13")
+@pytest.mark.parametrize("by_module", [True, False])
+def test_copy_replace_is_within_reach_where_it_is_named(by_module):
+    """It runs what a dataclass has for it, and its constructor."""
+    @dataclasses.dataclass
+    class Options:
+        scale: float = 2.0
+    options = Options()
+    replace = getattr(copy, "replace", None)
+    f = jit.trace((lambda x: x * copy.replace(options, scale=3.0).scale) if by_module else
+                  (lambda x: x * replace(options, scale=3.0).scale))
+    for _ in range(4):
+        assert whet.equal(f(a), a * 3.0)
+    assert f._policy.summary().replayed == 3
