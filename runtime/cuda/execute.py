@@ -94,6 +94,11 @@ def by_host(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int
         modes.warn(f"{op.name}: there is no kernel for 'cuda:{index}' yet. The CPU computes it: "
                    "operands are copied there, with a wait, and results back. This is said once "
                    "for each op.", UserWarning, outside(), once=True)
+    return on_the_host(op, arrays, attrs, index)
+
+
+def on_the_host(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
+    """The same, of an op that nothing but the CPU is meant to compute."""
     made = op.forward(*[on_host(a) for a in arrays], **attrs)
     if type(made) is tuple:
         return tuple([transfers.to_device(np.asarray(a), index, False) for a in made])
