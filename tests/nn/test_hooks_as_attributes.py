@@ -1,4 +1,4 @@
-"""Hooks of modules: as dicts by handle id, where PyTorch's libraries find them, and what they do."""
+"""Hooks of modules and optimizers: dicts by handle id, where PyTorch's libraries find them."""
 import copy
 from collections import OrderedDict
 
