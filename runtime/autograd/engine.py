@@ -105,7 +105,7 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True, level=Non
     try:
         try:
             state.pending = grads, leaves
-            state.walk = order, need, targets
+            state.walk = modes.Walk(order, need, targets)
             if level is not None:
                 level.quiet = quiet or not create and bool(before & modes.GRAD)
             modes.set_flags(before | modes.GRAD if create else before & ~modes.GRAD)

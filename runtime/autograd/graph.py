@@ -1,6 +1,7 @@
 """The recorded graph, for those who look into it."""
 import contextlib
 import threading
+import weakref
 from typing import Any
 
 from ..tensor_base import Base
@@ -59,20 +60,24 @@ class _MultiHandle(RemovableHandle):
         self.handles = state
 
 
+def _no_walk():
+    """No backward was seen yet."""
+
+
 class _Gathered:
     """The gradients of several tensors, as they come in one backward."""
 
     def __init__(self, tensors, fn):
         self.edges = [in_full(edge_of(t)) for t in tensors]
         self.fn, self.lock = fn, threading.Lock()
-        self.walk: tuple | None = None
+        self.walk: Any = _no_walk             # (a reference that keeps no graph alive)
         self.gradients: list = []
         self.left = 0
 
     def hook(self, i):
         def hook(g):
             with self.lock:
-                if self.walk is not modes.state.walk:
+                if self.walk() is not modes.state.walk:
                     self.begin()
                 self.gradients[i] = g
                 self.left -= 1
@@ -83,11 +88,10 @@ class _Gathered:
 
     def begin(self):
         walk: Any = modes.state.walk
-        self.walk = walk
-        order, need, targets = walk
-        nodes = set(order) if need is None else need
+        self.walk = weakref.ref(walk)
+        nodes = set(walk.nodes) if walk.needed is None else walk.needed
         leaves = {id(e) for n in nodes for e in n.edges if isinstance(e, Base)}
-        leaves = leaves if targets is None else leaves & targets.keys()
+        leaves = leaves if walk.targets is None else leaves & walk.targets.keys()
         self.gradients = [None] * len(self.edges)
         self.left = sum(
             id(e) in leaves if isinstance(e, Base) else e in nodes for e in self.edges)
@@ -111,11 +115,12 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
         gathered = _Gathered(tensors, fn)
         return _MultiHandle([t.register_hook(gathered.hook(i)) for i, t in enumerate(tensors)])
     lock = threading.Lock()
-    seen: list[Any] = [None]
+    seen: list[Any] = [_no_walk]
 
     def first(g):
+        walk: Any = modes.state.walk
         with lock:
-            again, seen[0] = seen[0] is modes.state.walk, modes.state.walk
+            again, seen[0] = seen[0]() is walk, weakref.ref(walk)
         if not again:
             fn(g)
     return _MultiHandle([t.register_hook(first) for t in tensors])

@@ -14,6 +14,14 @@ declarations.only_computes(globals())
 GRAD, INFERENCE, SPECIAL, CASTS = 1, 2, 4, 0x38
 
 
+class Walk:
+    """The backward that runs: its nodes, those that are `needed` (None: all), and its targets."""
+    __slots__ = ("nodes", "needed", "targets", "__weakref__")
+
+    def __init__(self, nodes, needed, targets):
+        self.nodes, self.needed, self.targets = nodes, needed, targets
+
+
 class _State(threading.local):
     flags = GRAD
     anomaly = False                        # record the forward line of every node
@@ -22,7 +30,7 @@ class _State(threading.local):
     observers: tuple = ()                         # innermost last: see ops/registry.apply
     # of the backward that runs: the gradients of nodes, and of leaves, that there are so far
     pending: tuple[dict, dict] | None = None
-    walk: tuple | None = None              # its nodes, those needed (None: all), and its targets
+    walk: "Walk | None" = None
     autocast = None                        # the type that products are made in: see amp.py
     autocast_for = "cpu"                   # the kind of devices that it holds for
     casts = 0                              # both as bits of `flags`

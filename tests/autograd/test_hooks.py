@@ -299,3 +299,14 @@ def test_gradients_at_edges_of_the_graph():
     y = x * 2
     whet.autograd.graph.increment_version(y)
     assert y._version == 1
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_a_hook_of_several_tensors_keeps_no_graph(mode):
+    w = whet.ones(3, requires_grad=True)
+    whet.autograd.graph.register_multi_grad_hook((w,), lambda found: None, mode=mode)
+    loss = (w * 2).sum()
+    node = weakref.ref(loss.grad_fn)
+    loss.backward()
+    del loss
+    assert node() is None
