@@ -234,7 +234,7 @@ class Reader:
     def of_ours(self, name: str, token: Token) -> Any:
         """A type or a memory format of whet's."""
         from whet import dtypes
-        from whet.tensor import (
+        from whet.layouts import (
             channels_last,
             channels_last_3d,
             contiguous_format,

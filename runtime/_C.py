@@ -1,4 +1,7 @@
 """What programs ask of PyTorch's inner module: those of its names that mean something here."""
+from .function_protocol import DisableTorchFunction as DisableTorchFunction
+from .function_protocol import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from .function_protocol import disabled
 from .tensor import Tensor
 
 _TensorMeta = type(Tensor)
@@ -10,3 +13,6 @@ def _get_tracing_state():
 
 def _log_api_usage_once(event):
     """Nothing is logged."""
+
+
+_disabled_torch_function_impl = disabled

@@ -45,10 +45,7 @@ from .autograd.modes import (
     set_grad_enabled,
 )
 from .devices import device, get_default_device, set_default_device
-from .ops import surface as _surface
-from .tensor import (
-    Size,
-    Tensor,
+from .layouts import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -62,6 +59,8 @@ from .tensor import (
     sparse_csr,
     strided,
 )
+from .ops import surface as _surface
+from .tensor import Size, Tensor
 
 globals().update(_surface.guarded({k: v for k, v in _surface.FUNCTIONS.items()
                                    if not k.startswith("_")}, __name__))
@@ -80,7 +79,8 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "version": ".version", "hub": ".hub", "futures": ".futures",
          "storage": ".ops.storage", "serialization": ".serialization", "_dynamo": "._dynamo",
          "_C": "._C", "__config__": ".__config__", "sparse": ".sparse",
-         "xpu": ".absent", "mps": ".absent", "fx": ".fx", "functional": ".functional"}
+         "xpu": ".absent", "mps": ".absent", "fx": ".fx", "functional": ".functional",
+         "overrides": ".overrides"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
          "summary": "model_summary",
          **dict.fromkeys(("set_num_threads", "get_num_threads", "set_num_interop_threads",

@@ -9,6 +9,7 @@ import functools
 import operator
 from typing import Any
 
+from . import function_protocol
 from .array_api_wrappers import _floor_divide, _met, _named, _pair
 from .tensor import Tensor
 
@@ -41,6 +42,7 @@ class Array(PLAIN):
     """
     __slots__ = ()
     __module__ = "whet.array_api"
+    __torch_function__ = staticmethod(function_protocol.disabled)
     __hash__ = Tensor.__hash__
 
     @property

@@ -8,11 +8,12 @@ import operator
 
 import numpy as np
 
-from . import declarations, devices, dtypes
+from . import declarations, devices, dtypes, function_protocol
 from .autograd import modes
 from .composite import Composite
 from .dtypes import FROM_NUMPY
 from .ir.spans import address
+from .layouts import channels_last, channels_last_3d, contiguous_format, strided
 from .tensor_base import Cell, count_writes_of, extend, new, wrap
 
 declarations.only_computes(globals())
@@ -72,6 +73,14 @@ class Tensor:
     def __init__(self, *args, **kwargs):
         pass
 
+    def __init_subclass__(cls, **kwargs):
+        # (`extend` makes another class of this one's body)
+        super(Tensor, cls).__init_subclass__(**kwargs)       # noqa: UP008
+        function_protocol.joined(cls)
+
+    # what public functions are of tensors of a class of a user's
+    __torch_function__ = classmethod(function_protocol.of_tensors)
+
     @staticmethod
     def _make_subclass(cls, data, require_grad=False):
         """A tensor of class `cls` over the memory of `data`."""
@@ -96,7 +105,9 @@ class Tensor:
 
     def as_subclass(self, cls):
         """The same memory and history as an instance of `cls`."""
-        return self._as(cls)
+        with function_protocol.DisableTorchFunctionSubclass():
+            recorded = modes.state.flags & modes.GRAD and self.requires_grad
+            return (self.view_as(self) if recorded else self)._as(cls)
 
     # ---- versions and history ----
     # is it a tensor inside of a function transform? see autograd/levels.py
@@ -540,6 +551,10 @@ class Tensor:
         return sorted(set(object.__dir__(self)))
 
 
+# is a gradient wanted for a tensor? Its class is not asked, which may be a user's.
+wants_gradient = Tensor.requires_grad.fget
+
+
 def not_a_leaf(wanted):
     """The error of a computed tensor that was told to require a gradient, or none."""
     return RuntimeError(
@@ -562,36 +577,6 @@ def owner(a):
         a = a.base
     return a
 
-
-class _Named:
-    __slots__ = ("_repr",)
-
-    def __init__(self, text):
-        self._repr = text
-
-    def __repr__(self):
-        return self._repr
-
-    def __reduce__(self):
-        return self._repr.partition(".")[2]
-
-
-class layout(_Named):
-    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
-    __slots__ = ()
-
-
-class memory_format(_Named):
-    """How the dimensions of a tensor follow each other in memory."""
-    __slots__ = ()
-
-
-strided = layout("whet.strided")
-sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = (
-    layout(f"whet.sparse_{kind}") for kind in ("coo", "csr", "csc", "bsr", "bsc"))
-contiguous_format, preserve_format, channels_last, channels_last_3d = (
-    memory_format(f"whet.{name}") for name in (
-        "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))
 
 from .autograd import engine  # noqa: E402  (the engine makes tensors)
 from .autograd.inplace import refresh_view

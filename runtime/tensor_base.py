@@ -98,7 +98,12 @@ def extend(cls):
     return Base
 
 
-_tensor = Base                  # the class of tensors, once there is one
+_tensor = Base
+
+
+def tensor_class():
+    """The class of tensors, once there is one."""
+    return _tensor
 
 
 def count_writes_of(other: Any, t: Any) -> None:

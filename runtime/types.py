@@ -10,7 +10,8 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from .devices import device
-from .tensor import Tensor, layout, memory_format
+from .layouts import layout, memory_format
+from .tensor import Tensor
 
 Number: TypeAlias = (int | float | bool | complex | np.generic
                      )    # noqa: UP007  (a checker reads it at any version)

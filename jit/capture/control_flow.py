@@ -26,7 +26,7 @@ from whet.ir.graph import OpNode, Ref
 from whet.ir.questions import Unknown, name_of
 from whet.ops import control
 from whet.ops.registry import is_tensor
-from whet.tensor import Tensor
+from whet.tensor import Tensor, wants_gradient
 from whet.tensor_base import Base
 
 from ..program.misses import Miss
@@ -163,7 +163,7 @@ def plain(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[int]:
     made, each with memory of its own."""
     found = []
     for t in control.leaves(out):
-        if type(t) is not Tensor or t.requires_grad or t._base is not None or t._extra:
+        if type(t) is not Tensor or wants_gradient(t) or t._base is not None or t._extra:
             raise No("gradients flow through a result, or it is a view")
         n = rec.value(t)
         if n in found or nodes is not None and not any(n in node.outs for node in nodes):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from whet.autograd import modes
 from whet.devices import device
 from whet.dtypes import dtype
-from whet.tensor import Tensor
+from whet.tensor import Tensor, wants_gradient
 from whet.tensor_base import Base, is_strided
 
 from .varying_numbers import NUMBERS
@@ -66,7 +66,7 @@ def passed(x: Any) -> Any:
 
 def bare(t: Base) -> bool:
     """Does the text of a tensor say nothing but its numbers?"""
-    return not t.requires_grad and not t._extra
+    return not wants_gradient(t) and not t._extra
 
 
 def kept(x: Any) -> Any:

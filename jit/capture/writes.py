@@ -13,6 +13,7 @@ from whet.autograd import modes
 from whet.ir.graph import Write
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import empty_op
+from whet.tensor import wants_gradient
 from whet.tensor_base import Base, Cell
 
 from ..report.reasons import InPlaceShape, Memory, OfNumPy
@@ -54,7 +55,7 @@ class Writes(Questions):
             self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
         node, base = t._node, t if t._base is None else t._base
         if (modes.state.flags & modes.GRAD and not self.is_made(base)
-                and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args))):
+                and any(registry.is_tensor(x) and wants_gradient(x) for x in (t, *args))):
             self.refuse(
                 Memory("what carries gradients is written to a tensor that was there before"))
             return pointwise_family.inplace(op, t, args, attrs)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from whet.tensor import Tensor
+from whet.tensor import Tensor, wants_gradient
 from whet.tensor_base import is_strided
 
 from ..capture.containers import elements, values
@@ -23,7 +23,7 @@ from ..gradient.freed_graphs import FreedEnd, FreedGraph
 from ..guards.immutable_types import CONSTANT, PLAIN
 from ..guards.origin import users
 from ..guards.signature import Run, counted
-from ..guards.tensor_facts import named
+from ..guards.tensor_facts import named, only_marks
 from ..report.reasons import Foreign, Returns
 from ..report.type_names import full_thing, thing
 from . import made_objects
@@ -192,17 +192,17 @@ class Results:
             raise Refused(Foreign.returned())
         if source is not None:
             return Found(source)
-        if type(x) is not Tensor and (users(type(x)) or x._base is not None):
+        if type(x) is not Tensor and not only_marks(type(x)):
             raise Refused(Returns(f"{full_thing(type(x))}, a kind of tensor"))
         n = self.rec.value(x)
         if x._extra or named(x):
             raise Refused(Returns(f"a tensor with {'hooks' if x._extra else 'attributes'}"))
-        if x._grad is not None and not x.requires_grad:
+        if x._grad is not None and not wants_gradient(x):
             raise Refused(Returns("a tensor with a gradient that requires none"))
-        history = self.history(x) if x.requires_grad else None
+        history = self.history(x) if wants_gradient(x) else None
         recipe: Recipe
         recipe = (MadeTensor(n, x._rg, history, type(x)) if x._base is None else MadeView(
-            n, x._rg, history, self.base(x, n)))
+            n, x._rg, history, self.base(x, n), type(x)))
         self.known[id(x)] = recipe
         self.tensors.append(x)
         self.made.append(recipe)

@@ -102,7 +102,7 @@ class Freed(History):
 class MadeTensor(Recipe):
     """A tensor with memory of its own. `value`: its number, `flags`: as it has them, `cell`: the
     cell that counts its versions where others have it, too, `is_shared`: is it met more than
-    once? `kind`: its class, one of ours, as a parameter's is."""
+    once? `kind`: its class."""
     __slots__ = ("value", "flags", "history", "cell", "is_shared", "kind")
 
     def __init__(self, value: int, flags: int, history: History | None, kind: type):
@@ -146,18 +146,19 @@ class MadeTensor(Recipe):
 
 
 class MadeView(Recipe):
-    """A tensor that is a view of another."""
-    __slots__ = ("value", "flags", "history", "base")
+    """A tensor of class `kind` that is a view of another."""
+    __slots__ = ("value", "flags", "history", "base", "kind")
 
-    def __init__(self, value: int, flags: int, history: History | None, base: Recipe):
-        self.value, self.history, self.base = value, history, base
+    def __init__(self, value: int, flags: int, history: History | None, base: Recipe, kind: type):
+        self.value, self.history, self.base, self.kind = value, history, base, kind
         self.flags = flags & ~REQUIRES_GRAD | (REQUIRES_GRAD if history is not None else 0)
 
     def build(self, making: Making) -> Any:
         t = making.made.get(self)
         if t is None:
             base = self.base.build(making)
-            t = making.made[self] = view_of(base, making.env[self.value])
+            t = view_of(base, making.env[self.value])
+            t = making.made[self] = t if self.kind is Tensor else t.as_subclass(self.kind)
             t._rg = self.flags
             if self.history is not None:
                 self.history.attach(t, making)
@@ -166,13 +167,14 @@ class MadeView(Recipe):
     def emit(self, steps: Any) -> None:
         if steps.again(self):
             return
-        if self.history is not None:
+        if self.history is not None or self.kind is not Tensor:
             raise InPython
         steps.view(self, self.base)
 
     def same(self, other: Any, runs: Runs) -> bool:
         return (runs.values(self.value, other.value) and self.flags == other.flags
-                and runs.recipes(self.base, other.base) and _same_history(self, other, runs))
+                and self.kind is other.kind and runs.recipes(self.base, other.base)
+                and _same_history(self, other, runs))
 
     def parts(self) -> list[Recipe]:
         return [self.base]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from whet import dtypes
 from whet.devices import device
-from whet.tensor import Size, contiguous_format, wrap
+from whet.layouts import contiguous_format
+from whet.tensor import Size, wrap
 from whet.tensor_base import is_strided
 
 from ..effects import made_objects

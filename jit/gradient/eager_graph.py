@@ -27,7 +27,7 @@ from whet.autograd.node import (
     is_saved,
     with_history,
 )
-from whet.tensor import wrap
+from whet.tensor import wants_gradient, wrap
 from whet.tensor_base import is_strided
 
 from ..capture.followed_sizes import without_sizes
@@ -156,7 +156,7 @@ class History:
     def saved(self, rec: Recorder, i: int, x: Any, edge: int | None, version: int | None) -> Saved:
         n = rec.values.number(x._array)
         return self.note(
-            i, Saved(n, edge if x.requires_grad else None, x._array,
+            i, Saved(n, edge if wants_gradient(x) else None, x._array,
                       n is not None and rec.outside.get(n) is x), x._shared(), version)
 
     def note(self, i: int, saved: Saved, cell: Any, version: int | None) -> Saved:

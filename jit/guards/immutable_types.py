@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from whet import devices, dtypes
 from whet.composite import Composite
-from whet.tensor import Size, layout
+from whet.layouts import layout
+from whet.tensor import Size
 from whet.tensor_base import is_strided
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))

@@ -6,7 +6,7 @@ from typing import Any
 from whet import devices, dtypes, tf32
 from whet.cpu import pool
 from whet.cpu.object_layouts import field
-from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, DICT_VERSION
+from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, DICT_VERSION, TYPE
 
 from ..capture.containers import elements, values
 from .cpython_layouts import layouts, namespace
@@ -87,9 +87,10 @@ class OutsideRows:
         self.rest.append(place)
 
     def tensor(self, x: Any, a: Any, flags: int, bare: bool | None) -> None:
-        """A tensor: its array, whether it requires a gradient and has one (where that matters),
-        hooks and attributes."""
-        self.words += [self.id(x) + L.T["array"], self.id(a), id(x) + L.T["rg"], flags]
+        """A tensor: its class, its array, whether it requires a gradient and has one (where that
+        matters), hooks and attributes."""
+        self.words += [self.id(x) + TYPE, self.id(type(x)), id(x) + L.T["array"], self.id(a),
+                       id(x) + L.T["rg"], flags]
         held = field(x, L.T["dict"])     # attributes that it has are a place
         self.word(id(x) + L.T["dict"], held)
         if held:

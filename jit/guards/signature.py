@@ -11,7 +11,7 @@ import numpy as np
 from whet import random
 from whet.autograd import modes
 from whet.cpu import haste
-from whet.tensor import Size, Tensor, wrap
+from whet.tensor import Size, Tensor, wants_gradient, wrap
 from whet.tensor_base import is_strided
 
 from ..capture.array_parts import takes
@@ -67,7 +67,7 @@ class Given:
             if i is not None:
                 return i
             if x._base is not None:
-                _ = x.requires_grad          # asking brings a view up to date
+                wants_gradient(x)            # asking brings a view up to date
             self.met[id(x)] = len(self.leaves)
             seen = self.leaf(x)
             own: tuple[int, ...] = ()

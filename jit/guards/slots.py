@@ -3,7 +3,7 @@ like an argument that nobody passes."""
 from typing import Any
 
 import numpy as np
-from whet.tensor import wrap
+from whet.tensor import wants_gradient, wrap
 from whet.tensor_base import is_strided
 
 from ..capture import array_parts
@@ -72,7 +72,7 @@ class Slot:
             if array_parts.layout(v) != self.look or any(v is x._array for x in leaves):
                 return None
             return wrap(v)
-        if v.requires_grad is None or look(v) != self.look or id(v) in known:
+        if wants_gradient(v) is None or look(v) != self.look or id(v) in known:
             return None                      # asking for the flag brings a view up to date
         return None if any(v is x for x in leaves) else v
 

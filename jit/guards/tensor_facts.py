@@ -6,11 +6,20 @@ import numpy as np
 from whet import devices
 from whet.ir.spans import address
 from whet.passes.lower_llvm.calls.traced_layouts import BEHIND
-from whet.tensor import owner
+from whet.tensor import Tensor, owner
 from whet.tensor_base import Base
 
 NOTHING: dict[str, Any] = {}
 FLAGS = 0x500                    # of an array: is it aligned, may it be written to?
+# what a class may define that is called where one of its tensors is made, filled or dropped
+CALLED = frozenset(("__del__", "__getattribute__", "__setattr__"))
+
+
+def only_marks(cls: Any) -> bool:
+    """Has a tensor of this class nothing of its own but the class?"""
+    own = cls.__mro__[:cls.__mro__.index(Tensor)]
+    return not cls._stands_for_another and all(
+        [CALLED.isdisjoint(vars(c)) and not vars(c).get("__slots__") for c in own])
 
 
 def named(t: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from operator import attrgetter, is_
 from typing import Any
 
 from whet.ir.graph import Type
+from whet.tensor import wants_gradient
 from whet.tensor_base import Base
 
 from ..capture.refused import Refused
@@ -16,7 +17,6 @@ from .signature import Run
 from .tensor_facts import place_of
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
-_refreshed = attrgetter("requires_grad")     # Asking brings a view up to date with its base.
 
 
 class TensorGuards:
@@ -43,6 +43,7 @@ class TensorGuards:
         self.has_no_grad = [not had.get(id(t), False) if asks_for_gradients else None
                             for t in self.tensors]
         self.extras = [t._extra for t in self.tensors]
+        self.kinds = list(map(type, self.tensors))
         # Which tensor, NumPy array or container from outside each argument is; None for others.
         self.leaf_tensors = [world.tensors.get(id(t)) for t in run.leaves]
         self.leaf_arrays = [world.inputs.get(id(t._array)) for t in run.leaves]
@@ -59,7 +60,8 @@ class TensorGuards:
         return len(self.tensors) == len(other.tensors) and all(
             map(is_, self.tensors, other.tensors)) and (
                 self.flags == other.flags and self.has_no_grad == other.has_no_grad
-                and all(map(is_, self.extras, other.extras)))
+                and all(map(is_, self.extras, other.extras))
+                and all(map(is_, self.kinds, other.kinds)))
 
     def reach(self, leaves: list[Any]) -> tuple[list[Any] | None, Reason | None]:
         """The leaves with the tensors in slots; or None, and why: one of these is of another
@@ -100,11 +102,12 @@ class TensorGuards:
         if not ts:
             return True
         for t in self.views:
-            _refreshed(t)
+            wants_gradient(t)                # asking brings it up to date with its base
         if (list(map(_flags, ts)) != self.flags
                 or (self.asks_for_gradients
                     and [g is None for g in map(_grad, ts)] != self.has_no_grad)
-                or not all(map(is_, map(_extra, ts), self.extras))):
+                or not all(map(is_, map(_extra, ts), self.extras))
+                or not all(map(is_, map(type, ts), self.kinds))):
             return False
         if not all(map(is_, map(_array, ts), self.arrays)):
             arrays = list(map(_array, ts))
@@ -134,8 +137,10 @@ class TensorGuards:
 
     def unlike(self) -> Reason:
         """In what a tensor from outside, or an argument, is not as it was."""
-        for t, a, flags, bare, extra in zip(self.tensors, self.arrays, self.flags, self.has_no_grad,
-                                            self.extras):
+        for t, a, flags, bare, extra, kind in zip(self.tensors, self.arrays, self.flags,
+                                                  self.has_no_grad, self.extras, self.kinds):
+            if type(t) is not kind:
+                return Replaced(t, f"is a {type(t).__name__}, not a {kind.__name__}", self.world)
             if t._array is not a and (t._array.shape, t._array.dtype) != (a.shape, a.dtype):
                 return Replaced(t, f"is {Type.of(t._array)}, not {Type.of(a)}", self.world)
             if t._rg != flags:

@@ -12,8 +12,10 @@ from .container_places import Elements, Members
 from .immutable_types import PLAIN
 from .name_places import Attribute, AttributesDict, Cell
 from .object_places import TypeOf
+from .origin import users
 from .tensor_facts import named
 from .visitors import Unwatchable, Visitors
+from .visitors_of_callables import class_of_instance
 from .visitors_of_objects import instance
 
 # what is compared by identity, to whom it is the same
@@ -27,7 +29,10 @@ def tensor(walk: Any, t: Any) -> None:
     if type(t) is not Base or named(t):
         walk.places.append(AttributesDict(t))
         walk.namespace(vars(t))
-        walk.framework(type(t))
+        if users(type(t)):                   # it may say what functions are of it
+            class_of_instance(walk, type(t))
+        else:
+            walk.framework(type(t))
     else:
         walk.bare.append(t)
     if t._extra:                             # hooks

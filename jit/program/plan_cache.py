@@ -20,10 +20,11 @@ from whet.cpu import native
 from whet.devices import device
 from whet.dtypes import FROM_NUMPY, dtype
 from whet.ir.graph import Node, Ref
+from whet.layouts import memory_format
 from whet.ops.registry import REGISTRY, Op
 from whet.passes.fold_constants import MOST
 from whet.random import Position
-from whet.tensor import Size, memory_format
+from whet.tensor import Size
 
 from ..guards.origin import origin_of
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from whet.cpu import quantised_weights as packing
 from whet.ir.graph import OpNode, Ref
+from whet.layouts import contiguous_format
 from whet.ops.quantised import QUANTIZE, dequantize_op
-from whet.tensor import contiguous_format
 
 from .graph_maker import GraphMaker
 from .plain_graph import PlainGraph, passes_bytes

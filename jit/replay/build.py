@@ -8,6 +8,7 @@ from whet.autograd import modes
 from whet.autograd.node import OutputOf
 from whet.cpu import memory, orders
 from whet.ir.graph import Write
+from whet.tensor import wants_gradient
 
 from ..capture.refused import Refused
 from ..capture.tensor_sources import GradientOf, Outside
@@ -161,7 +162,7 @@ def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:
     arrays = [rec.originals.real(n) for n in found.outside]
     homes = [rec.values.devices.get(n, -1) + 1 for n in found.outside]
     inputs = Inputs([found.source_of(rec.outside[n]) for n in found.outside], arrays, homes)
-    if any(isinstance(source, GradientOf) and rec.outside[n].requires_grad
+    if any(isinstance(source, GradientOf) and wants_gradient(rec.outside[n])
            for n, source in zip(found.outside, inputs.sources)):
         raise Refused(PythonBackward("it reads a gradient that has a gradient of its own"))
     # Some bump no version.

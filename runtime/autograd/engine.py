@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices, overrides
+from .. import devices, function_protocol
 from ..composite import Composite
 from ..tensor_base import Base, wrap
 from . import modes
@@ -420,8 +420,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if not inputs:
         raise ValueError("grad requires non-empty inputs.")
     grad_outputs = None if grad_outputs is None else as_tuple(grad_outputs)
-    if overrides.operands((outputs, inputs), {}):
-        return overrides.hand_over(grad, (outputs, inputs, grad_outputs), {
+    if function_protocol.foreign((outputs, inputs), {}):
+        return function_protocol.hand_over(grad, (outputs, inputs, grad_outputs), {
             "retain_graph": retain_graph, "create_graph": create_graph,
             "allow_unused": allow_unused, "materialize_grads": materialize_grads})
     level = modes.deferred(outputs)

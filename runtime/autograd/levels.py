@@ -10,6 +10,7 @@ Each layer has a history of its own. The nodes of a level's tensors hold tensors
 backward inside of it is batched (or carries tangents) like any other code; the values beneath have
 nodes in their layer at the same time, for who differentiates outside.
 """
+from .. import function_protocol
 from ..ops import pointwise_family, registry, views_in_place
 from ..ops.random import draw_op
 from ..tensor import Tensor
@@ -24,6 +25,7 @@ class LevelTensor(Tensor):
     tensor of the function that is transformed."""
     __slots__ = ("level", "value")
     _stands_for_another = True
+    __torch_function__ = staticmethod(function_protocol.disabled)
 
     @property
     def _array(self):

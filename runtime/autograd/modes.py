@@ -10,8 +10,9 @@ from .. import declarations, dtypes
 
 declarations.only_computes(globals())
 # SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op. CASTS: products
-# are made in a smaller type, which these bits tell.
-GRAD, INFERENCE, SPECIAL, CASTS = 1, 2, 4, 0x38
+# are made in a smaller type, which these bits tell. MUTE: tensors do not say themselves what
+# functions of them are (see function_protocol.py).
+GRAD, INFERENCE, SPECIAL, CASTS, MUTE = 1, 2, 4, 0x38, 0x40
 
 
 class Walk:
@@ -28,6 +29,7 @@ class _State(threading.local):
     check_nan = True
     saved_hooks: tuple[tuple, ...] = ()    # innermost last: (pack, unpack)
     observers: tuple = ()                         # innermost last: see ops/registry.apply
+    function_modes: tuple = ()             # innermost last: see function_protocol.py
     # of the backward that runs: the gradients of nodes, and of leaves, that there are so far
     pending: tuple[dict, dict] | None = None
     walk: "Walk | None" = None
@@ -121,8 +123,9 @@ def enter(flags):
 
 
 def refresh():
-    """Work out SPECIAL again after anomaly mode, hooks or observers changed."""
-    special = SPECIAL if state.anomaly or state.saved_hooks or state.observers else 0
+    """Work out SPECIAL again after anomaly mode, hooks, observers or modes changed."""
+    special = SPECIAL if (state.anomaly or state.saved_hooks or state.observers
+                          or state.function_modes) else 0
     set_flags(state.flags & ~SPECIAL | special)
 
 

@@ -18,7 +18,7 @@ from .. import tf32
 from ..devices import device
 from ..dtypes import dtype, get_default_dtype
 from ..ir.spans import address, span
-from ..tensor import memory_format
+from ..layouts import memory_format
 from . import machine as m
 from . import planning
 from .arrays import DeviceArray

@@ -7,11 +7,11 @@ from .. import dtypes
 from ..autograd import function_levels as functions
 from ..autograd import modes
 from ..autograd.levels import Level, LevelTensor, _inplace
+from ..layouts import contiguous_format
 from ..op_table import REGISTRY
 from ..ops import pointwise_family, registry
 from ..ops.convert import copy_op, detach_op
 from ..ops.random import draw_op
-from ..tensor import contiguous_format
 from ..tensor import new as new_tensor
 from ..tensor_base import Base
 from . import agenda, cell, outlines

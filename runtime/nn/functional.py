@@ -84,6 +84,7 @@ from ..ops.vision import (
     upsample_bilinear,
     upsample_nearest,
 )
+from .attention_heads import multi_head_attention_forward as multi_head_attention_forward
 from .linear_cross_entropy import linear_cross_entropy
 
 conv1d, conv2d, conv3d, conv_tbc = _F["conv1d"], _F["conv2d"], _F["conv3d"], _F["conv_tbc"]
@@ -108,8 +109,6 @@ relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(
     _in_place, (relu, celu, elu, selu, hardtanh, leaky_relu, rrelu, threshold))
 
 globals().update(_guarded(globals(), __name__))
-
-from .attention_heads import multi_head_attention_forward as multi_head_attention_forward
 
 __all__ = sorted(n for n, x in globals().items()
                  if not n.startswith("_") and not isinstance(x, _types.ModuleType))

@@ -46,7 +46,7 @@ class Module(hooks.Hooked, Stateful):
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls) and cls.__module__.startswith("whet.nn."):
             # names an argument that should have been something else
-            cls.__init__ = guard(cls.__init__)
+            cls.__init__ = guard(cls.__init__, asks=False)
         own = cls.__getattr__ is not Module.__getattr__
         if own and cls.__getattribute__ is object.__getattribute__:
             cls.__getattribute__ = asking_for_members

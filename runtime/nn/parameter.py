@@ -2,7 +2,7 @@
 first input decides."""
 import whet
 
-from .. import tensor_base
+from .. import function_protocol, tensor_base
 from ..cpu import entries
 from ..tensor import Tensor
 
@@ -12,6 +12,7 @@ class Parameter(Tensor):
     `data`."""
 
     _prints_as_tensor = True
+    __torch_function__ = staticmethod(function_protocol.disabled)
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
@@ -42,6 +43,8 @@ if tensor_base.native_apply is not None:
 class Buffer(Tensor):
     """A tensor that becomes a buffer of the Module it is assigned to (part of its state, not
     trained)."""
+
+    __torch_function__ = staticmethod(function_protocol.disabled)
 
     def __new__(cls, data=None, *, persistent=True):
         if data is None:

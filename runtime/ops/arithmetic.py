@@ -6,7 +6,7 @@ import math
 import operator
 from numbers import Number
 
-from .. import dtypes, overrides
+from .. import dtypes, function_protocol
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
 from ..indexing import as_int
 from . import pointwise as p
@@ -346,7 +346,7 @@ METHODS["where"] = lambda self, condition, other: where(condition, self, other)
 def _foreign(x):
     """An operand that is neither a tensor nor a number: NotImplemented unless it converts."""
     return (not (is_tensor(x) or isinstance(x, int | float | complex) or hasattr(x, "__array__")
-                 or hasattr(x, "dtype") or overrides.has_own(x)))
+                 or hasattr(x, "dtype") or function_protocol.has_own(x)))
 
 
 def operator_method(choose, *, reflected=False, write=False):
@@ -381,7 +381,7 @@ def as_operand(x):
     if isinstance(x, int | float | complex):
         return (operator.index(x)
                 if isinstance(x, int) else complex(x) if isinstance(x, complex) else float(x))
-    if overrides.has_own(x):
+    if function_protocol.has_own(x):
         raise TypeError(f"an operand is a {x.__class__.__name__}")
     from .from_data import as_tensor
     return as_tensor(x)
@@ -398,12 +398,20 @@ OPERATORS = {
     "pow": _pow, "and": _op("bitwise_and"), "or": _op("bitwise_or"), "xor": _op("bitwise_xor"),
     "lshift": _op("bitwise_left_shift"), "rshift": _op("bitwise_right_shift"), }
 COMPARISONS = {n: _op(n) for n in ("lt", "le", "gt", "ge")}
+
+
+def _publish(name, fn):
+    """Publish the method behind one of Python's operators."""
+    fn.__name__, fn.__qualname__ = name, f"Tensor.{name}"
+    METHODS[name] = fn
+
+
 for _name, _choose in OPERATORS.items():
-    METHODS[f"__{_name}__"] = operator_method(_choose)
-    METHODS[f"__r{_name}__"] = operator_method(_choose, reflected=True)
-    METHODS[f"__i{_name}__"] = operator_method(_choose, write=True)
+    _publish(f"__{_name}__", operator_method(_choose))
+    _publish(f"__r{_name}__", operator_method(_choose, reflected=True))
+    _publish(f"__i{_name}__", operator_method(_choose, write=True))
 for _name, _choose in COMPARISONS.items():
-    METHODS[f"__{_name}__"] = operator_method(_choose)
+    _publish(f"__{_name}__", operator_method(_choose))
 
 
 def _equality(name):
@@ -417,7 +425,8 @@ def _equality(name):
     return compare
 
 
-METHODS["__eq__"], METHODS["__ne__"] = _equality("eq"), _equality("ne")
+_publish("__eq__", _equality("eq"))
+_publish("__ne__", _equality("ne"))
 METHODS["__neg__"] = METHODS["neg"]
 METHODS["__abs__"] = METHODS["abs"]
 

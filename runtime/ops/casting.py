@@ -3,7 +3,7 @@ from .. import dtypes
 from ..cpu import pointwise as kernels
 from ..dtypes import BOOL
 from ..ir import scalar as s
-from ..tensor import preserve_format
+from ..layouts import preserve_format
 from . import pointwise as p
 from .creation import like_array
 from .pointwise_family import PointwiseOp

@@ -9,7 +9,8 @@ from ..autograd import modes
 from ..autograd.engine import cast_gradient
 from ..cpu import pointwise as kernels
 from ..dtypes import BOOL, COMPLEX, FLOAT
-from ..tensor import contiguous_format, preserve_format, shown, wrap
+from ..layouts import contiguous_format, preserve_format
+from ..tensor import shown, wrap
 from . import onnx_places as in_onnx
 from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated

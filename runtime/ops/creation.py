@@ -9,14 +9,8 @@ from ..autograd import engine, modes
 from ..cpu import guard, memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir.spans import address
-from ..tensor import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    preserve_format,
-    strided,
-    wrap,
-)
+from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+from ..tensor import wrap
 from . import onnx_shapes as in_onnx
 from .registry import Op, apply, apply_without_operands, beside, is_tensor
 from .samples import Sample

@@ -46,17 +46,20 @@ def install():
     for op in REGISTRY.values():
         op.memo = op.memo or op.is_view
     base, at = tensor_base.Base, tensor_base.addresses
+    operators = {}
     for slot, (op, name) in OPERATORS.items():
         unary = slot in entries.L.UNARY
         slow = surface.overridable(METHODS.pop(f"__{name}__"))
         reflected = None if unary else surface.overridable(METHODS.pop(f"__r{name}__"))
         entries.operator(slot, op, 1 if unary else 2, slow, reflected)
-        for each, fn in ((f"__{name}__", slow), (f"__r{name}__", reflected)):
-            if fn is not None:
-                surface.PUBLIC[fn] = getattr(base, each)
-    entries.views(METHODS.pop("__getitem__"), METHODS["reshape"])
-    METHODS["reshape"] = entries.plain_method(base, at["reshape"], "reshape",
-                                              _doc(METHODS["reshape"], "reshape"))
+        operators[slow] = op.name
+        if reflected is not None:
+            surface.PUBLIC[reflected] = getattr(base, f"__r{name}__")
+    getitem, reshape = map(surface.overridable, (METHODS.pop("__getitem__"), METHODS["reshape"]))
+    entries.views(getitem, reshape)
+    METHODS["reshape"] = surface.PUBLIC[reshape] = entries.plain_method(
+        base, at["reshape"], "reshape", _doc(METHODS["reshape"], "reshape"))
+    surface.PUBLIC[getitem] = base.__getitem__
     entered: dict = {}                       # names of one function share its entry
     for name, fn in list(FUNCTIONS.items()):
         op = getattr(fn, "op", None)
@@ -69,6 +72,10 @@ def install():
         slow = surface.overridable(written)
         METHODS[name] = surface.PUBLIC[slow] = entries.method(
             base, at, op, None, op.nin, slow, name, _doc(written, name), writer=f"{op.name}_")
+
+
+    # operands are asked what the method is, not the operator (as in PyTorch)
+    surface.PUBLIC.update({slow: METHODS[name] for slow, name in operators.items()})
 
 
 def _doc(fn, name=None):

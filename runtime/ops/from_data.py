@@ -6,10 +6,11 @@ import numbers
 
 import numpy as np
 
-from .. import devices, dtypes, overrides
+from .. import devices, dtypes, function_protocol
 from ..autograd import modes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
-from ..tensor import Size, Tensor, contiguous_format, shown, wrap
+from ..layouts import contiguous_format
+from ..tensor import Size, Tensor, shown, wrap
 from .creation import (
     cast_number,
     check_options,
@@ -48,7 +49,8 @@ def _is_sequence(x):
     if isinstance(x, list | tuple):
         return True
     return (hasattr(x, "__len__") and hasattr(x, "__getitem__")
-            and not isinstance(x, str | bytes | dict | np.generic) and not overrides.has_own(x))
+            and not isinstance(x, str | bytes | dict | np.generic)
+            and not function_protocol.has_own(x))
 
 
 def _leaf_dtype(x):

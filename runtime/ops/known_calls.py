@@ -17,7 +17,8 @@ import numpy as np
 from .. import declarations, devices, dtypes, tensor_base
 from ..autograd import modes
 from ..cpu import entries
-from ..tensor import Size, layout, memory_format
+from ..layouts import layout, memory_format
+from ..tensor import Size
 from . import registry
 from .registry import Observer, apply, is_tensor
 

@@ -30,7 +30,7 @@ from .registry import (
 from .samples import reals
 from .softmax import log_softmax
 from .surface import FUNCTIONS as F
-from .surface import compile_function, function, guard
+from .surface import PUBLIC, compile_function, function, guard
 
 
 def reduced(loss, reduction):
@@ -70,6 +70,7 @@ def precise(fn):
             args = [_wide(x) for x in args]
             kwargs = {k: _wide(x) for k, x in kwargs.items()}
         return fn(*args, **kwargs)
+    PUBLIC[fn] = call
     return call
 
 

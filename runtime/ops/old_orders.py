@@ -5,7 +5,7 @@ from numbers import Number
 
 from ..autograd.modes import warn
 from .registry import is_tensor
-from .surface import FUNCTIONS, METHODS, declare
+from .surface import FUNCTIONS, METHODS, PUBLIC, declare
 
 _OF_SUMS = "beta", "alpha"
 # function -> (how many tensors it takes, the names of the factors in their old order)
@@ -51,6 +51,7 @@ def in_old_order(name, fn):
         return _FUNCTIONS[number](*tensors, **named)
     if fn.__code__.co_filename == "<whet>":  # the family's machinery names arguments itself
         call.guarded = True                  # type: ignore[attr-defined]
+    PUBLIC[fn] = call
     return declare(call, fn, list)
 
 

@@ -19,6 +19,7 @@ def is_tensor_(obj):
 
 FUNCTIONS["is_tensor"] = FUNCTIONS.pop("is_tensor_")
 is_tensor_.__name__ = is_tensor_.__qualname__ = "is_tensor"
+is_tensor_.guarded = True        # it takes anything, and asks nobody what it is
 
 
 _ASKING: set[types.CodeType] = set()
@@ -64,6 +65,8 @@ def is_storage(obj):
     """Is the object a storage?"""
     return isinstance(obj, UntypedStorage)
 
+
+is_storage.guarded = True
 
 @function(method=False)
 def is_same_size(input, other):

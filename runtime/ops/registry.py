@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices, tensor_base
+from .. import devices, function_protocol, tensor_base
 from ..autograd import modes
 from ..autograd.inplace import edge_of
 from ..autograd.node import Node, OutputOf, stale_inputs
 from ..cpu import memory
 from ..cpu.pointwise import copy
 from ..dtypes import FLOAT, FROM_NUMPY
+from ..function_protocol import speakers
 from ..ir import scalar
 from ..op_table import REGISTRY as REGISTRY
 
@@ -169,6 +170,10 @@ class Op:
         """Does the backward to these edges read the value of input i (-1: of the output), if
         that was saved? Each factor of a product is read by the gradient of the other alone."""
         return i < 2 and edges[1 - i] is not None if self.product and i >= 0 else True
+
+    @property
+    def __name__(self):
+        return self.name
 
     @property
     def may_fail(self):
@@ -371,6 +376,8 @@ def apply_python(op, inputs, attrs):
     """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked
     for."""
     flags = state.flags
+    if speakers and function_protocol.is_to_ask(inputs, attrs):
+        return function_protocol.hand_over(op, inputs, attrs)
     if flags & modes.CASTS and op.cast_product:
         inputs = tuple([x.to(state.autocast) if narrows(x) else x for x in inputs])
     if flags & SPECIAL and state.observers:

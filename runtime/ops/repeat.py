@@ -7,7 +7,7 @@ import numpy as np
 from .. import devices, dtypes, indexing
 from ..indexing import sizes
 from ..ir.outline import Outline
-from ..tensor import contiguous_format
+from ..layouts import contiguous_format
 from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import by_rows, shifted

@@ -6,7 +6,8 @@ from ..autograd import modes
 from ..cpu import shared_memory
 from ..dtypes import FROM_NUMPY
 from ..ir.spans import address, span
-from ..tensor import contiguous_format, owner, shown, wrap
+from ..layouts import contiguous_format
+from ..tensor import owner, shown, wrap
 from . import onnx_shapes as in_onnx
 from .convert import _resize_each
 from .creation import new_array

@@ -11,7 +11,8 @@ import types
 
 import numpy as np
 
-from .. import declarations, overrides
+from .. import declarations, function_protocol
+from ..function_protocol import MINE, speakers
 from . import known_calls, pointwise_family, registry
 from .argument_errors import name_argument, name_dtype, name_kind, name_text
 from .pointwise_family import PointwiseOp
@@ -20,7 +21,7 @@ FUNCTIONS: dict = {}
 METHODS: dict = {}
 # name of a function of single elements -> (op, operands) of its arguments
 ELEMENTWISE: dict = {}
-# a function of Python's behind an entry of machine code -> that entry
+# a function behind another one, or behind an entry of machine code -> what users call
 PUBLIC: dict = {}
 
 
@@ -35,9 +36,12 @@ def _compiled(source):
 
 def compile_function(name, source, env):
     """A function from a line of source: called as directly as a hand-written one. (Most ops
-    share their lines: compiled once.) What it cannot take it hands over to operands that can."""
+    share their lines: compiled once.) Those that have a say are asked first; what it cannot take it
+    hands over to operands that can."""
     source = _with_overrides(source.replace(f"def {name}(", "def _f(", 1))
-    names = {**env, "given": _given, "hand_over": _hand_over}
+    names = {**env, "speakers": speakers, "hand_over": _hand_over,
+             "asks": functools.partial(_given, function_protocol.is_to_ask),
+             "given": functools.partial(_given, function_protocol.foreign)}
     fn = names["me"] = declarations.run(_compiled(source), names)["_f"]
     fn.__module__, fn.__name__, fn.__qualname__ = "whet", name, name
     return fn
@@ -46,14 +50,17 @@ def compile_function(name, source, env):
 def _with_overrides(source):
     head, body = source.split("):", 1)
     lines = [f"        {line.strip()}" for line in body.strip().splitlines()]
-    return "\n".join([f"{head}):", "    try:", *lines, "    except Exception:",
+    return "\n".join([f"{head}):",
+                      "    if speakers and (operands := asks(me, locals())):",
+                      "        return hand_over(me, *operands)",
+                      "    try:", *lines, "    except Exception:",
                       "        operands = given(me, locals())", "        if not operands: raise",
                       "    return hand_over(me, *operands)", ""])
 
 
-def _given(fn, names):
-    """What a call of a compiled function was given, by its local names; None where no operand
-    brings its own functions."""
+def _given(is_wanted, fn, names):
+    """What a call of a compiled function was given, by its local names; None where it is not
+    `is_wanted(args, kwargs)`."""
     code, n = fn.__code__, fn.__code__.co_argcount
     by_position = [names[k] for k in code.co_varnames[:n]]
     defaults = (fn.__defaults__ or ())
@@ -62,7 +69,7 @@ def _given(fn, names):
         defaults = defaults[:-1]
     by_name = {k: names[k] for k in code.co_varnames[n:n + code.co_kwonlyargcount]
                if names[k] is not (fn.__kwdefaults__ or {}).get(k, by_position)}
-    return ((tuple(by_position), by_name) if overrides.operands(by_position, by_name) else None)
+    return (tuple(by_position), by_name) if is_wanted(by_position, by_name) else None
 
 
 def _hand_over(fn, args, kwargs):
@@ -70,7 +77,13 @@ def _hand_over(fn, args, kwargs):
     there may be machine code."""
     while fn in PUBLIC:
         fn = PUBLIC[fn]
-    return overrides.hand_over(fn, args, kwargs)
+    return function_protocol.hand_over(fn, args, kwargs)
+
+
+def asked(fn, args, kwargs):
+    """What those say that have a say in a call of a function, before the function looks at its
+    arguments; MINE where there are none. To be called while there are `speakers`."""
+    return _hand_over(fn, args, kwargs) if function_protocol.is_to_ask(args, kwargs) else MINE
 
 
 def signature(fn):
@@ -239,10 +252,11 @@ def named(namespace, module):
     return namespace
 
 
-def guard(fn, leads_to_ops=True):
+def guard(fn, leads_to_ops=True, asks=True):
     """A function that names an argument which should have been a tensor, where it would have spoken
     of a missing attribute. `leads_to_ops`: mostly it does nothing but call ops, and others may
-    call these in its place (see `known_calls.py`).
+    call these in its place (see `known_calls.py`). `asks`: is it for tensors and modes to say what
+    it is?
 
     The functions are written against the tensor's own methods; what they trip over when handed
     something else is that something itself, which is how the argument is found again. A call that
@@ -267,6 +281,8 @@ def guard(fn, leads_to_ops=True):
     def call(*args, **kwargs):
         if calls is not None and (out := calls(args, kwargs)) is not known_calls.MISSED:
             return out
+        if asks and speakers and (out := asked(call, args, kwargs)) is not MINE:
+            return out
         ours = kwargs
         if known and (names := known.get(tuple(kwargs))):
             ours = dict(zip(names, kwargs.values()))
@@ -275,12 +291,12 @@ def guard(fn, leads_to_ops=True):
         try:
             return fn(*args, **ours)
         except Exception as e:
-            if not overrides.operands(args, kwargs):
+            if not function_protocol.foreign(args, kwargs):
                 renamed = _renamed_after(fn, e, args, ours)
                 if renamed is None:
                     raise
                 known[tuple(kwargs)] = tuple(renamed)
-        if overrides.operands(args, kwargs):
+        if function_protocol.foreign(args, kwargs):
             return _hand_over(call, args, kwargs)
         return fn(*args, **renamed)
     call.guarded = True
@@ -398,6 +414,10 @@ def with_out(fn, name=None, casts=True):
 
     @functools.wraps(fn)
     def call(*args, out=None, **kwargs):
+        if speakers and out is not None:
+            said = asked(call, args, {**kwargs, "out": out})
+            if said is not MINE:
+                return said
         r = inner(*args, **kwargs)
         if out is None:
             return r

@@ -5,8 +5,8 @@ import math
 from typing import Any
 
 from ..dtypes import int64
+from ..layouts import strided
 from ..ops.surface import FUNCTIONS as F
-from ..tensor import strided
 from .rules import rule
 from .tensor import (
     COMPRESSED_NAMES,

@@ -5,10 +5,10 @@ import functools
 from typing import Any
 
 from ..dtypes import INT, int32, int64
+from ..layouts import layout as Layout
 from ..ops.registry import ask, asked, is_tensor
 from ..ops.surface import FUNCTIONS as F
 from ..ops.surface import compile_function
-from ..tensor import layout as Layout
 from .tensor import (
     COMPRESSED_NAMES,
     CompressedTensor,

@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 from ..autograd import modes
 from ..composite import Composite
 from ..formatting import sparse_str
+from ..layouts import layout
+from ..layouts import sparse_bsc as sparse_bsc
+from ..layouts import sparse_bsr as sparse_bsr
+from ..layouts import sparse_coo as sparse_coo
+from ..layouts import sparse_csc as sparse_csc
+from ..layouts import sparse_csr as sparse_csr
 from ..ops.surface import FUNCTIONS as F
-from ..tensor import Size, Tensor, layout
-from ..tensor import sparse_bsc as sparse_bsc
-from ..tensor import sparse_bsr as sparse_bsr
-from ..tensor import sparse_coo as sparse_coo
-from ..tensor import sparse_csc as sparse_csc
-from ..tensor import sparse_csr as sparse_csr
+from ..tensor import Size, Tensor
 
 
 def refusal(name: str, what: str) -> NotImplementedError:

@@ -24,8 +24,8 @@ from whet.autograd.modes import enable_grad as enable_grad
 from whet.dtypes import finfo as finfo
 from whet.dtypes import iinfo as iinfo
 from whet.autograd.modes import inference_mode as inference_mode
-from whet.tensor import layout as layout
-from whet.tensor import memory_format as memory_format
+from whet.layouts import layout as layout
+from whet.layouts import memory_format as memory_format
 from whet.autograd.modes import no_grad as no_grad
 from whet.autograd.modes import set_grad_enabled as set_grad_enabled
 from whet import linalg as linalg

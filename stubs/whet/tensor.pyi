@@ -748,9 +748,3 @@ class Size(tuple[int, ...]):
     def __getitem__(self, index: SupportsIndex) -> int: ...
     @overload
     def __getitem__(self, index: slice) -> Size: ...
-
-class layout:
-    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
-
-class memory_format:
-    """How the dimensions of a tensor follow each other in memory."""

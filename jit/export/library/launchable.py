@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from whet.ir.graph import Graph, Node, OpNode, Ref
 from whet.ir.values import Type
+from whet.layouts import contiguous_format
 from whet.ops.convert import copy_to_format_op
 from whet.ops.creation import constant_op
-from whet.tensor import contiguous_format
 
 
 def launchable(g: Graph, makers: Container[int], constants: Mapping[int, Any]) -> Graph | None:

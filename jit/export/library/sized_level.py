@@ -21,8 +21,8 @@ from whet.ir.op import find_op
 from whet.ir.outline import Numeral, Table
 from whet.ir.spans import address
 from whet.ir.values import Type
+from whet.layouts import contiguous_format
 from whet.passes.lower_llvm.calls import launch_list as L
-from whet.tensor import contiguous_format
 
 from ...program import builder
 from ...program.launch_entries import Argument, Check, Fixed, InArena, Moving, Number

@@ -1,0 +1,32 @@
+"""How the elements of tensors are held, and how dimensions follow each other in memory."""
+
+
+class _Named:
+    __slots__ = ("_repr",)
+
+    def __init__(self, text):
+        self._repr = text
+
+    def __repr__(self):
+        return self._repr
+
+    def __reduce__(self):
+        return self._repr.partition(".")[2]
+
+
+class layout(_Named):
+    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
+    __slots__ = ()
+
+
+class memory_format(_Named):
+    """How the dimensions of a tensor follow each other in memory."""
+    __slots__ = ()
+
+
+strided = layout("whet.strided")
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = (
+    layout(f"whet.sparse_{kind}") for kind in ("coo", "csr", "csc", "bsr", "bsc"))
+contiguous_format, preserve_format, channels_last, channels_last_3d = (
+    memory_format(f"whet.{name}") for name in (
+        "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))

@@ -1,0 +1,9 @@
+# Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+
+
+
+class layout:
+    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
+
+class memory_format:
+    """How the dimensions of a tensor follow each other in memory."""
