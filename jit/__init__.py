@@ -1,12 +1,13 @@
 """Tracing: `@jit.trace` records a run of a function and replays it as compiled code."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .dispatch.switch import disable
 from .errors import TraceError, TraceWarning
 from .guards.sizes import Dim
 from .scripting import (
+    Attribute,
     Error,
     ScriptFunction,
     ScriptModule,
@@ -14,13 +15,18 @@ from .scripting import (
     _overload,
     _overload_method,
     annotate,
+    fork,
+    freeze,
     ignore,
+    interface,
     is_scripting,
     is_tracing,
     isinstance,
+    optimize_for_inference,
     script,
     script_if_tracing,
     unused,
+    wait,
 )
 from .trace import Traced, trace
 
@@ -38,5 +44,25 @@ def load_archive(path: str | os.PathLike[str], check: bool = True,
     return load(path, check, most)
 
 
-__all__ = ["Dim", "Final", "TraceError", "TraceWarning", "Traced", "annotate", "disable", "ignore",
-           "is_scripting", "is_tracing", "script", "script_if_tracing", "trace", "unused"]
+def save(m: Any, f: str | os.PathLike[str], _extra_files: Any = None) -> None:
+    """Write a traced or exported function into an archive: see `saved.py`."""
+    from .saved import save
+    save(m, f)
+
+
+def load(f: str | os.PathLike[str], map_location: Any = None, _extra_files: Any = None) -> Loaded:
+    """The function in an archive that `save` wrote."""
+    return load_archive(f)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "export":
+        import importlib
+        return importlib.import_module(".export", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["Attribute", "Dim", "Final", "TraceError", "TraceWarning", "Traced", "annotate",
+           "disable", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load",
+           "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "unused",
+           "wait"]

@@ -11,9 +11,9 @@ from .trace import trace
 
 F = TypeVar("F")
 
-__all__ = ["Error", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "ignore",
-           "isinstance", "is_scripting", "is_tracing",
-           "script", "script_if_tracing", "unused"]
+__all__ = ["Attribute", "Error", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
+           "fork", "freeze", "ignore", "interface", "isinstance", "is_scripting", "is_tracing",
+           "optimize_for_inference", "script", "script_if_tracing", "unused", "wait"]
 
 
 class ScriptModule:
@@ -99,6 +99,46 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 _overload = _overload_method = unused       # of one signature among several: densenets have them
+
+
+def fork(func: Any, *args: Any, **kwargs: Any) -> Any:
+    """A `Future` of what a function gives: it is called at once.
+
+    >>> import whet
+    >>> whet.jit.wait(whet.jit.fork(whet.add, whet.ones(2), 1))
+    tensor([2., 2.])
+    """
+    from whet.futures import Future
+    made = Future()
+    made.set_result(func(*args, **kwargs))
+    return made
+
+
+def wait(future: Any) -> Any:
+    """What a future of `fork` holds."""
+    return future.wait()
+
+
+def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+    """The module, which must be in eval mode: parameters are read where they are at each call.
+    `whet.export` makes constants of them."""
+    if getattr(mod, "training", False):
+        raise RuntimeError("Freezing is currently only implemented for modules in eval mode. "
+                           "Please call .eval() on your module before freezing.")
+    return mod
+
+
+def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+    """The module, in eval mode: what is traced is compiled for where it runs anyway."""
+    return freeze(mod.eval() if hasattr(mod, "eval") else mod)
+
+
+interface = unused                           # a mark of classes
+
+
+def Attribute(value: Any, type: Any = None) -> Any:
+    """The value: its type is for a script compiler."""
+    return value
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:

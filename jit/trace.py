@@ -46,6 +46,7 @@ class Traced(native_entry.Entry):
     # _ready: tables of recordings, for machine code to try in this order
     __slots__ = ("__dict__", "__weakref__", "_ready")
     _traces = TRACES
+    _examples: tuple[Any, ...] | None = None         # the inputs that `trace` was given
 
     def __init__(self, fn: Callable[..., Any], strict: bool = False, verify: str = VERIFY[0],
                  rewrites: Sequence[str] = (), dynamic: Dynamic = None) -> None:
@@ -64,7 +65,13 @@ class Traced(native_entry.Entry):
 
     def __getattr__(self, name: str) -> Any:
         """What the function has (a traced module its parameters), so has its trace."""
-        return getattr(self.__dict__["_calls"].subject.fn, name)
+        try:
+            return getattr(self.__dict__["_calls"].subject.fn, name)
+        except AttributeError:
+            if name != "save":
+                raise
+        from .saved import save  # as TorchScript's have it
+        return functools.partial(save, self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
@@ -218,7 +225,9 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
     traced = (fn if isinstance(fn, Traced) else (Traced if not verbosity.LEVEL else _telling())(
         fn, strict, verify, rewrites, dynamic))
     if example_inputs is not None:
-        traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
+        examples = example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,)
+        traced(*examples)
+        traced.__dict__["_examples"] = tuple(examples)
     return traced
 
 

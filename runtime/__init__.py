@@ -80,9 +80,9 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "storage": ".ops.storage", "serialization": ".serialization", "_dynamo": "._dynamo",
          "_C": "._C", "__config__": ".__config__", "sparse": ".sparse",
          "xpu": ".absent", "mps": ".absent", "fx": ".fx", "functional": ".functional",
-         "overrides": ".overrides"}
-_FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
-         "summary": "model_summary",
+         "overrides": ".overrides", "export": ".export", "_inductor": "._inductor",
+         "_utils": "._utils"}
+_FROM = {"save": "serialization", "load": "serialization", "summary": "model_summary",
          **dict.fromkeys(("set_num_threads", "get_num_threads", "set_num_interop_threads",
                           "get_num_interop_threads", "set_flush_denormal"), "cpu.pool"),
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler",

@@ -1,9 +1,35 @@
 """What programs ask of PyTorch's compiler by its inner name, `whet._dynamo`: marks for it change
 nothing, since Python's own run is recorded."""
-from .compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
+import sys
 
-__all__ = ["allow_in_graph", "assume_constant_result", "disable", "graph_break", "is_compiling",
-           "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "reset"]
+from .compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    compile,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+    set_stance,
+)
+from .compiler_settings import Settings
+
+__all__ = ["allow_in_graph", "assume_constant_result", "config", "disable", "graph_break",
+           "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
+           "maybe_mark_dynamic", "optimize", "reset", "set_stance"]
+
+config = sys.modules[f"{__name__}.config"] = Settings(
+    f"{__name__}.config", suppress_errors=False, verbose=False, cache_size_limit=8,
+    recompile_limit=8, accumulated_cache_size_limit=256, accumulated_recompile_limit=256,
+    dynamic_shapes=True, assume_static_by_default=True, automatic_dynamic_shapes=True,
+    capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False,
+    force_parameter_static_shapes=True, allow_unspec_int_on_nn_module=False,
+    inline_inbuilt_nn_modules=True, optimize_ddp=True, guard_nn_modules=True)
+
+
+def optimize(backend="inductor", *, nopython=False, disable=False, dynamic=None):
+    """A decorator: `whet.compile` of a function. `nopython` is its `fullgraph`."""
+    return compile(backend=backend, fullgraph=nopython, disable=disable, dynamic=dynamic)
 
 
 def mark_dynamic(t, index, **bounds):

@@ -1,8 +1,11 @@
 """`whet.compile`, under the name and with the options that PyTorch programs use: a door to
 `whet.jit.trace`."""
 
+from typing import Any
+
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
-           "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "reset"]
+           "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+           "reset", "set_stance"]
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None,
@@ -62,6 +65,50 @@ def cudagraph_mark_step_begin():
 
 def reset():
     """Forget what was compiled: recordings go with their functions, so there is nothing to do."""
+
+
+def list_backends(exclude_tags=("debug", "experimental")):
+    """The names of compilers: there is one, and other names lead to it."""
+    return ["inductor"]
+
+
+class set_stance:
+    """How compiled functions are called: "force_eager" calls the functions themselves, "default" is
+    the end of that; "fail_on_recompile" and its like change nothing. As a statement or a context.
+
+    >>> import whet
+    >>> f = whet.compile(lambda x: x + 1)
+    >>> with whet.compiler.set_stance("force_eager"):
+    ...     f(whet.ones(1))
+    tensor([2.])
+    >>> f.explain(data=True)["calls"]["recorded"]
+    0
+    """
+    STANCES = frozenset(("default", "force_eager", "eager_on_recompile", "fail_on_recompile",
+                         "eager_then_compile", "aot_eager_then_compile"))
+    _off: Any = None                 # what keeps functions eager, where a statement asked for it
+
+    def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
+        if stance not in self.STANCES:
+            raise RuntimeError(f"invalid stance '{stance}'")
+        self.before = set_stance._off
+        self._put(stance == "force_eager")
+
+    @staticmethod
+    def _put(is_off):
+        from . import jit
+        if is_off and set_stance._off is None:
+            set_stance._off = jit.disable()
+            set_stance._off.__enter__()
+        elif not is_off and set_stance._off is not None:
+            off, set_stance._off = set_stance._off, None
+            off.__exit__()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self._put(self.before is not None)
 
 
 def _assert(condition, message):

@@ -157,7 +157,14 @@ OVERLOADS = {
                "example_inputs: Any = None) -> F"],
     "ignore": ["(drop: F, **kwargs: Any) -> F",
                "(drop: bool = False, **kwargs: Any) -> Callable[[F], F]"],
-    **dict.fromkeys(("unused", "script_if_tracing"), ["(fn: F) -> F"]),
+    **dict.fromkeys(("unused", "script_if_tracing", "interface"), ["(fn: F) -> F"]),
+    "freeze": ["(mod: F, preserved_attrs: Sequence[str] | None = None, "
+               "optimize_numerics: bool = True) -> F"],
+    "optimize_for_inference": ["(mod: F, other_methods: Sequence[str] | None = None) -> F"],
+    "fork": ["(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any"],
+    "wait": ["(future: Any) -> Any"],
+    "Attribute": ["(value: Any, type: Any = None) -> Any"],
+    "list_backends": ["(exclude_tags: Sequence[str] = ...) -> list[str]"],
     "get_device_states": ["(*args: Any) -> tuple[list[int], list[Tensor]]"],
     "set_device_states": ["(devices: Sequence[int], states: Sequence[Tensor], *, "
                           "device_type: str | None = None) -> None"],

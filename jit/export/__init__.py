@@ -8,8 +8,23 @@ compiled.py        the graph becomes a program, by the builder that traces use
 exported.py        all of it, as a callable
 """
 
+import sys
+import types
+from typing import Any
+
 from .errors import ArchiveError, ExportError, PreconditionError
 from .export import export
 from .exported import Exported
+
+
+class _Package(types.ModuleType):
+    """A package that is a mark for a script compiler, too: `@jit.export`."""
+
+    def __call__(self, fn: Any) -> Any:
+        """The function itself."""
+        return fn
+
+
+sys.modules[__name__].__class__ = _Package
 
 __all__ = ["ArchiveError", "ExportError", "Exported", "PreconditionError", "export"]

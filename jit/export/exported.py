@@ -97,6 +97,10 @@ class Exported:
         dims = [] if self.sized is None else self.sized.dims.dims
         return list(preconditions(self.signature, self.graph, dims))
 
+    def module(self, check_guards: bool = True) -> Exported:
+        """What PyTorch's programs call for the callable: itself."""
+        return self
+
     # ---- calls -----------------------------------------------------------------------------------
     @property
     def __signature__(self) -> inspect.Signature:

@@ -154,15 +154,138 @@ def tree_map_(func, tree, *rests, is_leaf=None):
 
 def tree_map_only(type_or_predicate, func, tree, is_leaf=None):
     """`tree_map` of leaves of a type, or of those for which a predicate holds."""
-    wanted = (type_or_predicate
-              if callable(type_or_predicate) and not isinstance(type_or_predicate, type) else
-              lambda x: isinstance(x, type_or_predicate))
+    wanted = _is_wanted(type_or_predicate)
     return tree_map(lambda x: func(x) if wanted(x) else x, tree, is_leaf=is_leaf)
 
 
 def tree_all(pred, tree, is_leaf=None):
     """Does a predicate hold for all leaves?"""
     return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def _is_wanted(type_or_predicate):
+    """The predicate that a type, several, or a predicate stands for."""
+    if callable(type_or_predicate) and not isinstance(type_or_predicate, type):
+        return type_or_predicate
+    return lambda x: isinstance(x, type_or_predicate)
+
+
+def tree_map_only_(type_or_predicate, func, tree, is_leaf=None):
+    """`tree_map_` of leaves of a type, or of those for which a predicate holds."""
+    wanted = _is_wanted(type_or_predicate)
+    return tree_map_(lambda x: func(x) if wanted(x) else None, tree, is_leaf=is_leaf)
+
+
+def tree_all_only(type_or_predicate, pred, tree, is_leaf=None):
+    """Does a predicate hold for all leaves of a type?"""
+    wanted = _is_wanted(type_or_predicate)
+    return all(pred(x) for x in tree_leaves(tree, is_leaf) if wanted(x))
+
+
+def tree_any_only(type_or_predicate, pred, tree, is_leaf=None):
+    """Does a predicate hold for any leaf of a type?"""
+    wanted = _is_wanted(type_or_predicate)
+    return any(pred(x) for x in tree_leaves(tree, is_leaf) if wanted(x))
+
+
+def tree_iter(tree, is_leaf=None):
+    """An iterator over the leaves."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_is_leaf(tree, is_leaf=None):
+    """Is it a leaf, no container?"""
+    return _kind(tree) is None or is_leaf is not None and is_leaf(tree)
+
+
+# ---- paths ---------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class MappingKey:
+    """The way into a part of a dict."""
+    key: Any
+
+    def __str__(self):
+        return f"[{self.key!r}]"
+
+    def get(self, container):
+        """The part."""
+        return container[self.key]
+
+
+@dataclass(frozen=True)
+class SequenceKey:
+    """The way into a part of a list or a tuple."""
+    idx: int
+
+    def __str__(self):
+        return f"[{self.idx!r}]"
+
+    def get(self, container):
+        """The part."""
+        return container[self.idx]
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """The way into a field of a named tuple."""
+    name: str
+
+    def __str__(self):
+        return f".{self.name}"
+
+    def get(self, container):
+        """The part."""
+        return getattr(container, self.name)
+
+
+def _keys(tree, kind, context, count):
+    """The ways into the parts of a container."""
+    if kind in (dict, OrderedDict):
+        return map(MappingKey, context)
+    if kind is defaultdict:
+        return map(MappingKey, context[1])
+    if kind is namedtuple:
+        return map(GetAttrKey, tree._fields)
+    return map(SequenceKey, range(count))
+
+
+def tree_leaves_with_path(tree, is_leaf=None):
+    """(path, leaf) of each leaf, in order.
+
+    >>> from whet.utils._pytree import keystr, tree_leaves_with_path
+    >>> [(keystr(path), x) for path, x in tree_leaves_with_path({"a": [1, 2], "b": 3})]
+    [("['a'][0]", 1), ("['a'][1]", 2), ("['b']", 3)]
+    """
+    if tree_is_leaf(tree, is_leaf):
+        return [((), tree)]
+    kind = _kind(tree)
+    parts, context = SUPPORTED_NODES[kind].flatten(tree)
+    return [((key, *path), x) for key, part in zip(_keys(tree, kind, context, len(parts)), parts)
+            for path, x in tree_leaves_with_path(part, is_leaf)]
+
+
+def tree_flatten_with_path(tree, is_leaf=None):
+    """([(path, leaf), ...], the `TreeSpec`)"""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(func, tree, *rests, is_leaf=None):
+    """`tree_map` of func(path, leaf, ...)."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    return spec.unflatten([func(path, x, *others) for (path, x), *others in zip(
+        found, *(spec.flatten_up_to(r) for r in rests))])
+
+
+def keystr(kp):
+    """A path as Python would write it."""
+    return "".join(map(str, kp))
+
+
+def key_get(obj, kp):
+    """What lies at the end of a path."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
 
 
 def tree_any(pred, tree, is_leaf=None):

@@ -1,6 +1,6 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from builtins import bool as _bool, float as _float, int as _int, str as _str
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Callable, Literal, ParamSpec, TypeVar, overload
 from whet.nn.module import Module
@@ -329,7 +329,6 @@ def expand_copy(input: Tensor, size: Shape, *, out: Tensor | None = None) -> Ten
 def expand_dims(x: Tensor, /, axis: Dims = 0) -> Tensor: """A dimension of size one more (or several)."""
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise expm1. See also the method of the same name."""
 def expm1_(self: Tensor) -> Tensor: """`expm1`, in place."""
-def export(fn: Callable[..., Any], /, *args: Any, dynamic: Mapping[str, Mapping[_int, Any]] | None = None, rewrites: Sequence[str] = (), dtype: Any = None, **kwargs: Any) -> Any: """A function or module as a graph of its own: `Exported`."""
 def eye(n: _int, m: _int | None = None, *, k: _int = 0, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False) -> Tensor: """Ones on the diagonal (`k` steps above it), zeros elsewhere."""
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor | _float, zero_point: Tensor | _float, axis: Dims, quant_min: _int, quant_max: _int) -> Tensor: """`fake_quantize_per_tensor_affine` with a scale and a zero point for each place along `axis`."""
 def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor | _float, zero_point: Tensor | _float, quant_min: _int, quant_max: _int) -> Tensor: """The real numbers that are left when `input` goes through integers from quant_min to quant_max."""

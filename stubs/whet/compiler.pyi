@@ -1,4 +1,5 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from collections.abc import Sequence
 from typing import Any, Callable, ParamSpec, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -14,4 +15,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 def is_compiling() -> bool: """False, as in eager mode: what a traced function does must not depend on its being traced."""
 def is_dynamo_compiling() -> bool: """False, as in eager mode: what a traced function does must not depend on its being traced."""
 def is_exporting() -> bool: """False: what is exported is a recording of a plain run."""
+def list_backends(exclude_tags: Sequence[str] = ...) -> list[str]: """The names of compilers: there is one, and other names lead to it."""
 def reset() -> None: """Forget what was compiled: recordings go with their functions, so there is nothing to do."""
+
+class set_stance:
+    def __init__(self, stance: str = 'default', *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None) -> None: ...

@@ -1,5 +1,6 @@
 """What packages written for PyTorch import from it: files by URL, futures, marks for its compiler,
 inner places of distributions and loaders."""
+import collections
 import math
 import threading
 
@@ -164,3 +165,116 @@ def test_places_of_pytorch():
     assert _standard_normal((2, 3), whet.float64, "cpu").shape == (2, 3)
     assert isinstance(x.untyped_storage(), whet.UntypedStorage)
     assert "NumPy" in whet.__config__.show() and "threads" in whet.__config__.parallel_info()
+
+
+# ---- the compiler's and the exporter's names -----------------------------------------------------
+def test_settings_of_a_compiler_are_kept():
+    import whet._dynamo.config as of_dynamo
+    import whet._inductor.config as of_inductor
+    of_dynamo.suppress_errors = True
+    with of_dynamo.patch(suppress_errors=False, made_up=1):
+        assert not whet._dynamo.config.suppress_errors and of_dynamo.made_up == 1
+    assert of_dynamo.suppress_errors and not hasattr(of_dynamo, "made_up")
+    of_inductor.max_autotune = True
+    assert whet._inductor.config is of_inductor
+    with pytest.raises(AttributeError):
+        of_inductor.no_such_setting  # noqa: B018
+    of_dynamo.suppress_errors = of_inductor.max_autotune = False
+
+
+def test_a_stance_switches_compiling_off():
+    f = whet._dynamo.optimize("inductor")(lambda x: x + 1)
+    made = f.explain(data=True)["calls"]
+    whet.compiler.set_stance("force_eager")
+    try:
+        f(whet.ones(2))
+        with whet.compiler.set_stance("default"):
+            f(whet.ones(2))
+        f(whet.ones(2))
+    finally:
+        whet.compiler.set_stance("default")
+    assert f.explain(data=True)["calls"]["recorded"] == made["recorded"] + 1
+    with pytest.raises(RuntimeError, match="stance"):
+        whet.compiler.set_stance("lying")
+
+
+def test_export_by_the_arguments_of_pytorch():
+    from whet.export import Dim, export
+    net = nn.Sequential(nn.Linear(2, 3), nn.Tanh()).eval()
+    x = whet.randn(4, 2)
+    plain, named, placed = (
+        export(net, (x,)), export(net.forward, (), {"input": x}, dynamic_shapes={
+            "input": {0: Dim("batch", max=64)}}),
+        export(net, (x,), dynamic_shapes=({0: Dim.AUTO},)))
+    assert whet.equal(plain(x), net(x)) and whet.equal(whet.export(net, x)(x), net(x))
+    for program in named, placed:
+        for rows in 1, 7:
+            x = whet.randn(rows, 2)
+            assert whet.equal(program.module()(input=x), net(x))
+
+
+def test_what_is_traced_is_saved_and_loaded(tmp_path):
+    net = nn.Linear(2, 3).eval()
+    x = whet.randn(4, 2)
+    traced = whet.jit.trace(net, x)
+    traced.save(tmp_path / "a.whet")
+    whet.export.save(whet.export.export(net, (x,)), tmp_path / "b.whet")
+    for load in whet.jit.load, whet.export.load:
+        for name in "ab":
+            assert whet.equal(load(tmp_path / f"{name}.whet")(x), net(x))
+    with pytest.raises(RuntimeError, match="without example inputs"):
+        whet.jit.save(whet.jit.script(net), tmp_path / "c.whet")
+    with pytest.raises(TypeError, match="traced or an exported"):
+        whet.jit.save(net, tmp_path / "c.whet")
+
+
+def test_marks_and_futures_of_torchscript():
+    class Net(nn.Module):
+        @whet.jit.export
+        def other(self):
+            return 1
+    assert Net().other() == 1
+    assert whet.jit.wait(whet.jit.fork(lambda a, b: a + b, 1, b=2)) == 3
+    net = nn.Linear(1, 1)
+    with pytest.raises(RuntimeError, match="eval"):
+        whet.jit.freeze(net)
+    assert whet.jit.optimize_for_inference(net) is net and not net.training
+
+
+# ---- helpers -------------------------------------------------------------------------------------
+def test_trees_have_paths():
+    from whet.utils import _pytree as trees
+    point = collections.namedtuple("point", "x y")
+    tree = {"a": [1, point(2, 3)], "b": (collections.defaultdict(list, c=4),)}
+    found, spec = trees.tree_flatten_with_path(tree)
+    assert [trees.keystr(path) for path, _ in found] == [
+        "['a'][0]", "['a'][1].x", "['a'][1].y", "['b'][0]['c']"]
+    assert all(trees.key_get(tree, path) == x for path, x in found)
+    assert spec.unflatten([x for _, x in found]) == tree
+    doubled = trees.tree_map_with_path(lambda path, x, y: (len(path), x + y), tree, tree)
+    assert doubled["a"] == [(2, 2), point((3, 4), (3, 6))]
+    assert trees.tree_any_only(int, lambda x: x > 3, tree)
+    assert not trees.tree_all_only(int, lambda x: x > 3, tree) and trees.tree_is_leaf(3)
+    assert list(trees.tree_iter(tree)) == [1, 2, 3, 4]
+    seen = []
+    trees.tree_map_only_(int, seen.append, [1, "a", (2.0, 3)])
+    assert seen == [1, 3]
+
+
+def test_batches_are_made_where_pytorch_has_it():
+    from whet.utils.data._utils.collate import collate, collate_tensor_fn, default_collate_fn_map
+    assert whet.utils.data._utils.collate.collate is collate
+    table = {**default_collate_fn_map, str: lambda batch, **_: "".join(batch)}
+    assert collate(["a", "b"], collate_fn_map=table) == "ab"
+    assert collate_tensor_fn([whet.ones(2)] * 3).shape == (3, 2)
+
+
+def test_tensors_in_a_row():
+    from whet._utils import _flatten_dense_tensors, _get_device_index, _unflatten_dense_tensors
+    parts = [whet.randn(2, 3), whet.randn(4), whet.tensor(1.0)]
+    flat = _flatten_dense_tensors(parts)
+    assert flat.shape == (11,)
+    assert all(map(whet.equal, parts, _unflatten_dense_tensors(flat, parts)))
+    assert _get_device_index("cuda:3") == 3 and _get_device_index("cpu", allow_cpu=True) == -1
+    with pytest.raises(ValueError, match="cuda"):
+        _get_device_index("cpu")

@@ -1,6 +1,7 @@
 """Datasets, samplers and loaders: `whet.utils.data`."""
 import sys as _sys
 
+from . import _utils as _utils
 from .collate import default_collate, default_collate_fn_map, default_convert
 from .dataset import (
     ChainDataset,

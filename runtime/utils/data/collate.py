@@ -45,7 +45,7 @@ def default_convert(data):
     return data
 
 
-def _collate_tensors(batch, *, collate_fn_map=None):
+def collate_tensor_fn(batch, *, collate_fn_map=None):
     first, out = batch[0], None
     if type(first) is Tensor and not any(t.requires_grad for t in batch):
         room = room_for((len(batch), *first.shape), first.dtype.np)
@@ -53,32 +53,32 @@ def _collate_tensors(batch, *, collate_fn_map=None):
     return whet.stack(batch, 0, out=out)
 
 
-def _collate_arrays(batch, *, collate_fn_map=None):
+def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     if batch[0].dtype.kind in "SUO":
         raise TypeError(_UNFIT.format(batch[0].dtype))
     return collate([whet.as_tensor(b) for b in batch], collate_fn_map=collate_fn_map)
 
 
-def _collate_generics(batch, *, collate_fn_map=None):
+def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
     return whet.as_tensor(np.asarray(batch))
 
 
-def _collate_floats(batch, *, collate_fn_map=None):
+def collate_float_fn(batch, *, collate_fn_map=None):
     return whet.tensor(batch, dtype=whet.float64)
 
 
-def _collate_ints(batch, *, collate_fn_map=None):
+def collate_int_fn(batch, *, collate_fn_map=None):
     return whet.tensor(batch)
 
 
-def _as_they_are(batch, *, collate_fn_map=None):
+def collate_str_fn(batch, *, collate_fn_map=None):
     return batch
 
 
 default_collate_fn_map = {
-    Tensor: _collate_tensors, np.ndarray: _collate_arrays,
-    (np.bool_, np.number, np.object_): _collate_generics, float: _collate_floats,
-    int: _collate_ints, str: _as_they_are, bytes: _as_they_are}
+    Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn, float: collate_float_fn,
+    int: collate_int_fn, str: collate_str_fn, bytes: collate_str_fn}
 
 
 def collate(batch, *, collate_fn_map=None):
