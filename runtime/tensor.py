@@ -14,34 +14,10 @@ from .composite import Composite
 from .dtypes import FROM_NUMPY
 from .ir.spans import address
 from .layouts import channels_last, channels_last_3d, contiguous_format, strided
+from .size import Size, of_lengths
 from .tensor_base import Cell, count_writes_of, extend, new, wrap
 
 declarations.only_computes(globals())
-
-
-class Size(tuple):
-    """A shape: a tuple with `numel()`."""
-    __slots__ = ()
-
-    def numel(self):
-        """The product of the sizes."""
-        n = 1
-        for s in self:
-            n *= s
-        return n
-
-    def __repr__(self):
-        return f"whet.Size({list(self)})"
-
-    def __getitem__(self, i):
-        r = tuple.__getitem__(self, i)
-        return Size(r) if type(i) is slice else r
-
-    def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other)))
-
-    def __mul__(self, n):
-        return Size(tuple.__mul__(self, n))
 
 
 def _before_the_ops(*args, **kwargs):
@@ -310,13 +286,13 @@ class Tensor:
     def shape(self):
         """The sizes."""
         followed = modes.followers and modes.followed_sizes(self)
-        return followed or Size(self._array.shape)
+        return followed or of_lengths(Size, self._array.shape)
 
     def size(self, dim=None):
         """The sizes, or the size of one dimension."""
         if dim is None:
             followed = modes.followers and modes.followed_sizes(self)
-            return followed or Size(self._array.shape)
+            return followed or of_lengths(Size, self._array.shape)
         n = self._array.ndim
         if not -max(n, 1) <= dim < max(n, 1) or n == 0:
             raise IndexError(

@@ -7,6 +7,7 @@ from ..ops.activation import (
 )
 from ..ops.activation import (
     alpha_dropout,
+    celu,
     cosine_similarity,
     dropout,
     dropout1d,
@@ -96,7 +97,6 @@ globals().update({**_POOLS, **_FRACTIONAL_POOLS, **_WITH_INDICES})
 relu = _activation("relu", _p.relu.op)
 relu6 = _activation("relu6", _p.relu6.op)
 leaky_relu = _activation("leaky_relu", _p.leaky_relu.op, "negative_slope=0.01")
-celu = _activation("celu", _p.celu.op, "alpha=1.0")
 silu = _activation("silu", _p.silu.op)
 mish = _activation("mish", _p.mish.op)
 hardsigmoid = _activation("hardsigmoid", _p.hardsigmoid.op)

@@ -37,6 +37,18 @@ def elu(input, alpha=1.0, inplace=False):
     return _act(p.elu_op, input, (alpha, 1.0), inplace)
 
 
+def celu(input, alpha=1.0, inplace=False):
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere.
+
+    >>> import whet
+    >>> whet.celu(whet.tensor([-1e9, 2.0]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
+    if alpha == 0:
+        raise RuntimeError("celu(): alpha cannot be 0")
+    return _act(p.celu_op, input, (alpha,), inplace)
+
+
 def selu(input, inplace=False):
     """The self-normalising ELU."""
     return _act(p.selu_op, input, (), inplace)

@@ -83,6 +83,11 @@ def _floating(name, **operands):
             raise RuntimeError(f"{name} only supports floating-point dtypes, {what} got: {x.dtype}")
 
 
+def _no_less_than_zero(name, p):
+    if p < 0:
+        raise RuntimeError(f"{name} only supports non-negative p values, got {p}")
+
+
 # How PyTorch may compute the distances: here they are computed in one way.
 COMPUTE_MODES = frozenset((
     "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
@@ -104,6 +109,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError("cdist only supports at least 2D tensors, got "
                            f"{x1.ndim}D and {x2.ndim}D")
     _floating("cdist", x1=x1, x2=x2)
+    _no_less_than_zero("cdist", p)
     check_one_type("cdist", x1=x1, x2=x2)
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(
@@ -121,6 +127,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 def pdist(input, p=2):
     """p-norm distances between the rows, each pair once."""
     _floating("pdist", input=input)
+    _no_less_than_zero("pdist", p)
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if _by_kernels(p, input):

@@ -520,7 +520,12 @@ FUNCTIONS["scalar_tensor"] = _scalar_tensor
 
 def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False):
     """`Tensor(...)`: sizes give uninitialised memory, data become the default floating point
-    type."""
+    type. A tensor shares its memory with what is made of it, and has its own type.
+
+    >>> import whet
+    >>> whet.Tensor([1, 2]), whet.Tensor(whet.tensor([1, 2]))
+    (tensor([1., 2.]), tensor([1, 2]))
+    """
     if data is not None:
         args = (data,)
     d = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
@@ -530,8 +535,6 @@ def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False
     x = args[0]
     if len(args) == 1 and type(x) is not Size:
         if is_tensor(x):
-            if x.dtype is not d and dtype is None and type(x) is Tensor:
-                raise TypeError(f"expected {d} (got {x.dtype})")
             return x.detach()
         if isinstance(x, np.ndarray | list | tuple) or _is_sequence(x):
             return tensor(x, dtype=d, device=device)

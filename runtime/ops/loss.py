@@ -419,6 +419,9 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 @precise
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log target - input), the input being log-probabilities."""
+    if reduction == "mean" and size_average is None and reduce is None:
+        modes.warn("kl_div: reduction='mean' divides by the number of all elements; the KL "
+                   "divergence is the sum over each distribution. Use reduction='batchmean'.")
     for t in (input, target):
         if t.dtype.kind != FLOAT:
             raise RuntimeError(f"kl_div: inputs of type {t.dtype} are not supported")

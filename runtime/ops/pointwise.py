@@ -388,11 +388,11 @@ selu_op = PointwiseOp(
                                 _times(expm1(minimum(input, 0)), SELU[0] * SELU[1])), kinds="f",
     samples=AWAY, onnx="Selu", vjp=lambda g, y, x: [
         where(le(x, 0), g * (SELU[0] * SELU[1] * exp(minimum(x, 0))), g * SELU[1])])
-celu = f(
+celu_op = PointwiseOp(
     "celu",
-    lambda input, alpha=1.0: where(gt(input, 0), input, alpha * expm1(minimum(input, 0) / alpha)),
+    lambda input, alpha: where(gt(input, 0), input, alpha * expm1(minimum(input, 0) / alpha)),
     kinds="f", onnx=lambda b, x, alpha: b.with_numbers("Celu", x, alpha=alpha),
-    samples=(AWAY, POSITIVE), method=False, vjp=lambda g, y, x, a: [
+    samples=(AWAY, POSITIVE), vjp=lambda g, y, x, a: [
         where(le(x, 0), g * exp(minimum(x, 0) / a), g),
         where(le(x, 0), g *
               (expm1(minimum(x, 0) / a) - minimum(x, 0) / a * exp(minimum(x, 0) / a)), 0)])

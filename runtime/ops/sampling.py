@@ -1,6 +1,7 @@
 """Sampling images at any positions: weighted sums of the elements around each."""
 import math
 
+from ..autograd import modes
 from ..cpu import sample
 from ..dtypes import FLOAT, FROM_NUMPY, float32, int32
 from ..ir.scalar import cast, floor, where
@@ -218,6 +219,15 @@ def _check(input, grid, mode, padding_mode, align_corners):
         raise RuntimeError(f"grid_sampler(): images of {list(input.shape[2:])} are too large")
 
 
+def says_of_corners(name, align_corners):
+    """Are -1 and 1 the middles of the outermost pixels? They are their edges where it is not said,
+    and were not in programs written for PyTorch before 1.3."""
+    if align_corners is None:
+        modes.warn(f"{name}: align_corners is False where it is not given; before PyTorch 1.3 it "
+                   "was True. Say which is meant.")
+    return bool(align_corners)
+
+
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """Sample an image at the positions of a grid in [-1, 1].
 
@@ -227,12 +237,13 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     2.0
     """
     _check(input, grid, mode, padding_mode, align_corners)
+    align_corners = says_of_corners("grid_sample", align_corners)
     if input.dtype.kind == FLOAT and input.dtype.itemsize == 2:
         return grid_sample(input.to(float32), grid.to(float32), mode, padding_mode,
                            align_corners).to(input.dtype)
     n, sizes = input.ndim - 2, input.shape[2:]
     axes = [Axis(grid[..., n - 1 - i].flatten(1), sizes[i], mode, padding_mode,
-                 bool(align_corners)) for i in range(n)]
+                 align_corners) for i in range(n)]
     places, weights = _taps(axes)
     out = sums_op(input.flatten(2), *places, *weights, taps=len(places))
     out = out.reshape(*input.shape[:2], *grid.shape[1:-1])

@@ -6,8 +6,8 @@ from . import activation, loss, norm
 from .embedding import embedding as embedded
 from .surface import FUNCTIONS, METHODS, declare, function
 
-for _fn in (activation.selu, activation.rrelu, activation.threshold, activation.alpha_dropout,
-            activation.feature_alpha_dropout, loss.poisson_nll_loss, loss.triplet_margin_loss):
+for _fn in (activation.celu, activation.selu, activation.rrelu, activation.threshold,
+            activation.alpha_dropout, activation.feature_alpha_dropout, loss.poisson_nll_loss, loss.triplet_margin_loss):
     FUNCTIONS[_fn.__name__] = _fn
 FUNCTIONS["native_channel_shuffle"] = FUNCTIONS["channel_shuffle"]
 
@@ -63,7 +63,7 @@ def in_place(fn):
     return declare(write, fn, lambda parameters: [p for p in parameters if p.name != "inplace"])
 
 
-for _name in ("selu", "rrelu", "threshold"):
+for _name in ("celu", "selu", "rrelu", "threshold"):
     FUNCTIONS[f"{_name}_"] = in_place(FUNCTIONS[_name])
 for _name in ("addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_",
               "as_strided_", "fix_", "index_put_", "negative_", "resize_as_", "round_"):

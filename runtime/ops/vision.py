@@ -13,7 +13,7 @@ from .creation import literal
 from .pools import adaptive_avg_pool
 from .registry import Op, apply_without_operands, sizes_of
 from .samples import Sample
-from .sampling import cubic_weights
+from .sampling import cubic_weights, says_of_corners
 from .sequences import goes_by_sizes
 from .surface import FUNCTIONS as F
 from .surface import check_flag, function
@@ -267,6 +267,9 @@ def affine_grid(theta, size, align_corners=None):
     """The sampling grid of an affine map."""
     n = len(size) - 2
     _check_map(theta, size, n)
+    if says_of_corners("affine_grid", align_corners) and min(size[2:]) == 1:
+        modes.warn("affine_grid: a dimension of one pixel lies in the middle (0) where "
+                   "align_corners is True; before PyTorch 1.3 it lay at -1.")
 
     def line(k):
         x = (F["linspace"](-1, 1, k, dtype=theta.dtype, device=theta.device)

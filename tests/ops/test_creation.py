@@ -305,3 +305,19 @@ def test_tensors_of_one_element_in_lists_are_numbers():
     assert whet.tensor([[whet.ones(1, 1)], [3]]).tolist() == [[1], [3]]
     assert whet.tensor([whet.arange(2), whet.arange(2)]).shape == (2, 2)
     assert whet.jit.trace(lambda x: whet.tensor([x, x]))(one).shape == (2,)
+
+
+def test_a_shape_holds_ints():
+    for made in (whet.Size((whet.tensor(2), 3)), whet.Size((np.int64(2), 3)), whet.Size([True] * 2),
+                 whet.Size(whet.tensor([2, 3]))):
+        assert {type(n) for n in made} == {int}
+    made = whet.jit.trace(lambda x, n: whet.Size((n, x.shape[0], 2)))
+    assert [made(whet.ones(4), n) for n in (1, 2, 3, 2)] == [(1, 4, 2), (2, 4, 2), (3, 4, 2),
+                                                             (2, 4, 2)]
+
+
+def test_a_tensor_of_a_tensor_has_its_type_and_memory():
+    whole = whet.tensor([1, 2])
+    assert whet.Tensor(whole).dtype is whet.int64
+    whet.Tensor(whole)[0] = 5
+    assert whole[0] == 5
