@@ -1,8 +1,8 @@
 """Linear algebra: factorisations, solutions, norms of matrices (`whet.linalg`)."""
 import math
-from typing import NamedTuple
 
 from . import dtypes
+from . import return_types as _types
 from .autograd.modes import is_grad_enabled as _is_grad_enabled
 from .dtypes import finfo
 from .dtypes import int64 as _int64
@@ -283,17 +283,12 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     return _solve_triangle(A.mT, B.mT, upper=not upper, unit=unit).mT
 
 
-class triangular_solve_result(NamedTuple):
-    solution: object
-    cloned_coefficient: object
-
-
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
     """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
     _check_one_type("triangular_solve", b=b, A=A)
     x = solve_triangular(A.mT, b, upper=not upper, unitriangular=unitriangular) if transpose else \
         solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
-    return triangular_solve_result(x, A.expand(*x.shape[:-2], *A.shape[-2:]).clone())
+    return _types.triangular_solve((x, A.expand(*x.shape[:-2], *A.shape[-2:]).clone()))
 
 
 def cholesky_solve(B, L, upper=False):
@@ -307,13 +302,6 @@ def cholesky_inverse(L, upper=False):
     """The inverse of a matrix of which this is the Cholesky factor."""
     _square("cholesky_inverse")(L)
     return cholesky_solve(_F["eye"](L.shape[-1], dtype=L.dtype).expand(L.shape), L, upper)
-
-
-class lstsq_result(NamedTuple):
-    solution: object
-    residuals: object
-    rank: object
-    singular_values: object
 
 
 def lstsq(A, B, rcond=None, *, driver=None):
@@ -352,7 +340,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
               - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty(
                   (0,), dtype=real))
     s = svdvals(A.detach()) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=real)
-    return lstsq_result(x.squeeze(-1) if vector else x, left, rank, s)
+    return _types.linalg_lstsq((x.squeeze(-1) if vector else x, left, rank, s))
 
 
 def tensorinv(A, ind=2):
@@ -382,11 +370,6 @@ def tensorsolve(A, B, dims=None):
 
 
 # ---- factorisations ------------------------------------------------------------------------------
-class cholesky_ex_result(NamedTuple):
-    L: object
-    info: object
-
-
 def cholesky_ex(A, *, upper=False, check_errors=False):
     """(the Cholesky factor, the order of the first leading minor that is not positive: 0 where all
     are and there is a factor).
@@ -398,7 +381,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
     factor, info = _cholesky_ex(A)
     if check_errors:
         _ask(_positive_minors, info)
-    return cholesky_ex_result(_h(factor) if upper else factor, info)
+    return _types.linalg_cholesky_ex((_h(factor) if upper else factor, info))
 
 
 def _positive_minors(info):
@@ -431,25 +414,15 @@ def _where_possible(name, A, check_errors, solution):
     return _F["where"](singular if r.ndim >= A.ndim else singular.squeeze(-1), math.inf, r), info
 
 
-class inv_ex_result(NamedTuple):
-    inverse: object
-    info: object
-
-
 def inv_ex(A, *, check_errors=False):
     """(the inverse, 0): where there is none, the place of the first pivot that is zero."""
-    return inv_ex_result(*_where_possible("inv", A, check_errors, inv))
-
-
-class solve_ex_result(NamedTuple):
-    result: object
-    info: object
+    return _types.linalg_inv_ex(_where_possible("inv", A, check_errors, inv))
 
 
 def solve_ex(A, B, *, left=True, check_errors=False):
     """(the solution, 0): where there is none, the place of the first pivot that is zero."""
-    return solve_ex_result(
-        *_where_possible("solve", A, check_errors, lambda a: solve(a, B, left=left)))
+    return _types.linalg_solve_ex(
+        _where_possible("solve", A, check_errors, lambda a: solve(a, B, left=left)))
 
 
 def _check_reflections(name, vectors, tau):
@@ -479,11 +452,6 @@ def householder_product(A, tau):
     return q
 
 
-class geqrf_result(NamedTuple):
-    a: object
-    tau: object
-
-
 def geqrf(input):
     """(the vectors of reflections below R, their factors): `qr` as `ormqr` and
     `linalg.householder_product` read it. It has no gradient."""
@@ -494,7 +462,7 @@ def geqrf(input):
         raise RuntimeError(
             f"geqrf: Expected a floating point or complex tensor as input. Got {input.dtype.letter}"
         )
-    return geqrf_result(*_geqrf(input))
+    return _types.geqrf(_geqrf(input))
 
 
 def ormqr(input, tau, other, left=True, transpose=False):

@@ -1,18 +1,12 @@
 """What tests say: `whet.testing.assert_close`."""
+import math
+
 from . import dtypes
+from .comparison import TOLERANCES, Comparison
+from .dtypes import BOOL, COMPLEX, FLOAT
 from .ops.surface import FUNCTIONS
-from .tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
-
-# (rtol, atol) by type, as PyTorch has them
-TOLERANCES = {
-    "float16": (1e-3, 1e-5),
-    "bfloat16": (1.6e-2, 1e-5),
-    "float32": (1.3e-6, 1e-5),
-    "float64": (1e-7, 1e-7),
-    "complex64": (1.3e-6, 1e-5),
-    "complex128": (1e-7, 1e-7)}
 
 
 def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False,
@@ -34,10 +28,8 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
     if (rtol is None) != (atol is None):
         raise ValueError("rtol and atol must both be either specified or unspecified, but got no "
                          f"{'rtol' if rtol is None else 'atol'}.")
-    (_compare(
-        actual, expected, "",
-        dict(rtol=rtol, atol=atol, equal_nan=equal_nan, dtype=check_dtype, stride=check_stride),
-        msg))
+    Comparison(rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout,
+               check_stride, msg).compare(actual, expected)
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
@@ -51,116 +43,64 @@ def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=
                  msg=msg or None)
 
 
-def _fail(text, place, msg):
-    text = text + (f"\n\nThe failure occurred for item {place}" if place else "")
-    raise AssertionError(msg(text) if callable(msg) else msg or text)
-
-
-def _compare(a, b, place, how, msg):
-    import whet
-    if isinstance(a, dict) and isinstance(b, dict):
-        if a.keys() != b.keys():
-            missing, more = (sorted(b.keys() - a.keys(),
-                                    key=str), sorted(a.keys() - b.keys(), key=str))
-            _fail(
-                "The keys of the mappings do not match:\nMissing keys in the actual mapping: "
-                f"{missing}\n"
-                f"Additional keys in the actual mapping: {more}",
-                place,
-                msg)
-        for k in a:
-            _compare(a[k], b[k], f"{place}[{k!r}]", how, msg)
-        return
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        if len(a) != len(b):
-            _fail(f"The length of the sequences mismatch: {len(a)} != {len(b)}", place, msg)
-        for i, (x, y) in enumerate(zip(a, b)):
-            _compare(x, y, f"{place}[{i}]", how, msg)
-        return
-    if a is None or b is None:
-        if a is not b:
-            _fail(f"None mismatch: {a} is not {b}", place, msg)
-        return
-    scalars = isinstance(a, int | float | complex) and isinstance(b, int | float | complex)
-    try:
-        a, b = (x if isinstance(x, Tensor) else whet.tensor(
-            x, dtype=whet.float64 if isinstance(x, float) else None) for x in (a, b))
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(
-            f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}."
-        ) from None
-    _compare_tensors(a, b, scalars, place, how, msg)
-
-
-def _compare_tensors(a, b, scalars, place, how, msg):
-    import whet
-    if a.shape != b.shape:
-        _fail(
-            f"The values for attribute 'shape' do not match: {tuple(a.shape)} != {tuple(b.shape)}.",
-            place, msg)
-    if how["dtype"] and a.dtype is not b.dtype and not scalars:
-        _fail(f"The values for attribute 'dtype' do not match: {a.dtype} != {b.dtype}.", place, msg)
-    if how["stride"] and a.stride() != b.stride():
-        _fail(f"The values for attribute 'stride()' do not match: {a.stride()} != {b.stride()}.",
-              place,
-              msg)
-    rtol, atol = how["rtol"], how["atol"]
-    if rtol is None:
-        rtol, atol = (max(t)
-                      for t in zip(*(TOLERANCES.get(x.dtype.name, (0.0, 0.0)) for x in (a, b))))
-    common = dtypes.promote_types(a.dtype, b.dtype)
-    common = common if common.kind >= 2 else whet.int64
-    a, b = a.detach().to(common), b.detach().to(common)
-    wrong = ~whet.isclose(a, b, rtol=rtol, atol=atol, equal_nan=how["equal_nan"])
-    if wrong.any():
-        _tell_gap(a, b, wrong, (rtol, atol), scalars, place, msg)
-
-
-def _tell_gap(a, b, wrong, tolerances, scalars, place, msg):
-    """Fail, with where two tensors differ most."""
-    import whet
-    bad, (rtol, atol) = int(wrong.sum()), tolerances
-    gap = (a - b).abs().double()
-    relative = gap / b.abs().double()
-    if a.ndim == 0:
-        _fail(
-            f"{'Scalars' if scalars else 'Tensor-likes'} are not close!\n\nExpected {b.item()} "
-            f"but got {a.item()}.\n"
-            f"Absolute difference: {gap.item()} (up to {atol} allowed)\nRelative difference: "
-            f"{relative.item()} (up to {rtol} allowed)",
-            place,
-            msg)
-    lines = [f"Mismatched elements: {bad} / {a.numel()} ({100 * bad / a.numel():.1f}%)"]
-    for name, size, limit in (("absolute", gap, atol), ("relative", relative, rtol)):
-        size = size.where(wrong, whet.zeros_like(size)).nan_to_num(nan=float("inf"))
-        at = tuple(int(i) for i in whet.unravel_index(size.argmax(), size.shape))
-        lines.append(
-            f"Greatest {name} difference: {size[at].item():.6g} at index {at} (up to {limit} "
-            "allowed)")
-    _fail("Tensor-likes are not close!\n\n" + "\n".join(lines), place, msg)
-
-
 def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=False,
                 noncontiguous=False, exclude_zero=False, memory_format=None):
-    """A tensor of random numbers between low and high (-9 and 9)."""
-    import whet
+    """A tensor of random numbers from `low` to below `high`: -9 and 9, or what is nearest to them
+    that the type can hold.
+
+    >>> import whet
+    >>> x = whet.testing.make_tensor(2, 3, dtype=whet.uint8, high=3)
+    >>> x.shape, bool((x < 3).all())
+    (whet.Size([2, 3]), True)
+    """
     shape = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
     dtype = dtypes.as_dtype(dtype)
-    if dtype.kind == 0:
-        t = whet.randint(0, 2, shape, dtype=dtype)
-    elif dtype.kind == 1:
-        info = dtypes.iinfo(dtype)
-        t = whet.randint(
-            max(-9, info.min) if low is None else int(low), 10 if high is None else int(high),
-            shape, dtype=dtype)
-    else:
-        low, high = -9 if low is None else low, 9 if high is None else high
-        real = whet.rand(shape, dtype=dtype.to_real()) * (high - low) + low
-        t = (whet.complex(real,
-                          whet.rand(shape, dtype=dtype.to_real()) *
-                          (high - low) + low) if dtype.kind == 3 else real)
+    if dtype is None:
+        raise TypeError("make_tensor(): dtype must be a whet.dtype, not None")
+    if noncontiguous and memory_format is not None:
+        raise ValueError("make_tensor(): noncontiguous and memory_format cannot both be given")
+    if requires_grad and dtype.kind < FLOAT:
+        raise ValueError(f"make_tensor(): numbers of type {dtype} cannot require gradients")
+    t = _draw(shape, dtype, *_bounds(dtype, low, high))
     if exclude_zero:
-        t = t.where(t != 0, whet.ones_like(t))
+        least = dtypes.finfo(dtype).tiny if dtype.kind >= FLOAT else 1
+        t = t.where(t != 0, FUNCTIONS["full_like"](t, least))
     if noncontiguous and t.numel() > 1:
         t = t.repeat_interleave(2, -1)[..., ::2]
-    return t.requires_grad_(requires_grad)
+    if memory_format is not None:
+        t = t.contiguous(memory_format=memory_format)
+    return (t if device is None else t.to(device)).requires_grad_(requires_grad)
+
+
+def _bounds(dtype, low, high):
+    """From where to where numbers are drawn: what is asked for, as far as the type can hold it.
+    Floating point numbers reach to the last one below the end, whole ones to the one before it."""
+    floating = dtype.kind >= FLOAT
+    if dtype.kind == BOOL:
+        least, end, wanted = 0, 2, (0, 2)
+    elif not floating:
+        info = dtypes.iinfo(dtype)
+        least, end, wanted = info.min, info.max + 1, (max(info.min, -9), 10)
+    else:
+        info = dtypes.finfo(dtype)
+        least, end, wanted = info.min, info.max, (-9.0, 9.0)
+    low, high = wanted[0] if low is None else low, wanted[1] if high is None else high
+    if math.isnan(low) or math.isnan(high):
+        raise ValueError(f"make_tensor(): low and high must be numbers, got {low} and {high}")
+    if low > high or low == high and not floating:
+        raise ValueError(f"make_tensor(): low must be less than high, got {low} and {high}")
+    if low > end or high < least or low == end and not floating:
+        raise ValueError(f"make_tensor(): no number of type {dtype} is between {low} and {high}")
+    low, high = max(low, least), min(high, end)
+    return (low, high) if floating else (math.ceil(low), math.ceil(high))
+
+
+def _draw(shape, dtype, low, high):
+    """Random numbers between two that their type can hold."""
+    if dtype.kind < FLOAT:
+        return FUNCTIONS["randint"](low, high, shape, dtype=dtype)
+    if dtype.kind == COMPLEX:
+        return FUNCTIONS["complex"](*(_draw(shape, dtype.to_real(), low, high) for _ in range(2)))
+    part = FUNCTIONS["rand"](shape, dtype=dtypes.float64)
+    t = (low * (1 - part) + high * part).to(dtype)
+    return t.where(t < high, FUNCTIONS["full_like"](t, low))       # where it was rounded up

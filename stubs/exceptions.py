@@ -29,6 +29,8 @@ EXACT = {
        for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc")},
     **{f"to_sparse_{kind}.blocksize": "tuple[int, int]" for kind in ("bsr", "bsc")},
     "to_sparse.blocksize": "tuple[int, int] | None",
+    "Size.__init__.lengths": "Iterable[Any]",
+    "Size.lengths": "Iterable[Any]",
     "Tensor.new_full.size": "Ints",
     "full.size": "Ints",
     "constant_pad_nd.pad": "Ints",

@@ -77,18 +77,18 @@ _TRACE = (
 _DECORATES = ["(self, fn: None = None) -> None", "(self, fn: Callable[..., Any]) -> None"]
 
 OVERLOADS = {
-    "max": [s.format("max_result") for s in _EXTREME],
-    "min": [s.format("max_result") for s in _EXTREME],
-    "Tensor.max": [s.format("max_result") for s in _as_method(_EXTREME)],
-    "Tensor.min": [s.format("max_result") for s in _as_method(_EXTREME)],
+    "max": [s.format("max") for s in _EXTREME],
+    "min": [s.format("min") for s in _EXTREME],
+    "Tensor.max": [s.format("max") for s in _as_method(_EXTREME)],
+    "Tensor.min": [s.format("min") for s in _as_method(_EXTREME)],
     "array_api.max": [
         "(x: Tensor, /, *, axis: Dims | None = None, keepdims: bool = False) -> Tensor"],
     "array_api.min": [
         "(x: Tensor, /, *, axis: Dims | None = None, keepdims: bool = False) -> Tensor"],
-    "median": [s.format("median_result") for s in _MIDDLE],
-    "nanmedian": [s.format("nanmedian_result") for s in _MIDDLE],
-    "Tensor.median": [s.format("median_result") for s in _as_method(_MIDDLE)],
-    "Tensor.nanmedian": [s.format("nanmedian_result") for s in _as_method(_MIDDLE)],
+    "median": [s.format("median") for s in _MIDDLE],
+    "nanmedian": [s.format("nanmedian") for s in _MIDDLE],
+    "Tensor.median": [s.format("median") for s in _as_method(_MIDDLE)],
+    "Tensor.nanmedian": [s.format("nanmedian") for s in _as_method(_MIDDLE)],
     "nonzero": list(_NONZERO),
     "Tensor.nonzero": _as_method(_NONZERO),
     "array_api.nonzero": ["(x: Tensor, /) -> tuple[Tensor, ...]"],
@@ -114,7 +114,7 @@ OVERLOADS = {
         "(self, pivot: bool = True, *, get_infos: Literal[True]) -> tuple[Tensor, Tensor, Tensor]",
     ],
     "linalg.lu": [
-        "(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> lu_result"],
+        "(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> linalg_lu"],
     "Tensor.size": ["(self, dim: None = None) -> Size", "(self, dim: int) -> int"],
     "Tensor.stride": ["(self, dim: None = None) -> tuple[int, ...]", "(self, dim: int) -> int"],
     "Tensor.to": [

@@ -1,11 +1,10 @@
 """Functions that are a few calls of others: comparisons with a tolerance, covariances, gradients
 of samples, cross products."""
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from .. import dtypes, tf32
+from .. import dtypes, return_types, tf32
 from ..autograd.modes import beyond, read
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
@@ -94,11 +93,6 @@ def angle(input):
 
 
 # ---- parts of numbers ----------------------------------------------------------------------------
-class frexp_result(NamedTuple):
-    mantissa: object
-    exponent: object
-
-
 def _frexp(x):
     wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
     m, e = np.frexp(wide)
@@ -117,7 +111,7 @@ def frexp(input):
     """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1."""
     if _tensor("frexp", input).dtype.kind != FLOAT:
         raise RuntimeError("frexp() only supports floating-point dtypes")
-    return frexp_result(*apply(frexp_op, (input,), {}))
+    return return_types.frexp(apply(frexp_op, (input,), {}))
 
 
 @function("multigammaln", out=True)

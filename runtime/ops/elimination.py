@@ -1,27 +1,10 @@
 """Elimination with row swaps: `linalg.lu` and what belongs to it."""
-from typing import NamedTuple
 
+from .. import return_types
 from ..dtypes import int32
 from .host import LinAlgError, _lu, lu_permutation_op, matrix, solve, solve_triangle
 from .registry import apply, ask, check_one_type
 from .surface import FUNCTIONS as F
-
-
-class lu_factor_result(NamedTuple):
-    LU: object
-    pivots: object
-
-
-class lu_factor_ex_result(NamedTuple):
-    LU: object
-    pivots: object
-    info: object
-
-
-class lu_result(NamedTuple):
-    P: object
-    L: object
-    U: object
 
 
 def lu_factor_ex(A, *, pivot=True, check_errors=False):
@@ -32,7 +15,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False):
     packed, pivots, info = _lu(A)
     if check_errors:
         ask(_nonzero_pivots, info)
-    return lu_factor_ex_result(packed, pivots, info)
+    return return_types.linalg_lu_factor_ex((packed, pivots, info))
 
 
 def _nonzero_pivots(info):
@@ -44,7 +27,7 @@ def _nonzero_pivots(info):
 
 def lu_factor(A, *, pivot=True):
     """(L and U in one matrix, row swaps) with A = P @ L @ U. A pivot that is zero is an error."""
-    return lu_factor_result(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
+    return return_types.linalg_lu_factor(lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
 
 
 def lu(A, *, pivot=True):
@@ -56,7 +39,7 @@ def lu(A, *, pivot=True):
     tensor([[1., 2.],
             [4., 4.]])
     """
-    return lu_unpack(*lu_factor_ex(A, pivot=pivot)[:2])
+    return return_types.linalg_lu(lu_unpack(*lu_factor_ex(A, pivot=pivot)[:2]))
 
 
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
@@ -72,7 +55,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
         upper = LU_data[..., :k, :].triu()
     if unpack_pivots:
         p = apply(lu_permutation_op, (LU_pivots[..., :k],), {"size": m}).to(LU_data.dtype)
-    return lu_result(p, lower, upper)
+    return return_types.lu_unpack((p, lower, upper))
 
 
 def _check_pivots(name, LU, pivots, wanted=True):
@@ -107,4 +90,4 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
 def packed_lu(A, pivot=True, get_infos=False):
     """(factors, pivots) or (factors, pivots, infos): `whet.lu`."""
     r = lu_factor_ex(A, pivot=pivot)
-    return r if get_infos else lu_factor_result(*r[:2])
+    return tuple(r) if get_infos else tuple(r[:2])

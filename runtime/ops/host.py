@@ -1,10 +1,10 @@
 """The host family: ops that are a NumPy (LAPACK) call with a stated gradient. `whet.linalg`
 publishes them."""
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from .. import return_types
 from ..cpu import factors, lapack_threads
 from ..dtypes import COMPLEX, FLOAT, bool_, int32
 from . import onnx_matrices as in_onnx
@@ -127,11 +127,6 @@ def det(A):
     return _det(A)
 
 
-class slogdet_result(NamedTuple):
-    sign: object
-    logabsdet: object
-
-
 def _slogdet_vjp(g, y, a):
     by_sign, slope = g
     if a.dtype.kind != COMPLEX:                    # the sign is the same all around
@@ -151,7 +146,7 @@ _slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)),
 
 def slogdet(A):
     """(sign, log of the absolute value) of the determinant."""
-    return slogdet_result(*_slogdet(A))
+    return return_types.linalg_slogdet(_slogdet(A))
 
 
 def _same_rows(a, b):
@@ -320,11 +315,6 @@ pinv = host("pinv", _pinv_run, infer=lambda a, *_: matrix("pinv", a), vjp=_pinv_
             samples=_pinv_samples)
 
 
-class qr_result(NamedTuple):
-    Q: object
-    R: object
-
-
 def _qr(a, *, mode):
     """LAPACK's factors; with mode "r" the first is empty."""
     if mode == "r":
@@ -378,13 +368,7 @@ def qr(A, mode="reduced"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
             "'r', or 'complete'")
-    return qr_result(*_qr_op(A, mode=mode))
-
-
-class svd_result(NamedTuple):
-    U: object
-    S: object
-    Vh: object
+    return return_types.linalg_qr(_qr_op(A, mode=mode))
 
 
 def _svd_run(a, *, full_matrices):
@@ -441,12 +425,7 @@ def svdvals(A):
 
 def svd(A, full_matrices=True, *, driver=None):
     """U, S, Vh with A = U @ diag(S) @ Vh."""
-    return svd_result(*_svd(A, full_matrices=bool(full_matrices)))
-
-
-class eigh_result(NamedTuple):
-    eigenvalues: object
-    eigenvectors: object
+    return return_types.linalg_svd(_svd(A, full_matrices=bool(full_matrices)))
 
 
 def _eigh_vjp(g, y, _a, *, upper):
@@ -473,7 +452,7 @@ def eigh(A, UPLO="L"):
     read."""
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return eigh_result(*_eigh(A, upper=UPLO.upper() == "U"))
+    return return_types.linalg_eigh(_eigh(A, upper=UPLO.upper() == "U"))
 
 
 def eigvalsh(A, UPLO="L"):
@@ -510,14 +489,9 @@ _eig = host("eig", lambda a: tuple(_complex_of(np.asarray(x)) for x in np.linalg
 _eig.op.inner = True                               # the vectors have a free phase
 
 
-class eig_result(NamedTuple):
-    eigenvalues: object
-    eigenvectors: object
-
-
 def eig(A):
     """Eigenvalues and eigenvectors of a square matrix, complex always."""
-    return eig_result(*_eig(A))
+    return return_types.linalg_eig(_eig(A))
 
 
 # ---- triangular factors --------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """Names of linear algebra at the top level and as methods: those of `whet.linalg`, and older
 ones."""
-from typing import NamedTuple
 
-from .. import linalg
+from .. import linalg, return_types
 from ..dtypes import COMPLEX
 from .elimination import lu_unpack, packed_lu
 from .host import _h, _inv, cholesky, det, qr, slogdet, svd, svdvals
@@ -40,18 +39,24 @@ def _cholesky_of_old(input, upper=False):
 
 def _qr_of_old(input, some=True):
     """Q and R with A = Q @ R."""
-    return qr(input, "reduced" if some else "complete")
+    return return_types.qr(qr(input, "reduced" if some else "complete"))
+
+
+def _slogdet_of_old(input):
+    """Sign and logarithm of the determinant."""
+    return return_types.slogdet(slogdet(input))
 
 
 def publish():
     """Put them there."""
     named = {
         "inverse": _inverse, "pinverse": _pinverse, "logdet": _logdet, "lu_solve": _lu_solve,
-        "cholesky": _cholesky_of_old, "qr": _qr_of_old, "svd": _torch_svd}
+        "cholesky": _cholesky_of_old, "qr": _qr_of_old, "svd": _torch_svd,
+        "slogdet": _slogdet_of_old}
     for name, fn in named.items():
         fn.__name__ = fn.__qualname__ = name
     named |= {
-        "det": det, "slogdet": slogdet, "matrix_exp": linalg.matrix_exp,
+        "det": det, "matrix_exp": linalg.matrix_exp,
         "cholesky_solve": linalg.cholesky_solve, "cholesky_inverse": linalg.cholesky_inverse,
         "triangular_solve": linalg.triangular_solve, "matrix_power": linalg.matrix_power}
     for name, fn in named.items():
@@ -66,22 +71,15 @@ def publish():
         lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
 
 
-class svd_of_old_result(NamedTuple):
-    U: object
-    S: object
-    V: object
-
-
 def _torch_svd(input, some=True, compute_uv=True):
     """U, S, V (not its transpose), as the older function gives them."""
     if not compute_uv:
         s = svdvals(input)
         *batch, m, n = input.shape
-        return svd_of_old_result(F["zeros"](*batch, m, m, dtype=input.dtype, device=input.device),
-                                 s,
-                                 F["zeros"](*batch, n, n, dtype=input.dtype, device=input.device))
+        u, v = (F["zeros"](*batch, k, k, dtype=input.dtype, device=input.device) for k in (m, n))
+        return return_types.svd((u, s, v))
     u, s, vh = svd(input, full_matrices=not some)
-    return svd_of_old_result(u, s, _h(vh))
+    return return_types.svd((u, s, _h(vh)))
 
 
 @function(out=True)

@@ -1,9 +1,8 @@
 """Reductions: sums, products, extrema and their places, truth."""
 import builtins
 import math
-from typing import NamedTuple
 
-from .. import dtypes
+from .. import dtypes, return_types
 from ..cpu import reduce as kernels
 from ..dtypes import COMPLEX, FLOAT
 from ..indexing import sizes
@@ -355,21 +354,11 @@ def amin(input, dim=(), keepdim=False):
     return apply(amin_op, (input,), {"dim": d, "keepdim": bool(keepdim)})
 
 
-class aminmax_result(NamedTuple):
-    min: object
-    max: object
-
-
 @function(out=True, out_casts=False)
 def aminmax(input, *, dim=None, keepdim=False):
     """(min, max) together."""
     d = () if dim is None else dim
-    return aminmax_result(amin(input, d, keepdim), amax(input, d, keepdim))
-
-
-class max_result(NamedTuple):
-    values: object
-    indices: object
+    return return_types.aminmax((amin(input, d, keepdim), amax(input, d, keepdim)))
 
 
 def _extremum(name, op_all, op_dim, op_two, input, dim, keepdim, other):
@@ -384,7 +373,8 @@ def _extremum(name, op_all, op_dim, op_two, input, dim, keepdim, other):
     d = dims.one(dim, input.ndim, name)
     if input.ndim:
         _check_nonempty(name, input, (d,))
-    return max_result(*apply(op_dim, (input,), {"dim": d, "keepdim": bool(keepdim)}))
+    kind = getattr(return_types, name)
+    return kind(apply(op_dim, (input,), {"dim": d, "keepdim": bool(keepdim)}))
 
 
 @function(out=True)

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from .. import devices, dtypes
+from .. import devices, dtypes, return_types
 from ..cpu import scan as scans
 from ..dtypes import COMPLEX, FLOAT
 from . import dims
 from . import onnx_orders as in_onnx
 from .batching import shifted
-from .reduce import FUN, _before, _one_dim, _tensor, max_result
+from .reduce import FUN, _before, _one_dim, _tensor
 from .registry import Op, apply, ask, has_zero, is_tensor
 from .surface import METHODS, function
 
@@ -157,13 +157,13 @@ def logcumsumexp(input, dim):
 @function(out=True)
 def cummax(input, dim):
     """Running maxima along `dim`: (values, indices)."""
-    return max_result(*_scan(cummax_op, input, dim))
+    return return_types.cummax(_scan(cummax_op, input, dim))
 
 
 @function(out=True)
 def cummin(input, dim):
     """Running minima along `dim`: (values, indices)."""
-    return max_result(*_scan(cummin_op, input, dim))
+    return return_types.cummin(_scan(cummin_op, input, dim))
 
 
 def _inplace_scan(name, fn):

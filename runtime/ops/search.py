@@ -2,11 +2,10 @@
 import builtins
 import math
 import operator
-from typing import NamedTuple
 
 import numpy as np
 
-from .. import devices, dtypes
+from .. import devices, dtypes, return_types
 from ..cpu import places, search
 from ..cpu.counts import add_numbers, in_intervals, numbers, runs
 from ..cpu.rows import REFERENCE
@@ -206,23 +205,6 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     return _unique_result(input, return_inverse, return_counts, dim, True)
 
 
-class unique_all_result(NamedTuple):
-    values: Tensor
-    indices: Tensor
-    inverse_indices: Tensor
-    counts: Tensor
-
-
-class unique_counts_result(NamedTuple):
-    values: Tensor
-    counts: Tensor
-
-
-class unique_inverse_result(NamedTuple):
-    values: Tensor
-    inverse_indices: Tensor
-
-
 @function(method=False)
 def unique_values(x):
     """The distinct elements."""
@@ -232,13 +214,13 @@ def unique_values(x):
 @function(method=False)
 def unique_counts(x):
     """The distinct elements and how often each occurs."""
-    return unique_counts_result(*unique(x, return_counts=True))
+    return return_types.unique_counts(unique(x, return_counts=True))
 
 
 @function(method=False)
 def unique_inverse(x):
     """The distinct elements and which of them each element is."""
-    return unique_inverse_result(*unique(x, return_inverse=True))
+    return return_types.unique_inverse(unique(x, return_inverse=True))
 
 
 def _first(inverse, values):
@@ -258,7 +240,7 @@ def unique_all(x):
     often each occurs."""
     values, inverse, counts = unique(x, return_inverse=True, return_counts=True)
     first = apply(first_op, (inverse, values), {})
-    return unique_all_result(values, first, inverse, counts)
+    return return_types.unique_all((values, first, inverse, counts))
 
 
 isin_op = Op("isin",
@@ -394,12 +376,6 @@ def histc(input, bins=100, min=0, max=0):
     return apply(histc_op, (input,), {"bins": bins, "low": float(min), "high": float(max)})
 
 
-class Histogram(NamedTuple):
-    """Result of `histogram`."""
-    hist: Tensor
-    bin_edges: Tensor
-
-
 def _histogram(a, edges, weight=None, *, density):
     counts = _nd_counts([a.reshape(-1)], [edges], None if weight is None else weight.reshape(-1))
     return _finish_histogram(counts, [edges], density, a.dtype)
@@ -469,13 +445,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
         raise RuntimeError("histogram(): bins tensor should have one dimension, but got "
                            f"{bins.ndim} dimensions")
     inputs = (input, bins) if weight is None else (input, bins, weight)
-    return Histogram(apply(histogram_op, inputs, {"density": density}), bins)
-
-
-class HistogramDD(NamedTuple):
-    """Result of `histogramdd`."""
-    hist: Tensor
-    bin_edges: tuple
+    return return_types.histogram((apply(histogram_op, inputs, {"density": density}), bins))
 
 
 def _histogramdd(a, *rest, density, weighted):
@@ -509,7 +479,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
             _edges(input[..., d], bins[d], bounds) if isinstance(bins[d], int) else bins[d])
     inputs = (input, *edges) if weight is None else (input, *edges, weight)
     r = apply(histogramdd_op, inputs, {"density": density, "weighted": weight is not None})
-    return HistogramDD(r, tuple(edges))
+    return return_types.histogramdd((r, tuple(edges)))
 
 
 by_rows(unique_op, first_op, bincount_op, histc_op, histogram_op, edges_op, histogramdd_op)

@@ -1,11 +1,10 @@
 """Sorting and order statistics. Equal elements keep their order, NaN is greater than every number;
 gradients flow to the elements that were picked."""
 
-from typing import NamedTuple
 
 import numpy as np
 
-from .. import devices, dtypes
+from .. import devices, dtypes, return_types
 from ..cpu import sort as kernels
 from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..indexing import as_int
@@ -19,36 +18,6 @@ from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, give_out
 from .view import reshape, squeeze_op
-
-
-class sort_result(NamedTuple):
-    values: object
-    indices: object
-
-
-class topk_result(NamedTuple):
-    values: object
-    indices: object
-
-
-class kthvalue_result(NamedTuple):
-    values: object
-    indices: object
-
-
-class median_result(NamedTuple):
-    values: object
-    indices: object
-
-
-class nanmedian_result(NamedTuple):
-    values: object
-    indices: object
-
-
-class mode_result(NamedTuple):
-    values: object
-    indices: object
 
 
 def _picked_vjp(g, y, _x, dim, **attrs):
@@ -148,8 +117,8 @@ def sort(input, dim=-1, descending=False, *, stable=True, out=None):
     )
     if out is not None:
 
-        return give_out("sort", sort_result(*r), out)
-    return sort_result(*r)
+        return give_out("sort", return_types.sort(r), out)
+    return return_types.sort(r)
 
 
 sort.__module__ = "whet"
@@ -198,7 +167,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         raise RuntimeError(
             f"selected index k out of range: topk of {k} along a dimension of size {n}"
         )
-    return topk_result(*apply(topk_op, (input,), {"dim": d, "k": int(k), "largest": bool(largest)}))
+    return return_types.topk(
+        apply(topk_op, (input,), {"dim": d, "k": int(k), "largest": bool(largest)}))
 
 
 def _kept(r, dim, keepdim, ndim):
@@ -217,8 +187,8 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     k = as_int(k, "kthvalue", "k", 2)
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
-    return kthvalue_result(
-        *_kept(apply(kthvalue_op, (input,), {"dim": d, "k": int(k)}), d, keepdim, a.ndim)
+    return return_types.kthvalue(
+        _kept(apply(kthvalue_op, (input,), {"dim": d, "k": int(k)}), d, keepdim, a.ndim)
     )
 
 
@@ -237,7 +207,7 @@ def _median(op, kind, input, dim, keepdim, ignore_nan):
     if a.ndim and not a.shape[d]:
         raise IndexError(f"{op}(): Expected reduction dim {d} to have non-zero size.")
     return kind(
-        *_kept(apply(median_op, (input,), {"dim": d, "ignore_nan": ignore_nan}), d, keepdim, a.ndim)
+        _kept(apply(median_op, (input,), {"dim": d, "ignore_nan": ignore_nan}), d, keepdim, a.ndim)
     )
 
 
@@ -249,13 +219,13 @@ def median(input, dim=None, keepdim=False):
     >>> whet.median(whet.tensor([4, 1, 3, 2]))
     tensor(2)
     """
-    return _median("median", median_result, input, dim, keepdim, False)
+    return _median("median", return_types.median, input, dim, keepdim, False)
 
 
 @function(out=True)
 def nanmedian(input, dim=None, keepdim=False):
     """`median` without the NaNs."""
-    return _median("nanmedian", nanmedian_result, input, dim, keepdim, True)
+    return _median("nanmedian", return_types.nanmedian, input, dim, keepdim, True)
 
 
 @function(out=True)
@@ -267,7 +237,7 @@ def mode(input, dim=-1, keepdim=False):
     d = dims.one(dim, a.ndim)
     if a.ndim and not a.shape[d]:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
-    return mode_result(*_kept(apply(mode_op, (input,), {"dim": d}), d, keepdim, a.ndim))
+    return return_types.mode(_kept(apply(mode_op, (input,), {"dim": d}), d, keepdim, a.ndim))
 
 
 # ---- quantiles -----------------------------------------------------------------------------------

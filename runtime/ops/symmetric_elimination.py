@@ -1,10 +1,10 @@
 """Elimination of symmetric matrices that need not be definite: A = L @ D @ L.mT, D having blocks of
 one or two rows (Bunch and Kaufman), packed as LAPACK packs it."""
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from .. import return_types
 from ..dtypes import COMPLEX, INT
 from .batching import aligned, all_batched, example_ndim
 from .host import LinAlgError, host, matrix, square
@@ -161,22 +161,11 @@ def _solutions(op, n, inputs, batched, attrs):
 _solution_op.batch_rule = _solutions
 
 
-class ldl_factor_result(NamedTuple):
-    LD: object
-    pivots: object
-
-
-class ldl_factor_ex_result(NamedTuple):
-    LD: object
-    pivots: object
-    info: object
-
-
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False):
     """(L and D in one matrix, row swaps, the place of the first pivot that is zero) of a symmetric
     (or hermitian) matrix, of which the lower triangle is read. It has no gradient."""
     matrix("ldl_factor_ex", A)
-    made = ldl_factor_ex_result(*_factors(A.detach(), hermitian=bool(hermitian)))
+    made = return_types.linalg_ldl_factor_ex(_factors(A.detach(), hermitian=bool(hermitian)))
     if check_errors:
         ask(_nonzero_pivots, made.info)
     return made
@@ -198,7 +187,8 @@ def ldl_factor(A, *, hermitian=False):
     >>> whet.linalg.ldl_solve(*whet.linalg.ldl_factor(a), whet.tensor([[2.], [3.]])).flatten()
     tensor([3., 2.])
     """
-    return ldl_factor_result(*ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2])
+    made = ldl_factor_ex(A, hermitian=hermitian, check_errors=True)
+    return return_types.linalg_ldl_factor(made[:2])
 
 
 def ldl_solve(LD, pivots, B, *, hermitian=False):

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Callable, Literal, ParamSpec, TypeVar, overload
 from whet.nn.module import Module
-from whet.return_types import Histogram, HistogramDD, aminmax_result, frexp_result, geqrf_result, kthvalue_result, max_result, median_result, mode_result, nanmedian_result, qr_result, slogdet_result, sort_result, svd_of_old_result, topk_result, triangular_solve_result, unique_all_result, unique_counts_result, unique_inverse_result
+from whet.return_types import aminmax as _aminmax, cummax as _cummax, cummin as _cummin, frexp as _frexp, geqrf as _geqrf, histogram as _histogram, histogramdd as _histogramdd, kthvalue as _kthvalue, max as _max, median as _median, min as _min, mode as _mode, nanmedian as _nanmedian, qr as _qr, slogdet as _slogdet, sort as _sort, svd as _svd, topk as _topk, triangular_solve as _triangular_solve, unique_all as _unique_all, unique_counts as _unique_counts, unique_inverse as _unique_inverse
 from whet.types import Device, Dims, Ints, Layout, MemoryFormat, Number, Scalar, Shape
 from whet.futures import Future as Future
 from whet.random import Generator as Generator
 from whet.amp import GradScaler as GradScaler
 from whet.cuda.driver import OutOfMemoryError as OutOfMemoryError
-from whet.tensor import Size as Size
+from whet.size import Size as Size
 from whet.symbolic import SymBool as SymBool
 from whet.symbolic import SymFloat as SymFloat
 from whet.symbolic import SymInt as SymInt
@@ -127,7 +127,7 @@ def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor: """Dropout 
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor: """`alpha_dropout`, in place."""
 def amax(input: Tensor, dim: Dims = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """The greatest element, over any dimensions; its gradient is shared evenly between ties."""
 def amin(input: Tensor, dim: Dims = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """The least element, over any dimensions; its gradient is shared evenly between ties."""
-def aminmax(input: Tensor, *, dim: Dims | None = None, keepdim: _bool = False, out: Tensor | None = None) -> aminmax_result: """(min, max) together."""
+def aminmax(input: Tensor, *, dim: Dims | None = None, keepdim: _bool = False, out: Tensor | None = None) -> _aminmax: """(min, max) together."""
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The angle of a complex number in the plane; of a real number 0 or pi."""
 def any(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """Is any element true (not zero)?"""
 def arange(start: Number = 0, end: Number | None = None, step: Number = 1, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """start, start + step, ... up to but without `end`."""
@@ -223,8 +223,8 @@ def cbrt_(self: Tensor) -> Tensor: """`cbrt`, in place."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor: """p-norm distances between all pairs of rows."""
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise ceil. See also the method of the same name."""
 def ceil_(self: Tensor) -> Tensor: """`ceil`, in place."""
-def celu(input: Tensor, alpha: Number = 1.0, *, out: Tensor | None = None) -> Tensor: """Elementwise celu. See also the method of the same name."""
-def celu_(self: Tensor, alpha: Number = 1.0) -> Tensor: """`celu`, in place."""
+def celu(input: Tensor, alpha: Number = 1.0, inplace: _bool = False) -> Tensor: """x where positive, alpha * (exp(x / alpha) - 1) elsewhere."""
+def celu_(input: Tensor, alpha: Number = 1.0) -> Tensor: """`celu`, in place."""
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor: """The product of several matrices."""
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor: """Channels dealt out over the groups."""
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor: """The Cholesky factor of a positive definite matrix."""
@@ -275,8 +275,8 @@ def cov(input: Tensor, *, correction: _float = 1, fweights: Tensor | None = None
 def cross(input: Tensor, other: Scalar, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor: """The vector product of vectors of 3 elements along `dim` (by default the first dimension of size 3)."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor: """The cross entropy of logits with class indices or class probabilities."""
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[_int], target_lengths: Tensor | Sequence[_int], blank: _int = 0, reduction: str = 'mean', zero_infinity: _bool = False) -> Tensor: """Connectionist temporal classification: minus the log-probability of all alignments of the targets."""
-def cummax(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> max_result: """Running maxima along `dim`: (values, indices)."""
-def cummin(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> max_result: """Running minima along `dim`: (values, indices)."""
+def cummax(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> _cummax: """Running maxima along `dim`: (values, indices)."""
+def cummin(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> _cummin: """Running minima along `dim`: (values, indices)."""
 def cumprod(input: Tensor, dim: Dims, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """Running products along `dim`."""
 def cumsum(input: Tensor, dim: Dims, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """Running sums along `dim`."""
 def cumulative_prod(x: Tensor, /, *, axis: Dims | None = None, dtype: dtype | None = None, include_initial: _bool = False) -> Tensor: """The running prod along an axis, from its start value if `include_initial`."""
@@ -353,7 +353,7 @@ def fmod(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: 
 def fmod_(self: Tensor, other: Scalar) -> Tensor: """`fmod`, in place."""
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise frac. See also the method of the same name."""
 def frac_(self: Tensor) -> Tensor: """`frac`, in place."""
-def frexp(input: Tensor, *, out: Tensor | None = None) -> frexp_result: """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1."""
+def frexp(input: Tensor, *, out: Tensor | None = None) -> _frexp: """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1."""
 def from_dlpack(ext_tensor: Any, *, device: Device | None = None, copy: _bool | None = None) -> Tensor: """A tensor over the memory of another library's tensor (or of a DLPack capsule)."""
 def from_file(filename: str, shared: _bool | None = None, size: _int = 0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, pin_memory: _bool = False) -> Tensor: ...
 def from_numpy(ndarray: Any) -> Tensor: """A tensor over the memory of a NumPy array: each sees the other's writes."""
@@ -365,7 +365,7 @@ def gcd(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: "
 def gcd_(self: Tensor, other: Scalar) -> Tensor: """`gcd`, in place."""
 def ge(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise ge. See also the method of the same name."""
 def ge_(self: Tensor, other: Scalar) -> Tensor: """`ge`, in place."""
-def geqrf(input: Tensor, *, out: Tensor | None = None) -> geqrf_result: ...
+def geqrf(input: Tensor, *, out: Tensor | None = None) -> _geqrf: ...
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: """All products of the elements of two vectors."""
 def get_autocast_dtype(device_type: str = 'cpu') -> dtype: """The type that products are made in."""
 def get_default_device() -> device: """The device of new tensors."""
@@ -397,8 +397,8 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
 def heaviside_(self: Tensor, values: Scalar) -> Tensor: """`heaviside`, in place."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """input where the target is 1, max(0, margin - input) where it is -1."""
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor: ...
-def histogram(input: Tensor, bins: _int | Tensor, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False, out: Tensor | None = None) -> Histogram: ...
-def histogramdd(input: Tensor, bins: _int | Sequence[_int] | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> HistogramDD: """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
+def histogram(input: Tensor, bins: _int | Tensor, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False, out: Tensor | None = None) -> _histogram: ...
+def histogramdd(input: Tensor, bins: _int | Sequence[_int] | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _histogramdd: """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
 def hsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 1, into equal pieces where a number is given."""
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as the rows that have entries."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined side by side."""
@@ -449,7 +449,7 @@ def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: Number = 12.0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """The Kaiser window; periodic unless asked otherwise."""
 def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', log_target: _bool = False) -> Tensor: """target * (log target - input), the input being log-probabilities."""
 def kron(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The Kronecker product: each element of `input` times all of `other`, as blocks."""
-def kthvalue(input: Tensor, k: _int, dim: Dims = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> kthvalue_result: """(values, indices): the k-th smallest element (from 1) along a dimension."""
+def kthvalue(input: Tensor, k: _int, dim: Dims = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> _kthvalue: """(values, indices): the k-th smallest element (from 1) along a dimension."""
 def layer_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor: """Mean 0 and variance 1 over the last dimensions, then weight and bias."""
 def lcm(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise lcm. See also the method of the same name."""
 def lcm_(self: Tensor, other: Scalar) -> Tensor: """`lcm`, in place."""
@@ -513,7 +513,7 @@ def matrix_transpose(x: Tensor) -> Tensor: ...
 @overload
 def max(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
-def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> max_result: ...
+def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> _max: ...
 @overload
 def max(input: Tensor, dim: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
@@ -541,12 +541,12 @@ def mean(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtyp
 @overload
 def median(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The middle element (the lower of two): of all, or (values, indices) along a dimension."""
 @overload
-def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> median_result: """The middle element (the lower of two): of all, or (values, indices) along a dimension."""
+def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> _median: """The middle element (the lower of two): of all, or (values, indices) along a dimension."""
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]: """Coordinates of a grid: one expanded view for each 1-d tensor."""
 @overload
 def min(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
 @overload
-def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> max_result: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
+def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> _min: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
 @overload
 def min(input: Tensor, dim: Tensor, *, out: Tensor | None = None) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
 @overload
@@ -555,7 +555,7 @@ def minimum(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tenso
 def mish(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise mish. See also the method of the same name."""
 def mish_(self: Tensor) -> Tensor: """`mish`, in place."""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: """The product of two matrices."""
-def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> mode_result: ...
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> _mode: ...
 def moveaxis(input: Tensor, source: Dims, destination: Dims) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
 def movedim(input: Tensor, source: Dims, destination: Dims) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The elements in order along the first dimension."""
@@ -572,7 +572,7 @@ def nanmean(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, d
 @overload
 def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`median` without the NaNs."""
 @overload
-def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> nanmedian_result: """`median` without the NaNs."""
+def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> _nanmedian: """`median` without the NaNs."""
 def nanquantile(input: Tensor, q: _float | Tensor, dim: Dims | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor: """`quantile` without the NaNs."""
 def nansum(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """The sum, NaNs counted as zero."""
 def narrow(input: Tensor, dim: Dims, start: _int | Tensor, length: _int) -> Tensor: """A range of a dimension: `length` places from `start`."""
@@ -625,7 +625,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor: """x where positive, weight 
 def prod(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """The product of all elements, or along one dimension."""
 def promote_types(type1: dtype, type2: dtype) -> dtype: """The smallest type to which both can be converted without losing their category."""
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor: """A copy with `source` written (or added) at places of the flattened tensor."""
-def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> qr_result: """Q and R with A = Q @ R."""
+def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> _qr: """Q and R with A = Q @ R."""
 def quantile(input: Tensor, q: _float | Tensor, dim: Dims | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor: """The values below which the fractions `q` of the elements lie."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise rad2deg. See also the method of the same name."""
 def rad2deg_(self: Tensor) -> Tensor: """`rad2deg`, in place."""
@@ -706,12 +706,12 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise 
 def sinh_(self: Tensor) -> Tensor: """`sinh`, in place."""
 def slice_inverse(input: Tensor, src: Tensor, dim: Dims = 0, start: Number | None = None, end: Number | None = None, step: Number = 1) -> Tensor: """`src`, of which `input` is a slice: a view of it."""
 def slice_scatter(input: Tensor, src: Tensor, dim: Dims = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor: """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
-def slogdet(A: Tensor) -> slogdet_result: """(sign, log of the absolute value) of the determinant."""
+def slogdet(input: Tensor) -> _slogdet: """Sign and logarithm of the determinant."""
 def smm(input: Tensor, mat: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as a sparse one."""
 def softmax(input: Tensor, dim: Dims, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
 def softshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor: """Elementwise softshrink. See also the method of the same name."""
 def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise softsign. See also the method of the same name."""
-def sort(input: Tensor, dim: Dims = -1, descending: _bool = False, *, axis: Dims | None = None, stable: _bool = True, out: Tensor | None = None) -> sort_result: """(values, indices): the elements in order along a dimension, and where each was."""
+def sort(input: Tensor, dim: Dims = -1, descending: _bool = False, *, axis: Dims | None = None, stable: _bool = True, out: Tensor | None = None) -> _sort: """(values, indices): the elements in order along a dimension, and where each was."""
 def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Shape | None = None, *, dtype: dtype | None = None, device: Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: """`sparse_compressed_tensor` of layout whet.sparse_bsc."""
 def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Shape | None = None, *, dtype: dtype | None = None, device: Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: """`sparse_compressed_tensor` of layout whet.sparse_bsr."""
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Shape | None = None, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: ...
@@ -761,7 +761,7 @@ def subtract_(self: Tensor, other: Scalar, *, alpha: Number = 1) -> Tensor: """`
 def sum(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, axis: Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor: """The sum of all elements, or along dimensions. Sums of integers are int64."""
 def sum_to_size(self: Tensor, *size: Ints) -> Tensor: """Sum over broadcast dimensions so that the result has the given size."""
 def summary(model: Module, *args: Any, **kwargs: Any) -> Any: ...
-def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> svd_of_old_result: """U, S, V (not its transpose), as the older function gives them."""
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> _svd: """U, S, V (not its transpose), as the older function gives them."""
 def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor: ...
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
@@ -789,13 +789,13 @@ def threshold(input: Tensor, threshold: Number, value: Number, inplace: _bool = 
 def threshold_(input: Tensor, threshold: _float, value: Scalar) -> Tensor: """`threshold`, in place."""
 def tile(input: Tensor, dims: Ints) -> Tensor: """`repeat`, where missing repeats of leading dimensions are one."""
 def to_dlpack(tensor: Tensor) -> Any: """A DLPack capsule over the tensor's memory."""
-def topk(input: Tensor, k: _int | Tensor, dim: Dims = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None) -> topk_result: """(values, indices): the k largest (or smallest) elements along a dimension, in order."""
+def topk(input: Tensor, k: _int | Tensor, dim: Dims = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None) -> _topk: """(values, indices): the k largest (or smallest) elements along a dimension, in order."""
 def trace(input: Tensor) -> Tensor: """The sum of the diagonal of a matrix."""
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor: """`transpose`, in memory of its own."""
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """The integral of y along `dim` by the trapezoidal rule."""
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """The integral of y along `dim` by the trapezoidal rule."""
-def triangular_solve(b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Tensor | None = None) -> triangular_solve_result: """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
+def triangular_solve(b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Tensor | None = None) -> _triangular_solve: """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor: """Matrices with zeros above the given diagonal."""
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None) -> Tensor: """Row and column numbers of the lower triangle, as a (2, N) tensor."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
@@ -820,7 +820,7 @@ def unique(input: Tensor, sorted: _bool = True, *, return_inverse: Literal[True]
 def unique(input: Tensor, sorted: _bool = True, *, return_inverse: Literal[False] = False, return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, Tensor]: ...
 @overload
 def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: ...
-def unique_all(x: Tensor) -> unique_all_result: ...
+def unique_all(x: Tensor) -> _unique_all: ...
 @overload
 def unique_consecutive(input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None) -> Tensor: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
 @overload
@@ -831,8 +831,8 @@ def unique_consecutive(input: Tensor, *, return_inverse: Literal[True], return_c
 def unique_consecutive(input: Tensor, *, return_inverse: Literal[False] = False, return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, Tensor]: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
 @overload
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
-def unique_counts(x: Tensor) -> unique_counts_result: """The distinct elements and how often each occurs."""
-def unique_inverse(x: Tensor) -> unique_inverse_result: """The distinct elements and which of them each element is."""
+def unique_counts(x: Tensor) -> _unique_counts: """The distinct elements and how often each occurs."""
+def unique_inverse(x: Tensor) -> _unique_inverse: """The distinct elements and which of them each element is."""
 def unique_values(x: Tensor) -> Tensor: """The distinct elements."""
 def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]: """Places of a flattened tensor of `shape` as one index tensor for each dimension."""
 def unsafe_chunk(input: Tensor, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`chunk` into pieces that may be written to."""

@@ -3,8 +3,9 @@ from builtins import bool as _bool
 from collections.abc import Sequence
 from typing import Any
 from whet.dtypes import dtype
-from whet.return_types import eigh_result, qr_result, slogdet_result, svd_result, unique_all_result, unique_counts_result, unique_inverse_result
-from whet.tensor import Size, Tensor
+from whet.return_types import linalg_eigh, linalg_qr, linalg_slogdet, linalg_svd, unique_all as _unique_all, unique_counts as _unique_counts, unique_inverse as _unique_inverse
+from whet.size import Size
+from whet.tensor import Tensor
 from whet.types import Device, Dims, Ints, Number, Scalar, Shape
 
 
@@ -151,9 +152,9 @@ def tile(x: Tensor, repetitions: Ints, /) -> Tensor: """The whole several times 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor: """The lower triangles, zero above the k-th diagonal."""
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor: """The upper triangles, zero below the k-th diagonal."""
 def trunc(x: Tensor, /) -> Tensor: """`trunc` of the array API standard."""
-def unique_all(x: Tensor, /) -> unique_all_result: """`unique_all` of the array API standard."""
-def unique_counts(x: Tensor, /) -> unique_counts_result: """`unique_counts` of the array API standard."""
-def unique_inverse(x: Tensor, /) -> unique_inverse_result: """`unique_inverse` of the array API standard."""
+def unique_all(x: Tensor, /) -> _unique_all: """`unique_all` of the array API standard."""
+def unique_counts(x: Tensor, /) -> _unique_counts: """`unique_counts` of the array API standard."""
+def unique_inverse(x: Tensor, /) -> _unique_inverse: """`unique_inverse` of the array API standard."""
 def unique_values(x: Tensor, /) -> Tensor: """`unique_values` of the array API standard."""
 def unstack(x: Tensor, /, *, axis: Dims = 0) -> tuple[Tensor, ...]: """The slices along an axis."""
 def var(x: Tensor, /, *, axis: Dims | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor: """`var` of the array API standard."""
@@ -204,7 +205,7 @@ class linalg:
     @staticmethod
     def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor: ...
     @staticmethod
-    def eigh(x: Tensor, /) -> eigh_result: ...
+    def eigh(x: Tensor, /) -> linalg_eigh: ...
     @staticmethod
     def eigvalsh(x: Tensor, /) -> Tensor: ...
     @staticmethod
@@ -224,13 +225,13 @@ class linalg:
     @staticmethod
     def pinv(x: Tensor, /, *, rtol: float | None = None) -> Tensor: ...
     @staticmethod
-    def qr(x: Tensor, /, *, mode: str = 'reduced') -> qr_result: ...
+    def qr(x: Tensor, /, *, mode: str = 'reduced') -> linalg_qr: ...
     @staticmethod
-    def slogdet(x: Tensor, /) -> slogdet_result: ...
+    def slogdet(x: Tensor, /) -> linalg_slogdet: ...
     @staticmethod
     def solve(x1: Tensor, x2: Tensor, /) -> Tensor: ...
     @staticmethod
-    def svd(x: Tensor, /, *, full_matrices: _bool = True) -> svd_result: ...
+    def svd(x: Tensor, /, *, full_matrices: _bool = True) -> linalg_svd: ...
     @staticmethod
     def svdvals(x: Tensor, /) -> Tensor: ...
     @staticmethod

@@ -2,12 +2,13 @@
 import numpy as np
 from builtins import bool as _bool, float as _float, int as _int, type as _type
 from collections.abc import Sequence
-from typing import Any, Callable, Iterator, Literal, ParamSpec, Self, SupportsIndex, TypeVar, overload
+from typing import Any, Callable, Iterator, Literal, ParamSpec, Self, TypeVar, overload
 from whet.autograd.node import Node
 from whet.devices import device as _device
 from whet.dtypes import dtype as _dtype
 from whet.random import Generator
-from whet.return_types import Histogram, aminmax_result, frexp_result, geqrf_result, kthvalue_result, max_result, median_result, mode_result, nanmedian_result, qr_result, slogdet_result, sort_result, svd_of_old_result, topk_result, triangular_solve_result
+from whet.return_types import aminmax as _aminmax, cummax as _cummax, cummin as _cummin, frexp as _frexp, geqrf as _geqrf, histogram as _histogram, kthvalue as _kthvalue, max as _max, median as _median, min as _min, mode as _mode, nanmedian as _nanmedian, qr as _qr, slogdet as _slogdet, sort as _sort, svd as _svd, topk as _topk, triangular_solve as _triangular_solve
+from whet.size import Size
 from whet.types import Device, Dims, Index, Ints, Layout, MemoryFormat, Number, Scalar, Shape
 from whet.utils.hooks import RemovableHandle
 
@@ -48,7 +49,7 @@ class Tensor:
     def allclose(self, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: """Are all elements close (see `isclose`)?"""
     def amax(self, dim: Dims = (), keepdim: _bool = False) -> Tensor: """The greatest element, over any dimensions; its gradient is shared evenly between ties."""
     def amin(self, dim: Dims = (), keepdim: _bool = False) -> Tensor: """The least element, over any dimensions; its gradient is shared evenly between ties."""
-    def aminmax(self, *, dim: Dims | None = None, keepdim: _bool = False) -> aminmax_result: """(min, max) together."""
+    def aminmax(self, *, dim: Dims | None = None, keepdim: _bool = False) -> _aminmax: """(min, max) together."""
     def angle(self) -> Tensor: """The angle of a complex number in the plane; of a real number 0 or pi."""
     def any(self, dim: Dims | None = None, keepdim: _bool = False) -> Tensor: """Is any element true (not zero)?"""
     def apply_(self, callable: Callable[..., Any]) -> Self: """Replace every element by what a Python function makes of it. Slow."""
@@ -147,8 +148,8 @@ class Tensor:
     def cpu(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor in the CPU's memory: itself, if it is there."""
     def cross(self, other: Scalar, dim: _int | None = None) -> Tensor: """The vector product of vectors of 3 elements along `dim` (by default the first dimension of size 3)."""
     def cuda(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat = ...) -> Tensor: """The tensor on a CUDA device: the current one, where none is named."""
-    def cummax(self, dim: Dims) -> max_result: """Running maxima along `dim`: (values, indices)."""
-    def cummin(self, dim: Dims) -> max_result: """Running minima along `dim`: (values, indices)."""
+    def cummax(self, dim: Dims) -> _cummax: """Running maxima along `dim`: (values, indices)."""
+    def cummin(self, dim: Dims) -> _cummin: """Running minima along `dim`: (values, indices)."""
     def cumprod(self, dim: Dims, *, dtype: _dtype | None = None) -> Tensor: """Running products along `dim`."""
     def cumprod_(self, dim: Dims, *, dtype: _dtype | None = None) -> Self: ...
     def cumsum(self, dim: Dims, *, dtype: _dtype | None = None) -> Tensor: """Running sums along `dim`."""
@@ -227,14 +228,14 @@ class Tensor:
     def fmod_(self, other: Scalar) -> Self: """`fmod`, in place."""
     def frac(self) -> Tensor: ...
     def frac_(self) -> Self: """`frac`, in place."""
-    def frexp(self) -> frexp_result: """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1."""
+    def frexp(self) -> _frexp: """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1."""
     def gather(self, dim: Dims, index: Tensor, *, sparse_grad: _bool = False) -> Tensor: """Elements at the places that `index` names along a dimension."""
     def gcd(self, other: Scalar) -> Tensor: ...
     def gcd_(self, other: Scalar) -> Self: """`gcd`, in place."""
     def ge(self, other: Scalar) -> Tensor: ...
     def ge_(self, other: Scalar) -> Self: """`ge`, in place."""
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Self: """Fill with draws from the geometric distribution: of how many trials is the first one a success?"""
-    def geqrf(self) -> geqrf_result: ...
+    def geqrf(self) -> _geqrf: ...
     def ger(self, vec2: Tensor) -> Tensor: """All products of the elements of two vectors."""
     def get_device(self) -> _int: """The number of the device; -1 on the CPU."""
     @property
@@ -254,7 +255,7 @@ class Tensor:
     def heaviside(self, values: Tensor) -> Tensor: ...
     def heaviside_(self, values: Scalar) -> Self: """`heaviside`, in place."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor: ...
-    def histogram(self, bins: _int | Tensor, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False) -> Histogram: ...
+    def histogram(self, bins: _int | Tensor, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _histogram: ...
     def hsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 1, into equal pieces where a number is given."""
     def hypot(self, other: Scalar) -> Tensor: ...
     def hypot_(self, other: Scalar) -> Self: """`hypot`, in place."""
@@ -318,7 +319,7 @@ class Tensor:
     @property
     def itemsize(self) -> _int: """Bytes of an element."""
     def kron(self, other: Scalar) -> Tensor: """The Kronecker product: each element of `input` times all of `other`, as blocks."""
-    def kthvalue(self, k: _int, dim: Dims = -1, keepdim: _bool = False) -> kthvalue_result: """(values, indices): the k-th smallest element (from 1) along a dimension."""
+    def kthvalue(self, k: _int, dim: Dims = -1, keepdim: _bool = False) -> _kthvalue: """(values, indices): the k-th smallest element (from 1) along a dimension."""
     @property
     def layout(self) -> Layout: ...
     def lcm(self, other: Scalar) -> Tensor: ...
@@ -384,7 +385,7 @@ class Tensor:
     @overload
     def max(self) -> Tensor: ...
     @overload
-    def max(self, dim: _int, keepdim: _bool = False) -> max_result: ...
+    def max(self, dim: _int, keepdim: _bool = False) -> _max: ...
     @overload
     def max(self, dim: Tensor) -> Tensor: ...
     @overload
@@ -394,18 +395,18 @@ class Tensor:
     @overload
     def median(self) -> Tensor: """The middle element (the lower of two): of all, or (values, indices) along a dimension."""
     @overload
-    def median(self, dim: _int, keepdim: _bool = False) -> median_result: """The middle element (the lower of two): of all, or (values, indices) along a dimension."""
+    def median(self, dim: _int, keepdim: _bool = False) -> _median: """The middle element (the lower of two): of all, or (values, indices) along a dimension."""
     @overload
     def min(self) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
     @overload
-    def min(self, dim: _int, keepdim: _bool = False) -> max_result: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
+    def min(self, dim: _int, keepdim: _bool = False) -> _min: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
     @overload
     def min(self, dim: Tensor) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
     @overload
     def min(self, *, other: Tensor) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
     def minimum(self, other: Scalar) -> Tensor: ...
     def mm(self, mat2: Tensor) -> Tensor: """The product of two matrices."""
-    def mode(self, dim: _int = -1, keepdim: _bool = False) -> mode_result: ...
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> _mode: ...
     def moveaxis(self, source: Dims, destination: Dims) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
     def movedim(self, source: Dims, destination: Dims) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
     def msort(self) -> Tensor: """The elements in order along the first dimension."""
@@ -426,7 +427,7 @@ class Tensor:
     @overload
     def nanmedian(self) -> Tensor: """`median` without the NaNs."""
     @overload
-    def nanmedian(self, dim: _int, keepdim: _bool = False) -> nanmedian_result: """`median` without the NaNs."""
+    def nanmedian(self, dim: _int, keepdim: _bool = False) -> _nanmedian: """`median` without the NaNs."""
     def nanquantile(self, q: _float | Tensor, dim: Dims | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor: """`quantile` without the NaNs."""
     def nansum(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor: """The sum, NaNs counted as zero."""
     def narrow(self, dim: Dims, start: _int | Tensor, length: _int) -> Tensor: """A range of a dimension: `length` places from `start`."""
@@ -480,7 +481,7 @@ class Tensor:
     def prod(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor: """The product of all elements, or along one dimension."""
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor: """A copy with `source` written (or added) at places of the flattened tensor."""
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Self: """Write (or add) `source` at places of the flattened tensor."""
-    def qr(self, some: _bool = True) -> qr_result: """Q and R with A = Q @ R."""
+    def qr(self, some: _bool = True) -> _qr: """Q and R with A = Q @ R."""
     def quantile(self, q: _float | Tensor, dim: Dims | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor: """The values below which the fractions `q` of the elements lie."""
     def rad2deg(self) -> Tensor: ...
     def rad2deg_(self) -> Self: """`rad2deg`, in place."""
@@ -557,10 +558,10 @@ class Tensor:
     def size(self, dim: _int) -> _int: """The sizes, or the size of one dimension."""
     def slice_inverse(self, src: Tensor, dim: Dims = 0, start: Number | None = None, end: Number | None = None, step: Number = 1) -> Tensor: """`src`, of which `input` is a slice: a view of it."""
     def slice_scatter(self, src: Tensor, dim: Dims = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor: """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
-    def slogdet(self) -> slogdet_result: """(sign, log of the absolute value) of the determinant."""
+    def slogdet(self) -> _slogdet: """Sign and logarithm of the determinant."""
     def smm(self, mat: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as a sparse one."""
     def softmax(self, dim: Dims, dtype: _dtype | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
-    def sort(self, dim: Dims = -1, descending: _bool = False, *, stable: _bool = True) -> sort_result: ...
+    def sort(self, dim: Dims = -1, descending: _bool = False, *, stable: _bool = True) -> _sort: ...
     def sparse_dim(self) -> _int: """How many sparse dimensions there are: none."""
     def sparse_mask(self, mask: Tensor) -> Tensor: """The elements at the places of a sparse tensor."""
     def split(self, split_size_or_sections: Ints, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
@@ -587,7 +588,7 @@ class Tensor:
     def subtract_(self, other: Scalar, *, alpha: Number = 1) -> Self: """`sub`, in place."""
     def sum(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: Dims | None = None, keepdims: _bool | None = None) -> Tensor: """The sum of all elements, or along dimensions. Sums of integers are int64."""
     def sum_to_size(self, *size: Ints) -> Tensor: """Sum over broadcast dimensions so that the result has the given size."""
-    def svd(self, some: _bool = True, compute_uv: _bool = True) -> svd_of_old_result: """U, S, V (not its transpose), as the older function gives them."""
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> _svd: """U, S, V (not its transpose), as the older function gives them."""
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor: ...
     def swapaxes_(self, dim0: _int, dim1: _int) -> Self: """`transpose`, in place."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
@@ -617,12 +618,12 @@ class Tensor:
     def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor: """The elements that are not zero, column by column."""
     def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor: """The elements that are not zero, row by row."""
     def tolist(self) -> Any: """Nested lists of Python numbers."""
-    def topk(self, k: _int | Tensor, dim: Dims = -1, largest: _bool = True, sorted: _bool = True) -> topk_result: """(values, indices): the k largest (or smallest) elements along a dimension, in order."""
+    def topk(self, k: _int | Tensor, dim: Dims = -1, largest: _bool = True, sorted: _bool = True) -> _topk: """(values, indices): the k largest (or smallest) elements along a dimension, in order."""
     def trace(self) -> Tensor: """The sum of the diagonal of a matrix."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
     def transpose_(self, dim0: _int, dim1: _int) -> Self: """`transpose`, in place."""
     def trapezoid(self, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """The integral of y along `dim` by the trapezoidal rule."""
-    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> triangular_solve_result: """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
+    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> _triangular_solve: """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
     def tril(self, diagonal: _int = 0) -> Tensor: """Matrices with zeros above the given diagonal."""
     def tril_(self, diagonal: _int = 0) -> Self: """`tril`, in place."""
     def triu(self, diagonal: _int = 0) -> Tensor: """Matrices with zeros below the given diagonal."""
@@ -741,10 +742,8 @@ class Tensor:
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[_int, _int]: ...
 
-class Size(tuple[int, ...]):
-    """A shape: a tuple with `numel()`."""
-    def numel(self) -> int: """The product of the sizes."""
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> Size: ...
+class layout:
+    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
+
+class memory_format:
+    """How the dimensions of a tensor follow each other in memory."""

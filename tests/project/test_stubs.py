@@ -120,7 +120,7 @@ def fits(x, result):
         tensors = isinstance(x, tuple | list) and all(isinstance(t, whet.Tensor) for t in x)
         return tensors and (text.endswith("...]") or len(x) == text.count("Tensor"))
     return (type(x).__name__ == text
-            if text.endswith("_result") or text.startswith("Histogram") else True)
+            if hasattr(whet.return_types, text) else True)
 
 
 ARGUMENTS = {

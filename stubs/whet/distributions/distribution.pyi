@@ -1,7 +1,8 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from typing import Any, Self
 from whet.distributions.constraints import Constraint
-from whet.tensor import Size, Tensor
+from whet.size import Size
+from whet.tensor import Tensor
 from whet.types import Scalar, Shape
 
 class Distribution:

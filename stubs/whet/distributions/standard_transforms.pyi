@@ -4,7 +4,8 @@ from typing import Any
 from whet.distributions.constraints import Constraint
 from whet.distributions.distribution import Distribution
 from whet.distributions.transform import Transform
-from whet.tensor import Size, Tensor
+from whet.size import Size
+from whet.tensor import Tensor
 from whet.types import Dims, Shape
 
 class AbsTransform(Transform):

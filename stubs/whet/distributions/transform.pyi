@@ -2,7 +2,8 @@
 from collections.abc import Sequence
 from typing import Self
 from whet.distributions.constraints import Constraint
-from whet.tensor import Size, Tensor
+from whet.size import Size
+from whet.tensor import Tensor
 from whet.types import Shape
 
 class Transform:

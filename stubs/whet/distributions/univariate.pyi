@@ -2,7 +2,8 @@
 from whet.distributions.constraints import Constraint
 from whet.distributions.distribution import Distribution
 from whet.distributions.exp_family import ExponentialFamily
-from whet.tensor import Size, Tensor
+from whet.size import Size
+from whet.tensor import Tensor
 from whet.types import Scalar, Shape
 
 class FisherSnedecor(Distribution):

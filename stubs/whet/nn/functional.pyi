@@ -39,7 +39,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: """sum over i, j of input1[i] * weight[k, i, j] * input2[j]"""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor: """The cross entropy of probabilities with targets in [0, 1]."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor: """The cross entropy of sigmoid(input) with targets in [0, 1], computed stably."""
-def celu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor: """The activation celu, elementwise."""
+def celu(input: Tensor, alpha: Number = 1.0, inplace: bool = False) -> Tensor: """x where positive, alpha * (exp(x / alpha) - 1) elsewhere."""
 def celu_(input: Tensor, alpha: Number = 1.0) -> Tensor: """`celu`, in place."""
 def channel_shuffle(input: Tensor, groups: int) -> Tensor: """Channels dealt out over the groups."""
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: int = 1) -> Tensor: """The 1-d convolution (cross-correlation) of an input with a weight."""

@@ -1,7 +1,8 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from typing import Any
 from whet.dtypes import dtype
-from whet.tensor import Size, Tensor
+from whet.size import Size
+from whet.tensor import Tensor
 from whet.types import Device, Shape
 
 
