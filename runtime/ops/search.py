@@ -11,7 +11,6 @@ from ..cpu.counts import add_numbers, in_intervals, numbers, runs
 from ..cpu.rows import REFERENCE
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int, sizes
-from ..tensor import Tensor
 from . import dims
 from . import onnx_places as in_onnx
 from .batching import all_batched, by_rows, example_ndim

@@ -11,7 +11,7 @@ import whet
 from ..tensor import Tensor
 from ..utils.hooks import Hooks
 
-__all__ = ["Optimizer"]
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 
 class _Required:
@@ -40,6 +40,8 @@ class Optimizer:
     _unwatched = frozenset(("_plans",))     # what a trace need not compare: caches
     scheduled = ("lr",)         # options that are likely to be others at later steps
     _hooks = None               # name of the door -> Hooks, made when first needed
+    # those of all optimizers: a trace that comes to one compares what its classes hold
+    _hooks_of_all = {"step_pre": Hooks(), "step_post": Hooks()}
     _optimizer_step_pre_hooks = _hooks_at("step_pre")
     _optimizer_step_post_hooks = _hooks_at("step_post")
     _optimizer_state_dict_pre_hooks = _hooks_at("state_dict_pre")
@@ -252,8 +254,8 @@ class Optimizer:
         return self._hooks_of(door).add(hook, prepend=prepend)
 
     def register_step_pre_hook(self, hook):
-        """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args,
-        kwargs)."""
+        """Call `hook(optimizer, args, kwargs)` before each step; `args` are the optimizer and what
+        `step` is given. It may return new (args, kwargs)."""
         return self._add_hook("step_pre", hook)
 
     def register_step_post_hook(self, hook):
@@ -283,9 +285,11 @@ def _with_step_hooks(step):
     @functools.wraps(step)
     def run(self, *args, **kwargs):
         self._stepped = True
-        if self._hooks is None:
+        of_all = Optimizer._hooks_of_all
+        if self._hooks is None and not of_all["step_pre"] and not of_all["step_post"]:
             return step(self, *args, **kwargs)
-        for hook in self._run_list("step_pre"):
+        args = (self, *args)
+        for hook in [*of_all["step_pre"].values(), *self._run_list("step_pre")]:
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
@@ -293,11 +297,32 @@ def _with_step_hooks(step):
                         f"{type(self).__name__}.step: a pre hook must return None or a tuple of "
                         f"(new_args, new_kwargs), but got {changed}.")
                 args, kwargs = changed
-        result = step(self, *args, **kwargs)
-        for hook in self._run_list("step_post"):
+        result = step(*args, **kwargs)
+        for hook in [*self._run_list("step_post"), *of_all["step_post"].values()]:
             hook(self, args, kwargs)
         return result
     return run
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Call `hook(optimizer, args, kwargs)` before each step of any optimizer, and before that
+    one's own hooks; `args` are the optimizer and what `step` is given. It may return new (args,
+    kwargs).
+
+    >>> import whet
+    >>> from whet.optim.optimizer import register_optimizer_step_pre_hook
+    >>> optimizer = whet.optim.SGD([whet.ones(1, requires_grad=True)], lr=0.1)
+    >>> with register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: print("a step")):
+    ...     optimizer.step()
+    a step
+    """
+    return Optimizer._hooks_of_all["step_pre"].add(hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """Call `hook(optimizer, args, kwargs)` after each step of any optimizer, and after that one's
+    own hooks."""
+    return Optimizer._hooks_of_all["step_post"].add(hook)
 
 
 class ByParameter(Optimizer):

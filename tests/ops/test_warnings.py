@@ -2,7 +2,6 @@
 import warnings
 
 import pytest
-
 import whet
 
 F = whet.nn.functional

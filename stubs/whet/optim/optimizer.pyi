@@ -16,7 +16,7 @@ class Optimizer:
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle: """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another."""
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle: """Call `hook(optimizer)` before `state_dict`."""
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle: """Call `hook(optimizer, args, kwargs)` after each step."""
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle: """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args, kwargs)."""
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle: ...
     def state_dict(self) -> dict[str, Any]: """`{"state": {number: ...}, "param_groups": [...]}`, with parameters replaced by their numbers."""
     def step(self, closure: Callable[[], Any] | None = None) -> Any: """One update of the parameters; `closure` computes the loss again and returns it."""
     def zero_grad(self, set_to_none: bool = True) -> None: """Drop (or zero) the gradients of all parameters."""
