@@ -9,7 +9,7 @@ from ..ops.argument_errors import name_argument
 from ..ops.surface import guard
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
-from . import hooks
+from . import conversion, hooks
 from .members import _Members, asking_for_members, is_member, not_assigned, type_name
 from .parameter import Buffer, Parameter
 from .state import Stateful
@@ -369,22 +369,12 @@ class Module(hooks.Hooked, Stateful):
         return self
 
     def _apply(self, fn, recurse=True):
-        """Replace the memory of every parameter, gradient and buffer by `fn` of it; parameters stay
-        the same objects."""
+        """Put `fn` of it in the place of every parameter, gradient and buffer; parameters stay the
+        same objects, unless `whet.__future__` was told otherwise."""
         if recurse:
             for child in self.children():
                 child._apply(fn)
-        attrs = self.__dict__
-        for name in attrs["_parameter_names"]:
-            p = attrs[name]
-            if p is not None:
-                with whet.no_grad():
-                    p.data = fn(p)
-                    if p.grad is not None:
-                        p.grad = fn(p.grad)
-        for name in attrs["_buffer_names"]:
-            if attrs[name] is not None:
-                attrs[name] = fn(attrs[name])
+        conversion.convert(self, fn)
         return self
 
     def to(self, *args, **kwargs):

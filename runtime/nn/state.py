@@ -5,7 +5,7 @@ from collections import OrderedDict, namedtuple
 import whet
 
 from ..tensor import Tensor
-from . import hooks
+from . import conversion, hooks
 from .parameter import Parameter, is_lazy
 
 
@@ -150,6 +150,9 @@ class Stateful:
     def _take(self, name, given, assign):
         mine = self.__dict__[name]
         with whet.no_grad():
+            if conversion.settings.get_swap_module_params_on_conversion() and not is_lazy(mine):
+                conversion.load(mine, given, assign)
+                return
             if assign:
                 if isinstance(mine, Parameter):
                     if not isinstance(given, Parameter):

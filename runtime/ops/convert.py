@@ -130,6 +130,13 @@ def _target(args, dtype, device):
 
 
 @method()
+def module_load(self, other, assign=False):
+    """What a module's parameter becomes when `other` is loaded into it and parameters are swapped
+    (`whet.__future__`): itself with the values of `other`, or with `assign` that."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+@method()
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
        memory_format=preserve_format):
     """The tensor in another type, on another device or as another tensor has it: `to(dtype)`,

@@ -7,7 +7,8 @@ from .embedding import embedding as embedded
 from .surface import FUNCTIONS, METHODS, declare, function
 
 for _fn in (activation.celu, activation.selu, activation.rrelu, activation.threshold,
-            activation.alpha_dropout, activation.feature_alpha_dropout, loss.poisson_nll_loss, loss.triplet_margin_loss):
+            activation.alpha_dropout, activation.feature_alpha_dropout,
+            loss.poisson_nll_loss, loss.triplet_margin_loss):
     FUNCTIONS[_fn.__name__] = _fn
 FUNCTIONS["native_channel_shuffle"] = FUNCTIONS["channel_shuffle"]
 

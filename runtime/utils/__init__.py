@@ -6,6 +6,9 @@ _PARTS = ("_foreach_utils", "_pytree", "benchmark", "checkpoint", "data", "dlpac
 
 
 def __getattr__(name):
+    if name == "swap_tensors":
+        from .swapping import swap_tensors
+        return swap_tensors
     if name in _PARTS:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
