@@ -4,6 +4,7 @@ Nodes are numbered when they are made and an input's node is always older, so de
 a topological order: no recursion, no use counts. Gradients wait in a dict keyed by node. Leaves
 (edges that are tensors) are finished at the end.
 """
+import math
 import sys
 import threading
 import warnings
@@ -14,6 +15,7 @@ import numpy as np
 
 from .. import devices, function_protocol
 from ..composite import Composite
+from ..size import Size
 from ..tensor_base import Base, wrap
 from . import modes
 from .hooks import Hooks, check_count, retain_at
@@ -308,6 +310,11 @@ def as_tuple(x):
     return (x,) if one else tuple(x)
 
 
+def _tensors_of(roots):
+    """The tensors among what a backward starts from."""
+    return [t for t in roots if not isinstance(t, GradientEdge)]
+
+
 def _start(tensors, gradients, what):
     """The edges to start from and their gradients, checked."""
     roots, gs = [], []
@@ -316,40 +323,70 @@ def _start(tensors, gradients, what):
     if len(gradients) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(gradients)} gradients")
     for i, (t, g) in enumerate(zip(tensors, gradients)):
-        if issubclass(type(t), Composite):
-            g = g if g is None else g.sparse_mask(t)._held
-            t = t._held
-        if not hasattr(t, "_array"):
-            raise TypeError(f"{what}: element {i} is not a Tensor but {type(t).__name__}")
-        e = edge_of(t)
-        if e is None:
-            raise RuntimeError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn"
-                + _beyond([t]))
-        if g is None:
-            if t._array.size != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if t.dtype.kind == 3:
-                raise RuntimeError(
-                    "grad can be implicitly created only for real scalar outputs but got "
-                    + repr(t.dtype))
-            g = (devices.beyond.filled(t._array.index, t._array.shape, t._array.dtype, 1)
-                 if devices.is_elsewhere(t._array) else np.ones(t._array.shape, t._array.dtype))
-            g = later.literal(g) if modes.state.observers else wrap(g)
-        elif not hasattr(g, "_array"):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-        elif g._array.shape != t._array.shape:
-            raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] "
-                f"has a shape of {t.shape}.")
-        elif (g.dtype.kind == 3) != (t.dtype.kind == 3):
-            raise RuntimeError(
-                "For complex Tensors, both grad_output and output are required to have the same "
-                f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and "
-                f"output[{i}] has a dtype of {t.dtype}.")
+        e, g = (_at_edge if isinstance(t, GradientEdge) else _at_tensor)(t, g, i, what)
         roots.append(e)
         gs.append(g)
     return roots, gs
+
+
+def _at_tensor(t, g, i, what):
+    """Where a backward from a tensor starts, and with which gradient."""
+    if issubclass(type(t), Composite):
+        g = g if g is None else g.sparse_mask(t)._held
+        t = t._held
+    if not hasattr(t, "_array"):
+        raise TypeError(f"{what}: element {i} is not a Tensor but {type(t).__name__}")
+    e = edge_of(t)
+    if e is None:
+        raise RuntimeError(
+            f"element {i} of tensors does not require grad and does not have a grad_fn"
+            + _beyond([t]))
+    if g is None:
+        _check_implied(t._array.size, t.dtype)
+        g = (devices.beyond.filled(t._array.index, t._array.shape, t._array.dtype, 1)
+             if devices.is_elsewhere(t._array) else np.ones(t._array.shape, t._array.dtype))
+        g = later.literal(g) if modes.state.observers else wrap(g)
+    else:
+        _check_given(g, i, t._array.shape, t.dtype)
+    return e, g
+
+
+def _at_edge(edge, g, i, what):
+    """Where a backward from a gradient edge starts. One made of a tensor knows what that was."""
+    shape, dtype, device = edge.outline or (None, None, None)
+    if g is None:
+        if shape is None:
+            raise RuntimeError(f"{what}: element {i} is an edge that was made of no tensor; it "
+                               "needs a gradient to start with")
+        _check_implied(math.prod(shape), dtype)
+        g = later.literal(np.ones(shape, dtype.np)).to(device)
+    else:
+        _check_given(g, i, shape, dtype)
+    return edge.edge(), g
+
+
+def _check_implied(size, dtype):
+    """May a backward start with a gradient of one?"""
+    if size != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if dtype.kind == 3:
+        raise RuntimeError(
+            f"grad can be implicitly created only for real scalar outputs but got {dtype!r}")
+
+
+def _check_given(g, i, shape, dtype):
+    """Does a gradient fit an output (of shape and type None: any)?"""
+    if not hasattr(g, "_array"):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if shape is not None and g._array.shape != tuple(shape):
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] "
+            f"has a shape of {Size(shape)}.")
+    if dtype is not None and (g.dtype.kind == 3) != (dtype.kind == 3):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same "
+            f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and "
+            f"output[{i}] has a dtype of {dtype}.")
 
 
 def _beyond(tensors):
@@ -367,7 +404,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     """Accumulate the gradients of the tensors into the leaves' `.grad` (only of `inputs`, where
     given)."""
     tensors = as_tuple(tensors)
-    level = modes.deferred(tensors)
+    level = modes.deferred(_tensors_of(tensors))
     if level is not None:
         return level.now(backward, tensors, grad_tensors, retain_graph, create_graph, inputs)
     if grad_tensors is not None:
@@ -375,7 +412,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     roots, gs = _start(tensors, grad_tensors, "backward")
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        run(roots, gs, keep, create_graph, level=modes.level_of(tensors))
+        run(roots, gs, keep, create_graph, level=modes.level_of(_tensors_of(tensors)))
         return
     inputs = as_tuple(inputs)
     if not inputs:
@@ -384,7 +421,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     for t in inputs:
         retain_grad(t)
     got = run(roots, gs, keep, create_graph, targets, accumulate=False,
-              level=modes.level_of(tensors))
+              level=modes.level_of(_tensors_of(tensors)))
     with modes.enable_grad() if create_graph else modes.no_grad():
         for t, k in zip(inputs, _keys(inputs)):
             if k in got and not t.retains_grad:
@@ -424,7 +461,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         return function_protocol.hand_over(grad, (outputs, inputs, grad_outputs), {
             "retain_graph": retain_graph, "create_graph": create_graph,
             "allow_unused": allow_unused, "materialize_grads": materialize_grads})
-    level = modes.deferred(outputs)
+    level = modes.deferred(_tensors_of(outputs))
     if level is not None:
         return level.now(grad, outputs, inputs, grad_outputs, retain_graph, create_graph,
                          allow_unused, materialize_grads)
@@ -432,14 +469,15 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     keep = create_graph if retain_graph is None else retain_graph
     targets = _targets(inputs)
     got = run(roots, gs, keep, create_graph, targets, accumulate=False,
-              level=modes.level_of(outputs))
+              level=modes.level_of(_tensors_of(outputs)))
     result = []
     for t, k in zip(inputs, _keys(inputs)):
         g = got.get(k)
         if g is None and not allow_unused:
             raise RuntimeError(
                 "One of the differentiated Tensors appears to not have been used in the graph. "
-                "Set allow_unused=True if this is the desired behavior." + _beyond(outputs))
+                "Set allow_unused=True if this is the desired behavior."
+                + _beyond(_tensors_of(outputs)))
         if g is None and materialize_grads:
             g = later.zeros_like(t)
         result.append(g)

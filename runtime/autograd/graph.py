@@ -9,19 +9,30 @@ from . import modes
 from .hooks import RemovableHandle
 from .inplace import edge_of
 from .modes import saved_tensors_hooks
+from .mutation import allow_mutation_on_saved_tensors
 from .node import GradientEdge, Node, in_full
 
 
 def get_gradient_edge(tensor):
-    """Where the gradient of `tensor` flows to."""
+    """Where the gradient of `tensor` flows to. `autograd.backward` and `grad` start from such
+    edges, too.
+
+    >>> import whet
+    >>> x = whet.tensor(2.0, requires_grad=True)
+    >>> edge = whet.autograd.graph.get_gradient_edge(x * x)
+    >>> whet.autograd.grad(edge, x)
+    (tensor(4.),)
+    """
     if not tensor.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require "
             "gradients")
     from .accumulate import AccumulateGrad
     fn = tensor.grad_fn
-    return GradientEdge(
+    edge = GradientEdge(
         AccumulateGrad(tensor) if fn is None else fn, tensor.output_nr, in_full(edge_of(tensor)))
+    edge.outline = tensor.shape, tensor.dtype, tensor.device
+    return edge
 
 
 def increment_version(tensor):
@@ -134,5 +145,6 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 __all__ = [
-    "GradientEdge", "Node", "RemovableHandle", "disable_saved_tensors_hooks", "get_gradient_edge",
-    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+    "GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]

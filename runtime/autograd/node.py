@@ -276,11 +276,15 @@ class OutputOf:
         return (self.parent,)
 
 
-class GradientEdge(NamedTuple):
-    """A node and the number of one of its outputs."""
+class _Place(NamedTuple):
     node: Any
     output_nr: int
     ownership_token: Any = None              # the edge that a tensor of this place has
+
+
+class GradientEdge(_Place):
+    """A node and the number of one of its outputs."""
+    outline: Any = None                      # (shape, dtype, device) of a tensor of this place
 
     def edge(self):
         """What the engine knows this place by."""

@@ -1,0 +1,73 @@
+"""The recorded graph: backwards from edges, and from what was written to since."""
+import pytest
+import whet
+from whet.autograd import graph
+
+
+def leaf(*numbers):
+    return whet.tensor(numbers, requires_grad=True)
+
+
+def test_backwards_start_from_edges():
+    x = leaf(1.0, 2.0)
+    y = (x * 3).sin()
+    edge = graph.get_gradient_edge(y)
+    wanted = (x.detach() * 3).cos() * 3
+    g, = whet.autograd.grad(edge, x, (whet.ones(2),), retain_graph=True)
+    assert whet.allclose(g, wanted)
+    whet.autograd.backward([edge, y.sum()], [whet.ones(2), None], retain_graph=True)
+    assert whet.allclose(x.grad, 2 * wanted)
+    of_leaf, = whet.autograd.grad(graph.get_gradient_edge(x), x, (whet.ones(2),))
+    assert of_leaf.tolist() == [1, 1]
+    total = graph.get_gradient_edge(y.sum())
+    assert whet.allclose(whet.autograd.grad(total, x)[0], wanted)
+    first = graph.get_gradient_edge(whet.unbind(x * 2)[0])
+    assert whet.autograd.grad(first, x)[0].tolist() == [2, 0]
+    inner = graph.get_gradient_edge(x * 1)
+    with pytest.raises(RuntimeError, match="scalar outputs"):
+        whet.autograd.grad(inner, x)
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        whet.autograd.grad(inner, x, (whet.ones(3),))
+    made = graph.GradientEdge(y.grad_fn, 0)
+    with pytest.raises(RuntimeError, match="needs a gradient"):
+        whet.autograd.grad(made, x)
+    step = whet.jit.trace(lambda x: whet.autograd.grad(graph.get_gradient_edge((x * x).sum()), x)[0])
+    for _ in range(4):
+        assert step(x).tolist() == [2, 4]
+
+
+def test_saved_tensors_may_be_written_to():
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    with graph.allow_mutation_on_saved_tensors() as copies:
+        a = x * 2
+        b = a.sin() * w
+        c = a.exp_()
+        with whet.no_grad():
+            w.zero_()
+        c.mul_(2)
+        assert len(copies.copies) == 4
+        (b.sum() + c.sum()).backward()
+        assert whet.allclose(x.grad, whet.tensor([2., 4.]).cos() * 2 * whet.tensor([3., 4.])
+                             + whet.tensor([2., 4.]).exp() * 4)
+        y = leaf(2.0)
+        z = (y * y).pow(2)
+        slope, = whet.autograd.grad(z, y, create_graph=True)
+        curve, = whet.autograd.grad(slope, y)
+        assert slope.item() == 32 and curve.item() == 48
+        with pytest.raises(RuntimeError, match="nested"), graph.allow_mutation_on_saved_tensors():
+            pass
+        late = (x * x).sum()
+    with pytest.raises(AssertionError, match="outside"):
+        late.backward()
+
+
+def test_traced_functions_run_where_saved_tensors_may_be_written_to():
+    def f(x):
+        with graph.allow_mutation_on_saved_tensors():
+            a = x * 2
+            b = a * a
+            a.zero_()
+            return whet.autograd.grad(b.sum(), x)[0]
+    traced, x = whet.jit.trace(f), leaf(1.0, 2.0)
+    for _ in range(4):
+        assert traced(x).tolist() == f(x).tolist() == [8, 16]
