@@ -434,6 +434,9 @@ EXACT = {
     **{f"{name}.dim": "int" for name in ("RandomStructured", "LnStructured")},
     **{f"compute_mask.{name}": "Tensor" for name in ("t", "default_mask")},
     **{f"prune.{name}": "Tensor" for name in ("t", "default_mask")},
+    "PruningContainer.__init__.methods": "BasePruningMethod",
+    "PruningContainer.methods": "BasePruningMethod",
+    "add_pruning_method.method": "BasePruningMethod",
     **{
         f"{name}.amount": "int | float"
         for name in ("l1_unstructured", "random_unstructured", "ln_structured", "random_structured")

@@ -7,7 +7,6 @@ from ..tensor import Tensor
 from . import functional as F
 from .layer import Layer, layer
 from .linear import Linear
-from .module import Module
 from .parameter import Buffer
 from .shape import PairwiseDistance
 
@@ -268,13 +267,13 @@ class CTCLoss(_Loss):
                           self.reduction, self.zero_infinity)
 
 
-class LinearCrossEntropyLoss(Module):
+class LinearCrossEntropyLoss(_WeightedLoss):
     """A linear layer and the cross entropy of its outputs as one module: `loss(x, target)`."""
 
     def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None,
                  dtype=None, reduction="mean", weight=None, ignore_index=None, label_smoothing=0.0,
                  options=None):
-        super().__init__()
+        super().__init__(weight, reduction=reduction)
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
                 f"LinearCrossEntropyLoss: expected weight shape to be {(num_classes,)}, got "
@@ -283,11 +282,9 @@ class LinearCrossEntropyLoss(Module):
             raise RuntimeError(
                 f"LinearCrossEntropyLoss: expected label_smoothing in [0, 1], got {label_smoothing}"
             )
-        self.num_classes, self.out_features, self.reduction = num_classes, tuple(
-            out_features), reduction
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
         self.options = options
-        self.register_buffer("weight", weight)
         self.linear = Linear(in_features, math.prod(self.out_features, start=num_classes),
                              bias=bias, device=device, dtype=dtype)
 

@@ -5,9 +5,9 @@ import sys
 
 _PLACES = {
     "activation": "activation", "adaptive": "adaptive", "batchnorm": "norm",
-    "container": "containers", "conv": "conv", "distance": "shape", "dropout": "dropout",
-    "flatten": "shape", "fold": "shape", "instancenorm": "norm", "lazy": "lazy", "linear": "linear",
-    "loss": "loss",
+    "channelshuffle": "shape", "container": "containers", "conv": "conv", "distance": "shape",
+    "dropout": "dropout", "flatten": "shape", "fold": "shape", "instancenorm": "norm",
+    "lazy": "lazy", "linear": "linear", "loss": "loss",
     "module": "module", "normalization": "norm", "padding": "padding", "pixelshuffle": "shape",
     "pooling": "pooling", "rnn": "rnn", "sparse": "sparse", "transformer": "transformer",
     "upsampling": "shape", "utils": "tuples"}

@@ -27,7 +27,7 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad):
+class _ConstantPadNd(_Pad):
     def __init__(self, padding, value):
         super().__init__(padding)
         self.value = value
@@ -39,7 +39,7 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPad(_ConstantPad):
+class _ZeroPad(_ConstantPadNd):
     def __init__(self, padding):
         super().__init__(padding, 0.0)
 
@@ -47,25 +47,35 @@ class _ZeroPad(_ConstantPad):
         return f"{self.padding}"
 
 
-class _CircularPad(_Pad):
+class _ReflectionPadNd(_Pad):
+    mode = "reflect"
+
+
+class _ReplicationPadNd(_Pad):
+    mode = "replicate"
+
+
+class _CircularPadNd(_Pad):
+    mode = "circular"
+
     def forward(self, input):
         if input.ndim not in (self.dims + 1, self.dims + 2):
             raise ValueError(
                 f"expected {self.dims + 1}D or {self.dims + 2}D input (got {input.ndim}D input)")
-        return F.pad(input, self.padding, "circular")
+        return F.pad(input, self.padding, self.mode)
 
 
 _FAMILIES = {
-    "ConstantPad": (_ConstantPad, "constant", "Pad with a value."),
-    "ZeroPad": (_ZeroPad, "constant", "Pad with zeros."),
-    "ReflectionPad": (_Pad, "reflect", "Pad with the mirror image, without the edge."),
-    "ReplicationPad": (_Pad, "replicate", "Pad with the edge."),
-    "CircularPad": (_CircularPad, "circular", "Pad with the other end."),
+    "ConstantPad": (_ConstantPadNd, "Pad with a value."),
+    "ZeroPad": (_ZeroPad, "Pad with zeros."),
+    "ReflectionPad": (_ReflectionPadNd, "Pad with the mirror image, without the edge."),
+    "ReplicationPad": (_ReplicationPadNd, "Pad with the edge."),
+    "CircularPad": (_CircularPadNd, "Pad with the other end."),
 }
 __all__ = []
-for _name, (_base, _mode, _doc) in _FAMILIES.items():
+for _name, (_base, _doc) in _FAMILIES.items():
     for _n in (1, 2, 3):
         globals()[f"{_name}{_n}d"] = type(
             f"{_name}{_n}d", (_base,),
-            {"mode": _mode, "dims": _n, "__doc__": _doc, "__module__": __name__})
+            {"dims": _n, "__doc__": _doc, "__module__": __name__})
         __all__.append(f"{_name}{_n}d")

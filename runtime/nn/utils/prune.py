@@ -5,40 +5,16 @@ import whet
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured",
-    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity",
-    "is_pruned", "l1_unstructured", "ln_structured", "random_structured", "random_unstructured",
-    "remove"]
-
-
-class _Apply:
-    """The forward pre-hook that recomputes the pruned tensor. It is read like a sequence of the
-    methods that made the mask."""
-
-    def __init__(self, name):
-        self.name = self._tensor_name = name
-        self._methods: tuple = ()
-
-    def __len__(self):
-        return len(self._methods)
-
-    def __getitem__(self, i):
-        return self._methods[i]
-
-    def add_pruning_method(self, method):
-        self._methods += method,
-
-    def __call__(self, module, inputs):
-        module.__dict__[self.name] = self.value(module)
-
-    def value(self, module):
-        mask, weight = getattr(module, f"{self.name}_mask"), getattr(module, f"{self.name}_orig")
-        return mask.to(weight.dtype) * weight
+    "PruningContainer", "RandomStructured", "RandomUnstructured", "custom_from_mask",
+    "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
+    "random_structured", "random_unstructured", "remove"]
 
 
 def _hook(module, name):
+    """(id, method) of the forward pre-hook by which a parameter is pruned, or None."""
     hooks = module.__dict__.get("_hooks")
     found = ([(i, h) for i, h in hooks.forward_pre.items()
-              if isinstance(h, _Apply) and h.name == name] if hooks else [])
+              if isinstance(h, BasePruningMethod) and h._tensor_name == name] if hooks else [])
     return found[0] if found else None
 
 
@@ -46,17 +22,21 @@ def _with_mask(module, name, mask, method):
     """Prune by a mask, on top of what is pruned already."""
     if mask.shape != getattr(module, name).shape:
         raise AssertionError("the mask must have the shape of the parameter")
-    if _hook(module, name) is None:
+    method._tensor_name = name
+    found = _hook(module, name)
+    if found is None:
         original = module._parameters[name]
         delattr(module, name)
         module.register_parameter(f"{name}_orig", original)
         module.register_buffer(f"{name}_mask", mask)
-        module.register_forward_pre_hook(_Apply(name))
+        module.register_forward_pre_hook(method)
     else:
         setattr(module, f"{name}_mask", getattr(module, f"{name}_mask") * mask)
-    hook = _hook(module, name)[1]
-    hook.add_pruning_method(method)
-    hook(module, None)
+        i, before = found
+        if not isinstance(before, PruningContainer):
+            before = module.__dict__["_hooks"].forward_pre[i] = PruningContainer(before)
+        before.add_pruning_method(method)
+    method(module, None)
     return module
 
 
@@ -113,6 +93,28 @@ class BasePruningMethod:
     """
     PRUNING_TYPE = "unstructured"
     dim = -1
+    _tensor_name = None                      # of the parameter that is pruned
+
+    def __call__(self, module, inputs):
+        """The forward pre-hook: the pruned tensor is computed again."""
+        module.__dict__[self._tensor_name] = self.apply_mask(module)
+
+    def apply_mask(self, module):
+        """The module's parameter with what is pruned set to 0."""
+        if self._tensor_name is None:
+            raise AssertionError("the method prunes no parameter: apply() it first")
+        weight = getattr(module, f"{self._tensor_name}_orig")
+        return getattr(module, f"{self._tensor_name}_mask").to(weight.dtype) * weight
+
+    def remove(self, module):
+        """Let the parameter be an ordinary one, with zeros in it. The hook stays."""
+        name, pruned = self._tensor_name, self.apply_mask(module).detach()
+        original = getattr(module, f"{name}_orig")
+        original.data = pruned
+        module.__dict__.pop(name, None)
+        delattr(module, f"{name}_orig")
+        delattr(module, f"{name}_mask")
+        module.register_parameter(name, original)
 
     def compute_mask(self, t, default_mask):
         """The mask for a tensor, of which `default_mask` is the mask so far."""
@@ -157,6 +159,49 @@ class BasePruningMethod:
         if self.PRUNING_TYPE == "global":
             return None
         raise ValueError(f"Unrecognized PRUNING_TYPE {self.PRUNING_TYPE}")
+
+
+class PruningContainer(BasePruningMethod):
+    """The methods by which one parameter was pruned in turn: what its module's hook becomes with
+    the second of them.
+
+    >>> import whet
+    >>> from whet.nn.utils import prune
+    >>> layer = prune.l1_unstructured(whet.nn.Linear(4, 2), "weight", amount=2)
+    >>> _ = prune.ln_structured(layer, "weight", amount=1, n=2, dim=0)
+    >>> [type(method).__name__ for hook in layer._forward_pre_hooks.values() for method in hook]
+    ['L1Unstructured', 'LnStructured']
+    """
+
+    def __init__(self, *methods):
+        self._pruning_methods: tuple = ()
+        if methods:
+            self._tensor_name = methods[0]._tensor_name
+        for method in methods:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method):
+        """Add a method, which prunes the same parameter."""
+        if not isinstance(method, BasePruningMethod):
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if method._tensor_name != self._tensor_name:
+            raise ValueError(
+                "Can only add pruning methods acting on the parameter named "
+                f"'{self._tensor_name}' to {self}. Found '{method._tensor_name}'")
+        self._pruning_methods += (method,)
+
+    def __len__(self):
+        return len(self._pruning_methods)
+
+    def __iter__(self):
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, i):
+        return self._pruning_methods[i]
+
+    def compute_mask(self, t, default_mask):
+        """The mask of the latest method, on top of one."""
+        return self._pruning_methods[-1]._mask(t, default_mask)
 
 
 class Identity(BasePruningMethod):
@@ -290,13 +335,15 @@ def global_unstructured(parameters, pruning_method=L1Unstructured, importance_sc
                        whet.cat([alive.reshape(-1) for _, alive in states]))
     at = 0
     for (module, name), (value, _) in zip(parameters, states):
-        _with_mask(module, name, mask[at:at + value.numel()].reshape(value.shape), method)
+        part = mask[at:at + value.numel()].reshape(value.shape)
+        _with_mask(module, name, part, CustomFromMask(part))
         at += value.numel()
 
 
 def is_pruned(module):
     """Is any parameter of the module, or of one below it, pruned?"""
-    return any(isinstance(h, _Apply) for m in module.modules() if m.__dict__.get("_hooks")
+    return any(isinstance(h, BasePruningMethod)
+               for m in module.modules() if m.__dict__.get("_hooks")
                for h in m.__dict__["_hooks"].forward_pre.values())
 
 
@@ -307,12 +354,6 @@ def remove(module, name):
         raise ValueError(
             f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
     i, hook = found
-    original = getattr(module, f"{name}_orig")
-    with whet.no_grad():
-        original.data = hook.value(module).detach()
+    hook.remove(module)
     del module.__dict__["_hooks"].forward_pre[i]
-    module.__dict__.pop(name, None)
-    delattr(module, f"{name}_orig")
-    delattr(module, f"{name}_mask")
-    module.register_parameter(name, original)
     return module

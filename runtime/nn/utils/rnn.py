@@ -21,8 +21,11 @@ class PackedSequence(
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args, **kwargs):
-        """The data moved or converted; the indices follow its device."""
+        """The data moved or converted; the indices follow its device. Itself where nothing
+        changes."""
         data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
         move = {"device": data.device}
         order, back = (i if i is None else i.to(**move)
                        for i in (self.sorted_indices, self.unsorted_indices))
@@ -36,6 +39,21 @@ class PackedSequence(
         """On a GPU."""
         return self.to(device="cuda" if device is None else device)
 
+    def pin_memory(self):
+        """With its data and indices in memory that GPUs read from by themselves."""
+        order, back = (i if i is None else i.pin_memory()
+                       for i in (self.sorted_indices, self.unsorted_indices))
+        return type(self)(self.data.pin_memory(), self.batch_sizes, order, back)
+
+    def is_pinned(self):
+        """Is the data in memory that GPUs read from by themselves?"""
+        return self.data.is_pinned()
+
+    @property
+    def is_cuda(self):
+        """Is the data on a GPU?"""
+        return self.data.is_cuda
+
     def double(self):
         """As float64."""
         return self.to(dtype=whet.float64)
@@ -44,10 +62,33 @@ class PackedSequence(
         """As float32."""
         return self.to(dtype=whet.float32)
 
-    @property
-    def is_cuda(self):
-        """Is the data on a GPU?"""
-        return self.data.is_cuda
+    def half(self):
+        """As float16."""
+        return self.to(dtype=whet.float16)
+
+    def bfloat16(self):
+        """As bfloat16."""
+        return self.to(dtype=whet.bfloat16)
+
+    def long(self):
+        """As int64."""
+        return self.to(dtype=whet.int64)
+
+    def int(self):
+        """As int32."""
+        return self.to(dtype=whet.int32)
+
+    def short(self):
+        """As int16."""
+        return self.to(dtype=whet.int16)
+
+    def char(self):
+        """As int8."""
+        return self.to(dtype=whet.int8)
+
+    def byte(self):
+        """As uint8."""
+        return self.to(dtype=whet.uint8)
 
 
 def invert_permutation(permutation):

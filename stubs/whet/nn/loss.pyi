@@ -7,21 +7,6 @@ from whet.nn.parameter import Parameter
 from whet.tensor import Tensor
 from whet.types import Device, Number, Shape
 
-class LinearCrossEntropyLoss(Module):
-    """A linear layer and the cross entropy of its outputs as one module: `loss(x, target)`."""
-    num_classes: int
-    out_features: int | Shape
-    reduction: str
-    ignore_index: int | None
-    label_smoothing: float
-    options: Any
-    linear: Any
-    weight: Parameter
-    def __init__(self, in_features: int, num_classes: int, *, out_features: int | Shape = (), bias: bool = False, device: Device | None = None, dtype: dtype | None = None, reduction: str = 'mean', weight: Tensor | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> None: ...
-    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
-    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
-
 class BCEWithLogitsLoss(Module):
     """Binary cross entropy of logits."""
     weight: Parameter
@@ -224,6 +209,23 @@ class CrossEntropyLoss(Module):
     reduction: str
     label_smoothing: float
     def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> None: ...
+    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class LinearCrossEntropyLoss(Module):
+    """A linear layer and the cross entropy of its outputs as one module: `loss(x, target)`."""
+    size_average: Any
+    reduce: Any
+    reduction: str
+    weight: Parameter
+    num_classes: int
+    out_features: int | Shape
+    ignore_index: int | None
+    label_smoothing: float
+    options: Any
+    linear: Any
+    def __init__(self, in_features: int, num_classes: int, *, out_features: int | Shape = (), bias: bool = False, device: Device | None = None, dtype: dtype | None = None, reduction: str = 'mean', weight: Tensor | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...

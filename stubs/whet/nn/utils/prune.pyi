@@ -19,9 +19,11 @@ class BasePruningMethod:
     PRUNING_TYPE: str
     @classmethod
     def apply(cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any) -> Any: """Prune the parameter `name` of a module. Returns the method."""
+    def apply_mask(self, module: Module) -> Tensor: """The module's parameter with what is pruned set to 0."""
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor: """The mask for a tensor, of which `default_mask` is the mask so far."""
     dim: int
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor: """A tensor with what is pruned set to 0."""
+    def remove(self, module: Module) -> Module: """Let the parameter be an ordinary one, with zeros in it. The hook stays."""
 
 class CustomFromMask(BasePruningMethod):
     """Prunes by a mask of one's own."""
@@ -33,6 +35,11 @@ class CustomFromMask(BasePruningMethod):
 class Identity(BasePruningMethod):
     """Prunes nothing (but adds the mask)."""
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor: """The mask for a tensor, of which `default_mask` is the mask so far."""
+
+class PruningContainer(BasePruningMethod):
+    def __init__(self, *methods: BasePruningMethod) -> None: ...
+    def add_pruning_method(self, method: BasePruningMethod) -> None: """Add a method, which prunes the same parameter."""
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor: """The mask of the latest method, on top of one."""
 
 class RandomStructured(BasePruningMethod):
     """Prunes whole channels along `dim`, at random."""
