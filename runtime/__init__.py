@@ -81,7 +81,7 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "_C": "._C", "__config__": ".__config__", "sparse": ".sparse",
          "xpu": ".absent", "mps": ".absent", "fx": ".fx", "functional": ".functional",
          "overrides": ".overrides", "export": ".export", "_inductor": "._inductor",
-         "_utils": "._utils", "__future__": ".__future__"}
+         "_utils": "._utils", "__future__": ".__future__", "quasirandom": ".quasirandom"}
 _FROM = {"save": "serialization", "load": "serialization", "summary": "model_summary",
          **dict.fromkeys(("set_num_threads", "get_num_threads", "set_num_interop_threads",
                           "get_num_interop_threads", "set_flush_denormal"), "cpu.pool"),

@@ -437,6 +437,8 @@ EXACT = {
     "PruningContainer.__init__.methods": "BasePruningMethod",
     "PruningContainer.methods": "BasePruningMethod",
     "add_pruning_method.method": "BasePruningMethod",
+    **{f"segment_reduce.{name}": "Tensor | None" for name in ("indices", "lengths", "offsets")},
+    "segment_reduce.initial": "Number | None",
     **{
         f"{name}.amount": "int | float"
         for name in ("l1_unstructured", "random_unstructured", "ln_structured", "random_structured")

@@ -674,6 +674,7 @@ def scatter_add(self: Tensor, dim: Dims, index: Tensor, src: Tensor, *, out: Ten
 def scatter_reduce(self: Tensor, dim: Dims, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor: """`src` combined (sum, prod, mean, amax, amin) into the places that `index` names along a dimension."""
 def searchsorted(sorted_sequence: Tensor, values: Scalar | None = None, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, input: Tensor | None = None, out: Tensor | None = None) -> Tensor: """Where each value would be put in to keep the sequence (its last dimension) sorted."""
 def seed() -> _int: """Seed the default generator from the system; returns the seed."""
+def segment_reduce(data: Any, reduce: _bool, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: Dims = 0, unsafe: _bool = False, initial: Number | None = None) -> Tensor: """Reduce each of the segments of `data` along `axis`."""
 def select(input: Tensor, dim: Dims, index: Tensor) -> Tensor: """One place of a dimension, which disappears."""
 def select_copy(input: Tensor, dim: Dims, index: Tensor, *, out: Tensor | None = None) -> Tensor: """`select`, in memory of its own."""
 def select_scatter(input: Tensor, src: Tensor, dim: Dims, index: Tensor) -> Tensor: """A copy of `input` with one place of a dimension replaced by `src`."""
