@@ -10,8 +10,8 @@ __all__ = ["SobolEngine"]
 
 class SobolEngine:
     """A Sobol sequence of points in the unit cube, in the order of a Gray code. With `scramble` its
-    digits are mixed and shifted at random, by `seed` where that is given. The directions are SciPy's
-    (Joe's and Kuo's), which must be installed.
+    digits are mixed and shifted at random, by `seed` where that is given. The directions are
+    SciPy's (Joe's and Kuo's), which must be installed.
 
     >>> import whet
     >>> engine = whet.quasirandom.SobolEngine(2)

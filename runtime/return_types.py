@@ -8,6 +8,7 @@ Those of `whet.linalg` are called `linalg_...`. Each is made of one sequence, or
     tensor(1)
 """
 import collections
+from typing import Any
 
 from . import declarations
 
@@ -17,7 +18,8 @@ all_return_types: list[type] = []
 
 def _type(name, fields):
     """A type of tuples with these names."""
-    base = collections.namedtuple(name, fields, module="whet.return_types")
+    make_type: Any = collections.namedtuple
+    base = make_type(name, fields, module="whet.return_types")
     names = base._fields
 
     def make(cls, *items):

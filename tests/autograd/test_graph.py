@@ -31,7 +31,8 @@ def test_backwards_start_from_edges():
     made = graph.GradientEdge(y.grad_fn, 0)
     with pytest.raises(RuntimeError, match="needs a gradient"):
         whet.autograd.grad(made, x)
-    step = whet.jit.trace(lambda x: whet.autograd.grad(graph.get_gradient_edge((x * x).sum()), x)[0])
+    step = whet.jit.trace(
+        lambda x: whet.autograd.grad(graph.get_gradient_edge((x * x).sum()), x)[0])
     for _ in range(4):
         assert step(x).tolist() == [2, 4]
 

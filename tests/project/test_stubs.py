@@ -119,8 +119,8 @@ def fits(x, result):
     if text.startswith("tuple[Tensor"):
         tensors = isinstance(x, tuple | list) and all(isinstance(t, whet.Tensor) for t in x)
         return tensors and (text.endswith("...]") or len(x) == text.count("Tensor"))
-    return (type(x).__name__ == text
-            if hasattr(whet.return_types, text) else True)
+    kind = getattr(whet.return_types, text.lstrip("_"), None)
+    return kind not in whet.return_types.all_return_types or type(x) is kind
 
 
 ARGUMENTS = {
