@@ -742,9 +742,3 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray[Any, Any]: ...
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[_int, _int]: ...
-
-class layout:
-    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
-
-class memory_format:
-    """How the dimensions of a tensor follow each other in memory."""
