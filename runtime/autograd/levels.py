@@ -179,7 +179,7 @@ class Level(registry.Observer):
                     f"{self.name}: {op.name}_ writes a tensor of the {self.name} into one from "
                     "outside of it. Make the tensor that is written to from one inside "
                     "(x.new_zeros, zeros_like), or use the op that is not in place.")
-            return self.beneath(_inplace, op, t, args, attrs)
+            return self.beneath(views_in_place.in_place, op, t, args, attrs)
         if op.name == "resize":
             raise RuntimeError(f"{self.name}: a tensor inside of it cannot be resized in place")
         if op.is_view:
@@ -320,14 +320,6 @@ class Level(registry.Observer):
         if not self.owns(t):
             return self.tensor(t).requires_grad_()
         return t.view_as(t) if t.requires_grad else t._bare().requires_grad_()
-
-
-def _inplace(op, t, args, attrs):
-    if op.is_view:
-        return views_in_place.reshape_inplace(op, t, attrs)
-    if op.name == "resize":
-        return t.resize_(attrs["size"])
-    return pointwise_family.inplace(op, t, args, attrs)
 
 
 def _concretize(t):

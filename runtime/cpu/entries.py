@@ -252,7 +252,7 @@ def _kinds(op, inputs):
     """What each operand of a call is; None where no recipe can be made of such a call."""
     flags = modes.state.flags
     if (flags & modes.SPECIAL or flags & modes.CASTS and op.cast_product
-            or not (op.memo or op.launches or _moves(op))
+            or not (op.memo or op.launches or _moves(op) or op.writes is not None)
             or type(inputs) is not tuple or len(inputs) > L.MAX_IN):
         return None
     kinds = []
@@ -293,15 +293,18 @@ def _remembered(op, attrs, kinds, arrays, layout, kind=None):
     sizes, too, where it is of a `kind` that is worth it."""
     if not (op.is_view or op.dynamic_numbers):
         recorded_call.apart(arrays)
-    tape = Tape()
-    forward = (recorded_call.mover(op) if _moves(op) and recorded_call.may_move(arrays)
-               else op.forward)
-    result = tape.listen(forward, *arrays, **attrs)
-    made = result if type(result) is tuple else (result,)
-    recipe = (None if type(result) is tuple and len(result) == 1 else recipe_words.recipe(
-        op, kinds, arrays, made, tape))
+    result = recipe = None
+    for way in recorded_call.ways(op, arrays):
+        tape = Tape()
+        found = tape.listen(way, *arrays, **attrs)
+        result = found if result is None else result
+        made = found if type(found) is tuple else (found,)
+        recipe = (None if found is None or type(found) is tuple and len(found) == 1
+                  else recipe_words.recipe(op, kinds, arrays, made, tape))
+        if recipe is not None:
+            break
     if recipe is not None:
-        sized = None if kind is None else kind.recipe(op, attrs, kinds, arrays, forward, recipe)
+        sized = None if kind is None else kind.recipe(op, attrs, kinds, arrays, way, recipe)
         if sized is None:
             words, tables = recipe_words.laid(recipe.words)
             _insert(op, attrs, kinds, arrays, words, [*recipe.owned, *tables])
@@ -310,10 +313,38 @@ def _remembered(op, attrs, kinds, arrays, layout, kind=None):
     else:
         if kind is not None:
             kind.refuse()
-        if len(op.refused) > MOST_REFUSED:
-            op.refused.clear()
-        op.refused.add(layout)                    # not tried again
+        _refuse(op, layout)
     return result
+
+
+def _refuse(op, layout):
+    """Such calls are no launches: it is not tried again."""
+    if len(op.refused) > MOST_REFUSED:
+        op.refused.clear()
+    op.refused.add(layout)
+
+
+def written(op, inputs, attrs):
+    """Make a call in place by launches alone, where such a call has come before: machine code makes
+    the next one. Was it made?"""
+    writes = op.writes
+    kinds = None if writes is None else _kinds(writes, inputs)
+    if kinds is None or kinds[0] != L.TENSOR or modes.state.flags & modes.INFERENCE:
+        return False
+    arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
+    layout = _layout(arrays, attrs)
+    if (not arrays[0].flags.c_contiguous or layout in writes.refused
+            or not came_before(writes, layout)):
+        return False
+    recorded_call.apart(arrays)
+    tape = writes.listen(arrays, attrs)
+    recipe = tape and recipe_words.recipe(writes, kinds, arrays, (arrays[0],), tape)
+    if recipe is None:
+        _refuse(writes, layout)
+    else:
+        words, tables = recipe_words.laid(recipe.words)
+        _insert(writes, attrs, kinds, arrays, words, [*recipe.owned, *tables])
+    return tape is not None
 
 
 def _hash(op, kinds, arrays, of_sizes=True):

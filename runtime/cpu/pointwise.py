@@ -374,6 +374,19 @@ def move(dst, src):
     _MOVE([src.view(bits)], [dst.view(bits)])
 
 
+def copy_of_few(dst, src):
+    """`copy` by a kernel alone, of so few elements that NumPy's call is what takes time. False
+    where it is not that, or the arrays may overlap: nothing was done then."""
+    if (not 0 < dst.size <= SMALL_COPY or {dst.dtype, src.dtype} - FROM_NUMPY.keys()
+            or "c" in dst.dtype.kind + src.dtype.kind or np.may_share_memory(dst, src)):
+        return False
+    if src.dtype == dst.dtype:
+        move(dst, np.broadcast_to(src, dst.shape))
+    else:
+        _CAST[FROM_NUMPY[dst.dtype].short]([np.broadcast_to(src, dst.shape)], [dst])
+    return True
+
+
 def fill(dst, value):
     """Write a number into every element of `dst`. Gives dst."""
     return copy(dst, np.asarray(value, dst.dtype))

@@ -75,7 +75,8 @@ def _flags(op, kinds, made):
     by_value = not op.dynamic_numbers and any(k in (L.FLOAT, L.INT) for k in kinds)
     return ((L.DIFF if differentiable else 0) | (L.BY_VALUE if by_value else 0)
             | (L.SAVES_OUT if differentiable and op.saves_output else 0)
-            | (L.CAST_PRODUCT if op.cast_product else 0))
+            | (L.CAST_PRODUCT if op.cast_product else 0)
+            | (L.WRITES if type(op) is recorded_call.Writes else 0))
 
 
 class _Launches(NamedTuple):

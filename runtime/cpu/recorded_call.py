@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from ..ir.spans import address, span
-from . import memory, pointwise, taped_launches
+from . import memory, places, pointwise, taped_launches
 from .flat import ALIGN
 
 
@@ -27,6 +27,77 @@ def _alike(a):
     made = np.ndarray(a.shape, a.dtype, np.zeros(high - low, np.uint8), address(a) - low, a.strides)
     made[...] = a
     return made
+
+
+class Writes:
+    """What recipes of an op's writes in place are known by, as calls that make something new are
+    known by the op. `forms`: ways to make one by launches alone, each a function of the array that
+    is written to, the other operands and the attributes; it gives False where it cannot, and
+    nothing was done."""
+    is_view = differentiable = cast_product = dynamic_numbers = saves_output = False
+    memo, moves, writes = True, None, None
+
+    def __init__(self, *forms):
+        self.forms, self.met, self.refused = forms, set(), set()
+
+    def listen(self, arrays, attrs):
+        """Make a write; what it launched, or None where nothing was done."""
+        for form in self.forms:
+            tape = taped_launches.Tape()
+            if tape.listen(form, *arrays, **attrs):
+                return tape
+        return None
+
+    def of_copies(self):
+        """The same of a copy, which they give; None where they cannot."""
+        return [functools.partial(_on_a_copy, form) for form in self.forms]
+
+
+def _on_a_copy(form, a, *arrays, **attrs):
+    if not a.size or a.itemsize > 8:
+        return None
+    out = memory.empty(a.shape, a.dtype)
+    pointwise.move(out, a)
+    return out if form(out, *arrays, **attrs) else None
+
+
+FEW = 1 << 13                    # elements that one thread puts into their places as quickly
+
+
+def are_few(arrays):
+    """Are places, and what is put there or picked, so few that one thread may do all of it?"""
+    return all([x.size <= FEW for x in arrays])
+
+
+def for_few(put):
+    """A form of a write that one thread makes. It looks at everything before it writes; what does
+    not fit is said by others."""
+    def form(a, *arrays, **attrs):
+        try:
+            return are_few(arrays) and put(a, *arrays, **attrs)
+        except (IndexError, ValueError, RuntimeError):
+            return False
+    return form
+
+
+def picked_alone(op, *arrays, **attrs):
+    """What `op.forward` gives, by launches alone."""
+    try:
+        return op.alone(*arrays, **attrs)
+    except (IndexError, ValueError, RuntimeError):
+        return None
+
+
+def ways(op, operands):
+    """How a call can be made: the first way that is launches alone is what machine code repeats. A
+    way that cannot make it gives None; one can."""
+    if op.moves is not None and op.shape is not None and may_move(operands):
+        return [mover(op)]
+    if type(op.writes) is Writes:
+        return [*op.writes.of_copies(), op.forward]
+    if op.alone is not None and op.memo and places.suit(*operands) and are_few(operands[1:]):
+        return [op.forward, functools.partial(picked_alone, op)]
+    return [op.forward]
 
 
 def may_move(operands):

@@ -6,12 +6,13 @@ import numpy as np
 from .. import dtypes
 from ..autograd import function_levels as functions
 from ..autograd import modes
-from ..autograd.levels import Level, LevelTensor, _inplace
+from ..autograd.levels import Level, LevelTensor
 from ..layouts import contiguous_format
 from ..op_table import REGISTRY
 from ..ops import pointwise_family, registry
 from ..ops.convert import copy_op, detach_op
 from ..ops.random import draw_op
+from ..ops.views_in_place import in_place
 from ..tensor import new as new_tensor
 from ..tensor_base import Base
 from . import agenda, cell, outlines
@@ -360,7 +361,7 @@ class PendingLevel(Level):
                 "not in place")
         self.run()
         values = tuple([x.value if self.owns(x) else x for x in args])
-        r = self.beneath(_inplace, op, t, values, attrs)
+        r = self.beneath(in_place, op, t, values, attrs)
         self.outside.clear()
         return r
 

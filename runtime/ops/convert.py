@@ -8,6 +8,7 @@ from ..autograd import inplace as ip
 from ..autograd import modes
 from ..autograd.engine import cast_gradient
 from ..cpu import pointwise as kernels
+from ..cpu import recorded_call
 from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..layouts import contiguous_format, preserve_format
 from ..tensor import shown, wrap
@@ -356,6 +357,7 @@ copy_op = _CopyOp(
 copy_op.onnx_complex = in_onnx.copied_into_complex
 copy_op.any_sizes = True
 copy_op.total = True
+copy_op.writes = recorded_call.Writes(kernels.copy_of_few)
 
 
 def _to_tensor(x, like):

@@ -16,11 +16,11 @@ from ..tensor import Tensor, wrap
 from .convert import copy_op
 from .creation import literal
 from .from_data import as_tensor, number, tensor
-from .index_ops import _gathered, fits, index_op, put_in, put_op, put_slices
+from .index_ops import fits, index_op, put_in, put_op
 from .masks import masked_fill_
 from .nonzero import nonzero
 from .registry import apply, is_tensor, view_of
-from .surface import METHODS, function, method
+from .surface import METHODS, function, guard, method
 from .view import slice_op
 
 state, GRAD, INFERENCE, SPECIAL = modes.state, modes.GRAD, modes.INFERENCE, modes.SPECIAL
@@ -212,7 +212,9 @@ def _entry(x):
         raise IndexError(f"{_KINDS} (got {x.__class__.__name__})") from None
 
 
-_ALL, _FIRST = builtins.slice(None), {"dims": (0,)}
+_ALL = builtins.slice(None)
+# attributes for so many first dimensions: machine code knows them soonest by the same object
+_FIRST = [{"dims": tuple(range(n))} for n in range(65)]
 _PLAIN = {int, builtins.slice, type(None), type(...)}
 
 
@@ -253,26 +255,24 @@ def __getitem__(self, index):
             plain = _plain(index)
             if plain is not None:
                 return view_of(self, self._array[plain])
-            if flags & INFERENCE or devices.beyond is not None:
-                pass                         # what is made is marked
-            elif type(index) is Tensor:
-                i = index._array
-                if i.dtype == np.bool_ and i.ndim and i.shape == self._array.shape:
-                    return wrap(self._array[i])
-                if i.dtype == np.int64 and i.ndim and self._array.ndim:
-                    return wrap(_gathered(self._array, i, dims=(0,)))
-            elif _places_alone(index, self._array.ndim):
-                return wrap(_gathered(self._array, *[i._array for i in index],
-                                      dims=tuple(range(len(index)))))
+            if (type(index) is Tensor and index._array.dtype == np.bool_ and index._array.ndim
+                    and index._array.shape == self._array.shape
+                    and not flags & INFERENCE and devices.beyond is None):
+                return wrap(self._array[index._array])
         except (IndexError, TypeError):
             # said again below, in this library's words
             pass
     if (type(index) is Tensor and index._array.ndim and index._array.dtype == np.int64
             and self._array.ndim):
-        return apply(index_op, (self, *_beside(self, [index])), _FIRST)
+        return apply(index_op, (self, *_beside(self, [index])), _FIRST[1])
     if _places_alone(index, self._array.ndim):
-        return apply(index_op, (self, *_beside(self, list(index))),
-                     {"dims": tuple(range(len(index)))})
+        return apply(index_op, (self, *_beside(self, index)), _FIRST[len(index)])
+    return _part(self, index)
+
+
+@guard
+def _part(self, index):
+    """A part by an index of any kind."""
     found = _Index(self._array.shape, index)
     if not found.at:
         return found.view(self)
@@ -305,7 +305,7 @@ def _write_at_once(t, index, value):
     done?"""
     a, plain, src = t._array, _plain(index), value
     if plain is None:
-        return type(index) is type(value) is Tensor and _put_rows(t, index, value)
+        return False
     if not fits(value, a):
         value = _as_value(t, value)
         src = value._array
@@ -327,23 +327,15 @@ def _write_at_once(t, index, value):
     return True
 
 
-def _put_rows(t, index, rows):
-    """t[index] = rows by a kernel, for an index that is a vector. Was it done?"""
-    a, i, values = t._array, index._array, rows._array
-    if (type(a) is not np.ndarray or i.dtype != np.int64 or i.ndim != 1 or not a.ndim
-            or values.dtype != a.dtype or state.flags & GRAD and rows.requires_grad):
-        return False
-    ip.check_writable(t, "index_put_")
-    if not put_slices(a, values, i, dims=(0,), accumulate=False):
-        return False
-    t._bump("index_put_")
-    return True
-
-
 def __setitem__(self, index, value):
     """Write to a part of the tensor."""
-    if ip.writes_at_once(self) and _write_at_once(self, index, value):
-        return
+    if not (ip.writes_at_once(self) and _write_at_once(self, index, value)):
+        _put_in_part(self, index, value)
+
+
+@guard
+def _put_in_part(self, index, value):
+    """The same for an index of any kind, with a record where one is wanted."""
     value = _as_value(self, value)
     found = _Index(self._array.shape, index)
     t = self if found.whole else found.view(self)

@@ -7,6 +7,10 @@ one key (`passes/lower_llvm/calls/call_keys.py`), which has all of that and the 
 arguments, lead to the same ops. The second of them is watched; if it only called ops on what it was
 given and on their results, and asked questions about these, later ones do the same, as long as the
 answers are. Which way is shorter is timed.
+
+It may draw numbers meanwhile, and the last thing that it does may be a write in place. Where a
+known call ends before that, because an answer is another one or an op refuses the data, its draws
+have not been: the function is called then.
 """
 import functools
 import operator
@@ -14,19 +18,21 @@ from time import perf_counter
 
 import numpy as np
 
-from .. import declarations, devices, dtypes, tensor_base
+from .. import declarations, devices, dtypes, random, tensor_base
 from ..autograd import modes
 from ..cpu import entries
 from ..layouts import layout, memory_format
 from ..tensor import Size
 from . import registry
-from .registry import Observer, apply, is_tensor
+from .pointwise_family import inplace
+from .registry import REGISTRY, Observer, apply, is_tensor
 
 declarations.only_computes(globals())
 call_key = tensor_base.native_call_key
 MISSED = object()
 STEPS = 12                       # that a known call has at most: of more, ops take most of the time
 TURNS = 10                       # calls in which the two ways are timed
+FEW = 64                         # elements of a constant, which a known call keeps
 KEYS = 1 << 10                   # of a function: so many are known, or known to be no such calls
 PLAIN = bool | int | float | str | np.generic | None             # answers that can be compared
 FRUITLESS = 32                   # keys in vain, until a function is left alone
@@ -36,18 +42,33 @@ class More(BaseException):
     """A call is about to do more than call ops."""
 
 
+class Failed(Exception):
+    """A call has raised `error`, and is not to be made again: it has drawn or written."""
+
+    def __init__(self, error):
+        self.error = error
+
+
 class Watch(Observer):
-    """Notes what one call does: `steps`, each an op or a question, which values its operands are,
-    and the op's attributes or the answer, and the sizes of what an op makes that may be others for
-    other data. Values are what the call was given (see `given`), numbers that ops are given, and
-    what ops make, in this order. `steps` is None once something else has happened."""
+    """Notes what one call does: `steps`, each an op, a draw, a question or a write, which values
+    its operands are, and the op's attributes or the answer, and the sizes of what an op makes that
+    may be others for other data. Values are what the call was given (see `given`), numbers that ops
+    are given, and what ops make, in this order. `steps` is None once something else has
+    happened."""
 
     def __init__(self, values):
         self.steps: list | None = []
         self.given, self.numbers, self.made = values, [], []
         self.where = {id(t): i for i, t in enumerate(values) if is_tensor(t)}
+        # tensors that the function makes of what the key has, and their views; they are operands
+        # alone
+        self.constants: dict = {}
         self.states = [(t, state_of(t)) for t in values if is_tensor(t)]
         self.inside = False                  # of an op
+        self.flags = None                    # the modes of the call, once it is watched
+        self.draws: list = []
+        # what is written to, and its version before, once something is
+        self.written: tuple | None = None
 
     def __call__(self, op, inputs, attrs):
         self.inside = True
@@ -56,21 +77,72 @@ class Watch(Observer):
         finally:
             self.inside = False
         made = outs if type(outs) is tuple else (outs,)
-        if op.random or holds_data(attrs):
+        if self.is_constant(op, inputs, attrs):
+            self.constants.update({id(t): t for t in made})
+        elif op.random or holds_data(attrs):
             self.steps = None
         elif self.steps is not None:
             varies = op.may_fail and any(map(is_tensor, inputs))
             sizes = [t._array.shape for t in made] if varies else None
             self.note(op, inputs, dict(attrs), sizes)
-            for t in made:
-                self.where[id(t)] = -1 - len(self.made)
-                self.made.append(t)
-                self.states.append((t, state_of(t)))
+            self.add(made)
         return outs
 
+    def is_constant(self, op, inputs, attrs):
+        """Does an op make a constant of few elements, or views of one?"""
+        if op.is_view:
+            return id(inputs[0]) in self.constants
+        return op is REGISTRY["constant"] and attrs["array"].size <= FEW
+
+    def add(self, made):
+        """Tensors that a step has made are values, too."""
+        for t in made:
+            self.where[id(t)] = -1 - len(self.made)
+            self.made.append(t)
+            self.states.append((t, state_of(t)))
+
+    def draw(self, generator, op, shape):
+        """Random numbers."""
+        maker = op.maker(shape)
+        out = self.unseen(drawn, generator, maker, self.draws)
+        if self.steps is not None:
+            self.note(DRAW, [generator], maker)
+            self.add([out])
+        return out
+
+    def inplace(self, op, t, args, attrs):
+        """A write. Nothing may follow."""
+        from .views_in_place import in_place
+        steps, array = self.steps if self.is_unchanged() else None, t._array
+        self.written = self.written or (t, version(t))
+        if id(t) in self.constants:
+            steps = None
+        self.unseen(in_place, op, t, args, attrs)
+        self.steps = steps if t._array is array else None
+        self.note(Write(op), (t, *args), dict(attrs))
+        self.states = [(x, state_of(x)) for x, _ in self.states]
+        return t
+
+    def unseen(self, run, *args):
+        """Do something, with nobody watching."""
+        modes.state.observers = ()
+        try:
+            return run(*args)
+        finally:
+            modes.state.observers = (self,)
+
+    def has_written(self):
+        """Is something other than it was?"""
+        return self.written is not None and version(self.written[0]) != self.written[1]
+
     def is_all(self):
-        """Were steps all that happened? (A tensor may have been marked otherwise than by an op.)"""
-        return bool(self.steps) and all(state_of(t) == before for t, before in self.states)
+        """Were steps all that happened?"""
+        return bool(self.steps) and self.is_unchanged()
+
+    def is_unchanged(self):
+        """Are tensors as the last step left them? (One may have been marked otherwise than by an
+        op.)"""
+        return all(state_of(t) == before for t, before in self.states)
 
     def ask(self, question, tensors):
         answer = question(*[t._array for t in tensors])
@@ -84,7 +156,8 @@ class Watch(Observer):
         """Note one more step, where all is known of it."""
         if self.steps is not None:
             at = [self.place(x) for x in operands]
-            if None in at or len(self.steps) == STEPS:
+            if (None in at or len(self.steps) == STEPS or modes.state.flags != self.flags
+                    or self.steps and type(self.steps[-1][0]) is Write):
                 self.steps = None
             else:
                 self.steps.append((what, at, more, sizes))
@@ -92,7 +165,7 @@ class Watch(Observer):
     def place(self, x):
         """Which value an operand is, those that ops made counted from -1 down; None for one that
         nobody knows."""
-        if is_tensor(x):
+        if is_tensor(x) and id(x) not in self.constants:
             return self.where.get(id(x))
         if isinstance(x, np.ndarray):
             return None
@@ -107,7 +180,7 @@ class Watch(Observer):
         return made
 
     def stop(self, *args, **kwargs):
-        """What changes something begins here, or goes another way where an observer is."""
+        """What goes another way where an observer is begins here."""
         raise More
 
 
@@ -119,7 +192,7 @@ def _something_else(method):
     return call
 
 
-for _name in ("inplace", "draw", "cond", "while_loop", "function"):
+for _name in ("cond", "while_loop", "function"):
     setattr(Watch, _name, Watch.stop)
 for _name, _method in vars(Observer).items():
     if callable(_method) and _name not in vars(Watch) and _name not in ("sizes", "computed"):
@@ -128,8 +201,12 @@ for _name, _method in vars(Observer).items():
 
 def state_of(t):
     """What a tensor is beside its elements."""
-    return (t._rg, id(t._node), id(t._base), id(t._grad), id(t._extra), id(t._array),
-            t._cell is not None and t._cell.v)
+    return (t._rg, id(t._node), id(t._base), id(t._grad), id(t._extra), id(t._array), version(t))
+
+
+def version(t):
+    """How often a tensor was written to."""
+    return t._cell is not None and t._cell.v
 
 
 class Question:
@@ -138,6 +215,32 @@ class Question:
 
     def __init__(self, ask):
         self.ask = ask
+
+
+DRAW = object()                  # a step that draws numbers from a generator
+
+
+class Write:
+    """The step that an op is in place of its first operand."""
+    __slots__ = ("op",)
+
+    def __init__(self, op):
+        self.op = op
+
+
+def drawn(generator, maker, draws):
+    """The next numbers of a generator. `draws` has what `undo` needs to know of it."""
+    blocks, make = maker
+    seed, at = generator.take(blocks)
+    draws.append((generator, (seed, at), blocks))
+    return make(seed, at)
+
+
+def undo(draws):
+    """The draws of a call have not been: generators are where they were before, but for those that
+    others have drawn from since."""
+    for generator, before, blocks in reversed(draws):
+        generator.go_back(before, blocks)
 
 
 def holds_data(x):
@@ -149,7 +252,7 @@ def holds_data(x):
 
 
 def given(args, kwargs):
-    """What a call was given, in order; of a list of tensors, these."""
+    """What a call was given, in order; of a list with tensors, what is in it."""
     found = []
     for x in (*args, *kwargs.values()):
         if has_tensors(x):
@@ -160,8 +263,8 @@ def given(args, kwargs):
 
 
 def has_tensors(x):
-    """Is it a list of tensors?"""
-    return type(x) in (list, tuple) and bool(x) and is_tensor(x[0])
+    """Is it a list with tensors in it?"""
+    return type(x) in (list, tuple) and any(map(is_tensor, x))
 
 
 class KnownCalls:
@@ -185,8 +288,11 @@ class KnownCalls:
             return MISSED if known is None else known(args, kwargs)
         except MemoryError:
             raise
+        except Failed as e:
+            error = e.error
         except Exception:                    # (it will be raised again)
             return MISSED
+        raise error
 
     def forget(self):
         """Nothing is known."""
@@ -206,8 +312,12 @@ class KnownCalls:
         try:
             modes.state.observers = (watch,)
             modes.set_flags(modes.state.flags | modes.SPECIAL)
+            watch.flags = modes.state.flags
             out = self.fn(*args, **kwargs)
         except (More, Exception):            # (it will be raised again)
+            if watch.has_written():
+                raise
+            undo(watch.draws)
             out, watch.steps = MISSED, None
         finally:
             modes.state.observers = ()
@@ -236,12 +346,21 @@ class Turns:
     def __call__(self, args, kwargs):
         which, self.turn = self.turn % 2, self.turn + 1
         start = perf_counter()
-        out = self.calls.fn(*args, **kwargs) if which else self.known(args, kwargs)
+        out = self.own(args, kwargs) if which else self.known(args, kwargs)
         self.seconds[which] = min(self.seconds[which], perf_counter() - start)
-        if self.turn == TURNS:
+        if out is MISSED:                    # the data decides: the function is asked at once
+            self.calls.settle(self.key, None)
+        elif self.turn == TURNS:
             known, other = self.seconds
             self.calls.settle(self.key, self.known if known < other else None)
         return out
+
+    def own(self, args, kwargs):
+        """The function's own way."""
+        try:
+            return self.calls.fn(*args, **kwargs)
+        except Exception as e:
+            raise Failed(e) from None
 
 
 def known_call(watch, out, args, kwargs):
@@ -254,19 +373,25 @@ def known_call(watch, out, args, kwargs):
     several = isinstance(out, tuple)
     found = [watch.counted(watch.where.get(id(t))) if is_tensor(t) else None
              for t in (out if several else (out,))]
-    if None in found:
+    write = None
+    if type(steps[-1][0]) is Write:
+        last, operands, attrs, _ = steps.pop()
+        write = functools.partial(_write, last.op, last.op.writes or last.op, operands, attrs)
+    if None in found and not (write and out is None):
         return None
     kept = [*kwargs, *[frozen(x) for x in watch.given if not is_tensor(x)]]
     parts = given if any(map(has_tensors, (*args, *kwargs.values()))) else None
     made = [watch.counted(-1 - i) for i in range(len(watch.made))]
-    if len(steps) == 1 and found == made and (type(out) is tuple or not several):
+    if len(steps) == 1 and not write and found == made and (
+            type(out) is tuple or not several) and steps[0][0] is not DRAW:
         (op, operands, attrs, _), = steps
         if not watch.steps[0][1]:
             return functools.partial(_made, op, attrs, kept)
         return functools.partial(_one, op, operands, attrs, watch.numbers, parts, kept)
     make = None if not several else type(out)._make if hasattr(out, "_make") else type(out)
-    result = _picked(found) if several else operator.itemgetter(found[0])
-    return functools.partial(_several, steps, watch.numbers, parts, kept, result, make)
+    result = (_nothing if out is None else _picked(found) if several
+              else operator.itemgetter(found[0]))
+    return functools.partial(_several, steps, write, watch.numbers, parts, kept, result, make)
 
 
 def frozen(x):
@@ -292,21 +417,61 @@ def _one(op, picked, attrs, numbers, parts, kept, args, kwargs):
     return apply(op, picked((*values, *numbers) if numbers else values), attrs)
 
 
-def _several(steps, numbers, parts, kept, result, make, args, kwargs):
-    """The calls of ops, of which some give the result."""
+def _several(steps, write, numbers, parts, kept, result, make, args, kwargs):
+    """The calls of ops, of which some give the result, and a write at the end."""
     values = parts(args, kwargs) if parts else [*args, *kwargs.values()]
     values += numbers
+    if steps:
+        draws: list = []
+        try:
+            if not _taken(steps, values, draws):
+                undo(draws)
+                return MISSED
+            if write:
+                write(values)
+        except Exception:
+            undo(draws)
+            raise
+    else:
+        write(values)
+    return result(values) if make is None else make(tuple(result(values)))
+
+
+def _taken(steps, values, draws):
+    """Take the steps. Are answers and sizes those that were?"""
     for what, picked, more, sizes in steps:
+        if what is DRAW:
+            values.append(drawn(picked(values)[0], more, draws))
+            continue
         if type(what) is Question:
             if what.ask(*[t._array for t in picked(values)]) != more:
-                return MISSED
+                return False
             continue
         out = apply(what, tuple(picked(values)), more)
         made = out if type(out) is tuple else (out,)
         if sizes is not None and [t._array.shape for t in made] != sizes:
-            return MISSED
+            return False
         values += made
-    return result(values) if make is None else make(tuple(result(values)))
+    return True
+
+
+def _write(op, known, picked, attrs, values):
+    """An op in place of its first operand; machine code may know it by `known`."""
+    operands = tuple(picked(values))
+    if tensor_base.native_write(known, operands, attrs, op.writer) is not None:
+        return
+    t, *others = operands
+    before = version(t)
+    try:
+        inplace(op, t, others, attrs)
+    except Exception as e:
+        if version(t) != before:
+            raise Failed(e) from None
+        raise
+
+
+def _nothing(values):
+    """What a call gives that gives nothing."""
 
 
 ALL: list[KnownCalls] = []
@@ -330,5 +495,5 @@ def forget():
 dtypes.on_default_change.append(forget)
 devices.on_default_change.append(forget)
 if call_key is not None:
-    entries.know_calls_by(Size, (bool, type(None), str, dtypes.dtype, devices.device, layout,
-                                 memory_format))
+    entries.know_calls_by(Size, (bool, type(None), type(...), str, dtypes.dtype, devices.device,
+                                 layout, memory_format, random.Generator))

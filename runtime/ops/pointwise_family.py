@@ -59,6 +59,8 @@ class PointwiseOp(Op):
     """
     family = "pointwise"
     memo = dynamic_numbers = numbers_by_size = any_sizes = True
+    # written in place by the launch that makes something new
+    writes = property(lambda self: self)
 
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc",
                  differentiable=None, result=None, samples=None, register=True, saves=None,
@@ -497,17 +499,17 @@ def inplace(op, t, args, attrs=None):
     if modes.state.observers:
         return modes.state.observers[-1].inplace(op, t, args, attrs or {})
     write = tensor_base.native_write
-    if write is not None and not attrs and isinstance(op, PointwiseOp):
-        written = write(op, (t, *args), op.name + "_")
+    if write is not None and (known := op.writes) is not None:
+        written = write(known, (t, *args), attrs or NO_ATTRS, op.writer)
         if written is not None:
             return written
-    return inplace_now(op, t, args, attrs or {}, ip)
+    return inplace_now(op, t, args, attrs or NO_ATTRS, ip)
 
 
 def inplace_now(op, t, args, attrs, ip, level=None):
     """The same, unseen by observers. Where `t` is a tensor of a level, the history is that of
     the level's tensors alone."""
-    name = op.name + "_"
+    name = op.writer
     inputs = (t, *args)
     owned = registry.is_tensor if level is None else level.owns
     wanted = modes.state.flags & modes.GRAD and any(
@@ -539,7 +541,8 @@ def inplace_now(op, t, args, attrs, ip, level=None):
             entries.learn(op, inputs, attrs)            # the next such call is made by machine code
         _write_pointwise(op, t, registry.arrays_of(op, inputs), name)
     elif op.write is not None:
-        op.write(*registry.arrays_of(op, inputs), **attrs)
+        if recording or tensor_base.native_apply is None or not entries.written(op, inputs, attrs):
+            op.write(*registry.arrays_of(op, inputs), **attrs)
     else:
         r = op.forward(*registry.arrays_of(op, inputs), **attrs)
         check_fits(r, t, name)

@@ -155,11 +155,34 @@ class RandomOp(Op):
 
     def __init__(self, kind):
         self.draw = DRAWS[kind]
+        self.makers: dict[tuple, tuple] = {}  # a shape -> what `maker` says of it
         super().__init__(f"random_{kind}")
 
     def blocks(self, shape):
         """How many places of the stream a draw takes."""
         return -(-math.prod(shape) // self.draw.per)
+
+    def next(self, generator, shape):
+        """The next numbers of a generator, on the host, with nobody watching."""
+        blocks, make = self.maker(shape)
+        return make(*generator.take(blocks))
+
+    def maker(self, shape):
+        """How many places of the stream a draw takes, and what makes it of the seed and the first
+        of them."""
+        known = self.makers.get(shape)
+        if known is None:
+            if len(self.makers) >= MOST_SIZES:
+                self.makers.clear()
+            few = FEW_DRAWS[self]
+            make = few.maker(shape) if few.takes(math.prod(shape)) else functools.partial(
+                self.made, shape)
+            known = self.makers[shape] = self.blocks(shape), make
+        return known
+
+    def made(self, shape, seed, at):
+        """The numbers from a position on."""
+        return apply_without_operands(self, dict(shape=shape, seed=seed, offset=at))
 
     def words(self):
         """What a counter gives, as expressions."""
@@ -179,7 +202,6 @@ class FewDraws(Op):
 
     def __init__(self, kind):
         self.draw = DRAWS[kind]
-        self.attrs: dict[tuple, dict] = {}   # a size -> the attributes, which recipes know by it
         super().__init__(f"few_{kind}", register=False, inner=True)
 
     @functools.cached_property
@@ -198,18 +220,16 @@ class FewDraws(Op):
         """Does it draw so many?"""
         return 0 < n <= FEW and not n % self.draw.per
 
-    def next(self, generator, size, n):
-        """The next numbers of a generator."""
-        seed, at = generator.take(n // self.draw.per)
-        known = self.seed
-        if known[0] != seed:
-            known = FewDraws.seed = seed, wrap(np.asarray(seed, np.uint64))
-        attrs = self.attrs.get(size)
-        if attrs is None:
-            if len(self.attrs) >= MOST_SIZES:
-                self.attrs.clear()
-            attrs = self.attrs[size] = {"size": size}
-        return apply(self, (known[1], at), attrs)
+    def maker(self, size):
+        """What makes a draw of the seed and the position; recipes know it by its attributes."""
+        attrs = {"size": size}
+
+        def make(seed, at):
+            known = FewDraws.seed
+            if known[0] != seed:
+                known = FewDraws.seed = seed, wrap(np.asarray(seed, np.uint64))
+            return apply(self, (known[1], at), attrs)
+        return make
 
 
 OPS = {k: RandomOp(k) for k in DRAWS}
@@ -234,11 +254,7 @@ def draw_op(g, op, shape, device=devices.CPU):
         return wrap(devices.beyond.draws.drawn(op, shape, seed, at, device.index))
     if modes.state.observers:
         return modes.state.observers[-1].draw(g, op, shape)
-    few, n = FEW_DRAWS[op], math.prod(shape)
-    if few.takes(n):
-        return few.next(g, shape, n)
-    seed, at = g.take(op.blocks(shape))
-    return apply_without_operands(op, dict(shape=shape, seed=seed, offset=at))
+    return op.next(g, shape)
 
 
 def _shape(size):

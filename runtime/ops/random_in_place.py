@@ -7,7 +7,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
 from .random import _float_draw, _integers, check_real, draw
 from .registry import is_tensor
-from .surface import FUNCTIONS, method
+from .surface import FUNCTIONS, guard, method
 
 REAL = BOOL, INT, FLOAT
 
@@ -30,7 +30,7 @@ def fills(*kinds, error=NotImplementedError, numbers=True):
                     if name != "generator":
                         _check_number(fn.__name__, name, v)
             return fn(self, *args, **kwargs)
-        return method()(call)
+        return method()(guard(call))
     return publish
 
 

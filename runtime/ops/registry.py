@@ -5,6 +5,7 @@ flows, what inputs to test it with. `apply` runs one: compute, wrap, record. Eve
 see every op (gradient recording, traces, transforms) hangs on `apply`; everything that must know
 every op (tests, docs, other targets) reads `REGISTRY`.
 """
+import functools
 import inspect
 import operator
 from typing import Any
@@ -15,7 +16,7 @@ from .. import devices, function_protocol, tensor_base
 from ..autograd import modes
 from ..autograd.inplace import edge_of
 from ..autograd.node import Node, OutputOf, stale_inputs
-from ..cpu import memory
+from ..cpu import memory, recorded_call
 from ..cpu.pointwise import copy
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..function_protocol import speakers
@@ -120,7 +121,7 @@ class Op:
     def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None,
                  nondiff_outputs=(), register=True, inner=False, doc=None, batch=None, linear=None,
                  onnx=None):
-        self.name, self.batch_rule = name, batch
+        self.name, self.batch_rule, self.writer = name, batch, f"{name}_"
         if onnx is not None:
             self.onnx = onnx
         if linear is not None:
@@ -139,6 +140,14 @@ class Op:
             if name in REGISTRY:
                 raise ValueError(f"op {name!r} is defined twice")
             REGISTRY[name] = self
+
+    @functools.cached_property
+    def writes(self):
+        """What machine code knows its writes in place by; None where these are no launches."""
+        forms = [] if self.put is None else [self.put]
+        if self.put_alone is not None:
+            forms.append(recorded_call.for_few(self.put_alone))
+        return recorded_call.Writes(*forms) if forms and self.write is not None else None
 
     def set_vjp(self, vjp):
         self._vjp = vjp

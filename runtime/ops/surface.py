@@ -274,7 +274,7 @@ def guard(fn, leads_to_ops=True, asks=True):
         if len(args) > first:
             _check_positions(fn, flags, args)
 
-    leads_to_ops = leads_to_ops and not fn.__name__.endswith("_")
+    leads_to_ops = leads_to_ops and not fn.__name__.endswith("__")
     calls = known_calls.calls_of(fn, check) if leads_to_ops else None
 
     @functools.wraps(fn)
@@ -394,7 +394,8 @@ def overridable(fn):
 
 def guarded_method(name, fn):
     """A method as users call it."""
-    return guard(fn, name in FUNCTIONS) if needs_guard(fn) else fn
+    in_place = name.endswith("_") and not name.endswith("__")
+    return guard(fn, in_place or name in FUNCTIONS) if needs_guard(fn) else fn
 
 
 def needs_guard(fn):

@@ -4,6 +4,7 @@ from ..autograd import inplace as ip
 from ..autograd import modes
 from ..autograd.node import Node
 from . import dims
+from .pointwise_family import inplace
 from .registry import edge_of
 from .surface import method
 from .view import _squeezed, squeeze_op, transpose_op, unsqueeze_op
@@ -14,6 +15,15 @@ def reshape_inplace(op, t, attrs):
     if modes.state.observers:
         return modes.state.observers[-1].inplace(op, t, (), attrs)
     return reshape_now(op, t, attrs)
+
+
+def in_place(op, t, args, attrs):
+    """Any op that changes a tensor, or what it says of its memory."""
+    if op.is_view:
+        return reshape_inplace(op, t, attrs)
+    if op.name == "resize":
+        return t.resize_(attrs["size"])
+    return inplace(op, t, args, attrs)
 
 
 def _viewed(op, a, attrs):

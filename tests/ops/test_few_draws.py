@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 import whet
-from whet.ops.random import DRAWS, FEW, FEW_DRAWS, OPS, draw_op
+from whet.ops.random import DRAWS, FEW, OPS, draw_op
 
 SEED = (1 << 63) + 12345         # more than a double, or an int64, can hold
 
@@ -43,7 +43,7 @@ def test_sizes_of_as_many_numbers_are_told_apart():
         assert whet.rand(2, 8).shape == (2, 8) and whet.rand(8, 2).shape == (8, 2)
         with whet.inference_mode():
             assert whet.rand(16).is_inference()
-    many = FEW_DRAWS[OPS["uniform32"]].attrs
+    many = OPS["uniform32"].makers
     for n in range(4, 4 * 300, 4):
         assert whet.rand(n).shape == (n,)
     assert len(many) <= 256

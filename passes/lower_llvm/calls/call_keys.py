@@ -2,8 +2,9 @@
 that the function's Python may treat otherwise (runtime/ops/known_calls.py).
 
 Of a tensor that is its type, its elements' type, its sizes, strides and flags, and whether it is
-one that came before; of a number its value; of a tuple or a list what is in it. Objects of a few
-types that never change are known by address. Anything else has no key.
+one that came before; of a number its value; of a tuple, a list or a slice what is in it. Objects of
+a few types that never change, and generators of random numbers, are known by address. Anything else
+has no key.
 """
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..builder import Module, Val
 from .object_access import Glue, _ptr
 from .op_layouts import CASTS, MAX_DIMS, SPECIAL, A, T
-from .python_layouts import FLOAT_VALUE, LENGTH, LIST_ITEMS, TUPLE_ITEMS
+from .python_layouts import FLOAT_VALUE, LENGTH, LIST_ITEMS, SLICE_START, TUPLE_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +42,11 @@ class _Description:
             (self.of("PyLong_Type"), self.whole_number),
             (self.of("PyFloat_Type"), self.real_number),
             (self.of("PyTuple_Type") | self.is_a("sizes"),
-             lambda: self.items(f.bytes_at(self.o, TUPLE_ITEMS))),
-            (self.of("PyList_Type"), lambda: self.items(g.ld(self.o, LIST_ITEMS))))
+             lambda: self.items(f.bytes_at(self.o, TUPLE_ITEMS), g.ld(self.o, LENGTH, "i64"))),
+            (self.of("PyList_Type"),
+             lambda: self.items(g.ld(self.o, LIST_ITEMS), g.ld(self.o, LENGTH, "i64"))),
+            (self.of("PySlice_Type"),
+             lambda: self.items(f.bytes_at(self.o, SLICE_START), f.as_val(3, "i64"))))
         f.ret(length)
         f.label("unknown")
         f.ret(f.as_val(-1, "i64"))
@@ -118,10 +122,9 @@ class _Description:
         self.put(1, self.g.ld(self.o, FLOAT_VALUE, "i64"))
         return self.f.as_val(2, "i64")
 
-    def items(self, first: Val) -> Val:
-        """The objects in a tuple or a list, whose addresses lie there."""
+    def items(self, first: Val, n: Val) -> Val:
+        """The objects in a tuple, a list or a slice: `n` addresses from there on."""
         f = self.f
-        n = self.g.ld(self.o, LENGTH, "i64")
         self.put(1, n)
 
         def one(i: Val, used: Val) -> list[Val]:

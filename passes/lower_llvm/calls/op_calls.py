@@ -37,24 +37,29 @@ def _apply(m: Module) -> None:
     f.bail(f.cmp("ne", count, 3), "slow")
     op, ins, attrs = (f.load("ptr", f.at(argv, i, "i64"), 8) for i in range(3))
     f.bail(f.cmp("ne", g.type_of(ins), _ptr(f, "PyTuple_Type")), "slow")
-    empty = f.cmp("eq", f.call("PyDict_Size", "i64", attrs), 0)
-    attrs = f.sel(empty, g.ctx("empty"), attrs)
-    r = f.call("core", "ptr", op, f.bytes_at(ins, TUPLE_ITEMS), g.ld(ins, LENGTH, "i64"), attrs,
-               Val(f, "null", "ptr"))
+    r = f.call("core", "ptr", op, f.bytes_at(ins, TUPLE_ITEMS), g.ld(ins, LENGTH, "i64"),
+               one_empty(g, attrs), Val(f, "null", "ptr"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("slow"), argv, count, Val(f, "null", "ptr")))
 
 
+def one_empty(g: Glue, attrs: Val) -> Val:
+    """Attributes; where there are none, the dictionary that recipes have for that."""
+    f = g.f
+    empty = f.cmp("eq", f.call("PyDict_Size", "i64", attrs), 0)
+    return f.sel(empty, g.ctx("empty"), attrs)
+
+
 def _write(m: Module) -> None:
-    """write(op, inputs, writer): an op without attributes in place of its first operand, which is
-    given back; None where Python has to do it."""
+    """write(op, inputs, attrs, writer): an op in place of its first operand, which is given back;
+    None where Python has to do it."""
     f = m.fn("write", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
-    op, ins, writer = (f.load("ptr", f.at(f.args[1], i, "i64"), 8) for i in range(3))
+    op, ins, attrs, writer = (f.load("ptr", f.at(f.args[1], i, "i64"), 8) for i in range(4))
     r = f.call("core", "ptr", op, f.bytes_at(ins, TUPLE_ITEMS), g.ld(ins, LENGTH, "i64"),
-               g.ctx("empty"), writer)
+               one_empty(g, attrs), writer)
     f.bail(f.cmp("eq", g.i64(r), MISS), "missed")
     f.ret(r)
     f.label("missed")

@@ -21,6 +21,7 @@ from .op_layouts import (
     TENSOR,
     VERDICT,
     VIEW,
+    WRITES,
     A,
     R,
     T,
@@ -33,7 +34,9 @@ class Write:
 
     Only where nothing is recorded, nor need be for the base of a view; where the result fits the
     first operand exactly; and where no other operand shares a part of its memory. Else the call is
-    left to Python."""
+    left to Python. Most recipes are of calls that make something new, whose one launch reads an
+    element before it writes there. Where one is of a write in place, no other operand may be the
+    first one."""
 
     def __init__(self, replay: Replay) -> None:
         self.replay, self.call, self.f, self.g = replay, replay.call, replay.f, replay.g
@@ -51,7 +54,8 @@ class Write:
         f.bail(f.cmp("ne", self.replay.nouts, 1), "miss")
         # a later launch may read what an earlier one wrote
         launches = g.ld(self.replay.recipe, R["launches"], "i64")
-        f.bail(f.cmp("ugt", launches, 1), "miss")
+        self.in_place = f.cmp("ne", self.replay.flags & WRITES, 0)
+        f.bail(f.cmp("ugt", launches, 1) & f.binary("xor", self.in_place, 1), "miss")
         f.bail(f.cmp("ne", c.word(c.kinds, 0), TENSOR), "miss")
         base = g.ld(c.word(c.ins, 0, "ptr"), T["base"])
         f.if_(
@@ -95,22 +99,26 @@ class Write:
         """Is another operand the first one itself, or memory that lies apart from it?"""
         c, f, g = self.call, self.f, self.g
         b = c.word(c.arrays, i, "ptr")
-        f.bail(f.cmp("eq", g.ld(b, A["flags"], "i32") & 1, 0), "miss")
         at = g.i64(g.ld(b, A["data"]))
-        dims = g.ld(b, A["dims"])
+        dims, strides = g.ld(b, A["dims"]), g.ld(b, A["strides"])
         nd = f.conv("zext", g.ld(b, A["nd"], "i32"), "i64")
-        (count,) = f.loop(
-            0, nd, 1, lambda d, s: [f.binary("mul", s, c.word(dims, d))], [f.as_val(1, "i64")]
+
+        def reach(d: Val, count: Val, low: Val, high: Val) -> list[Val]:
+            n = c.word(dims, d)
+            way = f.binary("mul", n - 1, c.word(strides, d))
+            return [f.binary("mul", count, n), low + f.imin(way, 0), high + f.imax(way, 0)]
+
+        count, low, high = f.loop(0, nd, 1, reach, [f.as_val(1, "i64"), at, at + self.widest])
+        row_major = f.cmp("ne", g.ld(b, A["flags"], "i32") & 1, 0)
+        itself = (
+            row_major
+            & f.cmp("eq", at, self.low)
+            & f.cmp("eq", count, self.size)
+            & g.same(g.ld(b, A["descr"]), g.ld(self.array, A["descr"]))
+            & f.binary("xor", self.in_place, 1)
         )
-        itself = f.binary(
-            "and",
-            f.binary("and", f.cmp("eq", at, self.low), f.cmp("eq", count, self.size)),
-            g.same(g.ld(b, A["descr"]), g.ld(self.array, A["descr"])),
-        )
-        apart = f.binary(
-            "or", f.cmp("sge", at, self.high), f.cmp("sle", at + count * self.widest, self.low)
-        )
-        f.bail(f.binary("xor", f.binary("or", itself, apart), 1), "miss")
+        apart = f.cmp("sge", low, self.high) | f.cmp("sle", high, self.low)
+        f.bail(f.binary("xor", itself | apart, 1), "miss")
 
 
 class Launch:

@@ -59,6 +59,7 @@ NO_OPERAND = 77                             # what None counts in a hash
 CONST, DATA, RESULT, F32, F64, I64, VERDICT, SCRATCH = range(8)
 NUMBER_WORDS = 2                            # of a number: its real and its imaginary part
 DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE, CAST_PRODUCT = 1, 2, 4, 8, 16, 32, 64
+WRITES = 128                                # the launches are those of a write in place
 GRAD, INFERENCE, SPECIAL, CASTS = 1, 2, 4, 0x38
 IN_INFERENCE = 2                            # the bit of a tensor's `rg`; that of the mode, too
 MISS = 1
