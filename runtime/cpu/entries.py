@@ -159,9 +159,9 @@ def _node_members(N):
                 out_cell=(OBJECT, N["out_cell"], 0),
                 out_version=(I64, N["out_version"], 0),
                 __weaklistoffset__=(SIZE, N["weak"], 1),
-                **{f"edge{i}": (OBJECT, N["edges"] + 8 * i, 0) for i in range(L.MAX_IN)},
-                **{f"saved{i}": (OBJECT, N["saved"] + 8 * i, 0) for i in range(L.MAX_IN)},
-                **{f"version{i}": (I64, N["versions"] + 8 * i, 0) for i in range(L.MAX_IN)})
+                **{f"edge{i}": (OBJECT, N["edges"] + 8 * i, 0) for i in range(L.NODE_IN)},
+                **{f"saved{i}": (OBJECT, N["saved"] + 8 * i, 0) for i in range(L.NODE_IN)},
+                **{f"version{i}": (I64, N["versions"] + 8 * i, 0) for i in range(L.NODE_IN)})
 
 
 def _types(at):

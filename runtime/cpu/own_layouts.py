@@ -18,7 +18,7 @@ from .object_layouts import field
 def proved(L: Any, tensors: type, cells: type, nodes: type) -> bool:
     """Does Python find in all fields what is laid at their offsets? In a subclass, too."""
     subclass = type("Subclass", (tensors,), {})
-    many = range(L.MAX_IN)
+    many = range(L.NODE_IN)
     named = {f"_{k}": at for k, at in L.T.items()}
     in_node = {"released_" if k == "released" else k: at for k, at in L.N.items()}
     for name, at in (("edge", "edges"), ("saved", "saved"), ("version", "versions")):

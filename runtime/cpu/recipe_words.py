@@ -63,7 +63,8 @@ def recipe(op, kinds, arrays, made, tape, reader=Reader):
     fields = dict(op=id(op), nin=len(kinds), nouts=len(made), flags=flags, launches=work.launches,
                   nslots=len(work.words) * 8 // L.SLOT, scratch=work.scratch,
                   itemsize=max([a.itemsize for a in (*made, *[t for _, t in tensors])]),
-                  readers=_readers(op, len(kinds)) if flags & L.DIFF else 0)
+                  readers=_readers(op, len(kinds)) if flags & L.DIFF and len(kinds) <= L.NODE_IN
+                  else 0)
     owned += [*[a.dtype for a in made], *[a.dtype for _, a in tensors]]
     return Recipe([*[fields.get(name, 0) for name in L.R_HEAD], *_zeros(L.MAX_SIZES), *metas,
                    *_operands(kinds, arrays), *_results(made, offsets), *work.words], owned)

@@ -3,11 +3,14 @@ from math import prod
 
 import numpy as np
 
+from .. import devices
 from ..autograd import inplace as ip
+from ..autograd import modes
 from ..cpu import places, pointwise, scan, taped_launches
 from ..dtypes import BOOL, FLOAT
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
+from ..tensor import wrap
 from . import onnx_places as in_onnx
 from .batching import aligned, all_batched, repeated
 from .creation import zeros
@@ -17,7 +20,7 @@ from .index_ops import fits, index_op
 from .nonzero import nonzero
 from .pad import pad_to
 from .pointwise_family import PointwiseOp, inplace
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, ask, is_tensor, unrecorded
 from .samples import Sample, booleans, reals
 from .surface import FUNCTIONS, function, method
 from .view import broadcast_tensors
@@ -72,9 +75,12 @@ def masked_select(input, mask):
                         f"{mask.__class__.__name__}")
     if mask.dtype.kind != BOOL:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    input, mask = broadcast_tensors(input, mask)
+    if input._array.shape != mask._array.shape:
+        input, mask = broadcast_tensors(input, mask)
     if not input._array.ndim:
         input, mask = input.reshape(1), mask.reshape(1)
+    if unrecorded(input) and not modes.state.flags & modes.INFERENCE and devices.beyond is None:
+        return wrap(input._array[mask._array])
     where = nonzero(mask, as_tuple=True)
     return apply(index_op, (input, *where), {"dims": tuple(range(len(where)))})
 

@@ -19,7 +19,11 @@ def _nonzero(a):
         return np.zeros((int(bool(a)), 0), np.int64)
     if a.ndim == 1:
         return np.flatnonzero(a).reshape(-1, 1)
-    return np.stack(np.nonzero(a), 1)
+    found = np.nonzero(a)
+    rows = np.empty((found[0].size, a.ndim), np.int64)
+    for d, places_along in enumerate(found):
+        rows[:, d] = places_along
+    return rows
 
 
 nonzero_op = Op(

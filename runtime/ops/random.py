@@ -372,14 +372,19 @@ def _integers(low, high, shape, generator, dtype, device=devices.CPU):
     return apply(range_op, (words,), {"low": low, "span": span}).to(dtype)
 
 
+# the high word of word * span, with no division, and the lowest number added
+_RANGED = Pointwise("ranged", (s.cast(_high(_u64(s.arg(0)) * _u64(s.arg(1))), "i64") + s.arg(2),),
+                    3)
+
+
 def _ranged(words, low, span):
     """Random words as whole numbers in [low, low + span)."""
-    if words.dtype.itemsize == 4:      # the high word of word * span: no division
-        a = words.astype(np.uint64)
-        a *= np.uint64(span)
-        a >>= np.uint64(32)
-    else:
-        a = words % np.uint64(span) if span < 1 << 64 else words.copy()
+    if words.dtype.itemsize == 4:
+        out = memory.empty(words.shape, np.dtype(np.int64))
+        _RANGED([words, *[taped_launches.table(np.full(1, x)).reshape(()) for x in (span, low)]],
+                [out])
+        return out
+    a = words % np.uint64(span) if span < 1 << 64 else words.copy()
     a = a.view(np.int64)
     if low:
         a += low
@@ -392,6 +397,7 @@ range_op = Op(
         Sample(FUNCTIONS["tensor"]
                ([0, 2 ** 63, 2 ** 64 - 1], dtype=dtypes.uint64), low=3, span=1 << 40)],
     batch=native)
+range_op.launches = range_op.any_sizes = True
 FEW_KEYS = 64                    # so many places NumPy has sorted before a kernel is launched
 
 

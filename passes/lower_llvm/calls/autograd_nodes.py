@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..builder import Val
 from .object_access import Glue, _ptr
-from .op_layouts import MAX_IN, TP_FREE, C, N, T
+from .op_layouts import NODE_IN, TP_FREE, C, N, T
 from .python_layouts import GC_HEAD
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def _node_dealloc(m: Module) -> None:
           lambda: f.call("PyObject_ClearWeakRefs", "void", cur))
     for name in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell"):
         g.dec(g.ld(cur, N[name]))
-    for i in range(MAX_IN):
+    for i in range(NODE_IN):
         g.dec(g.ld(cur, N["saved"] + 8 * i))
-    for i in range(MAX_IN):
+    for i in range(NODE_IN):
         child = g.ld(cur, N["edges"] + 8 * i)
 
         def maybe(child: Val = child) -> None:

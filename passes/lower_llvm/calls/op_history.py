@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..builder import Val
 from .object_access import _ptr
-from .op_layouts import CTX, DIFF, GRAD, READERS, SAVES_OUT, C, N, R, T
+from .op_layouts import CTX, DIFF, GRAD, NODE_IN, READERS, SAVES_OUT, C, N, R, T
 from .op_replay import Replay
 
 
@@ -14,7 +14,7 @@ class History:
         self.replay, self.call, self.f, self.g = replay, replay.call, replay.f, replay.g
 
     def emit(self) -> None:
-        """Where a gradient is wanted: here for one result, by Python for several."""
+        """Where a gradient is wanted: here for one result of few inputs, else by Python."""
         c, f, flags = self.call, self.f, self.replay.flags
         grads = f.binary(
             "and",
@@ -22,7 +22,8 @@ class History:
             f.cmp("eq", (c.flags & GRAD) & (flags & DIFF), 1),
         )
         f.bail(f.binary("xor", grads, 1), "done")
-        f.if_(self.replay.single, self.node, self.by_python)
+        small = self.replay.single & f.cmp("sle", c.n, NODE_IN)
+        f.if_(small, self.node, self.by_python)
 
     def by_python(self) -> None:
         """Python makes the node."""

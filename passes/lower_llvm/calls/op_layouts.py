@@ -10,13 +10,14 @@ from .python_layouts import ARRAY, HEAD
 T = dict(array=16, node=24, grad=32, cell=40, base=48, hist=56, rg=64, extra=72, dict=80, weak=88,
          size=96)
 C = dict(v=16, h=24, writer=32, shown=40, aside=48, size=56)
-MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS, SIZED_BUCKETS = 6, 4, 6, 96, 4096, 1024
+MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS, SIZED_BUCKETS = 12, 4, 6, 160, 4096, 1024
+NODE_IN = 6                                 # inputs of a node that machine code makes
 MAX_SIZES = 8                               # numbers of an attribute `size` that goes by sizes
 # descriptors; those of methods come first, each with a function of its own
 DOORS, THUNKS = 512, 160
 N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72,
-         out_array=80, out_cell=88, out_version=96, weak=104, edges=112, saved=112 + 8 * MAX_IN,
-         versions=112 + 16 * MAX_IN, size=112 + 24 * MAX_IN)
+         out_array=80, out_cell=88, out_version=96, weak=104, edges=112, saved=112 + 8 * NODE_IN,
+         versions=112 + 16 * NODE_IN, size=112 + 24 * NODE_IN)
 # what a new object of each type has zeroed; a tensor gets its array at once
 FIELDS = {
     "tensor": [
