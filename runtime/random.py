@@ -84,16 +84,12 @@ class Generator:
             self._offset = at + count
             return self._seed, at
 
-    def position(self):
-        """The seed, and how far its stream is used."""
-        return self._seed, self._offset
-
     def go_back(self, before, count):
         """Be at the position before a draw of `count` counters again, if nobody has moved on
         since."""
         seed, at = before
         with self._lock:
-            if self.position() == (seed, at + count):
+            if (self._seed, self._offset) == (seed, at + count):
                 self._offset = at
 
     def get_state(self):

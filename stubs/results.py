@@ -11,7 +11,7 @@ METHODS_HIDDEN = frozenset(
     call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs
     saved_outputs release save save_inputs save_outputs attrs edges inputs metadata nout op outputs
     post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__ Traced.fn
-    Traced.strict Traced.verify hooks take_ Generator.take shared layout.__init__
+    Traced.strict Traced.verify hooks take_ Generator.take Generator.go_back shared layout.__init__
     memory_format.__init__ dtype.__init__ dtype.code dtype.short dtype.letter dtype.kind dtype.np
     GradientEdge.node GradientEdge.edge GradientEdge.ownership_token Function.__init__ linalg.trace_
     PackedSequence.__init__ share_memory_

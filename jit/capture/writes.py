@@ -114,5 +114,5 @@ def _counted(t: Base, outside: Mapping[int, Base]) -> bool:
 
 
 def _reshape(op: Op, t: Base, attrs: Mapping[str, Any]) -> Any:
-    from whet.ops.views_in_place import reshape_now
+    from whet.ops.changes_in_place import reshape_now
     return reshape_now(op, t, attrs)

@@ -11,7 +11,7 @@ backward inside of it is batched (or carries tangents) like any other code; the 
 nodes in their layer at the same time, for who differentiates outside.
 """
 from .. import function_protocol
-from ..ops import pointwise_family, registry, views_in_place
+from ..ops import changes_in_place, pointwise_family, registry
 from ..ops.random import draw_op
 from ..tensor import Tensor
 from . import inplace as ip
@@ -179,7 +179,7 @@ class Level(registry.Observer):
                     f"{self.name}: {op.name}_ writes a tensor of the {self.name} into one from "
                     "outside of it. Make the tensor that is written to from one inside "
                     "(x.new_zeros, zeros_like), or use the op that is not in place.")
-            return self.beneath(views_in_place.in_place, op, t, args, attrs)
+            return self.beneath(changes_in_place.in_place, op, t, args, attrs)
         if op.name == "resize":
             raise RuntimeError(f"{self.name}: a tensor inside of it cannot be resized in place")
         if op.is_view:

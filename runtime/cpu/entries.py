@@ -299,8 +299,9 @@ def _remembered(op, attrs, kinds, arrays, layout, kind=None):
         found = tape.listen(way, *arrays, **attrs)
         result = found if result is None else result
         made = found if type(found) is tuple else (found,)
-        recipe = (None if found is None or type(found) is tuple and len(found) == 1
-                  else recipe_words.recipe(op, kinds, arrays, made, tape))
+        unfit = (found is None or type(found) is tuple and len(found) == 1
+                 or not op.is_view and recorded_call.reuses(made, arrays))
+        recipe = None if unfit else recipe_words.recipe(op, kinds, arrays, made, tape)
         if recipe is not None:
             break
     if recipe is not None:

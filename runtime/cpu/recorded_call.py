@@ -21,6 +21,12 @@ def apart(operands):
         seen.append(a)
 
 
+def reuses(made, operands):
+    """Did a call put a result into the memory of an operand? Machine code makes new ones."""
+    return any([np.may_share_memory(m, a) for m in made for a in operands
+                if isinstance(a, np.ndarray)])
+
+
 def _alike(a):
     """A copy with the same strides."""
     low, high = span(a)

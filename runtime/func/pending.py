@@ -10,9 +10,9 @@ from ..autograd.levels import Level, LevelTensor
 from ..layouts import contiguous_format
 from ..op_table import REGISTRY
 from ..ops import pointwise_family, registry
+from ..ops.changes_in_place import in_place
 from ..ops.convert import copy_op, detach_op
 from ..ops.random import draw_op
-from ..ops.views_in_place import in_place
 from ..tensor import new as new_tensor
 from ..tensor_base import Base
 from . import agenda, cell, outlines

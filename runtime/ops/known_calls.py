@@ -24,6 +24,7 @@ from ..cpu import entries
 from ..layouts import layout, memory_format
 from ..tensor import Size
 from . import registry
+from .changes_in_place import in_place
 from .pointwise_family import inplace
 from .registry import REGISTRY, Observer, apply, is_tensor
 
@@ -112,7 +113,6 @@ class Watch(Observer):
 
     def inplace(self, op, t, args, attrs):
         """A write. Nothing may follow."""
-        from .views_in_place import in_place
         steps, array = self.steps if self.is_unchanged() else None, t._array
         self.written = self.written or (t, version(t))
         if id(t) in self.constants:

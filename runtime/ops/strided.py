@@ -14,11 +14,11 @@ from ..ir.scalar import arg
 from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import shifted
+from .changes_in_place import reshape_inplace
 from .registry import MoveOp, Op, apply
 from .samples import Sample
 from .surface import function, method
 from .view import ViewOp
-from .views_in_place import reshape_inplace
 
 
 # ---- diagonal and windows ------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import time
 from .. import listeners, tensor_base
 from ..autograd import modes
 from ..cpu import entries, native
-from ..ops import pointwise_family, registry, views_in_place
+from ..ops import changes_in_place, pointwise_family, registry
 from .stacks import Frames
 
 clock = time.perf_counter_ns
@@ -78,8 +78,8 @@ class Listener:
             Exchanged(registry, "execute", self.timed_execute(registry.execute)),
             Exchanged(pointwise_family, "inplace_now",
                       self.timed_write(pointwise_family.inplace_now)),
-            Exchanged(views_in_place, "reshape_now",
-                      self.timed_write(views_in_place.reshape_now)),
+            Exchanged(changes_in_place, "reshape_now",
+                      self.timed_write(changes_in_place.reshape_now)),
             Exchanged(native, "launch", self.timed_launch(native.launch))]
         if tensor_base.native_apply is not None:
             self.undo += [_declines(self.timed_apply(entries.first)), self.flagged()]

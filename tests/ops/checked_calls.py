@@ -51,12 +51,13 @@ class Before:
         self.counts = [(c.v, c.h, c.writer) for c in self.cells]
         self.generators = [random.default_generator,
                            *[x for x in values if isinstance(x, random.Generator)]]
-        self.positions = [g.position() for g in self.generators]
+        self.positions = [(g._seed, g._offset) for g in self.generators]
 
     def after(self):
         """What has become of all that."""
-        return ([(facts(t), c.v - v, c.h - h, c.writer) for t, c, (v, h, _) in zip(
-            self.tensors, self.cells, self.counts)], [g.position() for g in self.generators])
+        tensors = [(facts(t), c.v - v, c.h - h, c.writer) for t, c, (v, h, _) in zip(
+            self.tensors, self.cells, self.counts)]
+        return tensors, [(g._seed, g._offset) for g in self.generators]
 
     def restore(self):
         """Undo what the call did."""
