@@ -332,7 +332,7 @@ def _start(tensors, gradients, what):
 def _at_tensor(t, g, i, what):
     """Where a backward from a tensor starts, and with which gradient."""
     if issubclass(type(t), Composite):
-        g = g if g is None else g.sparse_mask(t)._held
+        g = g if g is None else t._values_of(g)
         t = t._held
     if not hasattr(t, "_array"):
         raise TypeError(f"{what}: element {i} is not a Tensor but {type(t).__name__}")

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ..autograd import modes
-from ..composite import Composite
+from ..composite_tensor import CompositeTensor
 from ..formatting import sparse_str
 from ..layouts import layout
 from ..layouts import sparse_bsc as sparse_bsc
@@ -21,7 +21,7 @@ from ..layouts import sparse_coo as sparse_coo
 from ..layouts import sparse_csc as sparse_csc
 from ..layouts import sparse_csr as sparse_csr
 from ..ops.surface import FUNCTIONS as F
-from ..tensor import Size, Tensor
+from ..tensor import Size
 
 
 def refusal(name: str, what: str) -> NotImplementedError:
@@ -31,24 +31,16 @@ def refusal(name: str, what: str) -> NotImplementedError:
         "tensors. Use to_dense() first where the tensor fits into memory.")
 
 
-class SparseTensor(Composite):
-    """What all layouts have in common. It passes for an instance of `Tensor`."""
+class SparseTensor(CompositeTensor):
+    """What all layouts have in common."""
     __slots__ = ()
-    __class__ = property(lambda self: Tensor)           # type: ignore[assignment]
-    __array_ufunc__ = None
-    __hash__ = object.__hash__
+    _kind = "sparse"
 
     # what the layouts say
-    _held: Any
     _sizes: tuple[int, ...]
-    layout: layout
 
     # the rule of a function of single elements, by its name: `pointwise.py` brings it
     _function_of_values: ClassVar[Any]
-
-    def _with(self, values: Any) -> Any:
-        """The same places with other values."""
-        raise NotImplementedError
 
     def _as_coo(self) -> Any:
         """The same as a `CooTensor`."""
@@ -72,69 +64,18 @@ class SparseTensor(Composite):
         """The sizes."""
         return Size(self._sizes)
 
-    def size(self, dim: int | None = None) -> Any:
-        """The sizes, or the size of one dimension."""
-        return self.shape if dim is None else self._sizes[self._dim(dim)]
-
-    def _dim(self, dim: int) -> int:
-        n = len(self._sizes)
-        if not -n <= dim < n:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
-                             f"but got {dim})")
-        return dim % n
-
-    def dim(self) -> int:
-        """The number of dimensions."""
-        return len(self._sizes)
-
-    ndimension = dim
-    ndim = property(dim)
-
     def numel(self) -> int:
         """The number of elements, those that are zero included."""
         return math.prod(self._sizes)
 
     nelement = numel
 
-    def __len__(self) -> int:
-        return self._sizes[0]
-
-    dtype = property(lambda self: self._held.dtype)
-    device = property(lambda self: self._held.device)
     is_sparse = property(lambda self: self.layout is sparse_coo)
     is_sparse_csr = property(lambda self: self.layout is sparse_csr)
-    is_cuda, is_cpu = property(lambda self: False), property(lambda self: True)
-    _version = property(lambda self: self._held._version)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """A sparse tensor's elements do not lie row by row."""
         return False
-
-    def is_floating_point(self) -> bool:
-        """Is the element type a floating point type?"""
-        return bool(self._held.is_floating_point())
-
-    def is_complex(self) -> bool:
-        """Is the element type complex?"""
-        return bool(self._held.is_complex())
-
-    def is_signed(self) -> bool:
-        """Has the element type negative numbers?"""
-        return bool(self._held.is_signed())
-
-    def is_pinned(self, device: Any = None) -> bool:
-        """Does it lie in memory that a GPU may read?"""
-        return bool(self._held.is_pinned(device))
-
-    def get_device(self) -> int:
-        """The number of its GPU; -1 in the memory of the machine."""
-        return int(self._held.get_device())
-
-    def element_size(self) -> int:
-        """Bytes of an element."""
-        return int(self._held.element_size())
-
-    itemsize = property(element_size)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the type of tensor, or the values in another type."""
@@ -152,67 +93,11 @@ class SparseTensor(Composite):
         """The values."""
         return self._held
 
-    # ---- gradients ----
-    @property
-    def requires_grad(self) -> bool:
-        """Is a gradient wanted?"""
-        return bool(self._held.requires_grad)
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self._held.requires_grad = value
-
-    grad_fn = property(lambda self: self._held.grad_fn)
-    is_leaf = property(lambda self: self._held.is_leaf)
-    retains_grad = property(lambda self: self._held.retains_grad)
-
-    def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Ask for a gradient of this leaf (or stop asking)."""
-        self._held.requires_grad_(requires_grad)
-        return self
-
-    @property
-    def grad(self) -> Any:
-        """The gradient that `backward()` accumulated, at the places of the tensor, or None."""
-        g = self._held.grad
-        return None if g is None else self._with(g)
-
-    @grad.setter
-    def grad(self, g: Any) -> None:
-        self._held.grad = None if g is None else g.sparse_mask(self)._held
-
-    @property
-    def data(self) -> Any:
-        """The same memory without history."""
-        return self._with(self._held.data)
-
-    def retain_grad(self) -> None:
-        """Keep the gradient of this non-leaf in `.grad`."""
-        self._held.retain_grad()
-
-    def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
-                 inputs: Any = None) -> None:
-        """Accumulate d self / d leaf into every leaf's `.grad`."""
-        if gradient is not None:
-            gradient = gradient.sparse_mask(self)._held
-        self._held.backward(gradient, retain_graph, create_graph, inputs)
-
-    def register_hook(self, hook: Any) -> Any:
-        """Call `hook(grad)` when the gradient is known; what it returns replaces it."""
-        def of_values(g: Any) -> Any:
-            r = hook(self._with(g))
-            return None if r is None else r.sparse_mask(self)._held
-        return self._held.register_hook(of_values)
+    def _values_of(self, gradient: Any) -> Any:
+        return gradient.sparse_mask(self)._held
 
     # ---- what there is not ----
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(Tensor, name):
-            raise AttributeError(f"'SparseTensor' object has no attribute '{name}'")
-        there = getattr(Tensor, name)
-        if isinstance(there, bool):
-            return there
-        if isinstance(there, property):
-            raise AttributeError(f"{name}: sparse tensors have none")
+    def _method(self, name: str) -> Any:
         function = self._function_of_values(name)
         if function is not None:
             return partial(function, self)
@@ -226,9 +111,6 @@ class SparseTensor(Composite):
         raise TypeError(f"can't convert {self.layout} tensor to numpy. Use Tensor.to_dense() "
                         "first.")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.numpy()
-
     def item(self) -> Any:
         """The single element as a Python number."""
         if self.numel() != 1:
@@ -236,51 +118,17 @@ class SparseTensor(Composite):
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         return self._as_coo().to_dense().item()
 
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __bool__(self) -> bool:
-        if self.numel() != 1:
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(self.item())
-
     def stride(self, dim: int | None = None) -> Any:
         """There are no steps in memory."""
         raise RuntimeError("Sparse tensors do not have strides")
 
-    def data_ptr(self) -> int:
-        """There is no storage."""
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-    # ---- texts and copies ----
+    # ---- texts ----
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         parts = self._parts()
         for _, x in parts:
             if modes.state.observers:
                 modes.state.observers[-1].shown(x)
         return sparse_str(self, parts)
-
-    def __format__(self, spec: str) -> str:
-        return object.__format__(self, spec)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment.")
-        if id(self) not in memo:
-            new = self.clone().detach()
-            memo[id(self)] = new.requires_grad_() if self.requires_grad else new
-        return memo[id(self)]
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return type(self), tuple(vars(self).values())
 
 
 @dataclass(eq=False, repr=False)
