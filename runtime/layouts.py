@@ -15,7 +15,7 @@ class _Named:
 
 
 class layout(_Named):
-    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
+    """How a tensor's elements are held: `strided`, as those that are not zero, or as parts."""
     __slots__ = ()
 
 
@@ -24,7 +24,7 @@ class memory_format(_Named):
     __slots__ = ()
 
 
-strided = layout("whet.strided")
+strided, jagged = layout("whet.strided"), layout("whet.jagged")
 sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = (
     layout(f"whet.sparse_{kind}") for kind in ("coo", "csr", "csc", "bsr", "bsc"))
 contiguous_format, preserve_format, channels_last, channels_last_3d = (

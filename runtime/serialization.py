@@ -172,7 +172,7 @@ class _Writer:
         if type(x) is float:
             return x if math.isfinite(x) else {"float": repr(x)}
         if isinstance(x, Composite):
-            return {"sparse": str(x.layout).partition(".")[2],
+            return {"nested" if x.is_nested else "sparse": str(x.layout).partition(".")[2],
                     "fields": [[name, self.node(y, f"{path}.{name}" if path else name)]
                                for name, y in vars(x).items() if name != "layout"]}
         if isinstance(x, Tensor):
@@ -456,6 +456,9 @@ class _Reader:
         if kind == "sparse":
             from .sparse.make import restored
             return restored(inner, {k: self.value(v) for k, v in node["fields"]})
+        if kind == "nested":
+            from .nested.make import restored as nested
+            return nested({k: self.value(v) for k, v in node["fields"]})
         if kind == "float":
             return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[inner]
         if kind == "complex":

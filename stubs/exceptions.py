@@ -28,6 +28,7 @@ EXACT = {
     **{f"sparse_{kind}_tensor.check_invariants": "bool | None"
        for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc")},
     **{f"to_sparse_{kind}.blocksize": "tuple[int, int]" for kind in ("bsr", "bsc")},
+    "to_padded_tensor.padding": "float",
     "to_sparse.blocksize": "tuple[int, int] | None",
     "Size.lengths": "Iterable[Any]", "segment_reduce.initial": "Number | None",
     "Tensor.new_full.size": "Ints",

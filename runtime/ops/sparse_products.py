@@ -97,7 +97,7 @@ rows_of_op = Op("sparse_rows_of", sparse.rows_of, batch=_rows_of_each,
                 samples=lambda make: [Sample(longs([0, 2, 2, 3]), count=3)])
 for _o in (row_sums_op, pointed_sums_op, row_dots_op, rows_of_op):
     _o.launches = _o.any_sizes = True
-row_sums_op.size_attrs = frozenset()
+row_sums_op.size_attrs, rows_of_op.size_attrs = frozenset(), frozenset(("count",))
 
 
 def row_sums(values, to, come, dense, rows, in_order=False):

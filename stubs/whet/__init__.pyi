@@ -77,6 +77,7 @@ int16: dtype
 int32: dtype
 int64: dtype
 int8: dtype
+jagged: layout
 long: dtype
 nan: _float
 newaxis: None

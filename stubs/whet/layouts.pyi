@@ -3,7 +3,7 @@
 
 
 class layout:
-    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
+    """How a tensor's elements are held: `strided`, as those that are not zero, or as parts."""
 
 class memory_format:
     """How the dimensions of a tensor follow each other in memory."""
