@@ -55,6 +55,11 @@ class Attention:
 
     def __call__(self, query, key, value, key_padding_mask, need_weights, attn_mask, average,
                  is_causal, batch_first):
+        if query.is_nested:
+            from ..nested import heads
+            heads.check(need_weights, batch_first, key_padding_mask=key_padding_mask,
+                        attn_mask=attn_mask)
+            return heads.attend(self, query, key, value, is_causal), None
         batched = query.ndim == 3
         self._check(query, key, value, key_padding_mask, attn_mask, batched, batch_first)
         if is_causal and attn_mask is None:

@@ -16,6 +16,7 @@ from .. import devices, function_protocol, tensor_base
 from ..autograd import modes
 from ..autograd.inplace import edge_of
 from ..autograd.node import Node, OutputOf, stale_inputs
+from ..composite import Composite
 from ..cpu import memory, recorded_call
 from ..cpu.pointwise import copy
 from ..dtypes import FLOAT, FROM_NUMPY
@@ -269,9 +270,9 @@ def check_tensors(name, **operands):
     """Raise the error for the first operand that is neither a tensor nor left out."""
     for i, (what, x) in enumerate(operands.items()):
         if not is_tensor(x) and (x is not None or i == 0):
+            kind = f"one of {x.layout}" if isinstance(x, Composite) else x.__class__.__name__
             raise TypeError(
-                f"{name}(): argument '{what}' (position {i + 1}) must be Tensor, not "
-                f"{x.__class__.__name__}")
+                f"{name}(): argument '{what}' (position {i + 1}) must be Tensor, not {kind}")
 
 
 def check_one_type(name, **operands):

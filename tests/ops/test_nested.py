@@ -399,7 +399,8 @@ def test_padding():
 
 # ---- what there is not ---------------------------------------------------------------------------
 @pytest.mark.parametrize("f, name", [
-    (whet.linalg.svd, "svd"), (lambda x: F.conv1d(x, x), "conv1d"), (whet.tril, "tril"), (lambda x: whet.einsum("bij->b", x), "einsum"), (lambda x: x.argmax(), "argmax"),
+    (whet.linalg.svd, "svd"), (lambda x: F.conv1d(x, x), "conv1d"), (whet.tril, "tril"),
+    (lambda x: whet.einsum("bij->b", x), "einsum"), (lambda x: x.argmax(), "argmax"),
     (lambda x: x.gather(2, x.long()), "gather"), (lambda x: x[whet.tensor([0])], "getitem"),
     (lambda x: F.cross_entropy(x, x.sum(-1).long()), "cross_entropy"),
     (lambda x: x.squeeze(), "squeeze"), (lambda x: x.median(1), "median")])

@@ -131,6 +131,41 @@ def test_a_transformer_block_and_its_gradients():
         near(a, b)
 
 
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_transformers_encoder_layer(norm_first, is_causal):
+    whet.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(WIDTH, 2, 8, 0., batch_first=True,
+                                       norm_first=norm_first).double()
+    nt, xs = nt_of(), parts()
+
+    def of_part(x):
+        mask = nn.Transformer.generate_square_subsequent_mask(len(x), dtype=x.dtype)
+        return layer(x[None], src_mask=mask if is_causal else None, is_causal=is_causal)[0]
+    found = layer(nt, is_causal=is_causal)
+    assert found.shape == nt.shape
+    same(found, [of_part(x) for x in xs])
+
+
+def test_multihead_attention():
+    whet.manual_seed(0)
+    kv = nt_of(1, (2, 6, 4, 1), 6)
+    mha = nn.MultiheadAttention(WIDTH, 2, kdim=6, vdim=6, batch_first=True).double()
+    found, weights = mha(nt_of(), kv, kv, need_weights=False)
+    assert weights is None
+    same(found, [mha(q[None], k[None], k[None])[0][0] for q, k in zip(parts(), kv, strict=True)])
+    for options, message in (({}, "need_weights=False"), (
+            {"need_weights": False, "attn_mask": whet.ones(5, 6)}, "no attn_mask")):
+        with pytest.raises(NotImplementedError, match=message):
+            mha(nt_of(), kv, kv, **options)
+    with pytest.raises(NotImplementedError, match="must all be of shape"):
+        mha(nt_of(), kv.to_padded_tensor(0.), kv.to_padded_tensor(0.), need_weights=False)
+    with pytest.raises(NotImplementedError, match="batch_first"):
+        nn.MultiheadAttention(WIDTH, 2).double()(nt_of(), kv, kv)
+    with pytest.raises(TypeError, match="not one of whet.jagged"):
+        nn.GRU(WIDTH, 2, batch_first=True)(nt_of())
+
+
 # ---- gradients -----------------------------------------------------------------------------------
 OFFSETS = whet.tensor([0, 3, 4, 6])
 DIFFERENTIATED = {
