@@ -72,7 +72,7 @@ def of_elements(func: Any, *args: Any, **kwargs: Any) -> Any:
     found = func(*held, **named)
     if isinstance(found, tuple):
         return tuple([like._with(x) for x in found])
-    return NotImplemented if found is NotImplemented else like._with(found)
+    return like._with(found) if is_tensor(found) else found          # `x == None` is a bool
 
 
 @family(*(f"{name}_" for name in ELEMENTWISE), *IN_PLACE, *(f"__i{name}__" for name in OPERATORS))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 from ..ops.registry import is_tensor
@@ -65,6 +66,8 @@ def _some_parts(x: NestedTensor, first: int, last: int) -> NestedTensor:
 def getitem(self: Any, index: Any) -> Any:
     """A part, several that follow each other, or elements of trailing dimensions."""
     index = index if isinstance(index, tuple) else (index,)
+    index = tuple([operator.index(i) if hasattr(i, "__index__") and not is_tensor(i) else i
+                   for i in index])
     if any(not (i is None or i is Ellipsis or isinstance(i, int | slice)) for i in index):
         raise refusal("__getitem__", "only numbers and slices can be indices")
     taken = sum(i is not None and i is not Ellipsis for i in index)

@@ -162,7 +162,8 @@ def _extreme(name: str, x: NestedTensor) -> Any:
     of_rows = rows(x)
     start = F["full"]((x.shape[0], *of_rows.shape[1:]), _neutral(NEUTRAL[name], x.dtype),
                       dtype=x.dtype, device=x.device)
-    return start.index_reduce(0, parts_of_rows(x), of_rows, name)
+    part = parts_of_rows(x).reshape(-1, *[1] * (of_rows.ndim - 1)).expand(of_rows.shape)
+    return start.scatter_reduce(0, part, of_rows, name)
 
 
 OF_ROWS: dict[str, Any] = {"sum": _sum, "mean": _mean, "var": _var, "std": _std,

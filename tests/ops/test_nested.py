@@ -215,6 +215,22 @@ def test_operands_that_do_not_fit():
         nt + "text"
 
 
+def test_comparisons_with_what_is_no_operand():
+    nt = nt_of()
+    assert (nt == None) is False and (nt != None) is True           # noqa: E711
+    assert (nt == "text") is False
+
+
+def test_buffers_of_modules():
+    module = whet.nn.Module()
+    module.register_buffer("x", nt_of())
+    other = copy.deepcopy(module)
+    other.x.zero_()
+    other.load_state_dict(module.state_dict())
+    same(other.x, parts())
+    same(other.float().x, [x.float() for x in parts()])
+
+
 def test_in_place():
     nt, xs = nested.nested_tensor(parts()), parts()
     assert nt.mul_(2).add_(whet.ones(WIDTH)) is nt
@@ -359,7 +375,7 @@ def test_pieces_of_the_batch():
     same(whet.cat([nt, nt_of(1)]), xs + parts(1))
     assert [x.tolist() for x in nt] == [x.tolist() for x in xs] == nt.tolist()
     assert nt[-1].tolist() == xs[-1].tolist() and nt[2, 1].tolist() == xs[2][1].tolist()
-    assert nt.select(0, 1).tolist() == xs[1].tolist()
+    assert nt.select(0, 1).tolist() == nt[np.int64(1)].tolist() == xs[1].tolist()
     with pytest.raises(IndexError, match="out of bounds"):
         nt[4]
 
