@@ -49,6 +49,8 @@ class Size(tuple):
 
 def _length(i, n):
     """What a shape holds for an item that is no int of Python's."""
+    if getattr(type(n), "stands_for_a_size", False):         # such as a ragged one
+        return n
     try:
         whole = operator.index(n) if isinstance(n, Base | np.integer | bool) else None
     except (TypeError, RuntimeError, ValueError):

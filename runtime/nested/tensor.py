@@ -37,6 +37,7 @@ class RaggedSize:
     """The size of a ragged dimension: a symbol, since each part has another one. Those of tensors
     that share their offsets are equal."""
     __slots__ = ("of", "times")
+    stands_for_a_size = True
 
     def __init__(self, of: Any, times: int = 1) -> None:
         self.of, self.times = of, times

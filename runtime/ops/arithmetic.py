@@ -10,8 +10,9 @@ from .. import dtypes, function_protocol
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
 from ..indexing import as_int
 from . import pointwise as p
+from .number_questions import has_zero
 from .pointwise_family import inplace, write_out
-from .registry import apply, ask, has_zero, is_tensor
+from .registry import apply, ask, is_tensor
 from .surface import ELEMENTWISE, FUNCTIONS, METHODS, check_text, compile_function, function, method
 
 NO_ATTRS: dict = {}

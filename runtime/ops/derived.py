@@ -10,7 +10,8 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
 from . import dims
 from .batching import native
-from .registry import Op, apply, ask, check_one_type, check_tensors, has_negative, is_tensor
+from .number_questions import has_negative
+from .registry import Op, apply, ask, check_one_type, check_tensors, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
 from .surface import function, method

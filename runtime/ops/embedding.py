@@ -8,19 +8,9 @@ from ..indexing import as_int
 from ..ir import scalar
 from .convert import cast
 from .index_slices import index_select_op
+from .number_questions import all_below, fixed_number, has_negative
 from .pointwise_family import PointwiseOp
-from .registry import (
-    Op,
-    about_numbers,
-    all_below,
-    apply,
-    ask,
-    asked,
-    check_one_type,
-    check_tensors,
-    fixed_number,
-    has_negative,
-)
+from .registry import Op, about_numbers, apply, ask, asked, check_one_type, check_tensors
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function

@@ -15,8 +15,9 @@ from .creation import empty_array, zeros
 from .from_data import tensor
 from .index_ops import in_bounds, index_op, put_in, put_op
 from .named_places import Named
+from .number_questions import has_negative
 from .pointwise_family import inplace
-from .registry import REGISTRY, Op, about_numbers, apply, ask, has_negative, is_tensor
+from .registry import REGISTRY, Op, about_numbers, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import reshape

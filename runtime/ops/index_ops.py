@@ -15,8 +15,9 @@ from .batching import aligned, repeated
 from .creation import empty_array, literal
 from .from_data import scalar_tensor, tensor
 from .named_places import Named, Written, out_of_bounds
+from .number_questions import all_below
 from .pointwise_family import inplace
-from .registry import Op, about_numbers, all_below, apply
+from .registry import Op, about_numbers, apply
 from .samples import Sample
 
 

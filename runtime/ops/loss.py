@@ -14,19 +14,9 @@ from .activation import pairwise_distance
 from .convert import cast
 from .gather import gather_op
 from .join import common_type
+from .number_questions import all_below, are_probabilities, fixed_number, has_negative
 from .pointwise_family import PointwiseOp
-from .registry import (
-    all_below,
-    apply,
-    are_probabilities,
-    ask,
-    asked,
-    check_one_type,
-    check_tensors,
-    fixed_number,
-    has_negative,
-    is_tensor,
-)
+from .registry import apply, ask, asked, check_one_type, check_tensors, is_tensor
 from .samples import reals
 from .softmax import log_softmax
 from .surface import FUNCTIONS as F

@@ -18,18 +18,9 @@ from ..tensor import wrap
 from .attached import attached
 from .batching import native
 from .creation import placed
+from .number_questions import are_probabilities, has_negative
 from .pointwise_family import PointwiseOp
-from .registry import (
-    Op,
-    about_numbers,
-    apply,
-    apply_without_operands,
-    are_probabilities,
-    ask,
-    asked,
-    has_negative,
-    is_tensor,
-)
+from .registry import Op, about_numbers, apply, apply_without_operands, ask, asked, is_tensor
 from .samples import Sample, reals
 from .surface import FUNCTIONS, function, give_out
 

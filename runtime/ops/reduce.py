@@ -8,7 +8,8 @@ from ..dtypes import COMPLEX, FLOAT
 from ..indexing import sizes
 from ..ir import scalar as s
 from . import dims
-from .registry import Op, apply, ask, has_zero, is_tensor
+from .number_questions import has_zero
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function
 from .view import expand_op

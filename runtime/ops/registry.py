@@ -7,7 +7,6 @@ every op (tests, docs, other targets) reads `REGISTRY`.
 """
 import functools
 import inspect
-import operator
 from typing import Any
 
 import numpy as np
@@ -437,41 +436,6 @@ def carry_out(compute, used):
     """Call `compute()`, which is ours, and calls nobody's code but that of the objects that it
     uses: where these are ours, too, whoever records need not look for other code."""
     return state.observers[-1].carry_out(compute, used) if state.observers else compute()
-
-
-def fixed_number(number):
-    """A whole number that a question goes by, as a plain int: where a trace follows it, it is a
-    guard from here on."""
-    return operator.index(number) + 0
-
-
-def all_below(a, n):
-    """Are all of an array of int64, of which there are some, between 0 and n - 1? Negative numbers
-    are huge ones here: one pass checks both ends, and sees no number twice that an expanded array
-    repeats."""
-    once = a if a.flags.c_contiguous else a[tuple([slice(None if step else 1)
-                                                   for step in a.strides])]
-    return once.view(np.uint64).max() < n
-
-
-@asked(lambda x, _: scalar.eq(x, 0))
-def has_zero(a):
-    """Is any element zero?"""
-    return bool((a == 0).any())
-
-
-@asked(lambda x, _: x < 0)
-def has_negative(a):
-    """Is any element below zero?"""
-    if a.dtype.kind == "i" and a.size:
-        return bool(np.minimum.reduce(a, None) < 0)
-    return bool((a < 0).any())
-
-
-@asked(lambda x, _: ~((x >= 0) & (x <= 1)))
-def are_probabilities(a):
-    """Are all elements between 0 and 1?"""
-    return bool(((a >= 0) & (a <= 1)).all())
 
 
 apply = tensor_base.native_apply or apply_python

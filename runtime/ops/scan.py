@@ -10,8 +10,9 @@ from ..dtypes import COMPLEX, FLOAT
 from . import dims
 from . import onnx_orders as in_onnx
 from .batching import shifted
+from .number_questions import has_zero
 from .reduce import FUN, _before, _one_dim, _tensor
-from .registry import Op, apply, ask, has_zero, is_tensor
+from .registry import Op, apply, ask, is_tensor
 from .surface import METHODS, function
 
 

@@ -53,7 +53,9 @@ def _each_alone(kind):
 
 
 def combined(a, at, values, kind, include_self=True):
-    """Put or combine values into places of an array; gives True."""
+    """Put or combine values into places of an array. Was it done? (Means of bools are NumPy's.)"""
+    if kind == "mean" and a.dtype == np.bool_:
+        return False
     if kind == "put":
         places.put(a, at, values)
     else:

@@ -15,7 +15,8 @@ from . import dims
 from . import onnx_places as in_onnx
 from .batching import all_batched, by_rows, example_ndim
 from .from_data import scalar_tensor, tensor
-from .registry import Op, apply, ask, has_negative, is_tensor
+from .number_questions import has_negative
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .sequences import evenly
 from .surface import function

@@ -1,7 +1,8 @@
 """Reductions of segments that lie one after the other: `whet.segment_reduce`."""
 from ..dtypes import FLOAT, INT
 from . import dims
-from .registry import ask, has_negative
+from .number_questions import has_negative
+from .registry import ask
 from .surface import FUNCTIONS as F
 from .surface import function
 
