@@ -594,8 +594,6 @@ EXACT = {
     },
     **{f"{name}.x": "Tensor" for name in ("log_abs_det_jacobian",)},
     "MixtureSameFamily.mixture_distribution": "Categorical",
-    "MultivariateNormal.loc": "Tensor",
-    "LowRankMultivariateNormal.loc": "Tensor",
-    "forward.indices": "Tensor",
-    "take.indices": "Tensor",
+    **dict.fromkeys(("MultivariateNormal.loc", "LowRankMultivariateNormal.loc", "forward.indices",
+                     "take.indices"), "Tensor"),
 }

@@ -58,6 +58,8 @@ class recording:
         self.on = on and flat.SUPPORTED
 
     def __enter__(self):
+        # (an interrupt may have left some `work` without its end)
+        _local.light = False
         self.before, _local.on = getattr(_local, "on", False), self.on
 
     def __exit__(self, *exc):

@@ -31,6 +31,12 @@ def fresh(salt):
     return f
 
 
+def test_work_that_was_interrupted_is_over_where_a_recording_begins():
+    haste.work(haste.LIGHT).__enter__()      # its end never comes
+    with haste.recording():
+        assert not haste.wanted()
+
+
 def test_only_light_work_is_done_in_haste():
     with haste.recording():
         assert not haste.wanted()
