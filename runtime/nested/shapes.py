@@ -300,17 +300,22 @@ def squeeze(func: Any, input: Any, dim: Any = None) -> Any:
     return input._with(left, input._ragged - sum(d + 1 < input._ragged for d in gone))
 
 
-@family("unsqueeze", "unsqueeze_copy")
-def unsqueeze(func: Any, input: Any, dim: int) -> Any:
-    """A new dimension of size 1, not before the batch."""
-    n = input.ndim + 1
+def _with_new(name: str, func: Any, held: Any, like: NestedTensor, dim: int) -> NestedTensor:
+    """`func(held, dim)`, which makes a new dimension of values like these; not before the batch."""
+    n = like.ndim + 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
                          f"but got {dim})")
     d = dim % n
     if not d:
-        raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
-    return input._with(func(input._held, d - 1), input._ragged + (d <= input._ragged))
+        raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0")
+    return like._with(func(held, d - 1), like._ragged + (d <= like._ragged))
+
+
+@family("unsqueeze", "unsqueeze_copy")
+def unsqueeze(func: Any, input: Any, dim: int) -> Any:
+    """A new dimension of size 1, not before the batch."""
+    return _with_new("unsqueeze", func, input._held, input, dim)
 
 
 @rule("contiguous")
@@ -354,11 +359,4 @@ def cat(func: Any, tensors: Any, dim: int = 0) -> Any:
 def stack(func: Any, tensors: Any, dim: int = 0) -> Any:
     """Tensors of the same structure along a new trailing dimension."""
     like = _together("stack", tensors)
-    n = like.ndim + 1
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
-                         f"but got {dim})")
-    d = dim % n
-    if not d:
-        raise RuntimeError("stack(): not supported for NestedTensor on dim=0")
-    return like._with(func([x._held for x in tensors], d - 1), like._ragged + (d <= like._ragged))
+    return _with_new("stack", func, [x._held for x in tensors], like, dim)
