@@ -30,10 +30,10 @@ def _node(name, op, inputs, shapes):
 
 def definition(model, inputs):
     """The `GraphDef` of what a model computes from example inputs."""
-    from ... import export
+    from ... import jit
     inputs = () if inputs is None else inputs if isinstance(inputs, tuple | list) else (inputs,)
     with _evaluating(model):
-        graph = export(model, *inputs).graph
+        graph = jit.export.export(model, *inputs).graph
     names, out = {}, []
     for given in graph.inputs:
         names[given.value] = given.name.replace(".", "/")
