@@ -13,6 +13,7 @@ from .autograd import modes
 PRODUCTS, CONVOLUTIONS = 1, 2
 
 allowed = 0                         # the bits of those that may
+on_change: list = []                # what forgets plans that were made for others
 
 
 def allow(what, may):
@@ -20,6 +21,8 @@ def allow(what, may):
     global allowed
     modes.beyond("it sets the precision of products")
     allowed = allowed | what if may else allowed & ~what
+    for forget in on_change:
+        forget()
 
 
 def is_allowed(what):

@@ -62,7 +62,7 @@ def load():
                             ("view_of", native.METH_FASTCALL),
                             ("resized", native.METH_FASTCALL))}
     sized_recipes.resized = functions.pop("resized")
-    _set(L.ASARRAY, as_memory)
+    _set(L.CTX["asarray"], as_memory)
     return (*types, functions, at)
 
 
@@ -198,6 +198,9 @@ _nothing = bytes(L.CTX["desc"] - L.CTX["table"])    # of tables without recipes
 # an op's call in Python, and what follows its forward: `begin` brings them
 _run: Any = None
 _finish: Any = None
+# of calls on devices, and the type of arrays there: `whet.cuda.recipes` brings both
+elsewhere: Any = None
+elsewhere_type: Any = None
 
 
 def first(op, inputs, attrs):
@@ -206,6 +209,8 @@ def first(op, inputs, attrs):
     for all of them: see `sized_recipes.py`."""
     kinds = _kinds(op, inputs)
     if kinds is None:
+        if elsewhere is not None:
+            elsewhere(op, inputs, attrs)
         return _run(op, inputs, attrs)
     arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
     layout = _layout(arrays, attrs)
@@ -233,7 +238,7 @@ def learn(op, inputs, attrs):
     arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
     layout = _layout(arrays, attrs)
     if (came_before(op, layout) and layout not in op.refused
-            and (_hash(op, kinds, arrays), id(attrs) if attrs else 0) not in _known):
+            and (_hash(op, kinds, arrays), id(attrs) if attrs else 0, None) not in _known):
         with modes.no_grad():
             _remembered(op, attrs, kinds, arrays, layout)
 
@@ -314,11 +319,11 @@ def _remembered(op, attrs, kinds, arrays, layout, kind=None):
     else:
         if kind is not None:
             kind.refuse()
-        _refuse(op, layout)
+        refuse(op, layout)
     return result
 
 
-def _refuse(op, layout):
+def refuse(op, layout):
     """Such calls are no launches: it is not tried again."""
     if len(op.refused) > MOST_REFUSED:
         op.refused.clear()
@@ -341,7 +346,7 @@ def written(op, inputs, attrs):
     tape = writes.listen(arrays, attrs)
     recipe = tape and recipe_words.recipe(writes, kinds, arrays, (arrays[0],), tape)
     if recipe is None:
-        _refuse(writes, layout)
+        refuse(writes, layout)
     else:
         words, tables = recipe_words.laid(recipe.words)
         _insert(writes, attrs, kinds, arrays, words, [*recipe.owned, *tables])
@@ -352,7 +357,9 @@ def _hash(op, kinds, arrays, of_sizes=True):
     """As the machine code computes it."""
     words = [id(op), len(kinds)]
     for a, k in zip(arrays, kinds):
-        if k == L.TENSOR:
+        if k == L.TENSOR and type(a) is elsewhere_type:
+            words.append(id(a.kind) + L.ELSEWHERE)
+        elif k == L.TENSOR:
             words.append(id(a.dtype) + a.ndim)
             for size, step in zip(a.shape, a.strides) if of_sizes else ():
                 words += size, step
@@ -370,15 +377,16 @@ MAX_RECIPES = 1 << 16
 MOST_MET, MOST_REFUSED = 1 << 14, 1000
 
 
-def _insert(op, attrs, kinds, arrays, words, owned):
+def _insert(op, attrs, kinds, arrays, words, owned, by_plan=None):
     if len(_recipes) >= MAX_RECIPES:
         forget()
     h = _hash(op, kinds, arrays)
-    if (h, id(attrs) if attrs else 0) in _known:
+    known = h, id(attrs) if attrs else 0, by_plan
+    if known in _known:
         return
     block = array.array("q", words)
     _chain("table", h, L.BUCKETS, attrs, block, block.buffer_info()[0], owned)
-    _known.add((h, id(attrs) if attrs else 0))
+    _known.add(known)
 
 
 def _insert_sized(op, attrs, kinds, arrays, recipe):
@@ -441,6 +449,27 @@ def begin(tensor, node, cell, record, stale, run, finish):
     _tensor_types = (tensor,)
     dtypes.on_default_change.append(forget)
     pool.on_change.append(forget)
+
+
+def also_elsewhere(learn, array_type, kind_at):
+    """Calls on arrays of such a type are repeated, too: `learn(op, inputs, attrs)` may have a
+    recipe for one. What an array is like is told by an object at an offset, one for all that are
+    alike."""
+    global elsewhere, elsewhere_type
+    elsewhere, elsewhere_type = learn, array_type
+    ctx[L.CTX["kind_at"] // 8] = kind_at
+    _set(L.CTX["elsewhere"], array_type)
+
+
+def repeat_by_plan(op, attrs, kinds, arrays, recipe, in_place):
+    """Have machine code make a call on a device from now on."""
+    by_plan = "in place" if in_place else "anew"
+    _insert(op, attrs, kinds, arrays, recipe.words, recipe.owned, by_plan)
+
+
+def is_plain(x):
+    """Is it a tensor of a class that machine code knows?"""
+    return type(x) in _tensor_types
 
 
 def declined(function):

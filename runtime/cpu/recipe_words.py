@@ -6,6 +6,7 @@ numbers for a kernel is what has these, until the recipe is laid: a `Table`, or 
 import functools
 from typing import NamedTuple
 
+from .. import devices
 from ..autograd.input_shape import Shape
 from ..dtypes import FROM_NUMPY
 from ..ir.extent import at_least
@@ -40,7 +41,7 @@ def recipe(op, kinds, arrays, made, tape, reader=Reader):
     if (not tensors or any(type(m) not in reader.array_types or m.ndim > L.MAX_DIMS for m in made)
             or len(made) > L.MAX_OUT):
         return None
-    flags, owned = _flags(op, kinds, made), [op]
+    flags, owned = _flags(op, kinds, [m.dtype for m in made], op.dynamic_numbers), [op]
     if op.is_view:
         offsets = [reader.view_offset(arrays[0], m) for m in made]
         if tape.launches or None in offsets:
@@ -53,27 +54,50 @@ def recipe(op, kinds, arrays, made, tape, reader=Reader):
         if work is None:
             return None
         offsets = [int(row_major(m)) for m in made]
-    metas = [0] * L.MAX_IN
     # Without a meta machine code asks for one at each call.
-    if flags & L.DIFF and len(made) == 1 and reader is Reader:
-        for i, a in tensors:
-            meta = Shape(a.shape, FROM_NUMPY[a.dtype])
-            metas[i] = id(meta)
-            owned.append(meta)
-    fields = dict(op=id(op), nin=len(kinds), nouts=len(made), flags=flags, launches=work.launches,
-                  nslots=len(work.words) * 8 // L.SLOT, scratch=work.scratch,
-                  itemsize=max([a.itemsize for a in (*made, *[t for _, t in tensors])]),
-                  readers=_readers(op, len(kinds)) if flags & L.DIFF and len(kinds) <= L.NODE_IN
-                  else 0)
+    metas = _metas(tensors, owned, flags & L.DIFF and len(made) == 1 and reader is Reader)
     owned += [*[a.dtype for a in made], *[a.dtype for _, a in tensors]]
-    return Recipe([*[fields.get(name, 0) for name in L.R_HEAD], *_zeros(L.MAX_SIZES), *metas,
-                   *_operands(kinds, arrays), *_results(made, offsets), *work.words], owned)
+    head = _head(op, kinds, flags, nouts=len(made), launches=work.launches,
+                 nslots=len(work.words) * 8 // L.SLOT, scratch=work.scratch,
+                 itemsize=max([a.itemsize for a in (*made, *[t for _, t in tensors])]))
+    return Recipe([*head, *metas, *_operands(kinds, arrays), *_results(made, offsets),
+                   *work.words], owned)
 
 
-def _flags(op, kinds, made):
+def planned(op, kinds, arrays, types, plan, in_place):
+    """The words of a recipe of a call on a device: `plan(*operands)` gives results of such types of
+    elements, or writes over the first operand."""
+    tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
+    flags, owned = _flags(op, kinds, types, op.numbers_go_along), [op, plan]
+    if op.is_view:
+        flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
+    flags |= L.WRITES if in_place else 0
+    metas = _metas(tensors, owned, flags & L.DIFF and len(types) == 1)
+    head = _head(op, kinds, flags, nouts=len(types), plan=id(plan))
+    return Recipe([*head, *metas, *_operands(kinds, arrays), *_results((), ())], owned)
+
+
+def _head(op, kinds, flags, **fields):
+    """What stands before what operands and results are like."""
+    readers = (_readers(op, len(kinds)) if flags & L.DIFF and len(kinds) <= L.NODE_IN else 0)
+    fields.update(op=id(op), nin=len(kinds), flags=flags, readers=readers)
+    return [*[fields.get(name, 0) for name in L.R_HEAD], *_zeros(L.MAX_SIZES)]
+
+
+def _metas(tensors, owned, known):
+    """What nodes keep of inputs that no backward reads, where that is known; `owned` holds it."""
+    metas = [0] * L.MAX_IN
+    for i, a in tensors if known else ():
+        meta = Shape(a.shape, FROM_NUMPY[a.dtype])
+        metas[i] = id(meta)
+        owned.append(meta)
+    return metas
+
+
+def _flags(op, kinds, types, numbers_vary):
     """What holds of a call for gradients, and of its numbers."""
-    differentiable = op.differentiable and (len(made) > 1 or made[0].dtype.kind in "fcV")
-    by_value = not op.dynamic_numbers and any(k in (L.FLOAT, L.INT) for k in kinds)
+    differentiable = op.differentiable and (len(types) > 1 or types and types[0].kind in "fcV")
+    by_value = not numbers_vary and any(k in (L.FLOAT, L.INT) for k in kinds)
     return ((L.DIFF if differentiable else 0) | (L.BY_VALUE if by_value else 0)
             | (L.SAVES_OUT if differentiable and op.saves_output else 0)
             | (L.CAST_PRODUCT if op.cast_product else 0)
@@ -120,7 +144,8 @@ def _operands(kinds, arrays):
     words: list[int] = []
     for a, k in zip(arrays, kinds):
         if k == L.TENSOR:
-            words += (k, id(a.dtype), a.ndim, *_lying(a))
+            words += ((k, id(a.kind), L.ELSEWHERE, *_zeros(2 * L.MAX_DIMS))
+                      if devices.is_elsewhere(a) else (k, id(a.dtype), a.ndim, *_lying(a)))
         else:
             words += (k, bits(float(a)) if k in (L.FLOAT, L.INT) else 0)
             words += _zeros(L.OPERAND // 8 - 2)

@@ -88,6 +88,11 @@ class Allocator:
         rounded = -(-size // ROUND) * ROUND or ROUND
         with self.lock:
             if self.dropped:
+                block = self._dropped_last(rounded, stream)
+                if block is not None:
+                    self.statistics.again(block, size)
+                    block.wanted, block.what = size, what
+                    return Held(self, block)
                 self._look_at_dropped()
             if self.waiting:
                 self._look_at_waiting()
@@ -98,6 +103,17 @@ class Allocator:
             self.live[block.address] = block
             self.statistics.allocated(block)
         return Held(self, block)
+
+    def _dropped_last(self, size: int, stream: int) -> Block | None:
+        """The block that was let go of last, where it is just what is asked for, as it often is in
+        a row of ops."""
+        block = self.dropped.pop()
+        if block.size == size and block.stream == stream and not block.users:
+            if self.driver.poisons:
+                self._poison(block)
+            return block
+        self.dropped.append(block)
+        return None
 
     def _take(self, size: int, stream: int, at_least: bool = False) -> Block | None:
         """A block of at least this size, cut to it; None where the device has no memory left.
@@ -207,10 +223,14 @@ class Allocator:
     def _make_ready(self, block: Block) -> None:
         """A block may be given out again."""
         if self.driver.poisons:
-            # whoever waits for the device next is told that its work failed
-            with contextlib.suppress(CudaError):
-                self.driver.fill(block.address, FREED, block.size, block.stream)
+            self._poison(block)
         self.ready.setdefault((block.stream, block.size), []).append(block)
+
+    def _poison(self, block: Block) -> None:
+        """Write over what was let go of. Whoever waits for the device next is told that its work
+        failed."""
+        with contextlib.suppress(CudaError):
+            self.driver.fill(block.address, FREED, block.size, block.stream)
 
     def _join_ready(self) -> None:
         """Blocks that were let go of become one with their free neighbours."""

@@ -25,6 +25,7 @@ from . import (
     plans,
     pointwise,
     pools,
+    recipes,
     scans,
     scatters,
     transfers,
@@ -37,6 +38,7 @@ from .pinned import lent_of
 from .transfers import pinned_copy
 
 devices.beyond = sys.modules[__name__]
+recipes.begin()
 existing = m.existing
 __all__ = [
     "attention", "convolutions", "counts", "draws", "existing", "is_here", "order", "pinned_copy",
@@ -169,9 +171,12 @@ def view(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return first.view_as(made)
 
 
-def write(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], checked: Any) -> None:
+def write(op: Any, inputs: Sequence[Any], arrays: Sequence[Any], attrs: Mapping[str, Any],
+          checked: Any, recorded: bool) -> None:
     """An op in place: its result is put into the first operand. `checked(result)` raises where it
-    does not fit."""
+    does not fit. `recorded`: it becomes a part of the operand's history."""
+    if not recorded:
+        recipes.learn(op, inputs, attrs, in_place=True)
     out = arrays[0]
     if op.crosses_devices:
         index = out.index if all(type(a) is DeviceArray and a.index == out.index

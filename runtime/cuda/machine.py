@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..autograd import modes
+from ..cpu import entries
 from .allocator import Allocator
 from .checks import Checks
 from .driver import Driver, Properties
@@ -17,7 +18,7 @@ from .pinned import PinnedMemory
 
 STREAMS = 32                        # of each device and priority, as in PyTorch
 
-_state = threading.local()
+choice = threading.local()          # what each thread works with
 _machine: Machine | None = None
 _lock = threading.RLock()
 
@@ -69,6 +70,7 @@ def _in_a_child() -> None:
     """A process that was forked cannot use its parent's devices."""
     if _machine is not None:
         _machine.forked = True
+        entries.forget()
 
 
 if hasattr(os, "register_at_fork"):
@@ -138,46 +140,48 @@ def use(driver: Driver) -> Iterator[Machine]:
     """Another driver, for tests. Tensors of the machine that was there before stay with it."""
     global _machine
     before, _machine = _machine, Machine(driver)
-    kept, _state.device, _state.streams = current_choice(), 0, {}
+    entries.forget()
+    kept, choice.device, choice.streams = current_choice(), 0, {}
     try:
         yield _machine
     finally:
         _machine = before
-        _state.device, _state.streams = kept
+        entries.forget()
+        choice.device, choice.streams = kept
 
 
 def current_choice() -> tuple[int, dict[int, int]]:
     """(the device, the streams by device) that this thread has chosen."""
-    return getattr(_state, "device", 0), getattr(_state, "streams", {})
+    return getattr(choice, "device", 0), getattr(choice, "streams", {})
 
 
 # ---- what a thread works with --------------------------------------------------------------------
 def current_device() -> int:
     """The number of the device that this thread works with."""
-    return getattr(_state, "device", 0)
+    return getattr(choice, "device", 0)
 
 
 def choose_device(index: int) -> None:
     """Let this thread work with another device."""
     modes.beyond("it chooses another device to work with")
-    _state.device = existing(index)
+    choice.device = existing(index)
 
 
 def current_stream(device: int) -> int:
     """The stream that this thread's work goes to, by the driver's number."""
-    chosen: int | None = getattr(_state, "streams", {}).get(device)
+    chosen: int | None = getattr(choice, "streams", {}).get(device)
     return machine().default_stream(device) if chosen is None else chosen
 
 
 def choose_stream(device: int, stream: int | None) -> None:
     """Let this thread's work for a device go to another stream; None is the default one."""
     modes.beyond("it chooses another stream to work in")
-    if not hasattr(_state, "streams"):
-        _state.streams = {}
+    if not hasattr(choice, "streams"):
+        choice.streams = {}
     if stream is None:
-        _state.streams.pop(device, None)
+        choice.streams.pop(device, None)
     else:
-        _state.streams[device] = stream
+        choice.streams[device] = stream
 
 
 def existing(index: int | None) -> int:

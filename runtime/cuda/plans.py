@@ -133,9 +133,11 @@ def sharing(arrays: Sequence[Any]) -> dict[int, list[int]]:
 
 
 class Plan(NamedTuple):
-    """The steps, and the constants on the device that they read. None: the op must do it."""
+    """The steps, and the constants on the device that they read. None: the op must do it. `types`
+    are those of the results' elements, where these are arrays of their own, or views."""
     run: Callable[..., Any] | None
     kept: list[Any]
+    types: tuple[np.dtype, ...] | None = None
 
 
 # ---- finding plans -------------------------------------------------------------------------------
@@ -147,18 +149,34 @@ def planned(what: Any, index: int, arrays: Sequence[Any], attrs: Mapping[str, An
     if planning.current() is not None:
         return body(arrays)
     try:
-        key = (what, index, get_default_dtype(), tf32.allowed,
-               *[a.kind if type(a) is DeviceArray else _number(a, by_value) for a in arrays],
-               *[(k, told(v)) for k, v in attrs.items()])
+        what_for = key(what, index, arrays, attrs, by_value)
     except NoPlan:
         return body(arrays)
     plans = m.machine().plans
-    plan = plans.get(key)
+    plan = plans.get(what_for)
     if plan is None:
         if len(plans) >= MOST:
             plans.clear()
-        plan = plans[key] = _found_out(index, arrays, body, by_value)
+        plan = plans[what_for] = _found_out(index, arrays, body, by_value)
     return body(arrays) if plan.run is None else plan.run(m.current_stream(index), *arrays)
+
+
+def key(what: Any, index: int, arrays: Sequence[Any], attrs: Mapping[str, Any],
+        by_value: bool) -> tuple[Any, ...]:
+    """What a plan is for; NoPlan where that cannot be told."""
+    return (what, index, get_default_dtype(), tf32.allowed,
+            *[a.kind if type(a) is DeviceArray else _number(a, by_value) for a in arrays],
+            *[(k, told(v)) for k, v in attrs.items()])
+
+
+def _types(result: Any, given: Sequence[Any]) -> tuple[np.dtype, ...] | None:
+    """The types of results' elements; None where they are no arrays, or operands, or a tuple of
+    fewer than two."""
+    made = () if result is None else result if type(result) is tuple else (result,)
+    own = all(type(y) is DeviceArray and all(y is not x for x in given) for y in made)
+    if not own or type(result) is tuple and len(result) < 2:
+        return None
+    return tuple([y.dtype for y in made])
 
 
 def _found_out(index: int, arrays: Sequence[Any],
@@ -170,7 +188,7 @@ def _found_out(index: int, arrays: Sequence[Any],
             result = body(found.stand_ins)
         if not by_value and not found.tells_numbers(arrays):
             raise NoPlan
-        return Plan(Code(found).function(result), found.kept)
+        return Plan(Code(found).function(result), found.kept, _types(result, found.stand_ins))
     except Exception:
         return Plan(None, [])
     finally:

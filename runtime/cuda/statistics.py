@@ -9,10 +9,15 @@ if TYPE_CHECKING:
 
 class Count:
     """A quantity that goes up and down: what it is, was at most, and all ups and downs."""
-    __slots__ = ("current", "peak", "allocated", "freed")
+    __slots__ = ("current", "peak", "allocated")
 
     def __init__(self) -> None:
-        self.current = self.peak = self.allocated = self.freed = 0
+        self.current = self.peak = self.allocated = 0
+
+    @property
+    def freed(self) -> int:
+        """All downs."""
+        return self.allocated - self.current
 
     def add(self, n: int) -> None:
         """It goes up."""
@@ -24,7 +29,6 @@ class Count:
     def take(self, n: int) -> None:
         """It goes down."""
         self.current -= n
-        self.freed += n
 
 
 class Statistics:
@@ -43,9 +47,16 @@ class Statistics:
 
     def freed(self, block: Block) -> None:
         """A block was taken back."""
-        self.bytes.take(block.size)
-        self.requested.take(block.wanted)
-        self.blocks.take(1)
+        self.bytes.current -= block.size
+        self.requested.current -= block.wanted
+        self.blocks.current -= 1
+
+    def again(self, block: Block, wanted: int) -> None:
+        """A block was taken back and given out at once, for so many bytes."""
+        self.bytes.allocated += block.size
+        self.blocks.allocated += 1
+        self.requested.current -= block.wanted
+        self.requested.add(wanted)
 
     def reserved(self, size: int) -> None:
         """A segment came from the driver."""

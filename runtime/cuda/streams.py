@@ -113,9 +113,9 @@ class _Choice:
 
 
 def _chosen() -> list[_Choice]:
-    found: list[_Choice] | None = getattr(m._state, "chosen", None)
+    found: list[_Choice] | None = getattr(m.choice, "chosen", None)
     if found is None:
-        found = m._state.chosen = []
+        found = m.choice.chosen = []
     return found
 
 

@@ -2,7 +2,7 @@
 find it: files, or functions of them)."""
 from tests.planted import Fault
 
-CUDA, TRITON = "cuda/", "passes/lower_triton/"
+CUDA, TRITON, CALLS = "cuda/", "passes/lower_triton/", "passes/lower_llvm/calls/"
 
 ORDER = [
     Fault("a copy to another device waits for nothing that its target has to do",
@@ -158,10 +158,10 @@ PLANS = [
           CUDA + "arrays.py", "self.strides, self.dtype,", "self.strides, self.dtype.itemsize,",
           "plans::test_types_and_devices_have_plans_of_their_own"),
     Fault("a plan's key forgets the default type",
-          CUDA + "plans.py", "key = (what, index, get_default_dtype(),", "key = (what, index,",
+          CUDA + "plans.py", "return (what, index, get_default_dtype(),", "return (what, index,",
           "plans::test_the_default_type_decides_about_results"),
     Fault("a plan's key forgets the device",
-          CUDA + "plans.py", "key = (what, index,", "key = (what,",
+          CUDA + "plans.py", "return (what, index,", "return (what,",
           "plans::test_types_and_devices_have_plans_of_their_own"),
     Fault("a plan's key forgets attributes",
           CUDA + "plans.py", "*[(k, told(v)) for k, v in attrs.items()])", "*attrs)",
@@ -183,10 +183,40 @@ PLANS = [
           "plan.run(m.machine().default_stream(index), *arrays)",
           "ops::test_streams_hand_over_tensors_by_events_alone "
           "plans::test_a_plan_is_for_every_stream"),
+    Fault("a call that is repeated runs in the default stream",
+          CUDA + "recipes.py", "chosen.get(index, default) if chosen else default", "default",
+          "recipes::test_a_plan_runs_in_the_stream_that_is_chosen"),
+    Fault("a write that is repeated does not look at what operands share",
+          CUDA + "recipes.py", "if type(a) is DeviceArray and a.held is out.held:", "if False:",
+          "recipes::test_operands_that_share_memory_are_written_as_they_were_read"),
+    Fault("a call that is repeated takes its plan for one in place",
+          CALLS + "op_operands.py",
+          "        f.bail(planned & f.cmp(\"ne\", in_place, self.call.writing), other)\n", "",
+          "recipes::test_results_are_the_same_at_each_call"),
+    Fault("a call that is repeated does not look at what its operands are like",
+          CALLS + "op_operands.py",
+          "return [self.typed(i, g.i64(kind), f.as_val(ELSEWHERE, \"i64\"), h)]",
+          "return [self.typed(i, f.as_val(0, \"i64\"), f.as_val(ELSEWHERE, \"i64\"), h)]",
+          "recipes::test_the_third_call_goes_by_machine_code"),
+    Fault("calls are repeated by the plans of another machine",
+          CUDA + "machine.py", "    before, _machine = _machine, Machine(driver)\n"
+          "    entries.forget()\n", "    before, _machine = _machine, Machine(driver)\n",
+          "recipes::test_another_machine_has_plans_of_its_own"),
+    Fault("calls are repeated by plans for another precision",
+          CUDA + "recipes.py", "        tf32.on_change.append(entries.forget)\n", "",
+          "recipes::test_settings_that_plans_are_made_for_may_change"),
+    Fault("a block that is given out at once counts twice",
+          CUDA + "statistics.py", "        self.requested.current -= block.wanted\n"
+          "        self.requested.add(wanted)\n", "        self.requested.add(wanted)\n",
+          "allocator::test_what_was_let_go_of_last_is_given_out_again"),
+    Fault("a block that is given out at once may be another stream's",
+          CUDA + "allocator.py", "if block.size == size and block.stream == stream and not",
+          "if block.size == size and not",
+          "allocator::test_what_was_let_go_of_last_is_given_out_again"),
     Fault("a plan does not hold its constants",
           CUDA + "plans.py",
-          "            raise NoPlan\n        return Plan(Code(found).function(result), found.kept)",
-          "            raise NoPlan\n        return Plan(Code(found).function(result), [])",
+          "return Plan(Code(found).function(result), found.kept, _types(",
+          "return Plan(Code(found).function(result), [], _types(",
           "plans::test_a_plan_is_for_every_stream plans"),
     Fault("a plan gives a constant that callers write to",
           CUDA + "plan_code.py",

@@ -79,10 +79,11 @@ class Eager(Exception):
 
 
 def ways(op, sample, by_traced):
-    """Functions of a sample on the device that give its results: the op itself, or, three times
-    over, a traced function, which must be replayed in the end."""
+    """Functions of a sample on the device that give its results, three times over: the op itself,
+    whose third call machine code makes, or a traced function, which must be replayed in the end."""
     if not by_traced:
-        yield lambda: run(op, sample)
+        for _ in range(3):
+            yield lambda: run(op, sample)
         return
     # what is ours is not searched for what may change: an op has much of it
     text = compile("def call(*args): return op(*args, **options)", "<sweep>", "exec")

@@ -53,6 +53,29 @@ def test_streams_have_memory_of_their_own(gpus):
     assert a.allocate(512, one).block.address == address
 
 
+def test_what_was_let_go_of_last_is_given_out_again(gpus):
+    a, s, other = gpus.allocators[0], gpus.default_stream(0), gpus.stream(0, 0)
+    held = a.allocate(700, s)
+    address, before = held.block.address, dict(a.settle().named())
+    for size in (900, 513, 1024):
+        del held
+        held = a.allocate(size, s)
+        assert held.block.address == address and held.block.wanted == size
+    counts = a.settle().named()
+    assert counts["requested_bytes.all.current"] == 1024
+    assert counts["allocated_bytes.all.current"] == counts["allocated_bytes.all.peak"] == 1024
+    assert counts["allocation.all.current"] == 1
+    for what, n in (("allocation", 3), ("allocated_bytes", 3 * 1024),
+                    ("requested_bytes", 900 + 513 + 1024)):
+        for part in ("allocated", "freed"):
+            key = f"{what}.all.{part}"
+            wanted = n if part == "allocated" or what != "requested_bytes" else 700 + 900 + 513
+            assert counts[key] - before[key] == wanted
+    del held
+    assert a.allocate(1024, other).block.address != address
+    assert a.allocate(1024, s).block.address == address
+
+
 def test_a_block_of_two_streams_comes_back_when_both_are_done(gpus):
     a = gpus.allocators[0]
     one, two = gpus.stream(0, 0), gpus.stream(0, 0)
@@ -80,7 +103,8 @@ def test_a_block_of_three_streams_comes_back_when_all_are_done(gpus):
     address = held.block.address
     del held
     d.synchronize_stream(two)
-    assert not d.stream_done(three) and a.allocate(512, one).block.address != address
+    other = a.allocate(512, one)
+    assert not d.stream_done(three) and other.block.address != address
     d.synchronize(0)
     del stop
     assert a.allocate(512, one).block.address == address

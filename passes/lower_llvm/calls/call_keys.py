@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..builder import Module, Val
 from .object_access import Glue, _ptr
-from .op_layouts import CASTS, MAX_DIMS, SPECIAL, A, T
+from .op_layouts import CASTS, ELSEWHERE, MAX_DIMS, SPECIAL, A, T
 from .python_layouts import FLOAT_VALUE, LENGTH, LIST_ITEMS, SLICE_START, TUPLE_ITEMS
 
 if TYPE_CHECKING:
@@ -78,12 +78,7 @@ class _Description:
             nd = f.conv("sext", g.ld(array, A["nd"], "i32"), "i64")
 
             def lies() -> list[Val]:
-                self.put(1, g.ld(array, A["descr"], "i64"))
-                self.put(2, nd)
-                self.put(3, g.ld(self.o, T["rg"], "i64"))
-                made = f.conv("zext", g.absent(g.ld(self.o, T["node"])), "i64")
-                view = f.conv("zext", g.absent(g.ld(self.o, T["base"])), "i64")
-                self.put(4, made + 2 * view + 4 * self.which())
+                self.known(g.ld(array, A["descr"], "i64"), nd)
                 dims, strides = g.ld(array, A["dims"]), g.ld(array, A["strides"])
 
                 def both(i: Val) -> None:
@@ -92,7 +87,29 @@ class _Description:
                 f.loop(0, nd, 1, both)
                 return [5 + 2 * nd]
             return f.if_(f.cmp("sle", nd, MAX_DIMS), lies, self.none)
-        return f.if_(plain, layout, self.none)[0]
+
+        def elsewhere() -> list[Val]:
+            return f.if_(g.same(g.type_of(array), g.ctx("elsewhere")), numbered, self.none)
+
+        def numbered() -> list[Val]:
+            kind = g.ld(array, g.ctx("kind_at", "i64"))
+
+            def has_one() -> list[Val]:
+                self.known(g.i64(kind), f.as_val(ELSEWHERE, "i64"))
+                return [f.as_val(5, "i64")]
+            return f.if_(g.absent(kind), self.none, has_one)
+        return f.if_(plain, layout, elsewhere)[0]
+
+    def known(self, descr: Val, nd: Val) -> None:
+        """The type of a tensor's elements and the number of its dimensions (of one on a device what
+        it is like by number, and ELSEWHERE), its flags, and which tensor it is."""
+        f, g = self.f, self.g
+        self.put(1, descr)
+        self.put(2, nd)
+        self.put(3, g.ld(self.o, T["rg"], "i64"))
+        made = f.conv("zext", g.absent(g.ld(self.o, T["node"])), "i64")
+        view = f.conv("zext", g.absent(g.ld(self.o, T["base"])), "i64")
+        self.put(4, made + 2 * view + 4 * self.which())
 
     def which(self) -> Val:
         """The number of a tensor among those so far; of one that came before, that one's."""

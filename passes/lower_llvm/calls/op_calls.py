@@ -206,7 +206,7 @@ def _wrap(m: Module) -> None:
     f.label("convert")
     box = f.alloca("i64", 1)
     f.store(a, box, 8)
-    made = f.call("PyObject_Vectorcall", "ptr", g.ld(_ptr(f, "whet_ctx"), 8 * 20), box,
+    made = f.call("PyObject_Vectorcall", "ptr", g.ctx("asarray"), box,
                   f.as_val(1, "i64"), Val(f, "null", "ptr"))
     f.bail(g.null(made), "error")
     end = f.block

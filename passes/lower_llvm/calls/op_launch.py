@@ -42,20 +42,18 @@ class Write:
         self.replay, self.call, self.f, self.g = replay, replay.call, replay.f, replay.g
 
     def check(self) -> None:
-        """All of it, where there is a writer."""
+        """What is asked of histories, where there is a writer."""
+        self.f.if_(self.call.writing, self.histories)
+
+    def check_memory(self) -> None:
+        """What is asked of the operands' memory, where there is a writer."""
         self.f.if_(self.call.writing, self.conditions)
 
-    def conditions(self) -> None:
-        """The conditions one after the other."""
+    def histories(self) -> None:
+        """Nothing is recorded. What may fail does so before anything is written."""
         c, f, g = self.call, self.f, self.g
         wanted = f.cmp("ne", f.load("i64", c.wants), 0)
         f.bail(f.binary("and", wanted, f.cmp("ne", c.flags & GRAD, 0)), "miss")
-        f.bail(f.cmp("ne", self.replay.flags & (VIEW | BY_VALUE), 0), "miss")
-        f.bail(f.cmp("ne", self.replay.nouts, 1), "miss")
-        # a later launch may read what an earlier one wrote
-        launches = g.ld(self.replay.recipe, R["launches"], "i64")
-        self.in_place = f.cmp("ne", self.replay.flags & WRITES, 0)
-        f.bail(f.cmp("ugt", launches, 1) & f.binary("xor", self.in_place, 1), "miss")
         f.bail(f.cmp("ne", c.word(c.kinds, 0), TENSOR), "miss")
         base = g.ld(c.word(c.ins, 0, "ptr"), T["base"])
         f.if_(
@@ -63,11 +61,19 @@ class Write:
             lambda: None,
             lambda: f.bail(f.cmp("ne", g.ld(base, T["rg"], "i64") & c.flags & GRAD, 0), "miss"),
         )
+        g.cell_of(c.word(c.ins, 0, "ptr"), "error")
+
+    def conditions(self) -> None:
+        """The conditions one after the other."""
+        c, f, g = self.call, self.f, self.g
+        f.bail(f.cmp("ne", self.replay.flags & (VIEW | BY_VALUE), 0), "miss")
+        f.bail(f.cmp("ne", self.replay.nouts, 1), "miss")
+        # a later launch may read what an earlier one wrote
+        launches = g.ld(self.replay.recipe, R["launches"], "i64")
+        self.in_place = f.cmp("ne", self.replay.flags & WRITES, 0)
+        f.bail(f.cmp("ugt", launches, 1) & f.binary("xor", self.in_place, 1), "miss")
         self.fits()
         f.loop(1, c.n, 1, lambda i: f.if_(c.is_tensor(i), lambda: self.is_apart(i)) and None)
-        g.cell_of(
-            c.word(c.ins, 0, "ptr"), "error"
-        )  # what may fail does so before anything is written
 
     def fits(self) -> None:
         """Has the first operand the result's dtype, sizes and strides, and may it be written to?"""

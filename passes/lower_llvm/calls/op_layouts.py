@@ -30,19 +30,21 @@ CTX = {
     name: 8 * i for i, name in enumerate(("thread", "flags", "seq", "tensor", "parameter", "node",
                                           "cell", "slow", "modes", "record", "empty", "stale",
                                           "inside", "getitem", "reshape", "shape", "size",
-                                          "immutable", "sizes"))}
+                                          "immutable", "sizes", "asarray", "elsewhere",
+                                          "kind_at"))}
 CTX["table"], CTX["sized"] = 256, 256 + 8 * BUCKETS
 CTX["desc"] = CTX["sized"] + 8 * SIZED_BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
 CTX_BYTES = CTX["desc"] + DESC["size"] * DOORS
 # words of a recipe, as byte offsets
 R_HEAD = ("hash", "op", "attrs", "nin", "next", "launches", "nslots", "nouts", "flags", "readers",
-          "itemsize", "scratch", "code", "busy", "nsizes")
+          "itemsize", "scratch", "code", "busy", "nsizes", "plan")
 R = {name: 8 * i for i, name in enumerate(R_HEAD)}
 R["sizes"] = 8 * len(R_HEAD)
 R["metas"] = R["sizes"] + 8 * MAX_SIZES
 R["operands"] = R["metas"] + 8 * MAX_IN
 OPERAND = 8 * (3 + 2 * MAX_DIMS)            # kind, descr, nd, dims, strides
+ELSEWHERE = -1                              # the nd of a device's array, whose kind is its descr
 R["outs"] = R["operands"] + OPERAND * MAX_IN
 # descr, nd, is it row-major (of a view: its byte offset), dims, strides
 OUT = 8 * (3 + 2 * MAX_DIMS)
@@ -66,7 +68,6 @@ IN_INFERENCE = 2                            # the bit of a tensor's `rg`; that o
 MISS = 1
 # the number of a type's slot that frees an object's memory
 TP_FREE = 74
-ASARRAY = 8 * 20                            # the word of CTX with numpy.asarray
 UNARY = ("negative", "absolute")
 # the first descriptors, in this order
 SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)

@@ -11,6 +11,7 @@ from .op_layouts import (
     BY_VALUE,
     COMPLEX,
     CTX,
+    ELSEWHERE,
     FLOAT,
     INFERENCE,
     INT,
@@ -25,6 +26,7 @@ from .op_layouts import (
     SIZED_BUCKETS,
     SPECIAL,
     TENSOR,
+    WRITES,
     A,
     C,
     R,
@@ -38,7 +40,9 @@ EXACT = 9007199254740992.0  # ints below are exact as doubles
 class Call:
     """The values of one call of `make`, which all of its phases read and write.
 
-    `arrays`, `numbers` and `kinds` say what each operand is. `outs` has the results' arrays, then
+    `arrays`, `numbers` and `kinds` say what each operand is; of an array `types` and `ranks` have
+    its type of elements and its number of dimensions (of one on a device what it is like by
+    number, and ELSEWHERE). `outs` has the results' arrays, then
     the tensors around them; the first `made` of them are to be let go of where the call fails."""
 
     def __init__(self, f: Fn) -> None:
@@ -48,6 +52,7 @@ class Call:
         self.arrays = f.alloca("i64", MAX_IN + 1)    # the last is for an attribute, see `resize`
         self.numbers = f.alloca("double", NUMBER_WORDS * MAX_IN)
         self.kinds, self.typed = (f.alloca("i64", n) for n in (MAX_IN, NUMBER_WORDS * MAX_IN))
+        self.types, self.ranks = f.alloca("i64", MAX_IN), f.alloca("i64", MAX_IN)
         self.slots, self.outs = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT)
         self.wants, self.verdict, self.made = (f.alloca("i64", 1) for _ in range(3))
         self.room, self.over = f.alloca("ptr", 1), f.alloca("i32", 1)
@@ -102,27 +107,45 @@ class Operands:
         return f.if_(is_tensor, lambda: self.tensor(i, o, h), lambda: self.other(i, o, t, h))
 
     def tensor(self, i: Val, o: Val, h: Val) -> list[Val]:
-        """A tensor on an array, whose history is current: dtype, sizes and strides are hashed."""
+        """A tensor whose history is current, on an array: what that is like is hashed."""
         c, f, g = self.call, self.f, self.g
         a = g.ld(o, T["array"])
         f.bail(g.null(a), "miss")
-        f.bail(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")), "miss")
         base = g.ld(o, T["base"])
         f.if_(g.absent(base), lambda: [], lambda: self.current(o))
         rg = g.ld(o, T["rg"], "i64")
         f.bail(f.cmp("ne", g.inference_elsewhere(rg, c.flags), 0), "miss")
         f.store(f.load("i64", c.wants) | ((rg & 1) << i), c.wants)
+        c.put(c.arrays, i, a)
+        c.put(c.kinds, i, f.as_val(TENSOR, "i64"))
+        here = g.same(g.type_of(a), _ptr(f, "whet_ndarray"))
+        return f.if_(here, lambda: self.here(i, a, h), lambda: self.elsewhere(i, a, h))
+
+    def typed(self, i: Val, descr: Val, nd: Val, h: Val) -> Val:
+        """The hash of an array's type of elements and number of dimensions, which are noted."""
+        self.call.put(self.call.types, i, descr)
+        self.call.put(self.call.ranks, i, nd)
+        return mix(self.f, h, descr + nd)
+
+    def here(self, i: Val, a: Val, h: Val) -> list[Val]:
+        """An array in the host's memory: dtype, sizes and strides are hashed."""
+        c, f, g = self.call, self.f, self.g
         nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
         f.bail(f.cmp("sgt", nd, MAX_DIMS), "miss")
         f.bail(f.cmp("eq", g.ld(a, A["flags"], "i32") & 0x100, 0), "miss")
         dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
-        x = mix(f, h, g.i64(g.ld(a, A["descr"])) + nd)
-        (x,) = f.loop(
+        x = self.typed(i, g.i64(g.ld(a, A["descr"])), nd, h)
+        return f.loop(
             0, nd, 1, lambda d, x: [mix(f, mix(f, x, c.word(dims, d)), c.word(strides, d))], [x]
         )
-        c.put(c.arrays, i, a)
-        c.put(c.kinds, i, f.as_val(TENSOR, "i64"))
-        return [x]
+
+    def elsewhere(self, i: Val, a: Val, h: Val) -> list[Val]:
+        """An array on a device, whose layout has a number: an object that there is one of."""
+        f, g = self.f, self.g
+        f.bail(f.cmp("ne", g.type_of(a), g.ctx("elsewhere")), "miss")
+        kind = g.ld(a, g.ctx("kind_at", "i64"))
+        f.bail(g.absent(kind), "miss")
+        return [self.typed(i, g.i64(kind), f.as_val(ELSEWHERE, "i64"), h)]
 
     def current(self, o: Val) -> None:
         """Leaves for Python where a view's base got another history since."""
@@ -201,12 +224,10 @@ class SizelessHash:
 
     def operand(self, i: Val, h: Val) -> list[Val]:
         """One operand, as `Operands` mixes its type."""
-        c, f, g = self.call, self.f, self.g
+        c, f = self.call, self.f
 
         def tensor() -> list[Val]:
-            a = c.word(c.arrays, i, "ptr")
-            nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-            return [g.i64(g.ld(a, A["descr"])) + nd]
+            return [c.word(c.types, i) + c.word(c.ranks, i)]
         kind = c.word(c.kinds, i)
         (word,) = f.if_(c.is_tensor(i), tensor,
                         lambda: [f.sel(f.cmp("eq", kind, NOTHING), NO_OPERAND, kind)])
@@ -267,8 +288,13 @@ class RecipeSearch:
         f.bail(f.cmp("ne", g.ld(self.r, R["nin"], "i64"), c.n), other)
 
     def is_exact(self, other: str) -> None:
-        """Is a recipe one for these operands and attributes?"""
+        """Is a recipe one for these operands and attributes? A plan of a device's is of a call in
+        place, or of one that makes something."""
+        f, g = self.f, self.g
         self.is_of_op(other)
+        in_place = f.cmp("ne", g.ld(self.r, R["flags"], "i64") & WRITES, 0)
+        planned = f.cmp("ne", g.ld(self.r, R["plan"], "i64"), 0)
+        f.bail(planned & f.cmp("ne", in_place, self.call.writing), other)
         self.operands_match(other)
         self.f.bail(self.f.binary("xor", self.equal_attributes(), 1), other)
 
@@ -332,14 +358,12 @@ class RecipeSearch:
 
     def is_alike(self, i: Val, ok: Val) -> list[Val]:
         """Is operand `i` of the recipe's kind, and a tensor of its type?"""
-        c, f, g = self.call, self.f, self.g
+        c, f = self.call, self.f
         q = f.bytes_at(f.bytes_at(self.r, R["operands"]), i * OPERAND)
 
         def tensor() -> list[Val]:
-            a = c.word(c.arrays, i, "ptr")
-            nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-            return [f.cmp("eq", c.word(q, 1), g.i64(g.ld(a, A["descr"])))
-                    & f.cmp("eq", c.word(q, 2), nd)]
+            return [f.cmp("eq", c.word(q, 1), c.word(c.types, i))
+                    & f.cmp("eq", c.word(q, 2), c.word(c.ranks, i))]
         same = f.cmp("eq", c.word(q, 0), c.word(c.kinds, i))
         (typed,) = f.if_(c.is_tensor(i), tensor, lambda: [f.as_val(1, "i1")])
         return [ok & same & typed]
@@ -356,22 +380,22 @@ class RecipeSearch:
         return [f.binary("and", ok, good)]
 
     def same_layout(self, i: Val, q: Val) -> list[Val]:
-        """A tensor: dtype, sizes and strides."""
+        """A tensor: dtype, sizes and strides; of one on a device, the number of all that."""
         c, f, g = self.call, self.f, self.g
-        a = c.word(c.arrays, i, "ptr")
-        nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-        dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
+        a, nd = c.word(c.arrays, i, "ptr"), c.word(c.ranks, i)
         bad = f.binary(
             "or",
-            f.cmp("ne", c.word(q, 1), g.i64(g.ld(a, A["descr"]))),
+            f.cmp("ne", c.word(q, 1), c.word(c.types, i)),
             f.cmp("ne", c.word(q, 2), nd),
         )
 
         def dim(d: Val, x: Val) -> list[Val]:
+            dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
             x = x | (c.word(dims, d) ^ c.word(q, d + 3))
             return [x | (c.word(strides, d) ^ c.word(q, d + (3 + MAX_DIMS)))]
 
-        (diff,) = f.loop(0, f.sel(bad, 0, nd), 1, dim, [f.as_val(0, "i64")])
+        known = bad | f.cmp("eq", nd, ELSEWHERE)
+        (diff,) = f.loop(0, f.sel(known, 0, nd), 1, dim, [f.as_val(0, "i64")])
         return [f.binary("and", f.binary("xor", bad, 1), f.cmp("eq", diff, 0))]
 
     def same_number(self, i: Val, q: Val, kind: Val, mine: Val) -> list[Val]:

@@ -36,9 +36,13 @@ class Replay:
         casts = f.cmp("ne", self.call.flags & CASTS, 0)
         f.bail(casts & f.cmp("ne", self.flags & CAST_PRODUCT, 0), "miss")
 
+    def begin(self) -> None:
+        """Nothing is made yet. `is_planned`: a plan of a device's makes all of it."""
+        self.f.store(self.f.as_val(0, "i64"), self.call.made)
+        self.is_planned = self.f.cmp("ne", self.g.ld(self.recipe, R["plan"], "i64"), 0)
+
     def results(self) -> None:
         """An array for each result: new, a view of the first operand's, or that itself."""
-        self.f.store(self.f.as_val(0, "i64"), self.call.made)
         self.f.loop(0, self.nouts, 1, self.result)
 
     def result(self, i: Val) -> None:
