@@ -21,6 +21,7 @@ from whet.passes.fuse_moves import parts
 from whet.passes.fuse_pointwise import fuse, write_through
 from whet.passes.fuse_rows import rows
 from whet.passes.in_place_to_new import outright
+from whet.passes.join_slices import join_slices
 from whet.passes.listing import Listing
 from whet.passes.merge_repeats import merge_repeats
 from whet.passes.partition import Partition, partition
@@ -61,6 +62,8 @@ PASSES = [
     # gradients read results, so that operands can be forgotten
     ("read_results", read_results),
     ("drop_unused", drop_unused),            # what nobody reads any more
+    # what lies side by side in zeros, and is added, is joined
+    ("join_slices", join_slices),
     # reductions wait for pointwise nodes that do not need them
     ("later", later),
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
@@ -83,7 +86,7 @@ OURS = frozenset(PASSES)
 # those whose groups are kernels of devices, too
 ON_DEVICES = frozenset((
     "fold_constants", "outright", "writes", "drop_identities", "merge_repeats", "read_results",
-    "drop_unused", "later", "fuse", "rows", "epilogues", "write_through"))
+    "drop_unused", "join_slices", "later", "fuse", "rows", "epilogues", "write_through"))
 
 # what divides a forward and its backward: see `divided`
 BETWEEN = [("partition", partition)]

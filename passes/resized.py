@@ -44,6 +44,7 @@ from whet.passes import (
     fuse_moves,
     fuse_pointwise,
     fuse_rows,
+    join_slices,
 )
 from whet.passes.fold_constants import Constants, constants, content
 from whet.passes.listing import Arrays, Roots
@@ -230,7 +231,7 @@ class _Again:
             if all(
                 is_view(a) or isinstance(a, Guard)
                 or a.outs and self.constants.known.keys() >= set(a.outs)
-                or self.merged(i, a) for i, a in lost
+                or self.merged(i, a) or join_slices.still(a, self.nodes[i]) for i, a in lost
             )
             else None
         )

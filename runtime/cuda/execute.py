@@ -171,12 +171,18 @@ def view(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return first.view_as(made)
 
 
-def write(op: Any, inputs: Sequence[Any], arrays: Sequence[Any], attrs: Mapping[str, Any],
-          checked: Any, recorded: bool) -> None:
-    """An op in place: its result is put into the first operand. `checked(result)` raises where it
-    does not fit. `recorded`: it becomes a part of the operand's history."""
+def called_in_place(op: Any, inputs: Sequence[Any], arrays: Sequence[Any],
+                    attrs: Mapping[str, Any], checked: Any, recorded: bool) -> None:
+    """An op in place of its first operand, a tensor, of whose history it may become a part
+    (`recorded`)."""
     if not recorded:
         recipes.learn(op, inputs, attrs, in_place=True)
+    write(op, arrays, attrs, checked)
+
+
+def write(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], checked: Any) -> None:
+    """An op in place: its result is put into the first operand. `checked(result)` raises where it
+    does not fit."""
     out = arrays[0]
     if op.crosses_devices:
         index = out.index if all(type(a) is DeviceArray and a.index == out.index

@@ -534,8 +534,8 @@ def inplace_now(op, t, args, attrs, ip, level=None):
         level.write(op, t, args, attrs)
     elif devices.is_elsewhere(t._array) or any(
             devices.is_elsewhere(x._array) for x in args if registry.is_tensor(x)):
-        devices.beyond.write(op, inputs, registry.arrays_of(op, inputs), attrs,
-                             lambda made: check_fits(made, t, name), recording)
+        devices.beyond.called_in_place(op, inputs, registry.arrays_of(op, inputs), attrs,
+                                       lambda made: check_fits(made, t, name), recording)
     elif isinstance(op, PointwiseOp):
         if not recording and tensor_base.native_apply is not None:
             entries.learn(op, inputs, attrs)            # the next such call is made by machine code

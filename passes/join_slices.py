@@ -1,0 +1,188 @@
+"""Tensors that were put into zeros side by side, and added, are joined.
+
+    %2 = unslice(%0, size=(2, 3), index=(0,))
+    %3 = unslice(%1, size=(2, 3), index=(1,))           %5 = stack(%0, %1, dim=0)
+    %4 = add(%2, %3)                             ->     %4 = add(%5, 0.0)
+
+It is the gradient of a loop that reads a slice of a tensor in each of its steps. As written, each
+step has a tensor of the whole size, nearly all zeros, and all of them are added up: as many passes
+through memory, and as many such tensors at once, as the loop has steps. To the bit it is what was
+put there plus 0, by which -0 becomes 0. What was added before (`acc`) is added to all of it.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from whet.ir.graph import Node, OpNode, Ref
+from whet.passes.listing import Listing
+from whet.passes.uses import Uses, following
+
+WHOLE = (None, None, None)       # an index of all of a dimension
+
+
+class Piece(NamedTuple):
+    """What a node puts into zeros: `source` is what lies from `first` to before `stop` in dimension
+    `dim`, and all of the others. `has_dim`: the source has that dimension."""
+    node: int
+    source: Ref
+    size: tuple[int, ...]
+    dim: int
+    first: int
+    stop: int
+    has_dim: bool
+
+    def goes_with(self, other: Piece) -> bool:
+        """Do both lie in one tensor, apart from each other?"""
+        return ((self.size, self.dim, self.has_dim) == (other.size, other.dim, other.has_dim)
+                and (self.stop <= other.first or other.stop <= self.first))
+
+
+class Sum(NamedTuple):
+    """What an addition makes: pieces, and before them perhaps another value, which is there after
+    node `since`. `adds` are the additions."""
+    acc: Ref | None
+    since: int
+    pieces: list[Piece]
+    adds: list[int]
+
+
+def join_slices(g: Listing) -> Listing:
+    """The list with such pieces joined. It has new values."""
+    if sum(isinstance(n, OpNode) and n.op.name == "unslice" for n in g.nodes) < 2:
+        return g
+    return _Joining(g).made()
+
+
+class _Joining:
+    """The making of the list. `sums`: value -> what it is the sum of."""
+
+    def __init__(self, g: Listing) -> None:
+        self.g, self.uses = g, Uses(g.nodes, g.root, views=True)
+        self.root, self.arrays = dict(g.root), list(g.arrays)
+        self.sums: dict[int, Sum] = {}
+        self.joined: dict[int, list[Node]] = {}     # place -> the nodes that stand there
+        self.gone: set[int] = set()
+
+    def made(self) -> Listing:
+        """The new list."""
+        for i, node in enumerate(self.g.nodes):
+            if isinstance(node, OpNode) and node.op.name == "add" and self._is_plain(node):
+                self._add(i, node)
+        return Listing(
+            [n for i, node in enumerate(self.g.nodes)
+             for n in self.joined.get(i, () if i in self.gone else (node,))],
+            self.root, self.arrays, self.g.visible)
+
+    def _is_plain(self, node: OpNode) -> bool:
+        """Is it of two tensors that are as what it makes?"""
+        out = self.arrays[node.outs[0]]
+        return (not node.attrs and len(node.refs()) == 2 and out.dtype.kind != "b"
+                and out.flags.c_contiguous
+                and all(self.arrays[x].shape == out.shape and self.arrays[x].dtype == out.dtype
+                        for x in node.refs()))
+
+    def _add(self, i: int, node: OpNode) -> None:
+        """Note what an addition adds up; where that fills the tensor, the pieces are joined."""
+        for one, other in (node.refs(), node.refs()[::-1]):
+            piece = self._piece(other, i)
+            if piece is None:
+                continue
+            before = self._sum(one, i)
+            if not all(piece.goes_with(p) for p in before.pieces):
+                before = Sum(one, self.uses.maker.get(one, -1), [], [])
+            found = Sum(before.acc, before.since, [*before.pieces, piece], [*before.adds, i])
+            filled = sum(p.stop - p.first for p in found.pieces) == piece.size[piece.dim]
+            if filled and len(found.pieces) > 1:
+                self._join(i, node, found)
+            else:
+                self.sums[node.outs[0]] = found
+            return
+
+    def _sum(self, x: Ref, i: int) -> Sum:
+        """What an operand of addition i is the sum of, where nobody else wants it."""
+        found = self.sums.get(x)
+        if found is not None and self._is_for(x, i):
+            return found
+        piece = self._piece(x, i)
+        if piece is not None:
+            return Sum(None, i, [piece], [])
+        return Sum(x, self.uses.maker.get(x, -1), [], [])
+
+    def _is_for(self, x: int, i: int) -> bool:
+        """Is a value made for node i alone?"""
+        root = self.g.root
+        return (x not in self.g.visible and root[x] == x and not self.uses.writes.get(x)
+                and self.uses.users.get(x) == [i])
+
+    def _piece(self, x: Ref, i: int) -> Piece | None:
+        """What a value has that was put into zeros for node i alone."""
+        k = self.uses.maker.get(x)
+        node = None if k is None else self.g.nodes[k]
+        if k is None or not isinstance(node, OpNode) or node.op.name != "unslice" \
+                or not self._is_for(x, i):
+            return None
+        place = _place(node.attrs["index"], node.attrs["size"])
+        return place and Piece(k, node.refs()[0], tuple(node.attrs["size"]), *place)
+
+    def _join(self, i: int, node: OpNode, found: Sum) -> None:
+        """Put what joins the pieces of a sum at the place of its last addition."""
+        from whet.ops.registry import REGISTRY
+        pieces = sorted(found.pieces, key=lambda p: p.first)
+        nothing_written = all(self.uses.later(p.node, i) for p in pieces) and (
+            found.acc is None or following(
+                self.uses.writes.get(self.g.root[found.acc], ()), found.since) >= i)
+        if not nothing_written:
+            return
+        way = "cat" if pieces[0].has_dim else "stack"
+        joined = self._value(node)
+        nodes: list[Node] = [OpNode(REGISTRY[way], tuple([p.source for p in pieces]),
+                                    {"dim": pieces[0].dim}, [joined], node.line)]
+        if found.acc is not None:
+            nodes.append(OpNode(node.op, (found.acc, Ref(joined)), {}, [self._value(node)],
+                                node.line))
+            joined = nodes[-1].outs[0]
+        zero = 0 if self.arrays[joined].dtype.kind in "iu" else 0.0
+        nodes.append(OpNode(node.op, (Ref(joined), zero), {}, node.outs, node.line))
+        self.joined[i] = nodes
+        self.gone.update(p.node for p in pieces)
+        self.gone.update(found.adds[:-1])
+
+    def _value(self, node: OpNode) -> int:
+        """A new value, like what a node makes."""
+        number = len(self.arrays)
+        self.arrays.append(self.arrays[node.outs[0]])
+        self.root[number] = number
+        return number
+
+
+def _place(index: Sequence[Any], size: Sequence[int]) -> tuple[int, int, int, bool] | None:
+    """(dimension, first, stop, has the source that dimension?) of an index that names one of a
+    tensor's dimensions; None for others."""
+    entries = [e for e in index if e is not None]
+    named = [d for d, e in enumerate(entries) if e != WHOLE]
+    if len(named) != 1:
+        return None
+    d, = named
+    e, news = entries[d], len(index) - len(entries)
+    if type(e) is tuple:
+        first, stop, step = slice(*e).indices(size[d])
+        return (d, first, stop, True) if step == 1 and first < stop and not news else None
+    first = e + size[d] if e < 0 else e
+    at = next(k for k, x in enumerate(index) if x is not None and x != WHOLE)
+    # a new dimension beside it is the dimension, of one element
+    beside = news == 1 and None in (*index[at - 1:at], *index[at + 1:at + 2])
+    return (d, first, first + 1, beside) if beside or not news else None
+
+
+def still(node: Node, other: Node) -> bool:
+    """May a piece be joined as another one was, of a tensor of other sizes?"""
+    if not (isinstance(node, OpNode) and isinstance(other, OpNode)
+            and node.op.name == other.op.name == "unslice"
+            and node.attrs["index"] == other.attrs["index"]):
+        return False
+    places = [_place(n.attrs["index"], n.attrs["size"]) for n in (node, other)]
+    if places[0] is None or places[0] != places[1]:
+        return False
+    d = places[0][0]
+    return bool(node.attrs["size"][d] == other.attrs["size"][d])
