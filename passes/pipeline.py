@@ -179,7 +179,7 @@ def without(*left_out: str) -> Iterator[None]:
     >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]  # doctest: +NORMALIZE_WHITESPACE
     ['outright', 'writes', 'drop_identities', 'merge_repeats', 'read_results', 'drop_unused',
-    'later', 'rows', 'epilogues',
+    'join_slices', 'later', 'rows', 'epilogues',
      'parts', 'picks', 'write_through', 'roll', 'chains']
     """
     unknown = set(left_out).difference(names())
