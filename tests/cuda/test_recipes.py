@@ -28,6 +28,7 @@ CALLS = {
     "views": (lambda x, y: x.split(2)[1]),
     "a view of a view": (lambda x, y: x.view(2, 6)[1:].T),
     "in place": (lambda x, y: (x * 1).mul_(y)),
+    "an op in both of its forms": (lambda x, y: (x * y).mul_(y)),
     "in place of a part": (lambda x, y: (x * 1)[1:].add_(y[1:])),
     "a condition": (lambda x, y: whet.where(x > y, x, y))}
 
@@ -89,10 +90,12 @@ def test_numbers_of_another_type_or_value_are_told_apart(gpus, no_host):
 
 
 def test_operands_that_share_memory_are_written_as_they_were_read(gpus, no_host):
-    for _ in range(5):
-        x = whet.arange(9.).view(3, 3)
-        there, apart = x.cuda(), whet.ones(3, 3)
-        same(there.add_(apart.cuda()), x.add_(apart))
+    x, apart = whet.arange(6400.).view(80, 80), whet.ones(80, 80)     # (for several programs)
+    there, other = x.cuda(), apart.cuda()
+    for _ in range(4):
+        same(there.add_(other.T), x.add_(apart.T))
+        same(there[1:].mul_(other[:-1]), x[1:].mul_(apart[:-1]))
+    for _ in range(4):
         same(there.add_(there.T), x.add_(x.T))
         same(there[1:].mul_(there[:-1]), x[1:].mul_(x[:-1]))
 
