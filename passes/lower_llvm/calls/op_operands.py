@@ -389,13 +389,16 @@ class RecipeSearch:
             f.cmp("ne", c.word(q, 2), nd),
         )
 
-        def dim(d: Val, x: Val) -> list[Val]:
+        def different() -> list[Val]:
             dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
-            x = x | (c.word(dims, d) ^ c.word(q, d + 3))
-            return [x | (c.word(strides, d) ^ c.word(q, d + (3 + MAX_DIMS)))]
+
+            def dim(d: Val, x: Val) -> list[Val]:
+                x = x | (c.word(dims, d) ^ c.word(q, d + 3))
+                return [x | (c.word(strides, d) ^ c.word(q, d + (3 + MAX_DIMS)))]
+            return f.loop(0, nd, 1, dim, [f.as_val(0, "i64")])
 
         known = bad | f.cmp("eq", nd, ELSEWHERE)
-        (diff,) = f.loop(0, f.sel(known, 0, nd), 1, dim, [f.as_val(0, "i64")])
+        (diff,) = f.if_(known, lambda: [f.as_val(0, "i64")], different)
         return [f.binary("and", f.binary("xor", bad, 1), f.cmp("eq", diff, 0))]
 
     def same_number(self, i: Val, q: Val, kind: Val, mine: Val) -> list[Val]:
