@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import tensor_base
 from ..dtypes import FROM_NUMPY, from_numpy
+from ..passes.lower_llvm.calls.op_layouts import NODE_IN  # layouts only: no LLVM is loaded by it
 from . import modes
 from .hooks import Hooks, check_count
 from .input_shape import Shape as Shape
@@ -363,7 +364,7 @@ def tied(saved, node):
 
 
 # ---- the native node -----------------------------------------------------------------------------
-_NAMES = [[f"{k}{i}" for i in range(5)] for k in ("saved", "version")]
+_NAMES = [[f"{k}{i}" for i in range(NODE_IN)] for k in ("saved", "version")]
 
 
 def stale_inputs(node):

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
+from whet import tensor_base
 from whet.cpu import entries, native
 from whet.ops import pointwise_family
+from whet.passes.lower_llvm.calls.op_layouts import NODE_IN
 
 from tests import fuzz
 
@@ -382,3 +384,12 @@ def test_a_repeated_call_of_moves_has_the_gradients_of_the_first():
               lambda x: F.max_pool2d(x, 2), lambda x: F.conv2d(x, (x * 2)[:, :, :2, :2])):
         first = gradients(f)
         assert all(gradients(f) == first for _ in range(3))
+
+
+def test_a_node_of_machine_code_tells_all_its_inputs():
+    for count in range(2, NODE_IN + 1):
+        xs = [whet.ones(2, requires_grad=True) * 2 for _ in range(count)]
+        for _ in range(4):
+            node = whet.cat(xs).grad_fn
+        assert isinstance(node, tensor_base.NativeNode)
+        assert len(node.inputs) == len(node.versions) == len(node.edges) == count
