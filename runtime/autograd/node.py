@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from .. import tensor_base
 from ..dtypes import FROM_NUMPY, from_numpy
-from ..passes.lower_llvm.calls.op_layouts import NODE_IN  # layouts only: no LLVM is loaded by it
 from . import modes
 from .hooks import Hooks, check_count
 from .input_shape import Shape as Shape
@@ -364,9 +363,6 @@ def tied(saved, node):
 
 
 # ---- the native node -----------------------------------------------------------------------------
-_NAMES = [[f"{k}{i}" for i in range(NODE_IN)] for k in ("saved", "version")]
-
-
 def stale_inputs(node):
     """`saved_inputs` of a native node that was released, or one of whose inputs was written to
     (or is of a class of its own)."""
@@ -381,11 +377,14 @@ def stale_inputs(node):
 
 def _native_node(cls):
     """Give the native node type the rest of Node's interface."""
+    most = sum(name.startswith("version") for name in vars(cls))
+    saved, version = ([f"{k}{i}" for i in range(most)] for k in ("saved", "version"))
+
     def inputs(self):
-        return tuple([getattr(self, k) for k in _NAMES[0][:self.nin]])
+        return tuple([getattr(self, k) for k in saved[:self.nin]])
 
     def versions(self):
-        return tuple([getattr(self, k) for k in _NAMES[1][:self.nin]])
+        return tuple([getattr(self, k) for k in version[:self.nin]])
 
     def saved_outputs(self):
         if self.released_:
