@@ -382,6 +382,11 @@ def _reshaped(a: Outline, shape: Sequence[Size]) -> Sequence[Size] | None:
     return out[::-1]
 
 
+def like_first(a: Outline, *_: object, **__: object) -> Outline:
+    """What results are like that are as the first operand, without gaps."""
+    return Outline(a.shape, a.dtype)
+
+
 def broadcast_to(x: Outline | Array, shape: Size | Sequence[Size], subok: bool = False) -> Any:
     """As NumPy's."""
     given: Any = shape if not isinstance(shape, int) else (shape,)

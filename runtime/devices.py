@@ -69,7 +69,8 @@ class device:
 CPU = device("cpu")
 _default = CPU
 _outer: list[device] = []        # what that was outside of each `with device(...)`
-# what computes on devices beyond the CPU: `whet.cuda.execute`, once a program asked for one
+# what computes on devices beyond the CPU, once a program asked for one: `whet.cuda.execute`, or
+# `whet.meta.execute`, which hands on to the other
 beyond: Any = None
 
 
@@ -94,13 +95,24 @@ def as_device(d):
     if type(d) is not device:
         d = parsed(d) if type(d) is str else device(d)
     if d.type == "cuda":
-        loaded = beyond or importlib.import_module(".cuda.execute", __package__)
+        loaded = importlib.import_module(".cuda.execute", __package__)
         return cuda(loaded.existing(d.index))
     if d.type == "meta":
-        raise NotImplementedError("device 'meta' is not supported; tensors live on 'cpu'")
+        return importlib.import_module(".meta.execute", __package__).META
     if d.index not in (None, 0):
         raise RuntimeError(f"device '{d}' does not exist: there is one 'cpu'")
     return CPU
+
+
+def comes(type, module):
+    """What computes on devices of a type is loaded."""
+    global beyond
+    if beyond is None:
+        beyond = module
+    elif type == "meta":
+        module.others, beyond = beyond, module
+    else:
+        beyond.others = module
 
 
 def has_cuda():
@@ -120,6 +132,18 @@ def is_elsewhere(a):
     return beyond is not None and beyond.is_here(a)
 
 
+def of(a):
+    """The device that an array is on."""
+    return a.device if is_elsewhere(a) else CPU
+
+
+def check_same(made, out):
+    """Raise where a result is not on the device of what it is to be put into."""
+    if beyond is not None and made.device != out.device:
+        raise RuntimeError(f"Attempting to copy from device {made.device} to device {out.device}, "
+                           "but cross-device copies are not allowed!")
+
+
 def places(a):
     """A NumPy array that tells where elements lie, on whatever device they are."""
     return a.geometry if is_elsewhere(a) else a
@@ -136,9 +160,9 @@ def get_default_device():
 
 
 def set_default_device(device):
-    """Set the device of new tensors."""
+    """Set the device of new tensors; None is the CPU."""
     global _default
-    before, _default = _default, as_device(device)
+    before, _default = _default, CPU if device is None else as_device(device)
     if _default is not before:
         for clear in on_default_change:
             clear()

@@ -157,6 +157,8 @@ def tensor_str(t):
     """The text of a tensor: its numbers, then what is not obvious about it."""
     kind = type(t)
     prefix = "tensor(" if "_prints_as_tensor" in vars(kind) else f"{kind.__name__}("
+    if t.is_meta:
+        return _with_suffixes(prefix + "...", _of_meta(t), len(prefix))
     a, indent, suffixes = devices.on_host(t._array), len(prefix), []
     if a is not t._array:
         suffixes.append(f"device='{t.device}'")
@@ -171,6 +173,12 @@ def tensor_str(t):
         if not _obvious(t.dtype):
             suffixes.append(f"dtype={t.dtype}")
     return _with_suffixes(prefix + _numbers(a, indent), [*suffixes, *_history(t)], indent)
+
+
+def _of_meta(t):
+    """What the text of a tensor without elements says."""
+    dtype = [] if t.dtype is dtypes.get_default_dtype() else [f"dtype={t.dtype}"]
+    return [f"device='{t.device}'", f"size={tuple(t.shape)}", *dtype, *_history(t)]
 
 
 def sparse_str(t, parts):

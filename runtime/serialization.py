@@ -29,6 +29,7 @@ from .composite import Composite
 from .devices import as_device, device
 from .ir.spans import address
 from .nn.parameter import Buffer, Parameter
+from .ops.creation import empty_strided
 from .safe_globals import (
     add_safe_globals,
     clear_safe_globals,
@@ -259,7 +260,8 @@ class _Writer:
             names.add(name)
             entries.append((name, array))
             return name
-        arrays = [t.detach().cpu()._array for t in self.tensors]
+        arrays = [np.empty(0, t.dtype.np) if t.is_meta else t.detach().cpu()._array
+                  for t in self.tensors]
         for group in sharing(arrays):
             first = arrays[group[0]]
             same = all(layout_of(arrays[i]) == layout_of(first) for i in group)
@@ -280,6 +282,8 @@ class _Writer:
                            "view": [dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides),
                                                    address(a) - low]}
         for i, t in enumerate(self.tensors):
+            if t.is_meta:
+                refs[i]["meta"] = [t.dtype.name, list(t.shape), list(t.stride())]
             if arrays[i].dtype == np.complex128:
                 refs[i]["complex"] = True
             if t.requires_grad:
@@ -495,7 +499,11 @@ class _Reader:
                 out = np.empty([a.shape[d] for d in order], a.dtype).transpose(np.argsort(order))
                 out[...] = a
                 a = out
-            t = self.place(shown(wrap(a)))           # (several may share the memory)
+            if "meta" in ref:
+                name, shape, stride = ref["meta"]
+                t = self.place(empty_strided(shape, stride, dtype=dtypes.ALL[name], device="meta"))
+            else:
+                t = self.place(shown(wrap(a)))       # (several may share the memory)
             if "class" in ref:
                 cls = _CLASSES[ref["class"]]
                 t = (cls(t, ref.get("requires_grad", False)) if cls is Parameter else cls(
@@ -514,7 +522,7 @@ class _Reader:
         if isinstance(where, dict):
             where = where.get(came_from)
         where = came_from if where is None else where
-        return t if where == "cpu" else t.to(device=where)
+        return t if where == "cpu" or t.is_meta else t.to(device=where)
 
     def unpickle(self, node):
         if self.weights_only:

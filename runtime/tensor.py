@@ -308,8 +308,7 @@ class Tensor:
     @property
     def device(self):
         """Where the memory is."""
-        a = self._array
-        return a.device if devices.is_elsewhere(a) else devices.CPU
+        return devices.of(self._array)
 
     @property
     def ndim(self):
@@ -362,7 +361,7 @@ class Tensor:
                 return seen
         self._shared().shown = 1
         if devices.is_elsewhere(self._array):
-            return self._array.address if self._array.size else 0
+            return self._array.pointer if self._array.size else 0
         return address(self._array) if self._array.size else 0
 
     const_data_ptr = data_ptr
@@ -410,12 +409,22 @@ class Tensor:
 
     is_neg = is_conj
 
-    is_sparse, is_sparse_csr, is_quantized, is_meta, is_mps, is_nested, is_xpu = [False] * 7
+    is_sparse, is_sparse_csr, is_quantized, is_mps, is_nested, is_xpu = [False] * 6
 
     @property
     def is_cuda(self):
         """Is the memory on a CUDA device?"""
-        return devices.is_elsewhere(self._array)
+        return devices.of(self._array).type == "cuda"
+
+    @property
+    def is_meta(self):
+        """Is there no memory? Such a tensor has all but elements.
+
+        >>> import whet
+        >>> whet.empty(2, device="meta").is_meta
+        True
+        """
+        return devices.of(self._array).type == "meta"
 
     @property
     def is_cpu(self):
@@ -427,8 +436,9 @@ class Tensor:
         return strided
 
     def get_device(self):
-        """The number of the device; -1 on the CPU."""
-        return self._array.index if devices.is_elsewhere(self._array) else -1
+        """The number of the device; -1 where devices of its type have none."""
+        index = devices.of(self._array).index
+        return -1 if index is None else index
 
     def is_pinned(self, device=None):
         """Is it in memory of the host that devices copy from and to by themselves?"""
@@ -519,7 +529,7 @@ class Tensor:
         return tensor_html(self)
 
     def __format__(self, spec):
-        if self._array.ndim == 0 and type(self) is Tensor:
+        if self._array.ndim == 0 and type(self) is Tensor and not self.is_meta:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 

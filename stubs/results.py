@@ -356,9 +356,9 @@ ATTRIBUTES = {
     ),
     **_each(
         "bool",
-        """Tensor.is_cpu Tensor.is_cuda Tensor.requires_grad Tensor.is_leaf Tensor.retains_grad
-        has_rsample has_enumerate_support bijective dtype.is_complex dtype.is_floating_point
-        dtype.is_signed autocast.enabled in_cooldown check_nan PackedSequence.is_cuda
+        """Tensor.is_cpu Tensor.is_cuda Tensor.is_meta Tensor.requires_grad Tensor.is_leaf
+        Tensor.retains_grad has_rsample has_enumerate_support bijective dtype.is_complex
+        dtype.is_floating_point dtype.is_signed autocast.enabled in_cooldown check_nan PackedSequence.is_cuda
         Module.training set_grad_enabled.mode inference_mode.mode set_detect_anomaly.mode
         is_discrete""",
     ),

@@ -34,7 +34,7 @@ from .numpy_arrays import Arrays
 from .outside_draws import OutsideDraws
 from .purity import Watch
 from .random_streams import Streams
-from .refused import Refused
+from .refused import NoElements, Refused
 from .user_lines import user, where
 from .value_layouts import Originals, Values
 from .varying_numbers import (
@@ -130,6 +130,8 @@ class Recorder(Writes):
                 before = t                   # made around an array that is compared at each call
                 self.borrowed[id(t)] = t
             if before is None:
+                if t.is_meta:
+                    raise Refused(NoElements())
                 made = self.foreign.get(id(a))
                 raise Refused(Foreign(a.shape, made) if made or modes.state.pending is None
                               else OlderGraph(a.shape))
@@ -309,8 +311,8 @@ class Recorder(Writes):
             self.made[id(t)] = weakref.ref(t)
             try:
                 outs.append(self.values.made(t._array, [x for x in ins if type(x) is Ref]))
-            except MemoryError as e:
-                self.refuse(Large(str(e)))
+            except (MemoryError, Refused) as e:
+                self.refuse(e.reason if isinstance(e, Refused) else Large(str(e)))
                 return
             if op.is_view:
                 self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])

@@ -21,6 +21,7 @@ from whet.ir.graph import Type
 from whet.ir.spans import address, span
 
 from ..verify.same_bits import digest, laid, same_bits
+from .refused import NoElements, Refused
 
 if TYPE_CHECKING:
     from whet.ir.values import Array
@@ -143,6 +144,8 @@ class Values:
         self.real.append(weakref.ref(a))
         where: Any = a
         if devices.is_elsewhere(a):
+            if where.index is None:
+                raise Refused(NoElements())
             self.devices[n] = where.index
         if self.held is not None:
             self.held.append(a)

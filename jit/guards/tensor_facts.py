@@ -52,9 +52,14 @@ def look(t: Any) -> Look:
                 t._base is None, flags, bool(t._extra))
 
 
+META = 1 << 16                   # where an array lies that has no memory
+
+
 def elsewhere(a: Any) -> int:
     """Where an array lies: 0 is the CPU, others are devices."""
-    return a.index + 1 if devices.is_elsewhere(a) else 0
+    if not devices.is_elsewhere(a):
+        return 0
+    return META if a.index is None else a.index + 1
 
 
 def spent(node: Any) -> bool:

@@ -1,17 +1,19 @@
 """The allocator of large memory as machine code needs it: its words, what it asks of NumPy and
 Python, and what is called where it is off."""
+import contextlib
 import ctypes as C
 import functools
 import math
 import operator
 import os
+import threading
 
 import numpy as np
 
 from ..ir.extent import sized
 from ..ir.outline import Outline
 from . import flat, guard, pool
-from .heap_layout import BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
+from .heap_layout import ABSENT, BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
 
 # the type of what large memory belongs to, once there is machine code
 Block = None
@@ -77,6 +79,22 @@ def available():
     return min(have)
 
 
+_here = threading.local()
+
+
+@contextlib.contextmanager
+def without_memory():
+    """Inside, what this thread asks for new arrays gets outlines."""
+    before = getattr(_here, "absent", False)
+    _here.absent = True
+    _word(ABSENT).value += 1
+    try:
+        yield
+    finally:
+        _word(ABSENT).value -= 1
+        _here.absent = before
+
+
 def _plain(shape, dtype):
     """Are these arguments as machine code takes them?"""
     return (type(shape) is tuple and isinstance(dtype, np.dtype)
@@ -111,6 +129,8 @@ def _empty(shape, dtype, strides=None):
     if _unknown(shape, strides):
         return Outline(shape, dtype, strides)
     shape, dtype, strides = _made_plain(shape, dtype, strides)
+    if getattr(_here, "absent", False):
+        return Outline(shape, dtype, strides)
     fenced = guard.SIDE and dtype.itemsize and not dtype.hasobject
     if strides is None and not fenced:
         return np.empty(shape, dtype)

@@ -372,7 +372,12 @@ entry:
   %c3 = icmp eq i64 %count, 3
   %c23 = or i1 %c2, %c3
   %usual = and i1 %positional, %c23
-  br i1 %usual, label %shape, label %slow
+  br i1 %usual, label %there, label %slow
+there:
+  %absentp = getelementptr i8, ptr @whet_heap, i64 ABSENT
+  %absent = load i64, ptr %absentp
+  %memory = icmp eq i64 %absent, 0
+  br i1 %memory, label %shape, label %slow
 shape:
   %a0 = load ptr, ptr %args
   %nd = call i64 @sizes(ptr %a0, ptr %dims)

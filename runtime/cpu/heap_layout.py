@@ -10,4 +10,6 @@ LISTS = 256
 # needs.
 LIVE, PEAK, CACHED, LIMIT, REUSED, FRESH = range(8 * LISTS, 8 * LISTS + 48, 8)
 BLOCK_TYPE, SLOW = FRESH + 8, FRESH + 16
+# how many blocks `without_memory` are open, on any thread: Python is asked meanwhile
+ABSENT = SLOW + 8
 HEAP_BYTES = 4096

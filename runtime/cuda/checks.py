@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..geometry import geometry
 from ..ir.spans import address
-from .geometry import geometry
 
 if TYPE_CHECKING:
     from .driver import Driver

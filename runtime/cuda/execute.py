@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import devices
 from ..autograd import modes
+from ..geometry import geometry, view
 from . import arrays as _arrays
 from . import (
     attention,
@@ -33,11 +34,10 @@ from . import (
 from . import machine as m
 from .arrays import DeviceArray, empty, is_here
 from .errors import NoForm
-from .geometry import geometry
 from .pinned import lent_of
 from .transfers import pinned_copy
 
-devices.beyond = sys.modules[__name__]
+devices.comes("cuda", sys.modules[__name__])
 recipes.begin()
 existing = m.existing
 __all__ = [
@@ -160,15 +160,6 @@ def mixed(name: str, one: str, other: str) -> RuntimeError:
     """The error of operands on several devices."""
     return RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at "
                         f"least two devices, {one} and {other}!")
-
-
-def view(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """A view, or several: told by what NumPy makes of the addresses."""
-    first = arrays[0]
-    made = op.forward(first.geometry, *arrays[1:], **attrs)
-    if type(made) is tuple:
-        return tuple([first.view_as(a) for a in made])
-    return first.view_as(made)
 
 
 def called_in_place(op: Any, inputs: Sequence[Any], arrays: Sequence[Any],

@@ -17,12 +17,12 @@ import numpy as np
 from .. import tf32
 from ..devices import device
 from ..dtypes import dtype, get_default_dtype
+from ..geometry import geometry
 from ..ir.spans import address, span
 from ..layouts import memory_format
 from . import machine as m
 from . import planning
 from .arrays import DeviceArray
-from .geometry import geometry
 from .plan_code import ALIGNED, Ask, Code, Drop, Place, Start
 from .planning import NoPlan, Number
 

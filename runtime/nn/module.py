@@ -404,6 +404,11 @@ class Module(hooks.Hooked, Stateful):
 
         def convert(t):
             converts = t.is_floating_point() or t.is_complex()
+            if t.is_meta and device is not None and whet.device(device).type != "meta":
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use "
+                    "whet.nn.Module.to_empty() instead of whet.nn.Module.to() when moving module "
+                    "from meta to a different device.")
             return t.to(device=device, dtype=dtype if converts else None, non_blocking=non_blocking)
         return self._apply(convert)
 

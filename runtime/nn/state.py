@@ -4,6 +4,7 @@ from collections import OrderedDict, namedtuple
 
 import whet
 
+from ..autograd import modes
 from ..tensor import Tensor
 from . import conversion, hooks
 from .parameter import Parameter, is_lazy
@@ -123,6 +124,18 @@ class Stateful:
                         f"size mismatch for {key}: copying a param with shape {_size(given)} from "
                         f"checkpoint, the shape in current model is {_size(mine)}.")
                     continue
+                if given.is_meta and not mine.is_meta and not assign:
+                    error_msgs.append(
+                        f'While copying the parameter named "{key}": it is on meta in the '
+                        "checkpoint, where it has no data")
+                    continue
+                if mine.is_meta and not given.is_meta and not assign:
+                    modes.warn(
+                        f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
+                        "parameter in the current model, which is a no-op. (Did you mean to pass "
+                        "`assign=True` to assign items in the state dictionary to their "
+                        "corresponding key in the module instead of copying them in place?)",
+                        UserWarning, 2)
             take = functools.partial(self._take, name, given, assign)
             take() if later is None else later.append(take)
         self._load_extra_state(state_dict, prefix, strict, missing_keys, unexpected_keys)

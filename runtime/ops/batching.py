@@ -162,6 +162,7 @@ class HostRows(Op):
     """A call of NumPy's for each example in turn, within one op. `apart` says which operands
     have the dimension of the examples in front."""
     family = "host"
+    sized_by_data = property(lambda self: self.one.sized_by_data)
 
     def __init__(self, op):
         self.one = op

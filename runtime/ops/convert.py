@@ -10,6 +10,7 @@ from ..autograd.engine import cast_gradient
 from ..cpu import pointwise as kernels
 from ..cpu import recorded_call
 from ..dtypes import BOOL, COMPLEX, FLOAT
+from ..ir.outline import like_first
 from ..layouts import contiguous_format, preserve_format
 from ..tensor import shown, wrap
 from . import onnx_places as in_onnx
@@ -43,6 +44,7 @@ copy_to_format_op = Op(
     batch=_copy_each_to_format, linear=(0,))
 copy_to_format_op.on_device = lambda arrays, attrs, index: devices.beyond.laid(
     arrays[0], like_array(arrays[0], arrays[0].dtype, attrs["memory_format"]).strides)
+copy_to_format_op.outlined = lambda x, memory_format: like_array(x, x.dtype, memory_format)
 copy_to_format_op.onnx_complex = lambda b, x, memory_format: x
 copy_to_format_op.any_sizes = True
 copy_to_format_op.moves = lambda out, x, memory_format: [(out, x)]
@@ -81,6 +83,7 @@ def contiguous(self, memory_format=contiguous_format):
 class _MoveToDevice(Op):
     """The elements in the memory of another device."""
     family = "transfer"
+    crosses_devices = True
 
     def on_device(self, arrays, attrs, index):
         """From a device, to another one or the host."""
@@ -244,7 +247,7 @@ def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
 @method()
 def pin_memory(self, device=None):
     """The tensor in memory of the host that CUDA devices copy from and to by themselves."""
-    if self.is_cuda:
+    if not self.is_cpu:
         raise RuntimeError("cannot pin a tensor that is on a device: only dense CPU tensors can be "
                            "pinned")
     devices.as_device("cuda")
@@ -304,6 +307,7 @@ def numpy(self, *, force=False):
 class _CopyOp(Op):
     """self = other, broadcast and converted."""
     crosses_devices = True
+    outlined = staticmethod(like_first)
 
     def on_device(self, arrays, attrs, index):
         """Into new memory beside the first one."""

@@ -2,10 +2,11 @@
 import numpy as np
 
 from .. import dtypes
+from ..ir.outline import like_first
 from .attached import attached
 from .batching import by_rows
 from .random import draw
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function
 
@@ -23,6 +24,7 @@ def poisson(input, generator=None):
                     input)
 
 
+@asked(lambda x, _: x < 0)
 def _are_rates(a):
     if (a < 0).any():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
@@ -71,5 +73,6 @@ poisson_op = Op("random_poisson", _poisson, samples=lambda make: [
 binomial_op = Op("random_binomial", _binomial, samples=lambda make: [
     Sample(make(*shape, low=1, high=9, grad=False), make(*shape, low=0, high=1, grad=False), _key())
     for shape in ((5,), (2, 3))])
+poisson_op.outlined = binomial_op.outlined = like_first
 by_rows(poisson_op)
 by_rows(binomial_op)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import devices, dtypes, indexing
 from ..autograd import engine, modes
-from ..cpu import guard, memory
+from ..cpu import guard, heap, memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir.spans import address
 from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
@@ -28,7 +28,7 @@ def new_array(shape, dtype, memory_format=None):
     memory first."""
     if type(memory_format) is tuple:
         return empty_array([shape[d] for d in memory_format], dtype).transpose(
-            np.argsort(memory_format))
+            np.argsort(memory_format).tolist())
     if memory_format is None or memory_format is contiguous_format:
         return empty_array(shape, dtype)
     if memory_format is channels_last or memory_format is channels_last_3d:
@@ -213,6 +213,15 @@ for _op in (zeros_op, empty_op, full_op, constant_op):
     _op.total = True
 
 
+def made_of_numbers(op, attrs, device, out=None):
+    """A tensor by an op without operands: on `meta`, or on the CPU, and to be moved from there."""
+    if devices.beyond is not None:
+        d = devices.as_device(device) if out is None else out.device
+        if d.type == "meta":
+            return wrap(devices.beyond.made(op, attrs))
+    return apply_without_operands(op, attrs)
+
+
 def _made(op, attrs, device):
     """A tensor by one of the ops above, where it was asked for."""
     if devices.beyond is not None:
@@ -228,8 +237,8 @@ def _made_elsewhere(op, device, size, dtype, value=0, memory_format=None):
     """The same on another device than the CPU, where the host has no memory for it."""
     strides = None
     if memory_format is not None and memory_format is not contiguous_format:
-        # of memory that is never touched, where the system gives no pages for it
-        strides = new_array(size, dtype.np, memory_format).strides
+        with heap.without_memory():
+            strides = new_array(size, dtype.np, memory_format).strides
     if op is empty_op:
         value = None
     elif op is full_op:

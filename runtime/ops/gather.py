@@ -8,6 +8,7 @@ from .. import devices, dtypes
 from ..autograd import modes
 from ..cpu import places
 from ..cpu import take as picks
+from ..ir.outline import Outline, like_first
 from . import dims
 from . import onnx_places as in_onnx
 from .batching import shifted
@@ -53,6 +54,7 @@ class WriteOp(Op):
 
     # written(a, *arrays, **attrs): a `Written`, or None
     written: Any = None
+    outlined = staticmethod(like_first)
 
     def __init__(self, name, write, vjp, put=None, **kw):
         self.by_numpy, self.put = write, put
@@ -163,6 +165,7 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
     linear=(0,), batch=shifted("dim"), onnx=in_onnx.gathered)
 gather_op.any_sizes = True
 gather_op.memo = True
+gather_op.outlined = lambda a, index, dim: Outline(index.shape, a.dtype)
 gather_op.alone = lambda a, index, dim: places.picked(a, places.of_elements(a.shape, index, dim))
 gather_op.gathered = lambda a, index, dim: Named((index,), (dim,), each=True, error=RuntimeError)
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None

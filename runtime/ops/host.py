@@ -6,7 +6,8 @@ import numpy as np
 
 from .. import return_types
 from ..cpu import factors, lapack_threads
-from ..dtypes import COMPLEX, FLOAT, bool_, int32
+from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
+from ..ir.outline import Outline, like_first
 from . import onnx_matrices as in_onnx
 from .batching import all_batched, broadcast, example_ndim
 from .registry import Op, apply, check_one_type, is_tensor
@@ -117,6 +118,10 @@ _det = host("det", factors.determinant, infer=square("det"), samples=well_condit
            onnx=in_onnx.determinant)
 
 
+_inv.op.outlined = like_first
+_det.op.outlined = lambda a: Outline(a.shape[:-2], a.dtype)
+
+
 def inv(A):
     """The inverse of a square matrix, or of each of a batch."""
     return _inv(A)
@@ -142,6 +147,8 @@ _slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)),
                 infer=square("slogdet"),
                 samples=well_conditioned,
                 vjp=_slogdet_vjp, onnx=in_onnx.sign_and_logarithm)
+_slogdet.op.outlined = lambda a: (Outline(a.shape[:-2], a.dtype),
+                                  Outline(a.shape[:-2], FROM_NUMPY[a.dtype].to_real().np))
 
 
 def slogdet(A):
@@ -276,6 +283,8 @@ for _with_kernels in (_inv, _det, _solve, solve_triangle, _cholesky):
     _with_kernels.op.memo = True
 _cholesky_ex = host("cholesky_ex", _try_cholesky, infer=square("cholesky_ex"), samples=_positive,
                     vjp=lambda g, y, _a: _cholesky_vjp(g[0], y[0], _a))
+_cholesky.op.outlined = like_first
+_cholesky_ex.op.outlined = lambda a: (like_first(a), Outline(a.shape[:-2], np.int32))
 
 
 # ---- the pseudo-inverse --------------------------------------------------------------------------
@@ -320,7 +329,14 @@ def _qr(a, *, mode):
     if mode == "r":
         return np.empty((*a.shape[:-2], 0), a.dtype), np.linalg.qr(a, "r")
     q, r = np.linalg.qr(a, mode)
-    return q, r
+    return q, np.ascontiguousarray(r)
+
+
+def _qr_outlined(a, *, mode):
+    m, n = a.shape[-2:]
+    k = m if mode == "complete" else min(m, n)
+    return tuple([Outline((*a.shape[:-2], *sizes), a.dtype)
+                  for sizes in (((0,) if mode == "r" else (m, k)), (k, n))])
 
 
 def _qr_vjp(g, y, a, *, mode):
@@ -357,6 +373,7 @@ def _qr_full(gq, gr, q, r):
 _qr_op = host("qr", _qr, infer=lambda a: matrix("qr", a), vjp=_qr_vjp,
               samples=lambda make: [Sample(*s.args, mode="reduced") for s in tall(make)])
 
+_qr_op.op.outlined = _qr_outlined
 _geqrf = host("geqrf", lambda a: (np.swapaxes((r := np.linalg.qr(a, "raw"))[0], -1, -2), r[1]),
               infer=lambda a: matrix("geqrf", a),
               samples=lambda make: [Sample(s.args[0].detach()) for s in tall(make)])
@@ -374,6 +391,18 @@ def qr(A, mode="reduced"):
 def _svd_run(a, *, full_matrices):
     u, s, v = np.linalg.svd(a, full_matrices)
     return u, s, v
+
+
+def _svd_outlined(a, *, full_matrices):
+    *batch, m, n = a.shape
+    k = min(m, n)
+    left, right = ((m, m), (n, n)) if full_matrices else ((m, k), (k, n))
+    return (Outline((*batch, *left), a.dtype), _values_outlined(a),
+            Outline((*batch, *right), a.dtype))
+
+
+def _values_outlined(a):
+    return Outline((*a.shape[:-2], min(a.shape[-2:])), FROM_NUMPY[a.dtype].to_real().np)
 
 
 def _svd_vjp(g, y, a, *, full_matrices):
@@ -408,6 +437,7 @@ def _svd_vjp(g, y, a, *, full_matrices):
 
 
 _svd = host("svd", _svd_run, infer=lambda a: matrix("svd", a), vjp=_svd_vjp)
+_svd.op.outlined = _svd_outlined
 # U and Vh have a free sign: its gradient is tested through functions of them
 _svd.op.inner = True
 _svdvals = host(
@@ -416,6 +446,9 @@ _svdvals = host(
     samples=tall,
     vjp=lambda g, _y, a: [
         _svd_vjp((None, g, None), tuple(_svd(a, full_matrices=False)), a, full_matrices=False)[0]])
+
+
+_svdvals.op.outlined = _values_outlined
 
 
 def svdvals(A):

@@ -257,7 +257,8 @@ def __getitem__(self, index):
                 return view_of(self, self._array[plain])
             if (type(index) is Tensor and index._array.dtype == np.bool_ and index._array.ndim
                     and index._array.shape == self._array.shape
-                    and not flags & INFERENCE and devices.beyond is None):
+                    and not flags & INFERENCE
+                    and type(self._array) is type(index._array) is np.ndarray):
                 return wrap(self._array[index._array])
         except (IndexError, TypeError):
             # said again below, in this library's words
@@ -283,7 +284,9 @@ def _part(self, index):
 
 def _beside(t, places):
     """Index tensors on the device of what they index."""
-    return places if devices.beyond is None else [i.to(t.device) for i in places]
+    if devices.beyond is None or all([type(x._array) is np.ndarray for x in (t, *places)]):
+        return places
+    return [i.to(t.device) for i in places]
 
 
 METHODS["__getitem__"] = __getitem__

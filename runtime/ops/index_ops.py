@@ -9,6 +9,7 @@ from ..cpu import memory, places, taped_launches
 from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT
+from ..ir.outline import Outline, like_first
 from ..tensor import wrap
 from . import onnx_places as in_onnx
 from .batching import aligned, repeated
@@ -266,6 +267,9 @@ index_sum_op.put = lambda out, g, *index, size, dims: put_slices(
 index_sum_op.put_alone = lambda out, g, *index, size, dims: _put_alone(
     out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
+index_op.outlined = lambda a, *index, dims: Outline(
+    _result_shape(a.shape, index[0].shape, dims), a.dtype)
+index_sum_op.outlined = lambda g, *index, size, dims: Outline(size, g.dtype)
 index_op.alone = lambda a, *index, dims: places.picked(a, places.of_several(a.shape, index, dims))
 index_op.gathered = lambda a, *index, dims: Named(index, dims, wraps=True)
 index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(
@@ -276,6 +280,7 @@ index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the i
 # ---- writing at index tensors --------------------------------------------------------------------
 class _PutOp(Op):
     """self[index] = values, or += values in index order."""
+    outlined = staticmethod(like_first)
 
     def forward(self, a, values, *index, dims, accumulate):
         r = np.array(a, order="C")

@@ -3,7 +3,6 @@ from math import prod
 
 import numpy as np
 
-from .. import devices
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..cpu import places, pointwise, scan, taped_launches
@@ -79,7 +78,8 @@ def masked_select(input, mask):
         input, mask = broadcast_tensors(input, mask)
     if not input._array.ndim:
         input, mask = input.reshape(1), mask.reshape(1)
-    if unrecorded(input) and not modes.state.flags & modes.INFERENCE and devices.beyond is None:
+    if (unrecorded(input) and not modes.state.flags & modes.INFERENCE
+            and type(input._array) is type(mask._array) is np.ndarray):
         return wrap(input._array[mask._array])
     where = nonzero(mask, as_tuple=True)
     return apply(index_op, (input, *where), {"dims": tuple(range(len(where)))})

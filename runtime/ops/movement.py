@@ -9,7 +9,7 @@ from .. import devices
 from ..cpu import memory, pointwise, taped_launches
 from ..indexing import as_int, sizes
 from ..ir import scalar as s
-from ..ir.outline import Outline
+from ..ir.outline import Outline, like_first
 from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import native, shifted
@@ -178,7 +178,7 @@ def _triangular(name, keep):
             Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native,
         onnx=in_onnx.triangle(name == "triu"))
     op.any_sizes = op.as_large = op.total = op.launches = True
-    op.put = partial(_choose, keep)
+    op.put, op.outlined = partial(_choose, keep), like_first
     op.there = lambda a, diagonal: devices.beyond.pointwise.triangle(a, keep, diagonal)
 
     def check(input):

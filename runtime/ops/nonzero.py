@@ -34,6 +34,7 @@ nonzero_op = Op(
 )
 
 
+nonzero_op.sized_by_data = True
 nonzero_op.there = lambda a: devices.beyond.scatters.nonzero(a)
 
 

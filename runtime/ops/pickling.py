@@ -9,7 +9,7 @@ from .. import devices
 from ..ir.spans import address
 from ..tensor import Tensor, owner, shown, wrap
 from .casting import copy_array
-from .surface import method
+from .surface import FUNCTIONS, method
 
 
 def _region(a):
@@ -65,10 +65,12 @@ def __deepcopy__(self, memo):
             "because of a whet.nn.utils.weight_norm usage.")
     from copy import deepcopy
     a = self._array
-    root, at = _region(a)
+    root, at = _region(a) if not devices.is_elsewhere(a) else (a, None)
     key = "whet storage", id(root)
     copied = memo.get(key)
-    if at is None:
+    if root is a and at is None:
+        new = self.data.clone()._array
+    elif at is None:
         new = copy_array(a)
     elif copied is None and root.nbytes == a.nbytes:
         new = copied = self.data.clone()._array      # (an op, which a trace follows)
@@ -105,6 +107,15 @@ def _rebuild_there(cls, t, device, requires_grad, attributes):
     return made
 
 
+def _rebuild_meta(cls, dtype, shape, stride, requires_grad, attributes):
+    """What a pickle says of a tensor without elements."""
+    t = FUNCTIONS["empty_strided"](shape, stride, dtype=dtype, device="meta")
+    made = Tensor._make_subclass(cls, t, requires_grad)
+    if attributes:
+        made.__dict__.update(attributes)
+    return made
+
+
 @method()
 def __reduce_ex__(self, protocol):
     """Pickling: the memory (once for all its views), the geometry, and whether a gradient is
@@ -112,6 +123,9 @@ def __reduce_ex__(self, protocol):
     if self.grad_fn is not None:
         raise RuntimeError("pickling a tensor with history is not supported: detach() it first")
     a, attributes = self._array, dict(getattr(self, "__dict__", {}))
+    if self.is_meta:
+        return _rebuild_meta, (self.__class__, self.dtype, tuple(self.shape), self.stride(),
+                               bool(self._rg & 1), attributes)
     if devices.is_elsewhere(a):
         return _rebuild_there, (self.__class__, self.detach().as_subclass(Tensor).cpu(),
                                 str(self.device), bool(self._rg & 1), attributes)
@@ -122,6 +136,7 @@ def __reduce_ex__(self, protocol):
 
 copyreg.constructor(_rebuild)  # type: ignore[arg-type]
 copyreg.constructor(_rebuild_there)  # type: ignore[arg-type]
+copyreg.constructor(_rebuild_meta)  # type: ignore[arg-type]
 
 
 def _name_of(f):

@@ -440,12 +440,11 @@ NO_ATTRS: dict = {}
 
 def _zeros(x, g):
     """A gradient of zero for an input, beside the gradient of the result."""
-    if devices.is_elsewhere(g._array):
-        if modes.state.observers:
-            zeros = apply_without_operands(REGISTRY["zeros"], {"size": x.shape, "dtype": x.dtype})
-            return zeros.to(g.device)
+    there = devices.is_elsewhere(g._array)
+    if there and not modes.state.observers:
         return wrap(devices.beyond.filled(g._array.index, x.shape, x.dtype.np, 0))
-    return apply_without_operands(REGISTRY["zeros"], {"size": x.shape, "dtype": x.dtype})
+    zeros = apply_without_operands(REGISTRY["zeros"], {"size": x.shape, "dtype": x.dtype})
+    return zeros.to(g.device) if there else zeros
 
 
 # ---- calling conventions -------------------------------------------------------------------------
@@ -477,6 +476,7 @@ def put_out(name, r, out, warn=True):
         raise RuntimeError(
             f"{name}: result type {r.dtype.letter} can't be cast to the desired output type "
             f"{out.dtype.letter}")
+    devices.check_same(r, out)
     if out._array.shape != r._array.shape:
         if out._array.size and warn:
             warnings.warn(

@@ -14,6 +14,7 @@ from ..cpu import memory, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..cpu.sort import sort
 from ..ir import scalar as s
+from ..ir.outline import Outline
 from ..tensor import wrap
 from .attached import attached
 from .batching import native
@@ -239,6 +240,8 @@ def draw(kind, shape, generator=None, device=devices.CPU):
 def draw_op(g, op, shape, device=devices.CPU):
     """The next numbers of a generator, by one of the ops for draws."""
     if device is not devices.CPU and device.type != "cpu":
+        if device.type == "meta":            # nothing is drawn
+            return wrap(devices.beyond.filled(None, shape, op.draw.dtype, None))
         if modes.state.observers:
             return placed(draw_op(g, op, shape), device)
         seed, at = g.take(op.blocks(shape))
@@ -389,6 +392,7 @@ range_op = Op(
                ([0, 2 ** 63, 2 ** 64 - 1], dtype=dtypes.uint64), low=3, span=1 << 40)],
     batch=native)
 range_op.launches = range_op.any_sizes = True
+range_op.outlined = lambda words, low, span: Outline(words.shape, np.int64)
 FEW_KEYS = 64                    # so many places NumPy has sorted before a kernel is launched
 
 
@@ -405,6 +409,7 @@ range_op.there = lambda words, **at: devices.beyond.draws.ranged(words, **at)
 order_op.there = lambda keys: devices.beyond.draws.ordered(keys)
 order_op.doc = "The places of the keys in ascending order."
 order_op.any_sizes = order_op.as_large = True
+order_op.outlined = lambda keys: Outline(keys.shape, np.int64)
 
 
 @function(method=False)
@@ -530,7 +535,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
             "invalid multinomial distribution (sum of probabilities <= 0)"))
     if replacement:
         return _picked(p, draw("uniform64", (*p.shape[:-1], num_samples), generator, p.device))
-    if num_samples > 1 and ask(_choices, p) < num_samples:
+    if num_samples > 1 and not p.is_meta and ask(_choices, p) < num_samples:
         raise RuntimeError(
             "invalid multinomial distribution (with replacement=False, not enough non-negative "
             "category to sample)")

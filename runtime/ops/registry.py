@@ -75,6 +75,10 @@ class Op:
     # makes(*outlines, **attrs), of an op whose forward plans at length or makes an array of numbers
     # alone: outlines of the results
     makes: Any = None
+    # outlined(*outlines, **attrs): the same, of an op whose forward asks for elements, or whose
+    # launches do not tell (see meta/results.py)
+    outlined: Any = None
+    sized_by_data = False           # do the results' sizes go by numbers of the operands?
     # fills(**attrs), of an op without operands: the number that all elements are
     fills: Any = None
     # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and
@@ -411,7 +415,9 @@ def ask(question, *tensors):
     (or it raises). A trace asks again at each replay: the question must depend on nothing but the
     arrays. Of one tensor it may have `facts(array)`, scalar expressions of an element: then the
     answer is a function of which of them are true of any element, and kernels ask instead (see
-    `asked`)."""
+    `asked`); of a tensor on `meta`, which has no elements, none is true."""
+    if devices.beyond is not None and hasattr(question, "facts") and tensors[0].is_meta:
+        return question(np.empty(0, tensors[0]._array.dtype))
     if state.observers:
         return state.observers[-1].ask(question, tensors)
     return question(*[devices.on_host(t._array) for t in tensors])

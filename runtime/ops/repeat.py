@@ -156,6 +156,15 @@ repeated_places_op = Op(
 by_rows(repeated_places_op)
 
 
+def _places_outlined(repeats, shape, dim, output_size):
+    if output_size is None:
+        raise NotImplementedError("cannot repeat_interleave a meta tensor without output_size")
+    return Outline((output_size,), np.int64)
+
+
+repeated_places_op.outlined = _places_outlined
+
+
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element repeated, along one dimension or (with none) of the flattened tensor.
 

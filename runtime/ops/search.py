@@ -172,6 +172,7 @@ unique_op = Op("unique", _unique, onnx=in_onnx.distinct, samples=lambda make: [
     Sample(tensor([3, 1, 3]), inverse=True, counts=True, dim=None, consecutive=False),
     Sample(tensor([[1, 2], [1, 2]]), inverse=True, counts=True, dim=0, consecutive=True)])
 
+unique_op.sized_by_data = True
 unique_op.there = devices.there("counts", "unique")
 
 
@@ -297,6 +298,7 @@ bincount_op = Op("bincount", _bincount, onnx=in_onnx.counts, samples=lambda make
     Sample(tensor([0, 2, 2]), minlength=0), Sample(tensor([1]), minlength=4),
     Sample(tensor([0, 2, 2]), make(3), minlength=4)])
 bincount_op.moves = lambda out, a, *_, minlength: [(out, 0)]
+bincount_op.sized_by_data = True
 bincount_op.there = devices.there("counts", "bincount")
 bincount_op.put_alone = _bincount_alone
 

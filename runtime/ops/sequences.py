@@ -9,8 +9,18 @@ from .. import dtypes, indexing
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir.outline import Outline
 from . import onnx_shapes as in_onnx
-from .creation import check_options, empty, finish, float_dtype, literal, ones, require, zeros
-from .registry import Op, apply, apply_without_operands, is_tensor
+from .creation import (
+    check_options,
+    empty,
+    finish,
+    float_dtype,
+    literal,
+    made_of_numbers,
+    ones,
+    require,
+    zeros,
+)
+from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, check_text, compile_function, function
 
@@ -47,6 +57,7 @@ arange_op = Op(
         Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)],
     onnx=lambda b, **at: in_onnx.counted(b, _arange, **at))
 arange_op.any_sizes = arange_op.total = True
+arange_op.outlined = lambda start, step, n, dtype: Outline((n,), dtype.np)
 
 
 def goes_by_sizes(op, shape, *sizes):
@@ -99,7 +110,8 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         if type(start) is not int and isinstance(start, int):
             start = indexing.whole(start)              # it may go by sizes
     attrs = {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}
-    return finish(apply_without_operands(arange_op, attrs), "arange", out, requires_grad, device)
+    made = made_of_numbers(arange_op, attrs, device, out)
+    return finish(made, "arange", out, requires_grad, device)
 
 
 @function(method=False)
@@ -112,7 +124,8 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     start, end, step = _number(start), _number(end), _number(step)
     n = _count(start, end, step, inclusive=True)
     attrs = {"start": start, "step": step, "n": n, "dtype": float_dtype(dtype)}
-    return finish(apply_without_operands(arange_op, attrs), "range", out, requires_grad, device)
+    made = made_of_numbers(arange_op, attrs, device, out)
+    return finish(made, "range", out, requires_grad, device)
 
 
 def evenly(start, end, steps, dtype):
@@ -210,7 +223,9 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     attrs = {**attrs, "steps": steps, "dtype": dtype}
     if not endpoint:
         attrs["endpoint"] = False
-    return finish(apply(linspace_op, operands, attrs), "linspace", out, requires_grad, device)
+    made = (apply(linspace_op, operands, attrs) if operands else
+            made_of_numbers(linspace_op, attrs, device, out))
+    return finish(made, "linspace", out, requires_grad, device)
 
 
 def _logspace(*ends, steps, base, dtype, start=None, end=None):
@@ -285,7 +300,8 @@ def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requi
     attrs = {"n": n, "m": m, "dtype": dtype}
     if k:
         attrs["k"] = k
-    return finish(apply_without_operands(eye_op, attrs), "eye", out, requires_grad, device)
+    made = made_of_numbers(eye_op, attrs, device, out)
+    return finish(made, "eye", out, requires_grad, device)
 
 
 def _triangle(name, pick):

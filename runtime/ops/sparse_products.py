@@ -1,7 +1,10 @@
 """What sparse matrices need, of entries each of which is a value at a row and a column: sums of
 rows of a dense matrix, and dots of rows of two. Each is the gradient of the other.
 """
+import numpy as np
+
 from ..cpu import sparse
+from ..ir.outline import Outline
 from .batching import all_batched
 from .gather import longs
 from .registry import Op, apply
@@ -97,6 +100,9 @@ rows_of_op = Op("sparse_rows_of", sparse.rows_of, batch=_rows_of_each,
                 samples=lambda make: [Sample(longs([0, 2, 2, 3]), count=3)])
 for _o in (row_sums_op, pointed_sums_op, row_dots_op, rows_of_op):
     _o.launches = _o.any_sizes = True
+rows_of_op.outlined = lambda pointers, count: Outline((count,), np.int64)
+pointed_sums_op.outlined = lambda values, pointers, come, dense: Outline(
+    (pointers.shape[0] - 1, *dense.shape[1:]), values.dtype)
 row_sums_op.size_attrs, rows_of_op.size_attrs = frozenset(), frozenset(("count",))
 
 

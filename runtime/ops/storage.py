@@ -5,6 +5,8 @@ from .. import devices, indexing
 from ..autograd import modes
 from ..cpu import shared_memory
 from ..dtypes import FROM_NUMPY
+from ..geometry import geometry
+from ..ir.outline import Outline
 from ..ir.spans import address, span
 from ..layouts import contiguous_format
 from ..tensor import owner, shown, wrap
@@ -20,8 +22,10 @@ class UntypedStorage:
     """The memory under a tensor and its views, as bytes."""
 
     def __init__(self, array):
+        self.device = devices.of(array)
         if devices.is_elsewhere(array):
-            array.refuse("storages")
+            self._root, (self._low, self._high) = array, array.storage
+            return
         root = owner(array)
         self._root = root
         self._low, self._high = span(root) if root.size else (0, 0)
@@ -31,18 +35,19 @@ class UntypedStorage:
         return self
 
     def data_ptr(self):
-        """The address of the first byte."""
-        return self._low
+        """The address of the first byte; 0 where there are none."""
+        return 0 if self.device.type == "meta" else self._low
 
     def nbytes(self):
         """The number of bytes."""
         return self._high - self._low
 
     size = __len__ = nbytes
-    device = devices.CPU
 
     def bytes(self):
         """The bytes as an array that shares the memory."""
+        if devices.is_elsewhere(self._root):
+            self._root.refuse("the bytes of a storage")
         n = self.nbytes()
         if not n:
             return np.empty(0, np.uint8)
@@ -67,7 +72,8 @@ class UntypedStorage:
         return hash((self._low, self._high))
 
     def __repr__(self):
-        return f"<whet.UntypedStorage of {self.nbytes()} bytes at {self._low:#x}>"
+        at = f"at {self._low:#x}" if self.data_ptr() else f"on {self.device}"
+        return f"<whet.UntypedStorage of {self.nbytes()} bytes {at}>"
 
 
 class TypedStorage:
@@ -156,6 +162,8 @@ def resize_(self, *sizes, memory_format=contiguous_format):
 
 
 def _resized(a, shape, n):
+    if devices.is_elsewhere(a):
+        return _resized_elsewhere(a, shape, n)
     if not n:
         return np.empty(shape, a.dtype)
     room = UntypedStorage(a)
@@ -165,6 +173,16 @@ def _resized(a, shape, n):
     new = new_array((n,), a.dtype)
     if left:
         new[:left] = indexing.strided(a, (left,), (1,))
+    return new.reshape(shape)
+
+
+def _resized_elsewhere(a, shape, n):
+    left = (a.storage[1] - a.address) // a.itemsize if a.size else 0
+    if n <= left:
+        return a.view_as(geometry(a.address, shape, a.dtype))
+    new = devices.beyond.filled(a.index, (n,), a.dtype, None)
+    if left:
+        new[:left] = a.view_as(geometry(a.address, (left,), a.dtype))
     return new.reshape(shape)
 
 
@@ -179,6 +197,7 @@ _resize_op = Op(
     "resize", _refilled, batch=_resize_each,
     samples=lambda make: [Sample(make(2, 3), size=(3, 2)),
                           Sample(make(2, 3), size=(2,))], onnx=in_onnx.resized)
+_resize_op.outlined = lambda a, size: Outline(size, a.dtype)
 
 
 @method()
@@ -206,7 +225,10 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if isinstance(source, UntypedStorage | TypedStorage):
         source = _all_of(source, self._array.dtype)
     if source is None:
-        self._array, self._cell = np.empty(0, self._array.dtype), None
+        a = self._array
+        self._array, self._cell = (
+            devices.beyond.filled(a.index, (0,), a.dtype, None) if devices.is_elsewhere(a)
+            else np.empty(0, a.dtype)), None
         return self
     if not is_tensor(source):
         raise TypeError(
@@ -241,6 +263,8 @@ def share_memory_(self):
     >>> whet.ones(3).share_memory_().is_shared()
     True
     """
+    if devices.is_elsewhere(self._array):
+        raise RuntimeError("share_memory_: only memory of the CPU can be shared with processes")
     if self._array.size and not is_shared(self):
         self._array = shared_memory.shared_copy(self._array)
         shown(self)

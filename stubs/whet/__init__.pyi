@@ -681,7 +681,7 @@ def select_copy(input: Tensor, dim: Dims, index: Tensor, *, out: Tensor | None =
 def select_scatter(input: Tensor, src: Tensor, dim: Dims, index: Tensor) -> Tensor: """A copy of `input` with one place of a dimension replaced by `src`."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor: """The self-normalising ELU."""
 def selu_(input: Tensor) -> Tensor: """`selu`, in place."""
-def set_default_device(device: Device | None) -> None: """Set the device of new tensors."""
+def set_default_device(device: Device | None) -> None: """Set the device of new tensors; None is the CPU."""
 def set_default_dtype(d: _float) -> None: """Set the type of new floating point tensors, and of results where integers meet Python floats."""
 def set_default_tensor_type(t: Any) -> None: """`set_default_dtype` by the older name of a type: `whet.DoubleTensor`, or that as a text."""
 def set_deterministic_debug_mode(debug_mode: _int | str) -> None: ...

@@ -237,7 +237,7 @@ class Tensor:
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Self: """Fill with draws from the geometric distribution: of how many trials is the first one a success?"""
     def geqrf(self) -> _geqrf: ...
     def ger(self, vec2: Tensor) -> Tensor: """All products of the elements of two vectors."""
-    def get_device(self) -> _int: """The number of the device; -1 on the CPU."""
+    def get_device(self) -> _int: """The number of the device; -1 where devices of its type have none."""
     @property
     def grad(self) -> Tensor | None: """The gradient that `backward()` accumulated, or None."""
     @grad.setter
@@ -294,7 +294,8 @@ class Tensor:
     def is_inference(self) -> _bool: """Was this tensor made in inference mode?"""
     @property
     def is_leaf(self) -> _bool: """Was this tensor made by the user rather than by a recorded op?"""
-    is_meta: _bool
+    @property
+    def is_meta(self) -> _bool: """Is there no memory? Such a tensor has all but elements."""
     is_mps: _bool
     def is_neg(self) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
     is_nested: _bool

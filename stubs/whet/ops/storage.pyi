@@ -13,9 +13,10 @@ class TypedStorage:
 
 class UntypedStorage:
     """The memory under a tensor and its views, as bytes."""
+    device: Any
     def __init__(self, array: Any) -> None: ...
     def bytes(self) -> Any: """The bytes as an array that shares the memory."""
-    def data_ptr(self) -> int: """The address of the first byte."""
+    def data_ptr(self) -> int: """The address of the first byte; 0 where there are none."""
     def nbytes(self) -> int: """The number of bytes."""
     def size(self) -> int: """The number of bytes."""
     def tolist(self) -> Any: """The bytes as a list of ints."""
