@@ -358,9 +358,9 @@ ATTRIBUTES = {
         "bool",
         """Tensor.is_cpu Tensor.is_cuda Tensor.is_meta Tensor.requires_grad Tensor.is_leaf
         Tensor.retains_grad has_rsample has_enumerate_support bijective dtype.is_complex
-        dtype.is_floating_point dtype.is_signed autocast.enabled in_cooldown check_nan PackedSequence.is_cuda
-        Module.training set_grad_enabled.mode inference_mode.mode set_detect_anomaly.mode
-        is_discrete""",
+        dtype.is_floating_point dtype.is_signed autocast.enabled in_cooldown check_nan
+        PackedSequence.is_cuda Module.training set_grad_enabled.mode inference_mode.mode
+        set_detect_anomaly.mode is_discrete""",
     ),
     **_each("str", "device.type dtype.name autocast.device_type finfo.dtype iinfo.dtype Dim.name"),
     **_each("Constraint", "support domain codomain base_constraint"),

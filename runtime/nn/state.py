@@ -124,18 +124,8 @@ class Stateful:
                         f"size mismatch for {key}: copying a param with shape {_size(given)} from "
                         f"checkpoint, the shape in current model is {_size(mine)}.")
                     continue
-                if given.is_meta and not mine.is_meta and not assign:
-                    error_msgs.append(
-                        f'While copying the parameter named "{key}": it is on meta in the '
-                        "checkpoint, where it has no data")
+                if not assign and not _can_copy(key, given, mine, error_msgs):
                     continue
-                if mine.is_meta and not given.is_meta and not assign:
-                    modes.warn(
-                        f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
-                        "parameter in the current model, which is a no-op. (Did you mean to pass "
-                        "`assign=True` to assign items in the state dictionary to their "
-                        "corresponding key in the module instead of copying them in place?)",
-                        UserWarning, 2)
             take = functools.partial(self._take, name, given, assign)
             take() if later is None else later.append(take)
         self._load_extra_state(state_dict, prefix, strict, missing_keys, unexpected_keys)
@@ -223,6 +213,21 @@ def _load(module, state, prefix, metadata, assign, later, missing, unexpected, e
                 "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
                 "return new values, if incompatible_keys need to be modified, it should be done "
                 "inplace.")
+
+
+def _can_copy(key, given, mine, error_msgs):
+    """Has a tensor that is loaded elements? A warning, where the module's own has none."""
+    if given.is_meta and not mine.is_meta:
+        error_msgs.append(f'While copying the parameter named "{key}": it is on meta in the '
+                          "checkpoint, where it has no data")
+        return False
+    if mine.is_meta and not given.is_meta:
+        modes.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
+            "in the current model, which is a no-op. (Did you mean to pass `assign=True` to assign "
+            "items in the state dictionary to their corresponding key in the module instead of "
+            "copying them in place?)", UserWarning, 2)
+    return True
 
 
 def _size(t):

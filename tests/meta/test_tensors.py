@@ -53,7 +53,7 @@ def test_a_tensor_takes_no_memory():
 
 def test_text():
     assert repr(meta(2, 3)) == "tensor(..., device='meta', size=(2, 3))"
-    assert repr(meta((), dtype=whet.int64)) == "tensor(..., device='meta', size=(), dtype=whet.int64)"
+    assert repr(meta(2, dtype=whet.int64)).endswith("device='meta', size=(2,), dtype=whet.int64)")
     x = meta(2, requires_grad=True)
     assert repr(x) == "tensor(..., device='meta', size=(2,), requires_grad=True)"
     assert repr(x * 2) == "tensor(..., device='meta', size=(2,), grad_fn=<MulBackward0>)"
@@ -125,7 +125,8 @@ def test_numbers_of_the_cpu_may_stand_beside():
 
 def test_indices_come_along():
     t = meta(4, 5)
-    for index in (whet.tensor([0, 2]), [0, 2], np.array([0, 2]), whet.tensor([0, 2], device="meta")):
+    at = whet.tensor([0, 2])
+    for index in (at, at.tolist(), at.numpy(), at.to("meta")):
         assert t[index].shape == (2, 5) and t[index].is_meta
         assert t[:, index].shape == (4, 2)
     assert t[whet.tensor(1)].shape == (5,)
@@ -158,7 +159,8 @@ def test_reads_are_no_draws():
 
 def test_the_default_device():
     with whet.device("meta"):
-        assert whet.ones(2).is_meta and whet.tensor([1.0]).is_meta and nn.Linear(2, 3).weight.is_meta
+        assert whet.ones(2).is_meta and whet.tensor([1.0]).is_meta
+        assert nn.Linear(2, 3).weight.is_meta
         assert whet.ones(2, device="cpu").is_cpu
     assert whet.ones(2).is_cpu
     whet.set_default_device("meta")
