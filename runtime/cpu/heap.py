@@ -79,19 +79,29 @@ def available():
     return min(have)
 
 
-_here = threading.local()
+_here, _counting = threading.local(), threading.Lock()
+
+
+def _count(more):
+    with _counting:
+        _word(ABSENT).value += more
+
+
+def is_absent():
+    """Does this thread get outlines for new arrays?"""
+    return getattr(_here, "absent", False)
 
 
 @contextlib.contextmanager
 def without_memory():
-    """Inside, what this thread asks for new arrays gets outlines."""
-    before = getattr(_here, "absent", False)
+    """Inside, what this thread asks for new arrays gets outlines: what ops make is only planned."""
+    before = is_absent()
     _here.absent = True
-    _word(ABSENT).value += 1
+    _count(1)
     try:
         yield
     finally:
-        _word(ABSENT).value -= 1
+        _count(-1)
         _here.absent = before
 
 
@@ -129,7 +139,7 @@ def _empty(shape, dtype, strides=None):
     if _unknown(shape, strides):
         return Outline(shape, dtype, strides)
     shape, dtype, strides = _made_plain(shape, dtype, strides)
-    if getattr(_here, "absent", False):
+    if is_absent():
         return Outline(shape, dtype, strides)
     fenced = guard.SIDE and dtype.itemsize and not dtype.hasobject
     if strides is None and not fenced:

@@ -113,8 +113,8 @@ def _outlined(op: Any, outlines: Sequence[Any], attrs: Mapping[str, Any]) -> Any
         try:
             with heap.without_memory():
                 return Tape(dry=True).listen(op.forward, *outlines, **attrs)
-        except (Unsized, AttributeError):    # it asks for more than outlines have
-            pass
+        except (Unsized, AttributeError, TypeError, IndexError):
+            pass                             # it asks for more than outlines have
     return _tried(op, outlines, attrs)
 
 

@@ -44,7 +44,7 @@ def _reduce(t: Tensor) -> Any:
         raise RuntimeError(
             "a tensor with history cannot be sent to another process, since gradients do not "
             "cross processes: detach() it first")
-    if not t.numel():
+    if not t.numel() or t.is_meta:
         return t.__reduce_ex__(4)
     a = (t.share_memory_() if t._base is None else t)._array
     mapping = shared_memory.mapping_of(a)

@@ -240,10 +240,11 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     a = source._array
     if size is not None:
         size = tuple(size)
-        a = indexing.strided(a,
-                             size,
-                             tuple(stride) if stride is not None else indexing.dense_strides(size),
-                             storage_offset - source.storage_offset())
+        part = indexing.strided(
+            devices.places(a), size,
+            tuple(stride) if stride is not None else indexing.dense_strides(size),
+            storage_offset - source.storage_offset())
+        a = a.view_as(part) if devices.is_elsewhere(a) else part
     self._array, self._cell, self._base = a, source._shared(), None
     return self
 
