@@ -65,11 +65,13 @@ def __deepcopy__(self, memo):
             "because of a whet.nn.utils.weight_norm usage.")
     from copy import deepcopy
     a = self._array
-    root, at = _region(a) if not devices.is_elsewhere(a) else (a, None)
+    elsewhere = devices.is_elsewhere(a)
+    root, at = (a, None) if elsewhere else _region(a)
     key = "whet storage", id(root)
     copied = memo.get(key)
-    if root is a and at is None:
-        new = self.data.clone()._array
+    if elsewhere:
+        new = self.data.clone()._array if copied is None else copied
+        _keep(memo, key, root, new)
     elif at is None:
         new = copy_array(a)
     elif copied is None and root.nbytes == a.nbytes:
