@@ -1,4 +1,5 @@
 """Results as functions of tensors that they do not vary with: the gradients there are zeros."""
+from ..ir.outline import like_first
 from .batching import all_batched
 from .registry import Op, apply, is_tensor
 from .samples import Sample
@@ -21,4 +22,4 @@ def _each(op, n, inputs, batched, attrs):
 
 attached_op = Op("attached", lambda result, *inputs: result.copy(), _vjp, samples=lambda make: [
     Sample(make(3), make(2, 3)), Sample(make(2, 3), make(2), make(3))], batch=_each)
-attached_op.total = True
+attached_op.total, attached_op.outlined = True, like_first

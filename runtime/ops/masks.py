@@ -9,6 +9,7 @@ from ..cpu import places, pointwise, scan, taped_launches
 from ..dtypes import BOOL, FLOAT
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
+from ..ir.outline import Outline
 from ..tensor import wrap
 from . import onnx_places as in_onnx
 from .batching import aligned, all_batched, repeated
@@ -178,6 +179,7 @@ masked_first_op = Op(
     batch=_masked_first_each, onnx=in_onnx.first_of_masked)
 
 
+masked_first_op.outlined = lambda a, mask, size: Outline((size,), a.dtype)
 masked_first_op.moves = lambda out, a, mask, size: [(out, 0)]
 masked_first_op.put_alone = _masked_first_alone
 

@@ -5,6 +5,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..cpu import places, scan, taped_launches
 from ..ir import scalar as s
+from ..ir.outline import Outline
 from . import onnx_places as in_onnx
 from .batching import by_rows
 from .creation import cast_number
@@ -96,6 +97,7 @@ def _nonzero_static_alone(out, a, size, fill_value):
     return True
 
 
+nonzero_static_op.outlined = lambda a, size, fill_value: Outline((size, a.ndim), np.int64)
 nonzero_static_op.moves = lambda out, a, size, fill_value: [
     (out, int(cast_number(fill_value, dtypes.int64)))]
 nonzero_static_op.put_alone = _nonzero_static_alone

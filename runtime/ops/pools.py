@@ -8,6 +8,7 @@ from ..autograd.modes import is_grad_enabled
 from ..cpu import pooling, window
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, int64
 from ..indexing import as_int, tuple_of, whole
+from ..ir.outline import Outline
 from . import onnx_taps
 from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
@@ -96,6 +97,8 @@ fold_op = Op(
 max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool(x, i, output_size),
                    lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True,
                    onnx=in_onnx.unpooled)
+max_unpool_op.outlined = lambda x, i, *, output_size: Outline(
+    (*x.shape[:2], *output_size), x.dtype)
 max_unpool_op.moves = lambda out, x, i, *, output_size: [(out, 0)]
 max_unpool_op.put_alone = lambda out, x, i, **at: pooling.unpool_onto(out, x, i, **at)
 fold_op.moves = lambda out, c, *, output_size, **at: [(out, 0)]

@@ -11,6 +11,7 @@ from ..cpu.counts import add_numbers, in_intervals, numbers, runs
 from ..cpu.rows import REFERENCE
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int, sizes
+from ..ir.outline import Outline
 from . import dims
 from . import onnx_places as in_onnx
 from .batching import all_batched, by_rows, example_ndim
@@ -45,6 +46,8 @@ search_op = Op(
         Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
 
 
+search_op.outlined = lambda sequence, values, *_, right, out_int32: Outline(
+    values.shape, np.int32 if out_int32 else np.int64)
 search_op.there = devices.there("order", "searchsorted")
 search_op.memo = True
 

@@ -15,6 +15,7 @@ from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import shifted
 from .changes_in_place import reshape_inplace
+from .creation import like_array
 from .registry import MoveOp, Op, apply
 from .samples import Sample
 from .surface import function, method
@@ -357,6 +358,9 @@ strided_sum_op = Op(
     batch=_as_strided_copy_each,
     onnx=_strided_sum_in_onnx,
 )
+strided_sum_op.outlined = lambda g, shape, base_stride, **_: like_array(
+    Outline(shape, g.dtype, [s * g.itemsize for s in base_stride]), g.dtype)
+as_strided_copy_op.outlined = lambda x, size, **_: Outline(size, x.dtype)
 
 
 def element_strides(a):

@@ -150,3 +150,12 @@ def test_kinds_that_come_again_are_known(monkeypatch):
     assert len(found) == first
     whet.empty(17, 23, device="meta").var(0)
     assert len(found) > first
+
+
+@pytest.mark.parametrize(("shape", "strides"), [
+    ((3, 4), (1, 3)), ((3, 4), (4, 1)), ((2, 3), (0, 1)), ((2, 4), (8, 2)), ((4, 2), (2, 8))])
+def test_gradients_of_regions_lie_as_their_base_does(shape, strides):
+    op = REGISTRY["strided_sum"]
+    attrs = dict(shape=shape, size=(2, 2), stride=(1, 3), offset=0, base_stride=strides)
+    x = whet.ones(2, 2)
+    assert told(op(there(x), **attrs)) == told(op(x, **attrs))
