@@ -520,6 +520,8 @@ def _launch(addr, total, grain, *args):
     units. An argument is an ndarray (its data pointer), an int (64 bits), a float (a double's bits)
     or None (0). From 2 grains on the work is split, from 5 on the GIL is released. `grain` may
     bound how many threads take part (passes/lower_llvm/calls/share_out.py)."""
+    if heap.is_absent():                     # (`taping` is of machine code)
+        return
     head = []
     for i, a in enumerate((addr, total, grain)):
         try:
