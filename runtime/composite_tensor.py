@@ -159,6 +159,8 @@ class CompositeTensor(Composite):
         there = getattr(Tensor, name)
         if isinstance(there, bool):
             return there
+        if name in ("is_cpu", "is_cuda", "is_meta"):
+            return self.device.type == name.removeprefix("is_")
         if isinstance(there, property):
             raise AttributeError(f"{name}: {self._kind} tensors have none")
         return self._method(name)

@@ -61,7 +61,8 @@ def _is_regular(array):
 def outline(array, given=False):
     """The outline of an array, the same object for equal ones."""
     where = devices.places(array)
-    key = array.dtype, array.shape, where.strides, given, devices.of(array)
+    key = (array.dtype, array.shape, where.strides, given,
+           None if where is array else array.device)
     found = _outlines.get(key)
     if found is None:
         if len(_outlines) >= MOST_KINDS:

@@ -230,6 +230,12 @@ def test_transforms():
     assert func.hessian(lambda a: a.sin().sum())(t[0]).shape == (4, 4)
 
 
+def test_what_is_made_of_tensors_is_asked_the_same():
+    made = whet.nested.nested_tensor([whet.ones(2, 3), whet.ones(1, 3)])
+    for t in (made, whet.eye(3).to_sparse()):
+        assert t.is_cpu and not t.is_meta and not t.is_cuda
+
+
 def test_other_devices_are_as_they_were():
     meta(2)
     x = whet.arange(6.0).reshape(2, 3).requires_grad_()
