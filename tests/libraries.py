@@ -52,6 +52,7 @@ def cases():
         "winograd": (nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.ReLU(),
                                    nn.Conv2d(64, 64, 3, padding=1), nn.MaxPool2d(2)),
                      [randn(1, 3, 32, 32)]),
+        "winograd in volumes": (nn.Conv3d(16, 16, 3, padding=1), [randn(1, 16, 3, 6, 6)]),
         "gru": (nn.GRU(6, 8, batch_first=True), [randn(3, 20, 6)]),
         "lstm": (nn.LSTM(16, 32, 2), [randn(50, 2, 16)]),
         "products": (nn.Sequential(nn.Linear(300, 400), nn.GELU(), nn.Linear(400, 300),

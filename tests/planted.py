@@ -233,6 +233,20 @@ FAULTS = [
         "Winograd",
     ),
     Fault(
+        "the planes of a volume have the first one's masks",
+        GENERATORS + "windows/winograd.py",
+        "runs.inside(e, row + r, f.const(\"i64\", q))",
+        "runs.inside(e, f.const(\"i64\", r), f.const(\"i64\", q))",
+        "Winograd",
+    ),
+    Fault(
+        "the planes of weights overwrite each other's last channels",
+        GENERATORS + "windows/winograd.py",
+        "f.at(dst, z * channels, t.elem)",
+        "f.at(dst, z * (channels - 1), t.elem)",
+        "Winograd",
+    ),
+    Fault(
         "an update's last elements are stored without a mask",
         GENERATORS + "elements/optimizer_steps.py",
         "f.store(x, p) if mask is None else f.put(mask, (x, p))",

@@ -357,71 +357,79 @@ def winograd_pays(r):
     number of images.
 
     Of fewer pixels one image would pay less than transforming the weights costs. Half-filled tiles
-    waste. The taps are all of the kernel's, and the outputs side by side: in the gradient of a
-    convolution with strides, a run has some of the taps, or makes every second output.
+    waste. A plane's taps are all of the kernel's there, and its outputs side by side: in the
+    gradient of a convolution with strides, a run has some of the taps, or makes every second
+    output.
     """
-    _, rows, cols = r.offsets
-    _, oh, ow = r.out
-    if (r.elem != "float" or r.stride != (1, 1, 1) or r.offsets[0] != (0,) or r.x_size[0] != 1
-            or r.taps_at not in ((), tuple(range(9))) or r.out_strides[3:] != (ow, 1)
-            or len(rows) != 3 or len(cols) != 3
+    depth, rows, cols = r.offsets
+    od, oh, ow = r.out
+    if (r.elem != "float" or r.stride[1:] != (1, 1) or not depth
+            or r.taps_at not in ((), tuple(a + k for a in r.taps_at[::9] for k in range(9)))
+            or r.out_strides[3:] != (ow, 1) or len(rows) != 3 or len(cols) != 3
             or {rows[1] - rows[0], rows[2] - rows[1], cols[1] - cols[0], cols[2] - cols[1]
                 } not in ({1}, {-1})):
         return False
     pixels, tiles = oh * ow, -(-oh // 2) * -(-ow // 2)
-    return min(r.channels, r.rows) >= 16 and pixels >= 49 and 4 * tiles <= 1.35 * pixels
+    return min(r.channels, r.rows) >= 16 and od * pixels >= 49 and 4 * tiles <= 1.35 * pixels
 
 
 def winograd_plan(r, epilogue, out_shape):
-    """The plan of a `Gathered` run with one image plane, taps 3x3 and x's pixels side by side,
-    by Winograd's method."""
+    """The plan of a `Gathered` run with 3x3 taps in each plane and x's pixels side by side, by
+    Winograd's method."""
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import window_tiles, winograd
     threads, lanes, size = (pool.get_num_threads(), lower.lanes_for(r.elem),
                             window_tiles.BYTES[r.elem])
-    (_, oh, ow), (_, h, w) = r.out, r.x_size
-    xn, xc, _, xh, _ = r.x_strides
-    yn, yo, *_ = r.out_strides
-    turned = r.offsets[1][0] > r.offsets[1][1]
+    (od, oh, ow), (d, h, w) = r.out, r.x_size
+    xn, xc, xd, xh, _ = r.x_strides
+    yn, yo, yd, *_ = r.out_strides
+    depth, turned = r.offsets[0], r.offsets[1][0] > r.offsets[1][1]
     top, left = (min(a) for a in r.offsets[1:])
     th, tw = -(-oh // 2), -(-ow // 2)
-    pixels = r.images * th * tw
+    pixels, steps = r.images * od * th * tw, r.channels * len(depth)
     rows = lower.tile_rows(r.rows)
     tiles = -(-r.rows // rows)
     tile, line = (window_tiles.Tile(r.elem, rows, lanes,
-                                    1 if pixels <= lanes else 2), r.channels + winograd.PAD)
+                                    1 if pixels <= lanes else 2), steps + winograd.PAD)
     panel = tile.panel
     panels = -(-pixels // panel)
     pixel_blocks, row_blocks = _cut(panels,
-                                    max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)),
+                                    max(1, WINOGRAD_SCRATCH // (16 * steps * panel * size)),
                                     tiles, tiles, rows, r.groups, threads, _last(pixels, tile),
                                     TRANSFORM)
     max_panels = -(-panels // pixel_blocks)
     limit = max_panels * panel
-    layout = scratch_layout(in_at=runs_bytes(limit, 6) + limit * 16,
+    layout = scratch_layout(in_at=runs_bytes(limit, 4 * len(depth) + 2) + limit * 16,
                      a_at=panel * 16 * lanes * size,
                      y_at=(max_panels * 16 * rows * panel + lanes) * size,
-                     b_at=max_panels * 16 * (r.channels + 1) * panel * size)
+                     b_at=max_panels * 16 * (steps + 1) * panel * size)
     geometry = geometry_of(
-        dict(pixels=pixels, image=th * tw, oh=th, ow=tw, d=1, h=h, w=w, sd=1, sh=2, sw=2, xn=xn,
-             xg=xc * r.channels, xc=xc, xd=0, xh=xh, xw=1, yn=yn, yg=yo * r.rows, yo=yo, yd=0,
-             yh=2 * ow, yw=2, wg=16 * tiles * rows * line, rows=r.rows, rowtaps=4, coltaps=2,
-             steps=r.channels, panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks,
-             tiles=tiles, max_panels=max_panels, band_rows=oh, band_cols=ow, **layout),
-        ((0,), range(top, top + 4), (left, left + 2)))
+        dict(pixels=pixels, image=od * th * tw, oh=th, ow=tw, d=d, h=h, w=w, sd=r.stride[0], sh=2,
+             sw=2, xn=xn, xg=xc * r.channels, xc=xc, xd=xd, xh=xh, xw=1, yn=yn, yg=yo * r.rows,
+             yo=yo, yd=yd, yh=2 * ow, yw=2, wg=16 * tiles * rows * line, rows=r.rows,
+             rowtaps=4 * len(depth), coltaps=2, steps=steps, channels=r.channels, panels=panels,
+             pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles, max_panels=max_panels,
+             band_rows=oh, band_cols=ow, **layout),
+        (depth, range(top, top + 4), (left, left + 2)))
     kernel = native.kernel(f"conv_winograd/{r.elem}/{rows}x{tile.vectors}x{lanes}/{epilogue.key}",
                            lambda m, symbol: winograd.forward(m, symbol, tile, epilogue))
     pack = native.kernel(f"conv_winograd_weights/{r.elem}/{rows}/{lanes}/{turned}",
                          lambda m, symbol: winograd.weights(m, symbol, tile, turned))
     units = r.groups * pixel_blocks * row_blocks
-    work = 16 * rows * panel * max_panels * tiles // row_blocks * r.channels
+    work = 16 * rows * panel * max_panels * tiles // row_blocks * steps
     grain, parts = shares_of(work, lanes, units, threads)
-    group, row, step = r.w_strides
-    numbers = (r.rows, tiles, r.channels, row, step, group)
+    group, row, channel = r.w_strides
+    numbers = (r.rows, tiles, r.channels, len(depth), row, channel, group, *_planes_at(r))
     return Plan(
         kernel, units, grain, geometry, layout["scratch"] * parts, out_shape,
-        Pack(pack, r.groups * tiles * rows, max(1, 4096 // r.channels), numbers,
+        Pack(pack, r.groups * tiles * rows, max(1, 4096 // steps), numbers,
              16 * r.groups * tiles * rows * line))
+
+
+def _planes_at(r):
+    """Where the first plane of 3x3 taps lies in the weights, and how far from it the next one."""
+    first, second = ((*r.taps_at[::9], 0) if r.taps_at else (0, 9))[:2]
+    return first, second - first
 
 
 def dense(shape):

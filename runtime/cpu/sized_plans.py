@@ -64,8 +64,8 @@ def unpacked(numbers, out):
     units, scratch = (at_least(at_most(n, COUNT), 0) for n in (units, scratch))
     made = None
     if kind:
-        kernel_of, units_of, grain_of, size, *rest = pack
-        made = Pack(kernel_of, units_of, grain_of, tuple(rest), size)
+        kernel_of, units_of, grain_of, size, count, *rest = pack
+        made = Pack(kernel_of, units_of, grain_of, tuple(rest[:count]), size)
     return Plan(kernel, units, grain, geometry, scratch, out, made, divisors)
 
 

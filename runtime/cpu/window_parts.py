@@ -7,6 +7,7 @@ from whet.ir.spans import address
 from whet.passes.lower_llvm.calls import share_out
 
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
+NUMBERS = 9                    # that a kernel which transforms weights takes at most
 
 
 @dataclass(slots=True)
@@ -34,10 +35,12 @@ class Plan:
     divisors: np.ndarray | None = None        # what the windows of a mean are divided by
 
     def numbers(self):
-        """All numbers of it, see `sized_plans.py`."""
+        """All numbers of it, as many as any plan has: see `sized_plans.py`."""
         tables = [0 if x is None else address(x) for x in (self.geometry, self.divisors)]
         p = self.pack
-        pack = [0] * 11 if p is None else [1, p.kernel, p.units, p.grain, p.size, *p.numbers]
+        pack = [] if p is None else [1, p.kernel, p.units, p.grain, p.size, len(p.numbers),
+                                     *p.numbers]
+        pack += [0] * (6 + NUMBERS - len(pack))
         return [int(n) for n in (self.kernel, self.units, self.grain, self.scratch, *tables, *pack)]
 
 

@@ -392,69 +392,72 @@ class Run:
 
     # ---- Winograd's F(2x2, 3x3) ----
     def winograd(self) -> None:
-        """16 products of matrices for tiles of 2x2 outputs."""
+        """16 products of matrices for tiles of 2x2 outputs. Their steps are the channels of each
+        plane of taps."""
         r, index = self.r, self.x.index
-        tall, wide = (-(-n // 2) for n in r.out[1:])
-        count = r.images * tall * wide
-        weights = empty(index, (16, r.groups * r.rows, r.channels), F32)
-        seen = empty(index, (16, r.groups * r.channels, count), F32)
+        planes, maps = len(r.offsets[0]), (r.out[0], *(-(-n // 2) for n in r.out[1:]))
+        steps, count = planes * r.channels, r.images * prod(maps)
+        weights = empty(index, (16, r.groups * r.rows, steps), F32)
+        seen = empty(index, (16, r.groups * steps, count), F32)
         products = empty(index, (16, r.groups * r.rows, count), F32)
-        self.transform_weights(weights)
-        self.transform_tiles(seen, tall, wide)
-        contract(weights, seen, products, (r.rows, count, r.channels), (16, r.groups),
-                 a=(r.channels, 1, r.groups * r.rows * r.channels, r.rows * r.channels),
-                 b=(count, 1, r.groups * r.channels * count, r.channels * count),
+        self.transform_weights(weights.reshape(16, r.groups, r.rows, planes, r.channels))
+        self.transform_tiles(seen.reshape(16, r.groups, planes, r.channels, r.images, *maps))
+        contract(weights, seen, products, (r.rows, count, steps), (16, r.groups),
+                 a=(steps, 1, r.groups * r.rows * steps, r.rows * steps),
+                 b=(count, 1, r.groups * steps * count, steps * count),
                  c=(count, 1, r.groups * r.rows * count, r.rows * count))
-        self.transform_outputs(products, tall, wide)
+        self.transform_outputs(products.reshape(16, -1, r.images, *maps).transpose(
+            0, 2, 1, 3, 4, 5))
 
     def transform_weights(self, to: DeviceArray) -> None:
         """U = G w G', formed in f64 and rounded once."""
         r, size = self.r, self.w.itemsize
         turned = r.offsets[1][0] > r.offsets[1][1]
         flat, (group, row, channel) = self.w.reshape(-1), r.w_strides
-        taps = [flat[k:].view_as(np.lib.stride_tricks.as_strided(
-            flat.geometry[k:], (r.groups, r.rows, r.channels),
-            [s * size for s in (group, row, channel)])) for k in range(9)]
         xs = [S.cast(S.arg(k), "f64") for k in (range(8, -1, -1) if turned else range(9))]
         down = [transforms.transform_weight(xs[j::3]) for j in range(3)]
         roots = [S.cast(v, "f32") for a in range(4)
                  for v in transforms.transform_weight([d[a] for d in down])]
-        each(Expressions("winograd_weights", roots), taps,
-             [to[k].reshape(r.groups, r.rows, r.channels) for k in range(16)])
+        for z, at in enumerate((r.taps_at or range(9 * to.shape[3]))[::9]):
+            taps = [flat[k:].view_as(np.lib.stride_tricks.as_strided(
+                flat.geometry[k:], (r.groups, r.rows, r.channels),
+                [s * size for s in (group, row, channel)])) for k in range(at, at + 9)]
+            each(Expressions("winograd_weights", roots), taps,
+                 [to[k, :, :, z] for k in range(16)])
 
-    def transform_tiles(self, to: DeviceArray, tall: int, wide: int) -> None:
+    def transform_tiles(self, to: DeviceArray) -> None:
         """V = B' d B of each tile."""
-        r = self.r
-        top, left = min(r.offsets[1]), min(r.offsets[2])
-        reach = (0,), (top, top + 3), (left, left + 3)
-        seen = Images(self.x, reach, (1, tall, wide), (1, 2, 2))
-        image, y, x = seen.array, top + seen.low[1], left + seen.low[2]
-        tiles = [image[:, :, 0, y + a:y + a + 2 * tall - 1:2, x + b:x + b + 2 * wide - 1:2]
-                 for a in range(4) for b in range(4)]
+        r, maps = self.r, to.shape[5:]
+        depth, (top, left) = r.offsets[0], (min(a) for a in r.offsets[1:])
+        reach, stride = (depth, (top, top + 3), (left, left + 3)), (r.stride[0], 2, 2)
+        seen = Images(self.x, reach, maps, stride)
+        image = seen.array.reshape(r.images, r.groups, r.channels, *seen.array.shape[2:])
         xs = [S.arg(k) for k in range(16)]
         down = [transforms.transform_in(xs[q::4]) for q in range(4)]
         roots = [v for a in range(4) for v in transforms.transform_in([d[a] for d in down])]
-        each(Expressions("winograd_tiles", roots), tiles, [
-            to[k].reshape(-1, r.images, tall, wide).transpose(1, 0, 2, 3) for k in range(16)], 8)
+        for z, far in enumerate(depth):
+            tiles = [image[:, :, :, *(
+                slice(at + l, at + l + (n - 1) * s + 1, s) for at, l, n, s in zip(
+                    (far, top + a, left + b), seen.low, maps, stride, strict=True))]
+                for a in range(4) for b in range(4)]
+            each(Expressions("winograd_tiles", roots), tiles,
+                 [to[k, :, z].transpose(2, 0, 1, 3, 4, 5) for k in range(16)], 8)
 
-    def transform_outputs(self, products: DeviceArray, tall: int, wide: int) -> None:
+    def transform_outputs(self, tiles: DeviceArray) -> None:
         """A' M A of each tile, and the bias."""
-        r, index = self.r, self.y.index
-        outs = self.places()[:, :, 0]
-        tiles = [products[k].reshape(-1, r.images, tall, wide).transpose(1, 0, 2, 3)
-                 for k in range(16)]
-        bias = [] if self.bias is None else [self.bias.reshape(1, -1, 1, 1)]
+        index, outs = self.y.index, self.places()
+        bias = [] if self.bias is None else [self.bias.reshape(1, -1, 1, 1, 1)]
         xs = [S.arg(k) for k in range(16)]
         down = [transforms.transform_out(xs[b::4]) for b in range(4)]
         alike: dict[tuple[int, ...], list[tuple[Any, DeviceArray]]] = {}
         for a in range(2):
             for b in range(2):
                 y = transforms.transform_out([d[a] for d in down])[b]
-                to = outs[:, :, a::2, b::2]
+                to = outs[..., a::2, b::2]
                 if to.size:
                     alike.setdefault(to.shape, []).append((y + S.arg(16) if bias else y, to))
         for shape, made in alike.items():          # all, where there are whole tiles only
-            part = [t[:, :, :shape[2], :shape[3]] for t in tiles]
+            part = [tiles[k][..., :shape[3], :shape[4]] for k in range(16)]
             compute(Expressions("winograd_outputs", [y for y, _ in made]), [*part, *bias], index,
                     [to for _, to in made])
 

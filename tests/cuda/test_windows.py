@@ -114,6 +114,17 @@ def test_winograds_method_is_taken_where_the_cpu_takes_it(gpus):
     assert any("cast_cast_add_mul_cast_mul" in s.name for _, s, _ in gpus.kernels)
 
 
+@pytest.mark.parametrize("taps,at", (
+    ((1, 3, 3), dict(padding=(0, 1, 1))), ((3, 3, 3), dict(padding=1)),
+    ((3, 3, 3), dict(padding=(1, 1, 0), stride=(2, 1, 1))),
+    ((2, 3, 3), dict(padding=(2, 1, 1), dilation=(2, 1, 1), groups=2))))
+def test_winograds_method_in_volumes(gpus, taps, at):
+    groups = at.get("groups", 1)
+    both(lambda x, w, b: F.conv3d(x, w, b, **at), whet.randn(2, 16 * groups, 5, 7, 8),
+         whet.randn(16 * groups, 16, *taps), whet.randn(16 * groups))
+    assert any("cast_cast_add_mul_cast_mul" in s.name for _, s, _ in gpus.kernels)
+
+
 def test_transposed_convolutions(gpus):
     both(lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1),
          whet.randn(1, 3, 4, 3), whet.randn(3, 2, 3, 3))

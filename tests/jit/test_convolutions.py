@@ -55,6 +55,8 @@ CONVOLUTIONS = [
     ((1, 70, 3, 3), (33, 70, 3, 3), dict(padding=1)),
     ((2, 3, 50), (4, 3, 7), dict(stride=3, padding=2)),
     ((1, 2, 5, 6, 7), (3, 2, 2, 3, 2), dict(padding=1)),
+    ((2, 16, 3, 6, 7), (17, 16, 3, 3, 3), dict(padding=1)),                   # Winograd's method
+    ((1, 16, 5, 6, 8), (16, 16, 2, 3, 3), dict(padding=1, stride=(2, 1, 1))),
 ]
 
 

@@ -110,6 +110,17 @@ class Winograd(Family):
                     convolution(layout, True, dict(padding=padding)),
                     [*image(layout, "f4", 2, c, n, m), op("f4", o, c, 3, 3), op("f4", o)],
                 )
+        for c, o, taps, size, at in (
+            (16, 16, 1, (3, 5, 6), dict(padding=(0, 1, 1))),
+            (17, 20, 3, (2, 7, 8), dict(padding=1)),
+            (20, 17, 2, (5, 6, 11), dict(padding=1, stride=(2, 1, 1))),
+            (90, 16, 3, (3, 4, 6), dict(padding=(2, 1, 1), dilation=(2, 1, 1))),
+        ):
+            yield Case(
+                f"volume {c} {o} {taps} {size}",
+                graded(lambda x, w, b, at=at: F.conv3d(x, w, b, **at).relu(), 0, 1, 2),
+                [op("f4", 2, c, *size), op("f4", o, c, taps, 3, 3), op("f4", o)],
+            )
 
 
 class KeptConvolutions(Family):

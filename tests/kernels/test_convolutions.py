@@ -119,6 +119,11 @@ def test_random_shapes(nd, dtype):
     ((3, 16, 9, 21), (24, 16, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),         # Winograd
     ((1, 600, 8, 9), (20, 300, 3, 3), ((1, 1), (2, 0), (1, 1), 2)),
     ((2, 16, 10, 10), (16, 16, 3, 3), ((1, 1), (3, 4), (1, 1), 1)),        # its gradient crops
+    # of volumes: planes beyond the input, apart, a group of every second plane's gradients
+    ((2, 16, 2, 7, 8), (24, 16, 3, 3, 3), ((1, 1, 1), (3, 1, 1), (1, 1, 1), 1)),
+    ((1, 32, 6, 4, 5), (48, 16, 3, 3, 3), ((2, 1, 1), (1, 1, 1), (1, 1, 1), 2)),
+    ((1, 20, 9, 3, 6), (17, 20, 4, 3, 3), ((3, 1, 1), (2, 1, 1), (2, 1, 1), 1)),
+    ((2, 16, 5, 6, 6), (16, 16, 1, 3, 3), ((2, 1, 1), (0, 1, 1), (1, 1, 1), 1)),
 ])
 def test_corners(x, w, at):
     check(make(*x), make(*w), make(w[0]), *at)
@@ -174,12 +179,14 @@ def test_weight_gradients_are_contractions_over_pixels(x, w, at):
 
 
 def winograd_model(x, w, padding):
-    """F(2x2, 3x3) as `lower_llvm.winograd` states it."""
-    n, c, h, v = x.shape
+    """F(2x2, 3x3) of volumes as `lower_llvm.winograd` states it."""
+    n, c, depth, h, v = x.shape
     oh, ow = h + 2 * padding - 2, v + 2 * padding - 2
     th, tw = -(-oh // 2), -(-ow // 2)
-    d = np.zeros((n, c, 2 * th + 2, 2 * tw + 2), "f4")
-    d[:, :, padding:padding + h, padding:padding + v] = x
+    planes = w.shape[2]
+    out = depth + 2 * padding - planes + 1
+    d = np.zeros((n, c, depth + 2 * padding, 2 * th + 2, 2 * tw + 2), "f4")
+    d[:, :, padding:padding + depth, padding:padding + h, padding:padding + v] = x
 
     def tin(a):
         return [a[0] - a[2], a[1] + a[2], a[2] - a[1], a[1] - a[3]]
@@ -190,29 +197,40 @@ def winograd_model(x, w, padding):
 
     def tout(a):
         return [a[0] + a[1] + a[2], a[1] - a[2] - a[3]]
-    tile = [[d[:, :, i:i + 2 * th:2, j:j + 2 * tw:2] for j in range(4)] for i in range(4)]
+    steps = np.concatenate([d[:, :, z:z + out] for z in range(planes)], 1)
+    tile = [[steps[..., i:i + 2 * th:2, j:j + 2 * tw:2] for j in range(4)] for i in range(4)]
     down = [tin([tile[i][j] for i in range(4)]) for j in range(4)]
     values = [tin([down[j][a] for j in range(4)]) for a in range(4)]
-    w8 = w.astype("f8")
+    w8 = w.astype("f8").swapaxes(1, 2).reshape(w.shape[0], planes * c, 3, 3)
     down = [tw_([w8[:, :, i, j] for i in range(3)]) for j in range(3)]
     weights = [[u.astype("f4") for u in tw_([down[j][a] for j in range(3)])] for a in range(4)]
-    m = [[chain(weights[a][b][None], values[a][b].reshape(n, c, -1)) for b in range(4)]
+    m = [[chain(weights[a][b][None], values[a][b].reshape(n, planes * c, -1)) for b in range(4)]
          for a in range(4)]
     down = [tout([m[a][b] for a in range(4)]) for b in range(4)]
-    y = np.empty((n, w.shape[0], 2 * th, 2 * tw), "f4")
+    y = np.empty((n, w.shape[0], out, 2 * th, 2 * tw), "f4")
     for a in range(2):
         for b, part in enumerate(tout([down[k][a] for k in range(4)])):
-            y[:, :, a::2, b::2] = part.reshape(n, w.shape[0], th, tw)
-    return y[:, :, :oh, :ow]
+            y[..., a::2, b::2] = part.reshape(n, w.shape[0], out, th, tw)
+    return np.ascontiguousarray(y[..., :oh, :ow])
 
 
 def test_winograd_is_as_stated():
     x, w = make(2, 17, 9, 13), make(18, 17, 3, 3)
-    assert_same_bits(K.conv(x, w, None, (1, 1), (1, 1), (1, 1), 1),
-                     np.ascontiguousarray(winograd_model(x, w, 1)))
+    want = winograd_model(np.pad(x[:, :, None], ((0, 0), (0, 0), (0, 0), (1, 1), (1, 1))),
+                          w[:, :, None], 0)
+    assert_same_bits(K.conv(x, w, None, (1, 1), (1, 1), (1, 1), 1), want[:, :, 0])
+
+
+@pytest.mark.parametrize("planes, channels", [(1, 17), (3, 17), (2, 150)])
+def test_winograd_of_volumes_is_as_stated(planes, channels):
+    """A step is a channel of a plane of taps, plane by plane."""
+    x, w = make(2, channels, 4, 9, 7), make(18, channels, planes, 3, 3)
+    ones = 1, 1, 1
+    assert_same_bits(K.conv(x, w, None, ones, ones, ones, 1), winograd_model(x, w, 1))
 
 
 SHAPES = [((3, 20, 9, 9), (33, 20, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),              # Winograd
+          ((2, 17, 4, 6, 7), (33, 17, 3, 3, 3), ((1, 1, 1), (1, 1, 1), (1, 1, 1), 1)),
           ((3, 20, 9, 9), (33, 20, 3, 3), ((2, 2), (1, 1), (1, 1), 1)),
           ((5, 40, 7, 7), (70, 40, 1, 1), ((1, 1), (0, 0), (1, 1), 1)),
           ((2, 24, 10, 11), (24, 1, 3, 3), ((1, 1), (1, 1), (1, 1), 24)),            # depthwise
@@ -444,7 +462,8 @@ def test_an_epilogue_has_the_bits_of_the_operations(x, w, at):
     v = acc * s + t + r
     y = K.conv_fused(x, w, Epilogue(where(v < 0, 0, v), ("channel", "channel", "pixel")),
                      (scale, shift, residual), *at)
-    v = sums * scale[:, None, None] + shift[:, None, None] + residual
+    scale, shift = (a.reshape(-1, *[1] * (x.ndim - 2)) for a in (scale, shift))
+    v = sums * scale + shift + residual
     assert_same_bits(y, np.where(v < 0, np.float32(0), v))
     out = residual.copy()
     assert K.conv_fused(x, w, Epilogue(arg(0) + arg(1), ("pixel",)), (out,), *at, out=out) is out

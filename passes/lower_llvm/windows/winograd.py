@@ -1,14 +1,15 @@
-"""Convolutions with 3x3 taps and stride 1 by Winograd's F(2x2, 3x3): 16 products for 4 outputs
-where the direct way takes 36.
+"""Convolutions with 3x3 taps a plane and stride 1 by Winograd's F(2x2, 3x3): 16 products for 4
+outputs where the direct way takes 36.
 
 A tile of 2x2 outputs reads 4x4 inputs d. With V = B' d B, U = G w G' (formed in f64, rounded once)
-and M = U V summed over the channels in the contraction's canonical order, the outputs are A' M A.
-The transforms work down the columns first, then along the rows, with the additions as written in
-`transform_in` and `transform_out`. Errors are about twice those of the direct convolution; an
-infinity or NaN spreads over its tile.
+and M = U V summed over the steps in the contraction's canonical order, the outputs are A' M A. A
+step is a channel in one of the planes of taps (of which an image has one, a volume some), plane by
+plane. The transforms work down the columns first, then along the rows, with the additions as
+written in `transform_in` and `transform_out`. Errors are about twice those of the direct
+convolution; an infinity or NaN spreads over its tile.
 
 Tiles of all images follow each other in panels, as pixels do in `conv.forward`. A unit (group,
-panels, output channels) brings its tiles' V into scratch for all channels, then goes through the
+panels, output channels) brings its tiles' V into scratch for all steps, then goes through the
 output channels a register tile at a time.
 """
 from __future__ import annotations
@@ -72,8 +73,9 @@ class TileRuns(Runs):
 
 
 def weights(m: Module, symbol: str, t: Tile, turned: bool) -> None:
-    """The kernel over the rows of all tiles of w, args w, u, rows, tiles, steps, then the strides
-    of rows, steps and groups in w.
+    """The kernel over the rows of all tiles of w, args w, u, rows, tiles, channels, planes, then
+    the strides of rows, channels and groups in w, the first plane's place and the next one's
+    distance.
 
     U is [group][tile][16][row of the tile][step], a step's lines `PAD` longer than the steps: each
     tile's part is read as a whole, and 16 streams should not meet in one set of the cache.
@@ -82,22 +84,26 @@ def weights(m: Module, symbol: str, t: Tile, turned: bool) -> None:
     f = m.kernel(symbol)
     args, begin, end, _ = f.args
     w, u = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
-    rows, tiles, steps, row_stride, step_stride, group_stride = (f.load(
-        "i64", f.at(args, i, "i64")) for i in range(2, 8))
+    rows, tiles, channels, planes, row_stride, channel_stride, group_stride, first, apart = (
+        f.load("i64", f.at(args, i, "i64")) for i in range(2, 11))
     n = t.lanes
     order = range(8, -1, -1) if turned else range(9)
-    line = steps + PAD
+    line = channels * planes + PAD
 
     def row(i: Val) -> None:
         rest, r = divmod_(f, i, f.const("i64", t.rows))
         group, tile = divmod_(f, rest, tiles)
         source = f.imin(tile * t.rows, rows - t.rows) + r
-        src = f.at(w, group * group_stride + source * row_stride, t.elem)
+        src = f.at(w, group * group_stride + source * row_stride + first, t.elem)
         dst = f.at(u, (rest * (16 * t.rows) + r) * line, t.elem)
+        f.loop(0, planes, 1, lambda z: plane(f.at(src, z * apart, t.elem),
+                                             f.at(dst, z * channels, t.elem)))
 
+    def plane(src: Val, dst: Val) -> None:
         def some(k: Val) -> None:
-            mask = f.lanes_below(steps - k, n)
-            lines = [f.at(src, f.imin(k + j, steps - 1) * step_stride, t.elem) for j in range(n)]
+            mask = f.lanes_below(channels - k, n)
+            lines = [f.at(src, f.imin(k + j, channels - 1) * channel_stride, t.elem)
+                     for j in range(n)]
             taps = []
             for at in range(0, 9, n):
                 width = f.lanes_below(9 - at, n)
@@ -111,7 +117,7 @@ def weights(m: Module, symbol: str, t: Tile, turned: bool) -> None:
                 *[(f.conv("fptrunc", v, t.elem),
                    f.at(dst, line * (t.rows * (4 * a + b)) + k, t.elem)) for a in range(4)
                   for b, v in enumerate(transform_weight([down[j][a] for j in range(3)]))])
-        f.loop(0, steps, n, some)
+        f.loop(0, channels, n, some)
     f.loop(begin, end, 1, row)
 
 
@@ -157,31 +163,33 @@ class Unit:
         self.f.loop(self.tile0, self.tile1, 1, self.rows)
 
     def bring(self, j: Val) -> None:
-        """V of panel j. Channel by channel, so that a line of it is written while it is in the
-        cache; a run stores whole vectors, of which the next one overwrites what is not its own."""
+        """V of panel j. Step by step, so that a line of it is written while it is in the cache;
+        a run stores whole vectors, of which the next one overwrites what is not its own."""
         w, f, t, g, runs = self.w, self.f, self.t, self.g, self.runs
         self.first, last = runs.get(runs.first, j), runs.get(runs.first, j + 1)
-        start = runs.tap_at(f.const("i64", 0), f.const("i64", 0))
-        f.loop(self.first, last, 1, self.prepare)
 
         def channel(_: Val, p: Val, to: Val) -> tuple[Val, Val]:
             f.loop(self.first, last, 1, lambda e: self.transform(e, p, to))
             return f.at(p, g.xc, t.elem), f.at(to, t.panel, t.elem)
 
-        f.loop(0, g.steps, 1, channel,
-               [f.at(self.xg, start, t.elem),
-                f.at(w.values, j * w.panel_size, t.elem)])
+        def plane(row: Val, to: Val) -> Val:
+            f.loop(self.first, last, 1, lambda e: self.prepare(e, row))
+            start = runs.tap_at(row, f.const("i64", 0))
+            return f.loop(0, g.channels, 1, channel, [f.at(self.xg, start, t.elem), to])[1]
+
+        f.loop(0, g.rowtaps, 4, plane, [f.at(w.values, j * w.panel_size, t.elem)])
 
     def mask_at(self, e: Val, i: int) -> Val:
         """Where the mask of a vector of run e lies."""
         return self.f.at(self.w.masks, ((e - self.first) * 16 + i) * self.w.n, self.w.word)
 
-    def prepare(self, e: Val) -> None:
-        """The masks of a run's vectors of pixels, which all channels have."""
+    def prepare(self, e: Val, row: Val) -> None:
+        """The masks of a run's vectors of pixels, which all channels have, in the plane whose
+        first row of taps this is."""
         w, f, t, runs = self.w, self.f, self.t, self.runs
         for r in range(4):
             for q in range(2):
-                bits = runs.inside(e, f.const("i64", r), f.const("i64", q))
+                bits = runs.inside(e, row + r, f.const("i64", q))
                 for half in range(2):
                     lanes = f.conv("sext", lane_mask(f, t, f.lshr(bits, half * w.n)), w.word)
                     f.store(lanes, self.mask_at(e, 4 * r + 2 * q + half))
