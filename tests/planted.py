@@ -233,6 +233,13 @@ FAULTS = [
         "Winograd",
     ),
     Fault(
+        "rows of a plane that lies outside the volume are read",
+        GENERATORS + "windows/few_channels.py",
+        'inside & f.cmp("ult", iy0 + r, g.h)',
+        'f.cmp("ult", iy0 + r, g.h)',
+        "Convolutions",
+    ),
+    Fault(
         "the planes of a volume have the first one's masks",
         GENERATORS + "windows/winograd.py",
         "runs.inside(e, row + r, f.const(\"i64\", q))",

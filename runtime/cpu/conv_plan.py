@@ -240,21 +240,20 @@ def planes_band(r, lanes, threads):
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import few_channels, window_tiles
     (od, oh, ow), (_, sh, sw), (depth, height, width) = r.out, r.stride, r.offsets
-    if (od != 1 or depth != (0,) or not r.channels or not height or not width
-            or sw not in few_channels.STRIDES):
+    if not (r.channels and depth and height and width and sw in few_channels.STRIDES):
         return None
     line, span = _plane_line(r, lanes), max(height) - min(height) + 1
     # rows of the planes
-    tall = PLANES_SCRATCH // (r.channels * sw * line * window_tiles.BYTES[r.elem])
+    tall = PLANES_SCRATCH // (r.channels * len(depth) * sw * line * window_tiles.BYTES[r.elem])
     band = min(oh, (tall - span) // sh + 1)
     high = few_channels.registers_for(r.rows)[0]
-    if band < 1 or r.groups * r.images * oh * -(-r.rows // high) < threads:
+    if band < 1 or r.groups * r.images * od * oh * -(-r.rows // high) < threads:
         return None
     # of a pixel, for one under each tap
     copies = sw * ((band - 1) * sh + span) / (len(height) * len(width) * band)
     tiled, here = (-(-r.rows // n) * n for n in (lower.tile_rows(r.rows), high))
-    usual = _whole(r.images * oh * ow, lanes) * (tiled + (COPY if sw <= 2 else COPY_APART))
-    return (band if r.images * oh * -(-ow // lanes) * lanes *
+    usual = _whole(r.images * od * oh * ow, lanes) * (tiled + (COPY if sw <= 2 else COPY_APART))
+    return (band if r.images * od * oh * -(-ow // lanes) * lanes *
             (here + COPY * copies) < usual else None)
 
 
@@ -266,38 +265,39 @@ def _plane_line(r, lanes):
 
 def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
     from whet.passes.lower_llvm.windows import few_channels, window_tiles
-    (_, oh, ow), (_, h, w), (_, sh, sw), (_, height, width) = r.out, r.x_size, r.stride, r.offsets
-    (xn, xc, _, xh, _), (yn, yo, _, yh, yw) = r.x_strides, r.out_strides
+    (od, oh, ow), (d, h, w), (sd, sh, sw), offsets = r.out, r.x_size, r.stride, r.offsets
+    depth, height, width = offsets
+    (xn, xc, xd, xh, _), (yn, yo, yd, yh, yw) = r.x_strides, r.out_strides
     size, top, left, line = (window_tiles.BYTES[r.elem], min(height), min(width),
                              _plane_line(r, lanes))
     rows, across = few_channels.registers_for(r.rows)
     tile, far = (window_tiles.Tile(r.elem, rows, lanes, across,
                                    bool(r.taps_at)), yw if yw in (1, 2) else 0)
-    others, tiles = r.groups * r.images, -(-r.rows // rows)
+    others, tiles, planes = r.groups * r.images * od, -(-r.rows // rows), len(depth)
     bands, row_blocks = _cut(oh, band, tiles, tiles, rows, others, threads)
     units = others * bands * row_blocks
     band = -(-oh // bands)
     band_rows, vectors = (band - 1) * sh + max(height) - top + 1, -(-ow // lanes)
     fill = filled(vectors, (max(width) - left) // sw, lanes)
-    layout = scratch_layout(in_at=r.channels * band_rows * sw * line * size, out_at=3 * 8 *
+    layout = scratch_layout(in_at=r.channels * planes * band_rows * sw * line * size, out_at=3 * 8 *
                      (band * vectors + across), y_at=rows * tile.panel * size)
-    fields = dict(images=r.images, oh=oh, ow=ow, h=h, w=w, sh=sh, left=left, top=top, xn=xn,
-                  xg=xc * r.channels, xc=xc, xh=xh, yn=yn, yg=yo * r.rows, yo=yo, yh=yh, yw=yw,
-                  wg=r.w_strides[0], wo=r.w_strides[1], rows=r.rows,
-                  steps=r.channels * len(height) * len(width), channels=r.channels, tiles=tiles,
-                  row_blocks=row_blocks, band=band, bands=bands, band_rows=band_rows, line=line,
-                  vectors=vectors, fill=fill, **layout)
-    channel, i, j = (np.arange(r.channels)[:, None, None], np.array(height)[:, None] - top,
-                     np.array(width) - left)
-    away = ((channel * band_rows + i) * sw + j % sw) * line + j // sw
-    places = channel * r.w_strides[2] + np.array(r.taps_at, np.int64)
+    fields = dict(images=r.images, od=od, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, left=left,
+                  top=top, xn=xn, xg=xc * r.channels, xc=xc, xd=xd, xh=xh, yn=yn, yg=yo * r.rows,
+                  yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1], rows=r.rows,
+                  steps=r.channels * planes * len(height) * len(width), channels=r.channels,
+                  planes=planes, tiles=tiles, row_blocks=row_blocks, band=band, bands=bands,
+                  band_rows=band_rows, line=line, vectors=vectors, fill=fill, **layout)
+    plane, i, j = (np.arange(r.channels * planes)[:, None, None], np.array(height)[:, None] - top,
+                   np.array(width) - left)
+    away = ((plane * band_rows + i) * sw + j % sw) * line + j // sw
+    places = np.arange(r.channels)[:, None] * r.w_strides[2] + np.array(r.taps_at, np.int64)
     form = "listed" if r.taps_at else "rows"
     kernel = native.kernel(
         f"conv_planes/{r.elem}/{rows}x{across}x{lanes}/{sw}/{far}/{form}/{epilogue.key}",
         lambda m, symbol: few_channels.forward(m, symbol, tile, epilogue, sw, far))
     grain, parts = shares_of(band * vectors * lanes * r.rows * fields["steps"] // row_blocks, lanes,
                            units, threads)
-    geometry = np.concatenate([[fields[name] for name in few_channels.FIELDS],
+    geometry = np.concatenate([[fields[name] for name in few_channels.FIELDS], depth,
                                away.ravel(),
                                places.ravel()]).astype(np.int64)
     return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, out_shape)
@@ -418,8 +418,7 @@ def winograd_plan(r, epilogue, out_shape):
     units = r.groups * pixel_blocks * row_blocks
     work = 16 * rows * panel * max_panels * tiles // row_blocks * steps
     grain, parts = shares_of(work, lanes, units, threads)
-    group, row, channel = r.w_strides
-    numbers = (r.rows, tiles, r.channels, len(depth), row, channel, group, *_planes_at(r))
+    numbers = (r.rows, tiles, r.channels, len(depth), *r.w_strides, *_planes_at(r))
     return Plan(
         kernel, units, grain, geometry, layout["scratch"] * parts, out_shape,
         Pack(pack, r.groups * tiles * rows, max(1, 4096 // steps), numbers,

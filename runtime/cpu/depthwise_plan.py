@@ -77,9 +77,9 @@ def taps_of(r):
     """The windows of a run, for `lower_llvm.depthwise_planes`; None for those with gaps, deep ones,
     and where rows are much shorter than a vector."""
     from whet.passes.lower_llvm.windows import depthwise_planes
-    (od, *_), (_, down, across), (depth, *others) = r.out, r.stride, r.offsets
+    (_, down, across), (depth, *others) = r.stride, r.offsets
     steps = {b - a for offsets in others for a, b in zip(offsets, offsets[1:])}
-    if od != 1 or depth != (0,) or steps not in ({1}, {-1}) or r.x_strides[-1] != 1:
+    if len(depth) != 1 or steps not in ({1}, {-1}) or r.x_strides[-1] != 1:
         return None
     if across > 2 or down > 2:
         return None
@@ -104,35 +104,36 @@ def filled(vectors, span, lanes):
 def planes_plan(r, lanes, threads, epilogue, out_shape):
     """The plan with a vector of neighbouring outputs of a row; None where that does not fit."""
     from whet.passes.lower_llvm.windows import depthwise_planes, few_channels, window_tiles
-    taps, (_, oh, ow) = taps_of(r), r.out
+    taps, (od, oh, ow) = taps_of(r), r.out
     vectors = -(-ow // lanes)
     if taps is None or 2 * r.rows * r.groups >= lanes and ow < WIDE * lanes:
         return None
-    (_, h, w), (_, height, width) = r.x_size, r.offsets
-    (xn, xc, _, xh, _), (yn, yo, _, yh, yw) = r.x_strides, r.out_strides
+    (d, h, w), (depth, height, width) = r.x_size, r.offsets
+    (xn, xc, xd, xh, _), (yn, yo, yd, yh, yw) = r.x_strides, r.out_strides
     size, top, left = window_tiles.BYTES[r.elem], min(height), min(width)
     line = plane_line(ow, left, max(width), taps.across, lanes)
     row = line * taps.across * size
     tall = max(1, (PLANE_SCRATCH // row - taps.rows) // taps.down + 1)
-    bands = max(split(oh, tall)[0], min(oh, -(-2 * threads // (r.groups * r.images))))
+    others = r.groups * r.images * od
+    bands = max(split(oh, tall)[0], min(oh, -(-2 * threads // others)))
     band = -(-oh // bands)
     band_rows = (band - 1) * taps.down + taps.rows
     pieces = scratch_layout(in_at=row * (band_rows + 1))
-    fields = dict(images=r.images, oh=oh, ow=ow, h=h, w=w, sh=taps.down, left=left, top=top, xn=xn,
-                  xg=xc, xc=xc, xh=xh, yn=yn, yg=yo * r.rows, yo=yo, yh=yh, yw=yw,
-                  wg=r.w_strides[0], wo=r.w_strides[1], rows=r.rows,
-                  steps=taps.rows * taps.columns, channels=1, band=band, bands=bands,
+    fields = dict(images=r.images, od=od, oh=oh, ow=ow, d=d, h=h, w=w, sd=r.stride[0], sh=taps.down,
+                  left=left, top=top, xn=xn, xg=xc, xc=xc, xd=xd, xh=xh, yn=yn, yg=yo * r.rows,
+                  yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1], rows=r.rows,
+                  steps=taps.rows * taps.columns, channels=1, planes=1, band=band, bands=bands,
                   band_rows=band_rows, line=line, vectors=vectors,
                   fill=filled(vectors, (max(width) - left) // taps.across, lanes), **pieces)
     places = r.taps_at or range(fields["steps"])
-    numbers = [*(fields.get(name, 0) for name in few_channels.FIELDS), *[0] * fields["steps"],
-               *places]
+    numbers = [*(fields.get(name, 0) for name in few_channels.FIELDS), *depth,
+               *[0] * fields["steps"], *places]
     far = yw if yw in (1, 2) else 0
     tile = window_tiles.Tile(r.elem, 1, lanes, 1)
     kernel = native.kernel(
         f"conv_depthwise_planes/{r.elem}/{lanes}/{taps.key}/{far}/{epilogue.key}",
         lambda m, symbol: depthwise_planes.forward(m, symbol, tile, taps, epilogue, far))
-    units = r.groups * r.images * bands
+    units = others * bands
     grain, parts = shares_of(band * vectors * lanes * r.rows * fields["steps"], lanes, units,
                              threads)
     return Plan(kernel, units, grain, np.array(numbers, np.int64), pieces["scratch"] * parts,

@@ -49,6 +49,8 @@ class Convolutions(Family):
             (4, 5, (4, 4), (9, 70), 4, 1, 1, 1),
             (3, 8, (8, 8), (16, 140), 8, 3, 1, 1),
             (3, 24, (16, 16), (32, 275), 16, 0, 1, 1),
+            (40, 20, (2, 5), (5, 60), 1, 1, 1, 1),
+            (60, 20, (3, 3), (7, 80), 2, 1, 1, 1),
         ]
         for c, o, (i, j), (h, w), stride, padding, dilation, groups in plans:
             if h + 2 * padding > dilation * (i - 1) and w + 2 * padding > dilation * (j - 1):
@@ -89,6 +91,17 @@ class Convolutions(Family):
             graded(lambda x, w: F.conv3d(x, w, padding=1), 0, 1),
             [op("f4", 1, 2, 4, 5, 9), op("f4", 3, 2, 3, 3, 3)],
         )
+        for c, taps, size, at in (
+            (3, (3, 5, 5), (4, 9, 33), dict(stride=(1, 2, 2), padding=(1, 2, 2))),
+            (2, (2, 3, 3), (5, 7, 18), dict(stride=(2, 1, 1), padding=1, dilation=(2, 1, 1))),
+            (20, (3, 3, 3), (3, 5, 6), dict(padding=1, stride=2)),
+            (40, (3, 1, 1), (4, 3, 20), dict(padding=(1, 0, 0))),
+        ):
+            yield Case(
+                f"volume {c} {taps} {size}",
+                graded(lambda x, w, b, at=at: F.conv3d(x, w, b, **at), 0, 1, 2),
+                [op("f4", 2, c, *size), op("f4", 9, c, *taps), op("f4", 9)],
+            )
 
 
 class Winograd(Family):
@@ -173,6 +186,11 @@ class Depthwise(Family):
                 convolution(layout, True, given),
                 [*image(layout, "f4", 2, c, *size), op("f4", c, 1, k, k), op("f4", c)],
             )
+        yield Case(
+            "planes",
+            graded(lambda x, w: F.conv3d(x, w, padding=(0, 1, 1), groups=3), 0, 1),
+            [op("f4", 2, 3, 4, 5, 60), op("f4", 3, 1, 1, 3, 3)],
+        )
         yield Case(
             "two rows",
             convolution("plain", True, dict(groups=5)),

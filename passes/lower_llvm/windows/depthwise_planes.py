@@ -1,10 +1,10 @@
 """Convolutions of one input channel per group whose rows are about a vector long or longer.
 
-A work unit (channel, image, band of output rows) brings the rows that it reads into a plane with
-its padding, as `few_channels` does for several channels. A vector holds neighbouring outputs of a
-row, so nothing is turned around, and a tap is a distance in the plane. Several output rows are
-computed side by side: a vector that is loaded meets the taps of all of them. Each sum is one chain
-in the order of the taps, as in `conv.forward`, and so are the bits.
+A work unit (channel, image, plane and band of output rows) brings the rows that it reads into a
+plane with its padding, as `few_channels` does for several channels. A vector holds neighbouring
+outputs of a row, so nothing is turned around, and a tap is a distance in the plane. Several output
+rows are computed side by side: a vector that is loaded meets the taps of all of them. Each sum is
+one chain in the order of the taps, as in `conv.forward`, and so are the bits.
 """
 from __future__ import annotations
 
@@ -58,23 +58,24 @@ class Taps:
 
 
 def forward(m: Module, symbol: str, t: Tile, taps: Taps, epilogue: Epilogue, far: int) -> None:
-    """The kernel over units (channel, image, band of rows); arguments as `conv.forward`, the
+    """The kernel over units (channel, image, plane, band of rows); arguments as `conv.forward`, the
     geometry as `few_channels` has it. `far` is the step along a row of y (see `writer`)."""
     plane = Image(m.kernel(symbol), t, epilogue, taps.across, far)
     plane.each_unit(lambda u: Channel(plane, taps, u).emit())
 
 
 class Channel:
-    """One unit: a band of output rows of all outputs of a channel of one image."""
+    """One unit: a band of output rows of a plane, of all outputs of a channel of one image."""
 
     def __init__(self, plane: Image, taps: Taps, u: Val) -> None:
         self.p, self.f, self.t, self.g, self.taps = plane, plane.f, plane.t, plane.g, taps
         f, g = self.f, self.g
         rest, band = divmod_(f, u, g.bands)
+        rest, self.plane = divmod_(f, rest, g.od)
         self.group, self.image = divmod_(f, rest, g.images)
         self.first, self.end = share(f, band, g.oh, g.bands), share(f, band + 1, g.oh, g.bands)
         source = f.at(plane.x, self.image * g.xn + self.group * g.xg, plane.t.elem)
-        plane.bring(source, self.first * taps.down + g.top,
+        plane.bring(source, self.plane, self.first * taps.down + g.top,
                     (self.end - self.first - 1) * taps.down + taps.rows)
 
     def emit(self) -> None:
@@ -92,7 +93,7 @@ class Channel:
         weights = [weight(k) for k in range(self.taps.rows * self.taps.columns)]
         given = [v if v.ty == "ptr" else f.splat(v, t.lanes)
                  for v in p.epilogue.given(f, t.elem, p.operands, self.group * g.rows + o)]
-        y = self.image * g.yn + self.group * g.yg + o * g.yo
+        y = self.image * g.yn + self.group * g.yg + o * g.yo + self.plane * g.yd
         n = self.taps.together
         _, left = divmod_(f, self.end - self.first, f.const("i64", n))
         rest = self.end - left

@@ -3,12 +3,12 @@ with its padding.
 
 Copying the pixels under every tap into panels, as `conv.forward` does, costs as much as the
 products of a handful of output channels, and an image's pixel is copied once for each tap that
-meets it. Here a work unit (group, image, band of output rows, block of output channels) copies the
-rows that it reads once, into planes [channel][row][phase][column]: with a stride of two, a row's
-even columns are one phase and its odd ones the other (with four, those with the same remainder), so
-that neighbouring outputs read neighbours under any tap. A tap is then a distance from a vector of
-outputs to what it reads: a step of the micro kernel loads the distance and, from there, its
-vectors. The order of each sum is that of `conv.forward`, and so are the bits.
+meets it. Here a work unit (group, image, plane and band of output rows, block of output channels)
+copies the rows that it reads once, into planes [channel][plane of taps][row][phase][column]: with
+a stride of two, a row's even columns are one phase and its odd ones the other (with four, those
+with the same remainder), so that neighbouring outputs read neighbours under any tap. A tap is then
+a distance from a vector of outputs to what it reads: a step of the micro kernel loads the distance
+and, from there, its vectors. The order of each sum is that of `conv.forward`, and so are the bits.
 
 A vector of outputs lies in one row; a few of them, which need not be neighbours, make a register
 tile's panel.
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from .epilogue import Epilogue
     from .window_tiles import Tile
 
-# After these come the distances of all steps, then (for `Tile.listed`) where each lies in a row of
-# the weights.
+# After these comes how deep each plane of taps lies, then the distances of all steps, then (for
+# `Tile.listed`) where each lies in a row of the weights.
 FIELDS = (
-    "images oh ow h w sh left top xn xg xc xh yn yg yo yh yw wg wo rows steps channels tiles "
-    "row_blocks band bands band_rows line vectors fill scratch in_at out_at y_at").split()
+    "images od oh ow d h w sd sh left top xn xg xc xd xh yn yg yo yd yh yw wg wo rows steps "
+    "channels planes tiles row_blocks band bands band_rows line vectors fill scratch in_at out_at "
+    "y_at").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 TOGETHER = 4                   # panels that a tile of weights meets before the next one
 STRIDES = 1, 2, 4, 8, 16       # along a row of x
@@ -80,9 +81,9 @@ def micro(m: Module, name: str, t: Tile) -> str:
 
 
 def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, step: int, far: int) -> None:
-    """The kernel over units (group, image, band of rows, block of output channels); arguments as
-    `conv.forward`. `step` is the stride along a row of x, one of `STRIDES`, `far` that of y (see
-    `writer`)."""
+    """The kernel over units (group, image, plane, band of rows, block of output channels);
+    arguments as `conv.forward`. `step` is the stride along a row of x, one of `STRIDES`, `far` that
+    of y (see `writer`)."""
     multiply = micro(m, symbol + "_micro", t)
     planes = Planes(m.kernel(symbol), t, epilogue, step, far, multiply)
     planes.each_unit(lambda u: Band(planes, u).emit())
@@ -94,32 +95,39 @@ class Image(ForwardCall):
     def __init__(self, f: Fn, t: Tile, epilogue: Epilogue, step: int, far: int) -> None:
         super().__init__(f, t, epilogue, FIELD)
         self.step, self.far, g = step, far, self.g
-        self.away = f.at(g.table, len(FIELDS), "i64")
+        self.depths = f.at(g.table, len(FIELDS), "i64")
+        self.away = f.at(self.depths, g.planes, "i64")
         self.places = f.at(self.away, g.steps, "i64")
         self.planes = self.area("in_at")
         self.row_size = g.line * step
 
-    def bring(self, src: Val, iy0: Val, rows: Val) -> None:
-        """Copy `rows` rows of all channels, from row iy0 of the image on (it may lie outside),
-        to the planes."""
-        f, t, g, step = self.f, self.t, self.g, self.step
-        zero = f.const(t.vec, 0.0)
+    def bring(self, src: Val, oz: Val, iy0: Val, rows: Val) -> None:
+        """Copy the rows that plane oz of the outputs reads in all channels, so many of each plane
+        under a tap, from row iy0 on; they may lie outside."""
+        f, t, g = self.f, self.t, self.g
 
-        def blank(to: Val, n: Val) -> None:
-            for i in range(step):
+        def plane(k: Val, c: Val, z: Val) -> tuple[Val, Val]:
+            iz = oz * g.sd + f.load("i64", f.at(self.depths, z, "i64"))
+            at = f.at(src, c * g.xc + iz * g.xd, t.elem)
+            to = f.at(self.planes, k * g.band_rows * self.row_size, t.elem)
+            inside = f.cmp("ult", iz, g.d)
+            f.loop(0, rows, 1, lambda r: self.row(f.at(at, (iy0 + r) * g.xh, t.elem),
+                                                  inside & f.cmp("ult", iy0 + r, g.h),
+                                                  f.at(to, r * self.row_size, t.elem)))
+            wraps = f.cmp("eq", z + 1, g.planes)
+            return c + f.conv("zext", wraps, "i64"), f.sel(wraps, 0, z + 1)
+        f.loop(0, g.channels * g.planes, 1, plane, [f.const("i64", 0), f.const("i64", 0)])
+
+    def row(self, src: Val, inside: Val, to: Val) -> None:
+        """A row, or zeros in its place."""
+        f, t, g = self.f, self.t, self.g
+        zero, first = f.const(t.vec, 0.0), f.at(src, g.left, t.elem)
+
+        def blank(n: Val) -> None:
+            for i in range(self.step):
                 f.store(zero, f.at(to, g.line * i + n * t.lanes, t.elem))
-
-        def channel(c: Val) -> None:
-            def row(r: Val) -> None:
-                iy, to = iy0 + r, f.at(self.planes, (c * g.band_rows + r) * self.row_size, t.elem)
-
-                def copy(n: Val) -> None:
-                    self.line(f.at(src, c * g.xc + iy * g.xh + g.left, t.elem), to, n)
-                f.if_(f.cmp("ult", iy, g.h),
-                      lambda: f.loop(0, g.fill, 1, copy),
-                      lambda: f.loop(0, g.fill, 1, lambda n: blank(to, n)))
-            f.loop(0, rows, 1, row)
-        f.loop(0, g.channels, 1, channel)
+        f.if_(inside, lambda: f.loop(0, g.fill, 1, lambda n: self.line(first, to, n)),
+              lambda: f.loop(0, g.fill, 1, blank))
 
     def line(self, src: Val, to: Val, n: Val) -> None:
         """Vector n of each phase of a row, from pointers to its first columns: src[left], to."""
@@ -186,7 +194,7 @@ class Planes(Image):
 
 
 class Band:
-    """One unit: a band of output rows of one image, for a block of output channels."""
+    """One unit: a band of output rows of a plane of one image, for a block of output channels."""
 
     def __init__(self, planes: Planes, u: Val) -> None:
         self.p, self.f, self.t, self.g = planes, planes.f, planes.t, planes.g
@@ -195,18 +203,19 @@ class Band:
         rest, band = divmod_(f, rest, g.bands)
         self.tile0, self.tile1 = share(f, row_block, g.tiles,
                                        g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        rest, oz = divmod_(f, rest, g.od)
         self.group, n = divmod_(f, rest, g.images)
         oy0, oy1 = share(f, band, g.oh, g.bands), share(f, band + 1, g.oh, g.bands)
         self.panels = p.vectors_of(oy1 - oy0)
-        self.begin(n, oy0, oy1)
+        self.begin(n, oz, oy0, oy1)
 
-    def begin(self, n: Val, oy0: Val, oy1: Val) -> None:
+    def begin(self, n: Val, oz: Val, oy0: Val, oy1: Val) -> None:
         """The rows that the band reads come into the planes."""
         p, f, t, g = self.p, self.f, self.t, self.g
-        p.bring(f.at(p.x, n * g.xn + self.group * g.xg, t.elem), oy0 * g.sh + g.top,
+        p.bring(f.at(p.x, n * g.xn + self.group * g.xg, t.elem), oz, oy0 * g.sh + g.top,
                 (oy1 - oy0 - 1) * g.sh + (g.band_rows - (g.band - 1) * g.sh))
-        self.wg, self.base = (f.at(p.w, self.group * g.wg,
-                                   t.elem), n * g.yn + self.group * g.yg + oy0 * g.yh)
+        self.wg = f.at(p.w, self.group * g.wg, t.elem)
+        self.base = n * g.yn + self.group * g.yg + oz * g.yd + oy0 * g.yh
 
     def emit(self) -> None:
         """Some panels at a time meet all tiles of weights."""

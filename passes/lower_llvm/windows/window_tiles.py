@@ -280,8 +280,10 @@ class Fill:
         self.j, self.src, self.k0, self.k1, self.out = j, src, k0, k1, out
         g = self.g
         self.count = g.rowtaps * g.coltaps
-        self.whole, self.channels = self.f.cmp("sle", g.steps, KC), g.channels
         self.stride = self.count * runs.panel
+        # (channel, tap) of the first step and of the one behind the last, where there are taps
+        taps = self.f.imax(self.count, 1)
+        self.begin, self.end = (divmod_(self.f, k, taps) for k in (k0, k1))
 
     def emit(self) -> None:
         """Run by run; as one where the panel's runs are neighbours in x, too, and only one tap
@@ -323,7 +325,8 @@ class Fill:
         f, runs = self.f, self.runs
         own = runs.own(e)
         if self.near:
-            f.if_(self.whole & runs.clear(e), lambda: self.without_masks(e),
+            several = f.cmp("sgt", self.count, 1)
+            f.if_(several & runs.clear(e), lambda: self.without_masks(e),
                   lambda: self.with_masks(e, own))
         else:
             self.with_masks(e, own)
@@ -334,7 +337,8 @@ class Fill:
         f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: self.tap(e, own, r, q)))
 
     def tap(self, e: Val, own: Val, r: Val, q: Val) -> None:
-        """One tap, in all channels."""
+        """One tap, in all channels. Where all of the run lies outside nothing is read: loads of no
+        lanes were seen to take forty cycles."""
         f, g, t, near = self.f, self.g, self.t, self.near
         tap = r * g.coltaps + q
         c0, c1 = self.channels_of(tap)
@@ -342,26 +346,32 @@ class Fill:
 
         def some() -> None:
             self.copy(c0, c1, *at, reader(f, t, near, bits, g), lambda x, at: f.put(own, (x, at)))
+        def none() -> None:
+            zero = f.const(t.vec, 0.0)
+            self.copy(c0, c1, *at, lambda _: zero, lambda x, at: f.put(own, (x, at)))
+
+        def part() -> None:
+            f.if_(f.cmp("eq", bits, 0), none, some)
         if near:
             f.if_(f.cmp("eq", bits, all_lanes(t, near)),
-                  lambda: self.copy(c0, c1, *at, whole_reader(f, t, near), f.store), some)
+                  lambda: self.copy(c0, c1, *at, whole_reader(f, t, near), f.store), part)
         else:
-            some()
+            part()
 
     def without_masks(self, e: Val) -> None:
-        """Channel by channel, all taps of each."""
+        """Step by step: the taps of a channel lie near each other."""
         f, g, t, runs = self.f, self.g, self.t, self.runs
         read = whole_reader(f, t, self.near)
+        channel, first = self.begin
 
-        def channel(_: Val, p: Val, to: Val) -> tuple[Val, Val]:
-            def step(k: Val) -> None:
-                away = f.load("i64", f.at(runs.taps, k, "i64"))
-                f.store(read(f.at(p, away, t.elem)), f.at(to, k * runs.panel, t.elem))
-            f.loop(0, self.count, 1, step)
-            return f.at(p, g.xc, t.elem), f.at(to, self.stride, t.elem)
-        f.loop(0, self.channels, 1, channel, [
-            f.at(self.src, runs.get(runs.x, e), t.elem),
-            f.at(self.out, runs.get(runs.slot, e), t.elem)])
+        def step(k: Val, tap: Val, p: Val) -> tuple[Val, Val]:
+            away = f.load("i64", f.at(runs.taps, tap, "i64"))
+            f.store(read(f.at(p, away, t.elem)), f.at(to, k * runs.panel, t.elem))
+            wraps = f.cmp("eq", tap + 1, self.count)
+            return f.sel(wraps, 0, tap + 1), f.at(p, f.sel(wraps, g.xc, 0), t.elem)
+        to = f.at(self.out, runs.get(runs.slot, e), t.elem)
+        f.loop(0, self.k1 - self.k0, 1, step,
+               [first, f.at(self.src, runs.get(runs.x, e) + channel * g.xc, t.elem)])
 
     def copy(self, c0: Val, c1: Val, p: Val, to: Val, read: Callable[[Val], Read],
              put: Callable[[Read, Val], None]) -> None:
@@ -378,9 +388,9 @@ class Fill:
 
     def channels_of(self, tap: int | Val) -> list[Val]:
         """The channels whose steps of this tap are wanted."""
-        f, count = self.f, self.count
-        return f.if_(self.whole, lambda: [f.const("i64", 0), self.channels], lambda: [
-            f.udiv(self.k0 - tap + count - 1, count), f.udiv(self.k1 - tap + count - 1, count)])
+        f = self.f
+        return [c + f.conv("zext", f.cmp("sgt", first, tap), "i64")
+                for c, first in (self.begin, self.end)]
 
     def places(self, e: Val, tap: int | Val, c0: Val) -> tuple[Val, Val]:
         """Where run e begins in x and in `out`, of channel c0."""

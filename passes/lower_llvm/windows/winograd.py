@@ -74,7 +74,7 @@ class TileRuns(Runs):
 
 def weights(m: Module, symbol: str, t: Tile, turned: bool) -> None:
     """The kernel over the rows of all tiles of w, args w, u, rows, tiles, channels, planes, then
-    the strides of rows, channels and groups in w, the first plane's place and the next one's
+    the strides of groups, rows and channels in w, the first plane's place and the next one's
     distance.
 
     U is [group][tile][16][row of the tile][step], a step's lines `PAD` longer than the steps: each
@@ -84,7 +84,7 @@ def weights(m: Module, symbol: str, t: Tile, turned: bool) -> None:
     f = m.kernel(symbol)
     args, begin, end, _ = f.args
     w, u = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
-    rows, tiles, channels, planes, row_stride, channel_stride, group_stride, first, apart = (
+    rows, tiles, channels, planes, group_stride, row_stride, channel_stride, first, apart = (
         f.load("i64", f.at(args, i, "i64")) for i in range(2, 11))
     n = t.lanes
     order = range(8, -1, -1) if turned else range(9)
