@@ -3,8 +3,9 @@
 f32 and f64 run on compiled kernels, f16 and bf16 through f32 with one rounding, everything else in
 NumPy. A float result is the contraction of the weights with the unfolded image in the contraction's
 canonical order (one chain of fused multiply-adds per 256 steps, in the order channel, tap; the
-blocks' sums added in order), with zeros in the padding. In f32, 3x3 taps in a plane with stride 1 are
-done by Winograd's method where `conv_plan.winograd_pays`. So bits depend on shapes and types only.
+blocks' sums added in order), with zeros in the padding. In f32, 3x3 taps in a plane with stride 1
+are done by Winograd's method where `conv_plan.winograd_pays`. So bits depend on shapes and types
+only.
 """
 import itertools
 import math

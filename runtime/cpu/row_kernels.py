@@ -15,8 +15,9 @@ LONG = 1 << 20                  # a row of so many bytes is worth more than one 
 FEW = 4                         # so many short rows are worth folding together
 # so many columns without gaps are added up as long lines of some elements each
 DENSE = 64
-# lines of so few elements are added up in panels of so many vectors, four partial sums at once
-FEW_LINES, FEW_VECTORS = 160, 4
+# rows of so few elements are added up in panels of so many vectors, four partial sums at once; of
+# fewer columns than a vector has, rows of so few
+FEW_LINES, FEW_VECTORS, NARROW_LINES = 160, 4, 48
 # rows of so few elements that lie apart are taken many at a time, their elements gathered
 SHORT = 12
 # rows of so few elements that follow each other are read many at once, and their lanes sorted (half
@@ -109,6 +110,14 @@ def order_free(program):
         isinstance(s, R.StoreRow)
         or isinstance(s, R.Reduce) and s.kind not in R.INDEXED and is_exact(k, s)
         for k, s in enumerate(program.stages))
+
+
+def in_fours(program, n, columns, is_dense):
+    """Are rows of n elements, side by side in columns, so short that four of their partial sums at
+    once are quickest? As long lines (`is_dense`) they take as long as 32 elements, and as whole
+    vectors."""
+    is_narrow = is_dense and columns < column_shape(program)[1]
+    return n <= (NARROW_LINES if is_narrow else FEW_LINES) and sums(program)
 
 
 def column_kernel(program, vectors, mode, masked, partial, still=()):

@@ -16,7 +16,6 @@ from .row_kernels import (
     DENSE,
     DTYPES,
     FEW,
-    FEW_LINES,
     FEW_VECTORS,
     LONG,
     MANY,
@@ -28,6 +27,7 @@ from .row_kernels import (
     column_kernel,
     column_shape,
     dense,
+    in_fours,
     narrow_kernel,
     one_of_few,
     order_free,
@@ -37,7 +37,6 @@ from .row_kernels import (
     short_rows,
     span_of,
     span_program,
-    sums,
     weight,
 )
 
@@ -367,11 +366,12 @@ class Plan:
 
     def _column_mode(self, step, columns, outer, still):
         line = columns * DTYPES[self.program.operands[0].dtype].itemsize
-        if (not still and columns <= DENSE and step[0] == line
-                and self._one_panel(self.program, columns, outer)):
-            return "dense"
-        if self.n <= FEW_LINES and sums(self.program):
+        is_dense = (not still and columns <= DENSE and step[0] == line
+                    and self._one_panel(self.program, columns, outer))
+        if in_fours(self.program, self.n, columns, is_dense):
             return "four"
+        if is_dense:
+            return "dense"
         return "sequential" if max(map(abs, step)) <= 512 else "lanes"
 
     def _one_panel(self, program, columns, outer):

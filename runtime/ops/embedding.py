@@ -141,8 +141,10 @@ class UnequalBags:
         if ask(has_negative, self._lengths):
             raise about_numbers(RuntimeError("embedding_bag: offsets must not decrease, nor lie "
                                              "behind the end of the input"))
-        places = F["arange"](n, device=starts.device)
-        self.owner = F["searchsorted"](starts, places, right=True) - 1
+        # how many bags have begun at each place
+        ones = F["ones"](self.count, dtype=int64, device=starts.device)
+        begun = F["zeros"](n + 1, dtype=int64, device=starts.device).index_add(0, starts, ones)
+        self.owner = begun.cumsum(0)[:n] - 1
 
     def sum(self, rows):
         return F["zeros"](self.count, *rows.shape[1:], dtype=rows.dtype,
