@@ -32,6 +32,9 @@ for _name, _fn in surface.METHODS.items():
 
 
 def __getattr__(name):
+    if name == "aten":
+        import importlib
+        return importlib.import_module(f"{__name__}.aten")
     try:
         return surface.FUNCTIONS[name]
     except KeyError:

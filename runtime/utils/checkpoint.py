@@ -6,6 +6,13 @@ from ..amp import autocast
 from ..autograd import modes
 from ..ops.registry import Stopped
 from ..random import default_generator
+from .selective_checkpoint import (  # noqa: F401
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
+
+_stops_early = True
 
 
 class CheckpointError(RuntimeError):
@@ -28,7 +35,7 @@ class _Block:
         self.fn, self.args, self.kwargs, self.again = fn, args, kwargs, again
         self.rng = default_generator.get_state() if preserve else None
         self.count, self.values = 0, {}
-        self.kinds, self.compares = [], compares
+        self.kinds, self.compares, self.stops_early = [], compares, _stops_early
         self.autocast, self.autocast_for = modes.state.autocast, modes.state.autocast_for
 
     def pack(self, x):
@@ -58,14 +65,16 @@ class _Block:
         def keep(x):
             kept = x.clone() if copies else x
             got.append((kept, kept._version))
-            if len(got) == self.count:
+            if len(got) == self.count and self.stops_early:
                 raise _Again
             return x
         try:
-            with (modes.enable_grad(), modes.saved_tensors_hooks(keep, lambda x: x),
-                  autocast(self.autocast_for, self.autocast, bool(self.autocast)), self.again):
-                self.fn(*[a._without_history().requires_grad_(a.requires_grad)
-                          if hasattr(a, "_array") else a for a in self.args], **self.kwargs)
+            with modes.enable_grad():
+                args = [a._without_history().requires_grad_(a.requires_grad)
+                        if hasattr(a, "_array") else a for a in self.args]
+                with (modes.saved_tensors_hooks(keep, lambda x: x),
+                      autocast(self.autocast_for, self.autocast, bool(self.autocast)), self.again):
+                    self.fn(*args, **self.kwargs)
         except _Again:
             pass
         finally:
@@ -93,6 +102,54 @@ def _say(kind):
     return f"{dtype} {list(shape)} on {device}"
 
 
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable):
+    """May the second run of what is checkpointed inside end with the last tensor that it saves? It
+    may, unless this says otherwise.
+
+    >>> import whet
+    >>> from whet.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> def block(x):
+    ...     y = x.sin()
+    ...     print("end")
+    ...     return y
+    >>> with set_checkpoint_early_stop(False):
+    ...     y = checkpoint(block, whet.ones(2, requires_grad=True))
+    end
+    >>> y.sum().backward()
+    end
+    """
+    global _stops_early
+    before, _stops_early = _stops_early, bool(enable)
+    try:
+        yield
+    finally:
+        _stops_early = before
+
+
+def detach_variable(inputs):
+    """The same values, tensors among them without their history. They require gradients where
+    they did.
+
+    >>> import whet
+    >>> from whet.utils.checkpoint import detach_variable
+    >>> x = whet.ones(2, requires_grad=True) * 2
+    >>> detach_variable((x, 3))
+    (tensor([2., 2.], requires_grad=True), 3)
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: ",
+                           type(inputs).__name__)
+    return tuple([x.detach().requires_grad_(x.requires_grad) if hasattr(x, "_array") else x
+                  for x in inputs])
+
+
+def check_backward_validity(inputs):
+    """Warn where no tensor among the inputs requires a gradient."""
+    if not any(x.requires_grad for x in inputs if hasattr(x, "_array")):
+        modes.warn("None of the inputs have requires_grad=True. Gradients will be None")
+
+
 def get_device_states(*args):
     """(numbers of the devices that tensors among the arguments lie on, states of their
     generators): there are none, as one generator draws for all devices (`get_rng_state`)."""
@@ -108,9 +165,9 @@ def set_device_states(devices, states, *, device_type=None):
 def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism_check="default",
                debug=False, preserve_rng_state=True, **kwargs):
     """function(*args), keeping no intermediate results; they are computed again in the backward.
-    `context_fn()` gives two contexts: the first run is made in one, the second in the other. It is
-    an error if the second run saves tensors of other shapes or types (unless `determinism_check` is
-    "none").
+    `context_fn()` gives two contexts: the first run is made in one, the second in the other (see
+    `create_selective_checkpoint_contexts`). It is an error if the second run saves tensors of other
+    shapes or types (unless `determinism_check` is "none").
 
     >>> import whet
     >>> from whet.utils.checkpoint import checkpoint
