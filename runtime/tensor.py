@@ -131,6 +131,8 @@ class Tensor:
         """The node that made this tensor; None for a leaf."""
         if modes.state.observers:
             modes.state.observers[-1].asked(self, "history")
+        while first_look:
+            first_look.pop()()
         n = None if self.is_leaf else in_full(self._node)
         return n.parent if type(n) is OutputOf else n
 
@@ -566,4 +568,4 @@ def owner(a):
 
 from .autograd import engine  # noqa: E402  (the engine makes tensors)
 from .autograd.inplace import refresh_view
-from .autograd.node import OutputOf, in_full  # noqa: E402
+from .autograd.node import OutputOf, first_look, in_full  # noqa: E402

@@ -14,7 +14,8 @@ from .hooks import Hooks, check_count
 from .input_shape import Shape as Shape
 
 next_number = tensor_base.next_number
-
+# what is to be done when a program first looks at a graph (see ops/saved_names.py)
+first_look: list = []
 
 RELEASED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "

@@ -72,3 +72,52 @@ def test_traced_functions_run_where_saved_tensors_may_be_written_to():
     traced, x = whet.jit.trace(f), leaf(1.0, 2.0)
     for _ in range(4):
         assert traced(x).tolist() == f(x).tolist() == [8, 16]
+
+
+def saved(node):
+    return sorted(name.removeprefix("_saved_") for name in dir(node) if name.startswith("_saved_"))
+
+
+@pytest.mark.parametrize("run, names", [
+    (lambda x: x * x, ["other", "self"]), (lambda x: x.exp(), ["result"]),
+    (lambda x: x ** x, ["exponent", "result", "self"]), (lambda x: x @ x, ["other", "self"]),
+    (lambda x: x + 1, []), (lambda x: x.softmax(1), ["dim", "result"]),
+    (lambda x: x.max(1).values, ["dim", "keepdim", "result1"]),
+    (lambda x: whet.nn.functional.linear(x, x), ["bias", "input", "weight"])])
+def test_a_node_names_what_it_has_saved(run, names):
+    node = run(whet.ones(2, 2, requires_grad=True)).grad_fn
+    assert saved(node) == names
+    for name in names:
+        getattr(node, f"_saved_{name}")
+
+
+def test_what_a_node_has_saved_is_had_by_name():
+    x = whet.tensor([1.0, 2.0], requires_grad=True)
+    c = whet.tensor([3.0, 4.0])
+    assert (x * x).grad_fn._saved_self is x
+    node = (x * c).grad_fn
+    assert node._saved_self is None and whet.equal(node._saved_other, c)
+    assert (x * 2).grad_fn._saved_other == 2
+    y = x.exp()
+    assert whet.equal(y.grad_fn._saved_result, y) and y.grad_fn._saved_result.grad_fn is y.grad_fn
+    with pytest.raises(AttributeError, match="'ExpBackward0' object has no attribute '_saved_self'"):
+        _ = y.grad_fn._saved_self
+    conv = whet.nn.Conv2d(1, 1, 2, stride=2)(whet.ones(1, 1, 4, 4))
+    assert conv.grad_fn._saved_stride == (2, 2) and conv.grad_fn._saved_input.shape == (1, 1, 4, 4)
+
+
+def test_what_was_dropped_or_written_to_is_not_had_by_name():
+    x = whet.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    y.mul_(2)
+    z = x.exp()
+    node = z.grad_fn
+    z.sum().backward()
+    with pytest.raises(RuntimeError, match="directly access saved tensors after they have already"):
+        _ = node._saved_result
+    node = (x * x).grad_fn
+    x.data.mul_(2)
+    with whet.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        _ = node._saved_self
