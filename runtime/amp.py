@@ -6,6 +6,8 @@ from vanishing in it.
     loss.backward()
 """
 
+import sys
+
 from . import devices, dtypes
 from .autograd import modes
 from .tensor import Tensor
@@ -58,12 +60,37 @@ class autocast(modes._Mode):
         modes.cast_products(*self._before)
 
 
-def is_autocast_enabled(device_type="cpu"):
-    """Are products made in a smaller type, on this thread?"""
+def is_autocast_enabled(device_type="cuda"):
+    """Are products on a kind of devices made in a smaller type, on this thread?"""
     return device_type == modes.state.autocast_for and modes.state.autocast is not None
 
 
-def get_autocast_dtype(device_type="cpu"):
+def is_autocast_cpu_enabled():
+    """Are products on the CPU made in a smaller type, on this thread?"""
+    return is_autocast_enabled("cpu")
+
+
+def is_autocast_cache_enabled():
+    """Is what `autocast` made of a tensor kept for the next op that takes this tensor? It is made
+    each time."""
+    return False
+
+
+def clear_autocast_cache():
+    """Drop what `autocast` made of tensors: nothing is kept."""
+
+
+def get_autocast_cpu_dtype():
+    """The type that products on the CPU are made in."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype():
+    """The type that products on CUDA devices are made in."""
+    return get_autocast_dtype("cuda")
+
+
+def get_autocast_dtype(device_type):
     """The type that products are made in."""
     if is_autocast_enabled(device_type):
         return modes.state.autocast
@@ -261,3 +288,8 @@ class GradScaler:
         self._growth_interval = state_dict["growth_interval"]
         self._scale.fill_(state_dict["scale"])
         self._tracker.fill_(state_dict["_growth_tracker"])
+
+
+# where PyTorch keeps them
+for _name in ("autocast_mode", "grad_scaler"):
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]

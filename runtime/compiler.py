@@ -9,10 +9,10 @@ __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mar
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None,
-            options=None, disable=False):
-    """`whet.jit.trace` of a function or module. `fullgraph=True` is its `strict=True`; `backend`,
-    `mode`, `dynamic` and `options` change nothing: there is one compiler, and shapes are recorded
-    as they come.
+            options=None, name=None, disable=False, recompile_limit=None, isolate_recompiles=False,
+            shapes_spec=None):
+    """`whet.jit.trace` of a function or module. `fullgraph=True` is its `strict=True`; the rest but
+    `disable` changes nothing: there is one compiler, and shapes are recorded as they come.
 
     >>> import whet
     >>> @whet.compile
@@ -26,6 +26,30 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         return lambda fn: compile(fn, fullgraph=fullgraph, dynamic=dynamic, backend=backend,
                                   mode=mode, options=options, disable=disable)
     return model if disable else jit.trace(model, strict=bool(fullgraph))
+
+
+class CompiledForward:
+    """The `forward` of a module that `Module.compile` was called of.
+
+    >>> import whet
+    >>> model = whet.nn.Linear(2, 1)
+    >>> model.compile()
+    >>> model(whet.ones(1, 2)).shape
+    whet.Size([1, 1])
+    """
+
+    def __init__(self, module, args, kwargs):
+        self.module, self.args, self.kwargs = module, args, kwargs
+        self.compiled = None
+
+    def __call__(self, *args, **kwargs):
+        if self.compiled is None:            # in a copy: once the module is whole
+            forward = type(self.module).forward.__get__(self.module)
+            self.compiled = compile(forward, *self.args, **self.kwargs)
+        return self.compiled(*args, **kwargs)
+
+    def __reduce__(self):
+        return CompiledForward, (self.module, self.args, self.kwargs)
 
 
 def is_compiling():

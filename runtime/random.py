@@ -169,9 +169,11 @@ def set_rng_state(new_state):
 
 
 class fork_rng:
-    """Leave the default generator as it was, whatever happens inside."""
+    """Leave the default generator, which draws for all devices, as it was, whatever happens
+    inside."""
 
-    def __init__(self, devices=None, enabled=True):
+    def __init__(self, devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices",
+                 device_type="cuda"):
         self.enabled = enabled
 
     def __enter__(self):

@@ -265,7 +265,7 @@ class Tensor:
         tensor([2., 2., 2.])
         """
         engine.backward((self,), None if gradient is None else (gradient,), retain_graph,
-                        create_graph, inputs)
+                        create_graph, inputs=inputs)
 
     @declarations.acts
     def register_hook(self, hook):

@@ -70,6 +70,11 @@ _NONZERO = (
     "(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | None = None) -> Tensor",
     "(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]",
 )
+_COMPILE = (
+    "fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = "
+    "'inductor', mode: str | None = None, options: Any = None, name: str | None = None, "
+    "disable: bool = False, recompile_limit: int | None = None, isolate_recompiles: bool = False, "
+    "shapes_spec: Any = None")
 _TRACE = (
     "*, strict: bool = False, verify: str = 'sample', rewrites: Sequence[str] = (), "
     "dynamic: bool | Mapping[str, Mapping[int, Dim | str]] | None = None"
@@ -146,13 +151,9 @@ OVERLOADS = {
         "rewrites: Sequence[str] = (), dtype: Any = None, **kwargs: Any) -> Any"],
     "Traced.export": ["(self, *args: Any, **kwargs: Any) -> Any"],
     "compile": [
-        "(model: F, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | "
-        "Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: "
-        "bool = False) -> F",
-        "(model: None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: "
-        "str | Callable[..., Any] = "
-        "'inductor', mode: str | None = None, options: Any = None, disable: bool = False) -> "
-        "Callable[[F], F]", ],
+        f"(model: F, *, {_COMPILE}) -> F",
+        f"(model: None = None, *, {_COMPILE}) -> Callable[[F], F]"],
+    "Module.compile": ["(self, *args: Any, **kwargs: Any) -> None"],
     "script": ["(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, "
                "example_inputs: Any = None) -> F"],
     "ignore": ["(drop: F, **kwargs: Any) -> F",

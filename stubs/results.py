@@ -52,7 +52,9 @@ RESULTS = {
         is_floating_point is_grad_enabled is_anomaly_enabled is_anomaly_check_nan_enabled
         is_inference is_inference_mode_enabled is_neg is_nonzero
         is_same_size is_signed is_tensor is_storage can_cast are_deterministic_algorithms_enabled
-        is_contiguous is_pinned is_shared is_autocast_enabled is_autocast_available isdtype
+        is_contiguous is_pinned is_shared is_autocast_enabled is_autocast_available
+        is_autocast_cpu_enabled
+        is_autocast_cache_enabled isdtype
         is_available is_bf16_supported is_initialized is_compiling is_scripting is_tracing is_lazy
         set_flush_denormal
         is_parametrized is_pruned gradcheck gradgradcheck is_dependent is_enabled is_better""",
@@ -63,14 +65,17 @@ RESULTS = {
         nelement dim ndimension sparse_dim dense_dim data_ptr const_data_ptr element_size
         get_device storage_offset get_num_threads get_num_interop_threads
         get_deterministic_debug_mode
-        initial_seed seed current_device device_count Size.numel""",
+        initial_seed seed current_device current_device_idx current_device_index device_count
+        Size.numel""",
     ),
     **_each(
         "None",
-        """set_result set_exception add_done_callback cudagraph_mark_step_begin set_num_threads
+        """clear_autocast_cache set_result set_exception add_done_callback
+        cudagraph_mark_step_begin set_num_threads
         set_num_interop_threads set_deterministic_debug_mode
         set_printoptions set_default_dtype set_default_device use_deterministic_algorithms
-        set_float32_matmul_precision set_rng_state save manual_seed_all set_device synchronize
+        set_float32_matmul_precision set_rng_state save manual_seed_all set_device set_device_idx
+        set_device_index synchronize
         set_rng_state_all set_default_tensor_type
         empty_cache assert_close assert_allclose backward
         retain_grad reset_parameters reset_running_stats
@@ -86,7 +91,8 @@ RESULTS = {
         get_device_name Node.name"""),
     **_each(
         "dtype",
-        "get_default_dtype promote_types result_type get_autocast_dtype to_real to_complex",
+        "get_default_dtype promote_types result_type get_autocast_dtype "
+        "get_autocast_cpu_dtype get_autocast_gpu_dtype to_real to_complex",
     ),
     **_each("device", "get_default_device"),
     **_each("Size", "broadcast_shapes forward_shape inverse_shape"),
@@ -118,6 +124,7 @@ RESULTS = {
     **_each("Stream", "current_stream default_stream"),
     "Stream.record_event": "Event", "Event.elapsed_time": "float",
     "get_device_capability": "tuple[int, int]", "mem_get_info": "tuple[int, int]",
+    "get_memory_info": "tuple[int, int]",
     "memory_stats": "dict[str, int]",
     "Generator.manual_seed": "Generator",
     "Generator.get_state": _TENSOR,
@@ -194,6 +201,8 @@ RESULTS = {
     "set_checkpoint_early_stop": "AbstractContextManager[None]",
     "noop_context_fn": "tuple[AbstractContextManager[None], AbstractContextManager[None]]",
     "get_total_norm": _TENSOR,
+    "nn.parallel.scatter": "Any", "nn.parallel.gather": "Any", "scatter_kwargs": "Any",
+    "replicate": "list[Module]", "parallel_apply": "list[Any]",
     "parameters_to_vector": _TENSOR,
     "LSTMCell.forward": "tuple[Tensor, Tensor]",
     "Module.forward": "Any",

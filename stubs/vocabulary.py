@@ -45,7 +45,8 @@ _BY_TYPE = {
         embed_dim_to_check split_size""",
     "bool": """
         align_corners align_to_window cache_enabled copy descending drop_last enable foreach fused
-        is_causal keepdims masked_grad onesided recompute_scale_factor reduce retain_graph
+        is_causal isolate_recompiles keepdims masked_grad onesided recompute_scale_factor reduce
+        retain_graph
         return_complex shared shuffle add_zero_attn size_average src_is_causal tgt_is_causal
         unbiased use_reentrant validate_args""",
     "str": """
@@ -61,7 +62,8 @@ _BY_TYPE = {
         repetitions shift split_size_or_sections""",
     "float | Sequence[float]": "scale_factor output_ratio base_lr max_lr",
     "dtype": "out_dtype dtype type1 type2 to from_",
-    "Device": "device output_device peer_device",
+    "Device": "device output_device peer_device target_device",
+    "Sequence[Device]": "devices target_gpus",
     "Event": "event end_event",
     "Layout": "layout",
     "MemoryFormat": "memory_format",
@@ -87,7 +89,8 @@ _BY_TYPE = {
     "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]": "params",
     "Any": """
         process_group ctx level actual args arrays_and_dtypes batch buffer data default expected
-        ext_tensor in_dims init key kwargs multiprocessing_context ndarray obj operands options
-        out_dims parameters_and_buffers primals state tangents v volatile xs stream""",
+        ext_tensor in_dims init key kwargs kwargs_tup multiprocessing_context ndarray network obj
+        operands options out_dims outputs parameter_and_buffer_dicts parameters_and_buffers primals
+        shapes_spec state tangents v volatile xs stream""",
 }
 NAMED = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}

@@ -401,13 +401,22 @@ def _beyond(tensors):
         f"one, give it to {level.name} as an argument, and use func.grad(f, argnums) inside.")
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False,
+             grad_variables=None, inputs=None):
     """Accumulate the gradients of the tensors into the leaves' `.grad` (only of `inputs`, where
-    given)."""
+    given). `grad_variables` is an older name of `grad_tensors`."""
+    if grad_variables is not None:
+        modes.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`.")
+        grad_tensors = grad_variables
     tensors = as_tuple(tensors)
     level = modes.deferred(_tensors_of(tensors))
     if level is not None:
-        return level.now(backward, tensors, grad_tensors, retain_graph, create_graph, inputs)
+        return level.now(backward, tensors, grad_tensors, retain_graph, create_graph, None,
+                         inputs)
     if grad_tensors is not None:
         grad_tensors = as_tuple(grad_tensors)
     roots, gs = _start(tensors, grad_tensors, "backward")

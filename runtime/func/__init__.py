@@ -1,10 +1,9 @@
 """Functions that make functions: `whet.func`."""
-from ..nn.utils.stateless import functional_call
 from .batch import batch
 from .cell import cell
 from .forward import jvp, linearize
 from .jacobians import hessian, jacfwd, jacrev
-from .modules import replace_all_batch_norm_modules_, stack_module_state
+from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .reverse import grad, grad_and_value, vjp
 from .vmap import vmap
 

@@ -1,4 +1,21 @@
 """Modules as functions of their parameters."""
+from ..nn.utils import stateless
+
+
+def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *,
+                    tie_weights=True, strict=False):
+    """`module(*args, **kwargs)` with the given tensors, by name, in place of its parameters and
+    buffers. Of several dicts it is all that they have.
+
+    >>> import whet
+    >>> layer = whet.nn.Linear(2, 1, bias=False)
+    >>> whet.func.functional_call(layer, {"weight": whet.ones(1, 2)}, whet.ones(2))
+    tensor([2.])
+    """
+    return stateless.functional_call(module, parameter_and_buffer_dicts, args, kwargs,
+                                     tie_weights=tie_weights, strict=strict)
+
+
 def stack_module_state(models):
     """(parameters, buffers) of modules that are built alike, each stacked over the modules: for
     `vmap` over an ensemble."""

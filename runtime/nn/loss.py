@@ -152,8 +152,8 @@ class PoissonNLLLoss(_Loss):
     reduce: bool | None = None
     reduction: str = "mean"
 
-    def forward(self, input, target):
-        return F.poisson_nll_loss(input, target, log_input=self.log_input, full=self.full,
+    def forward(self, log_input, target):
+        return F.poisson_nll_loss(log_input, target, log_input=self.log_input, full=self.full,
                                   eps=self.eps, reduction=self.reduction)
 
 

@@ -62,6 +62,11 @@ class Module(hooks.Hooked, Stateful):
                 name_argument(type(self).forward, e, (self, *args), kwargs)
             raise
 
+    def compile(self, *args, **kwargs):
+        """Let `whet.compile`, with these arguments, make the module's `forward`. Hooks are called
+        around it; copies of the module compile their own."""
+        self.__dict__["forward"] = whet.compiler.CompiledForward(self, args, kwargs)
+
     def forward(self, *args, **kwargs):
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function')
@@ -356,9 +361,9 @@ class Module(hooks.Hooked, Stateful):
                 path = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, path, remove_duplicate)
 
-    def modules(self):
-        """This module and all below it, each once."""
-        return (m for _, m in self.named_modules())
+    def modules(self, remove_duplicate=True):
+        """This module and all below it, each once, unless `remove_duplicate` is False."""
+        return (m for _, m in self.named_modules(remove_duplicate=remove_duplicate))
 
     # ---- changing everything ---------------------------------------------------------------------
     def apply(self, fn):

@@ -5,8 +5,11 @@ import sys
 from .. import distributed
 from .containers import DataParallel
 from .module import Module
+from .scattering import gather, parallel_apply, replicate, scatter, scatter_kwargs
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = [
+    "DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply",
+    "replicate", "scatter", "scatter_kwargs"]
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None):
@@ -57,5 +60,5 @@ class DistributedDataParallel(Module):
 
 
 # where PyTorch keeps them
-for _name in ("data_parallel", "distributed"):
+for _name in ("data_parallel", "distributed", "scatter_gather", "replicate", "parallel_apply"):
     sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]

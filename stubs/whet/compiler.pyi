@@ -7,9 +7,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def allow_in_graph(fn: Callable[..., Any]) -> Any: """A mark for a compiler: the function itself."""
 def assume_constant_result(fn: Callable[..., Any]) -> Any: """A mark for a compiler: the function itself."""
 @overload
-def compile(model: F, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: bool = False) -> F: """`whet.jit.trace` of a function or module."""
+def compile(model: F, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, name: str | None = None, disable: bool = False, recompile_limit: int | None = None, isolate_recompiles: bool = False, shapes_spec: Any = None) -> F: """`whet.jit.trace` of a function or module."""
 @overload
-def compile(model: None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: bool = False) -> Callable[[F], F]: """`whet.jit.trace` of a function or module."""
+def compile(model: None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, name: str | None = None, disable: bool = False, recompile_limit: int | None = None, isolate_recompiles: bool = False, shapes_spec: Any = None) -> Callable[[F], F]: """`whet.jit.trace` of a function or module."""
 def cudagraph_mark_step_begin() -> None: """Nothing: launches are recorded without graphs of CUDA's."""
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any: """A function that is not recorded: here any may be, so it is the function itself."""
 def is_compiling() -> bool: """False, as in eager mode: what a traced function does must not depend on its being traced."""

@@ -100,7 +100,7 @@ def test_what_a_node_has_saved_is_had_by_name():
     assert (x * 2).grad_fn._saved_other == 2
     y = x.exp()
     assert whet.equal(y.grad_fn._saved_result, y) and y.grad_fn._saved_result.grad_fn is y.grad_fn
-    with pytest.raises(AttributeError, match="'ExpBackward0' object has no attribute '_saved_self'"):
+    with pytest.raises(AttributeError, match="no attribute '_saved_self'"):
         _ = y.grad_fn._saved_self
     conv = whet.nn.Conv2d(1, 1, 2, stride=2)(whet.ones(1, 1, 4, 4))
     assert conv.grad_fn._saved_stride == (2, 2) and conv.grad_fn._saved_input.shape == (1, 1, 4, 4)

@@ -15,6 +15,7 @@ class Module:
     def bfloat16(self) -> Self: """Floating-point parameters and buffers to bfloat16."""
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]: """The buffers, each once."""
     def children(self) -> Iterator[Module]: """The direct submodules, each once."""
+    def compile(self, *args: Any, **kwargs: Any) -> None: """Let `whet.compile`, with these arguments, make the module's `forward`."""
     def cpu(self) -> Self: """Everything to the CPU."""
     def cuda(self, device: Device | None = None) -> Self: """Everything to a GPU."""
     def double(self) -> Self: """Floating-point parameters and buffers to float64."""
@@ -28,7 +29,7 @@ class Module:
     def get_submodule(self, target: str) -> Module: """The submodule at a dotted path, e.g. `"encoder.layers.0"`."""
     def half(self) -> Self: """Floating-point parameters and buffers to float16."""
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any: ...
-    def modules(self) -> Iterator[Module]: """This module and all below it, each once."""
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]: """This module and all below it, each once, unless `remove_duplicate` is False."""
     def named_buffers(self, prefix: str = '', recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]: """Pairs of (dotted name, buffer)."""
     def named_children(self) -> Iterator[tuple[str, Module]]: """Pairs of (name, direct submodule), each submodule once."""
     def named_modules(self, memo: set[Module] | None = None, prefix: str = '', remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]: """Pairs of (dotted name, module), this module first."""

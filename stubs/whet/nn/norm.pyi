@@ -168,7 +168,7 @@ class SyncBatchNorm(Module):
     running_var: Tensor
     num_batches_tracked: Tensor
     process_group: Any
-    def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, process_group: Any = None, device: Device | None = None, dtype: dtype | None = None) -> None: ...
+    def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, process_group: Any = None, device: Device | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None: ...
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module: """A module whose batch norms are of this class, with what they have learned."""
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""

@@ -1,4 +1,5 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 from whet.nn.module import Module
@@ -7,6 +8,11 @@ from whet.nn.containers import DataParallel as DataParallel
 
 
 def data_parallel(module: Module, inputs: Any, device_ids: Any = None, output_device: Device | None = None, dim: Dims = 0, module_kwargs: Any = None) -> Any: """`module(*inputs)`, the batch split over the devices given: there is one."""
+def gather(outputs: Any, target_device: Device, dim: Dims = 0) -> Any: ...
+def parallel_apply(modules: Sequence[Module], inputs: Any, kwargs_tup: Any = None, devices: Sequence[Device] | None = None) -> list[Any]: """The results of modules, each of its own arguments."""
+def replicate(network: Any, devices: Sequence[Device], detach: bool = False) -> list[Module]: """A copy of a module for each device."""
+def scatter(inputs: Any, target_gpus: Sequence[Device], dim: Dims = 0) -> Any: """For each device (or as many as there are parts for) its part of tensors along a dimension."""
+def scatter_kwargs(inputs: Any, kwargs: Any, target_gpus: Sequence[Device], dim: Dims = 0) -> Any: """The same of the arguments of a call: those of each device."""
 
 class DistributedDataParallel(Module):
     """A module that each process of a group has, with gradients that are averaged over them."""

@@ -1,0 +1,103 @@
+"""The CPU, asked as a device is (`whet.cpu.synchronize()`), for programs that run on any."""
+import contextlib
+
+__all__ = [
+    "Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count",
+    "is_available", "is_initialized", "set_device", "stream", "synchronize"]
+
+
+def is_available():
+    """It is.
+
+    >>> import whet
+    >>> whet.cpu.is_available(), whet.cpu.device_count(), whet.cpu.current_device()
+    (True, 1, 'cpu')
+    """
+    return True
+
+
+def is_initialized():
+    """It is."""
+    return True
+
+
+def device_count():
+    """There is one, of many cores."""
+    return 1
+
+
+def current_device():
+    """Which it is."""
+    return "cpu"
+
+
+def set_device(device):
+    """Take this device from now on: it is the one that there is."""
+
+
+def synchronize(device=None):
+    """Wait until all is done that was begun: no op returns before it is."""
+
+
+class Stream:
+    """What runs one after the other: everything does.
+
+    >>> import whet
+    >>> with whet.cpu.stream(whet.cpu.Stream()) as s:
+    ...     whet.cpu.current_stream().wait_stream(whet.cpu.Stream())
+    """
+
+    def __init__(self, priority=-1):
+        """Nothing is before another."""
+
+    def wait_stream(self, stream):
+        """Wait for another one."""
+
+    def wait_event(self, event):
+        """Wait for a mark."""
+
+    def record_event(self):
+        """Set a mark."""
+
+
+class Event:
+    """A mark among what runs: what is before it is done."""
+
+    def query(self):
+        """Is all done that is before it?"""
+        return True
+
+    def record(self, stream=None):
+        """Set it."""
+
+    def synchronize(self):
+        """Wait for it."""
+
+    def wait(self, stream=None):
+        """Let a stream wait for it."""
+
+
+_streams = [Stream()]
+
+
+def current_stream(device=None):
+    """The one that is entered."""
+    return _streams[-1]
+
+
+class StreamContext(contextlib.AbstractContextManager):
+    """Inside, a stream is the current one."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __enter__(self):
+        _streams.append(_streams[-1] if self.stream is None else self.stream)
+
+    def __exit__(self, *exc):
+        _streams.pop()
+
+
+def stream(stream):
+    """Inside, a stream is the current one."""
+    return StreamContext(stream)
