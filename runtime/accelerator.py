@@ -1,5 +1,6 @@
 """The accelerator of this machine, as programs ask for it: its CUDA devices, where there are
 some."""
+from . import cpu as _cpu
 from . import cuda as _cuda
 from .cuda import (
     current_stream,
@@ -36,3 +37,17 @@ def current_accelerator(check_available=False):
     """The device to compute on beside the CPU, or None."""
     from .devices import device
     return device("cuda") if is_available() else None
+
+
+def get_device_module(device=None):
+    """The module that a kind of devices is asked by: `whet.cuda`, or `whet.cpu`; where none is
+    named, that of the accelerator, if there is one.
+
+    >>> import whet
+    >>> whet.get_device_module("cpu") is whet.cpu
+    True
+    """
+    from .devices import as_device
+    if device is None:
+        return _cuda if is_available() else _cpu
+    return _cpu if as_device(device).type == "cpu" else _cuda

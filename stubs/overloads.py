@@ -70,6 +70,9 @@ _NONZERO = (
     "(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | None = None) -> Tensor",
     "(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]",
 )
+# of padded sequences; those of packed ones stand in other places
+_LAYERS = ("input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: float, "
+           "train: bool, bidirectional: bool, batch_first: bool")
 _COMPILE = (
     "fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = "
     "'inductor', mode: str | None = None, options: Any = None, name: str | None = None, "
@@ -153,6 +156,15 @@ OVERLOADS = {
     "compile": [
         f"(model: F, *, {_COMPILE}) -> F",
         f"(model: None = None, *, {_COMPILE}) -> Callable[[F], F]"],
+    "lstm": [f"({_LAYERS}) -> tuple[Tensor, Tensor, Tensor]"],
+    **dict.fromkeys(("gru", "rnn_tanh", "rnn_relu"), [f"({_LAYERS}) -> tuple[Tensor, Tensor]"]),
+    "convolution": [
+        "(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, "
+        "dilation: Ints, transposed: bool, output_padding: Ints, groups: int) -> Tensor"],
+    "native_dropout": ["(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]"],
+    "lstm_cell": [
+        "(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = "
+        "None, b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]"],
     "Module.compile": ["(self, *args: Any, **kwargs: Any) -> None"],
     "script": ["(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, "
                "example_inputs: Any = None) -> F"],

@@ -16,7 +16,7 @@ _BY_TYPE = {
         real scale_tril self sorted_sequence sorter source src src_key_padding_mask src_mask target
         targets tau tensor tensor1 tensor2 tgt tgt_key_padding_mask tgt_mask theta total_norm vec
         vec1 linear_bias linear_weight vec2 weight weights window x x1 x2 y mat_a mat_b offs
-        out_proj_weight""",
+        out_proj_weight b_hh b_ih w_hh w_ih""",
     "Tensor | None": """
         bias_k bias_v in_proj_bias in_proj_weight k_proj_weight out_proj_bias q_proj_weight
         static_k static_v v_proj_weight""",
@@ -48,7 +48,8 @@ _BY_TYPE = {
         is_causal isolate_recompiles keepdims masked_grad onesided recompute_scale_factor reduce
         retain_graph
         return_complex shared shuffle add_zero_attn size_average src_is_causal tgt_is_causal
-        unbiased use_reentrant validate_args""",
+        unbiased use_reentrant validate_args batch_first bidirectional has_biases train
+        transposed""",
     "str": """
         path adjust_lr_fn anneal_strategy approximate compute_mode device_type driver equation
         filename indexing interpolation line_search_fn name nonlinearity padding_mode precision

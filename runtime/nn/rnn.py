@@ -6,11 +6,9 @@ import whet
 
 from ..autograd.modes import warn
 from ..cpu import heap
-from ..ops import recurrent
-from ..ops.recurrent import lstm_output, lstm_state
 from ..ops.registry import check_tensors
 from . import functional as F
-from . import init
+from . import init, recurrences
 from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
@@ -18,33 +16,6 @@ from .utils.rnn import PackedSequence
 __all__ = ["RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
 
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
-
-
-def _rnn_step(act):
-    def step(x, h, w_hh, b_hh, w_hr):
-        return (act(x + F.linear(h[0], w_hh, b_hh)),)
-    return step
-
-
-def _lstm_step(x, state, w_hh, b_hh, w_hr):
-    h, c = state
-    i, f, g, o = (x + F.linear(h, w_hh, b_hh)).chunk(4, -1)
-    c = lstm_state(i, f, g, c)
-    h = lstm_output(o, c)
-    return (h if w_hr is None else F.linear(h, w_hr)), c
-
-
-def _gru_step(x, state, w_hh, b_hh, w_hr):
-    h, = state
-    n = h.shape[-1]
-    hidden = F.linear(h, w_hh, b_hh)
-    r, z = (x[:, :2 * n] + hidden[:, :2 * n]).sigmoid().chunk(2, -1)
-    new = (x[:, 2 * n:] + r * hidden[:, 2 * n:]).tanh()
-    return ((h - new) * z + new,)
-
-
-_STEPS = {"RNN_TANH": _rnn_step(lambda x: x.tanh()), "RNN_RELU": _rnn_step(lambda x: x.relu()),
-          "LSTM": _lstm_step, "GRU": _gru_step}
 
 
 def _check_dropout(mode, num_layers, dropout):
@@ -165,20 +136,10 @@ class RNNBase(Module):
                 f"{data.shape[-1]}")
         self._check_dtype(data)
         state = self._initial_state(hx, batch, unbatched, packed, order, data)
-        directions = 2 if self.bidirectional else 1
-        last = [[] for _ in state]
-        for i in range(self.num_layers):
-            outs = []
-            for d in range(directions):
-                k = i * directions + d
-                out, end = self._run(data, sizes, tuple(s[k] for s in state), k, reverse=d == 1)
-                outs.append(out)
-                for keep, s in zip(last, end):
-                    keep.append(s)
-            data = outs[0] if directions == 1 else whet.cat(outs, -1)
-            if self.dropout and self.training and i < self.num_layers - 1:
-                data = F.dropout(data, self.dropout, True)
-        final = tuple(whet.stack(s) for s in last)
+        weights = [self._weights(k) for k in range(len(self._all_weights))]
+        data, final = recurrences.layers(
+            self.mode, weights, 2 if self.bidirectional else 1,
+            self.dropout if self.training else 0.0, data, sizes, state)
         if packed:
             output = PackedSequence(data, input.batch_sizes, order, back)
             if back is not None:
@@ -227,52 +188,6 @@ class RNNBase(Module):
                 raise RuntimeError(f"Expected {name} size {shape}, got {list(s.shape)}")
         return (tuple(s.index_select(1, order)
                       for s in state) if packed and order is not None else state)
-
-    def _run(self, data, sizes, state, k, reverse):
-        """One layer in one direction: (outputs, last state)."""
-        w_ih, w_hh, b_ih, b_hh, w_hr = self._weights(k)
-        step = _STEPS[self.mode]
-        if sizes is None and w_hr is None and data.shape[0] > 1:
-            made = recurrent.direction(self.mode.lower(), data, state, w_ih, w_hh, b_ih, b_hh,
-                                       reverse)
-            if made is not None:
-                return made
-        x = F.linear(data, w_ih, b_ih)
-        if sizes is None:
-            outs = []
-            steps = x.unbind(0)
-            for x_t in reversed(steps) if reverse else steps:
-                state = step(x_t, state, w_hh, b_hh, w_hr)
-                outs.append(state[0])
-            if not outs:
-                return x.new_zeros((0, *state[0].shape)), state
-            return whet.stack(outs[::-1] if reverse else outs), state
-        return self._run_packed(x.split(sizes), sizes, state, step, (w_hh, b_hh, w_hr), reverse)
-
-    @staticmethod
-    def _run_packed(steps, sizes, state, step, weights, reverse):
-        """As `_run`, where step t has the first sizes[t] sequences only (sizes never grow)."""
-        first = state
-        outs, ended = [], []
-        if not reverse:
-            for x_t in steps:
-                n = x_t.shape[0]
-                if n < state[0].shape[0]:
-                    ended.append(tuple(s[n:] for s in state))
-                    state = tuple(s[:n] for s in state)
-                state = step(x_t, state, *weights)
-                outs.append(state[0])
-            ended.append(state)
-            state = tuple(whet.cat([e[j] for e in reversed(ended)]) for j in range(len(state)))
-            return whet.cat(outs), state
-        state = tuple(s[:sizes[-1]] for s in first)
-        for x_t in reversed(steps):
-            n, have = x_t.shape[0], state[0].shape[0]
-            if n > have:
-                state = tuple(whet.cat([s, s0[have:n]]) for s, s0 in zip(state, first))
-            state = step(x_t, state, *weights)
-            outs.append(state[0])
-        return whet.cat(outs[::-1]), state
 
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"
@@ -364,7 +279,7 @@ class RNNCellBase(Module):
                         f"{name}: expected hidden of size {(input.shape[0], self.hidden_size)}, "
                         f"got {tuple(s.shape)}")
         x = F.linear(input, self.weight_ih, self.bias_ih)
-        state = _STEPS[mode](x, state, self.weight_hh, self.bias_hh, None)
+        state = recurrences.STEPS[mode](x, state, self.weight_hh, self.bias_hh, None)
         return tuple(s.squeeze(0) for s in state) if unbatched else state
 
     def extra_repr(self):

@@ -185,6 +185,12 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return _drop(input, p, input.shape, inplace)
 
 
+def drop_features(input, p, dims=2, inplace=False):
+    """Drop whole slices, each of which has a place in the first dimensions."""
+    shape = (*input.shape[:dims], *[1] * (input.ndim - dims))
+    return _drop(input, p, shape, inplace)
+
+
 def _feature_dropout(n):
     def f(input, p=0.5, training=True, inplace=False):
         _check_p(p)
@@ -194,10 +200,7 @@ def _feature_dropout(n):
                 f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input.")
         if not training:
             return input
-        batched = input.ndim > n + 1 or n == 0
-        shape = tuple(input.shape[:2 if batched else 1])
-        shape += (1,) * (input.ndim - len(shape))
-        return _drop(input, p, shape, inplace)
+        return drop_features(input, p, 2 if input.ndim > n + 1 else 1, inplace)
 
     f.__name__, f.__doc__ = (
         f"dropout{n}d", "Zero whole channels with probability p and scale the rest by 1 / (1 - p).")

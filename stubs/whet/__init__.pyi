@@ -263,6 +263,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tens
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 1-d transposed convolution."""
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 2-d transposed convolution."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 3-d transposed convolution."""
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, dilation: Ints, transposed: _bool, output_padding: Ints, groups: _int) -> Tensor: """A convolution, transposed or not, of as many dimensions as the weight has beside channels."""
 def copysign(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise copysign. See also the method of the same name."""
 def copysign_(self: Tensor, other: Scalar) -> Tensor: """`copysign`, in place."""
 def corrcoef(input: Tensor) -> Tensor: """The correlation coefficients of variables (rows), observed together (columns)."""
@@ -288,6 +289,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwi
 def deg2rad_(self: Tensor) -> Tensor: """`deg2rad`, in place."""
 def det(A: Tensor) -> Tensor: """The determinant of a square matrix, or of each of a batch."""
 def detach(input: Tensor) -> Tensor: """The same memory without history. Writes are seen by both, and by version checks."""
+def detach_(input: Tensor) -> Tensor: """Take a tensor's history from it."""
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`detach`, in memory of its own."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor: """A vector as a diagonal matrix, or the diagonal of a matrix (copied)."""
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor: """The last dimension as a diagonal of two new ones, zeros elsewhere."""
@@ -336,6 +338,7 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor | _float, zero
 def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor | _float, zero_point: Tensor | _float, quant_min: _int, quant_max: _int) -> Tensor: """The real numbers that are left when `input` goes through integers from quant_min to quant_max."""
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor: """`alpha_dropout` of whole channels."""
 def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor: """`feature_alpha_dropout`, in place."""
+def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor: """Zero whole channels with probability p and scale the rest by 1 / (1 - p)."""
 def fill(input: Tensor, value: Scalar) -> Tensor: """A tensor of the shape of `input` with a number everywhere."""
 def fill_(self: Tensor, value: Scalar) -> Tensor: """Write a number to every element."""
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise trunc. See also the method of the same name."""
@@ -375,6 +378,8 @@ def get_autocast_gpu_dtype() -> dtype: """The type that products on CUDA devices
 def get_default_device() -> device: """The device of new tensors."""
 def get_default_dtype() -> dtype: """The type of new floating point tensors."""
 def get_deterministic_debug_mode() -> _int: """The number of the mode that `set_deterministic_debug_mode` set, in other words or not."""
+def get_device(input: Tensor) -> _int: """The number of the device that a tensor lies on; -1 for the CPU."""
+def get_device_module(device: Device | None = None) -> Any: ...
 def get_float32_matmul_precision() -> str: """What `set_float32_matmul_precision` was given, or what `allow_tf32` comes to."""
 def get_num_interop_threads() -> _int: """How many operations of a Python thread run beside each other: one."""
 def get_num_threads() -> _int: """How many threads a launch may use."""
@@ -386,6 +391,8 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor: ...
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor: ...
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor: """Normalise groups of channels of each sample. See `nn.functional.group_norm`."""
+def gru(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor]: """(outputs, state) of GRU layers whose weights are in a list (see `lstm`)."""
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor: """One step of a GRU: the state after it."""
 def gt(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise gt. See also the method of the same name."""
 def gt_(self: Tensor, other: Scalar) -> Tensor: """`gt`, in place."""
 def hamming_window(window_length: _int, periodic: _bool = True, alpha: Number = 0.54, beta: Number = 0.46, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """The Hamming window; periodic unless asked otherwise."""
@@ -397,6 +404,7 @@ def hardswish(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Element
 def hardswish_(self: Tensor) -> Tensor: """`hardswish`, in place."""
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, *, out: Tensor | None = None) -> Tensor: """Elementwise hardtanh. See also the method of the same name."""
 def hardtanh_(self: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor: """`hardtanh`, in place."""
+def hash_tensor(input: Tensor, dim: Dims = (), *, keepdim: _bool = False, mode: _int = 0) -> Tensor: """The exclusive or of the bits of all elements, as 64-bit numbers, along dimensions."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise heaviside. See also the method of the same name."""
 def heaviside_(self: Tensor, values: Scalar) -> Tensor: """`heaviside`, in place."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """input where the target is 1, max(0, margin - input) where it is -1."""
@@ -499,6 +507,8 @@ def logit_(self: Tensor, eps: _float | None = None) -> Tensor: """`logit`, in pl
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise logsigmoid. See also the method of the same name."""
 def logspace(start: Number, end: Number, steps: _int, base: Number = 10.0, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False) -> Tensor: """base ** linspace(start, end, steps)."""
 def logsumexp(input: Tensor, dim: Dims, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """log(sum(exp(x))) along `dim`, computed stably."""
+def lstm(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor, Tensor]: """(outputs, h, c) of LSTM layers whose weights are in a list, as `nn.LSTM` has them in order."""
+def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]: """One step of an LSTM: the states (h, c) after it. `nn.LSTMCell` does it with its weights."""
 def lt(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise lt. See also the method of the same name."""
 def lt_(self: Tensor, other: Scalar) -> Tensor: """`lt`, in place."""
 @overload
@@ -530,6 +540,7 @@ def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 1 spatial dimension."""
 @overload
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """max pool over 1 spatial dimension."""
+def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]: """(`max_pool1d`, the places of the maxima)."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 2 spatial dimensions."""
 @overload
@@ -585,6 +596,7 @@ def narrow(input: Tensor, dim: Dims, start: _int | Tensor, length: _int) -> Tens
 def narrow_copy(input: Tensor, dim: Dims, start: Number, length: _int, *, out: Tensor | None = None) -> Tensor: """`narrow`, copied."""
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: """(`batch_norm`, the means, 1 / the standard deviations of the batch: none but in training)."""
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor: """Channels dealt out over the groups."""
+def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]: """(`dropout`, which elements stay). Not in training all do; where `train` is None, it is."""
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> tuple[Tensor, Tensor, Tensor]: """(`group_norm`, the means, 1 / the standard deviations) of N examples with C channels."""
 def native_layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None, eps: _float) -> tuple[Tensor, Tensor, Tensor]: """(`layer_norm`, the means, 1 / the standard deviations)."""
 def ne(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise ne. See also the method of the same name."""
@@ -602,6 +614,7 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | No
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: """The indices of all elements that are not zero, as rows (or one tensor for each dimension)."""
 def nonzero_static(input: Tensor, *, size: Shape, fill_value: Scalar = -1) -> Tensor: """`nonzero` with a given number of rows: cut, or filled up with `fill_value`."""
 def norm(input: Tensor, p: _float | str | None = 'fro', dim: Dims | None = None, keepdim: _bool = False, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """The norm of a tensor: `p` a number, "fro" or "nuc"."""
+def norm_except_dim(v: Any, pow: _int = 2, dim: Dims = 0) -> Tensor: ...
 def normal(mean: Tensor | _float, std: Tensor | _float = 1.0, size: Ints | None = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """Normal numbers with given means and standard deviations."""
 def not_equal(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise ne. See also the method of the same name."""
 def numel(input: Tensor) -> _int: """The number of elements."""
@@ -662,6 +675,10 @@ def resolve_conj(input: Tensor) -> Tensor: """The tensor itself: conjugation is 
 def resolve_neg(input: Tensor) -> Tensor: """The tensor itself: negation is never lazy."""
 def result_type(tensor1: Scalar, tensor2: Scalar) -> dtype: """The type of an arithmetic result of the two operands."""
 def rms_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None = None, eps: _float | None = None) -> Tensor: """Root mean square 1 over the last dimensions, then weight."""
+def rnn_relu(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor]: """(outputs, state) of RNN layers with `relu` whose weights are in a list (see `lstm`)."""
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor: """One step of an RNN with `relu`: the state after it."""
+def rnn_tanh(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor]: """(outputs, state) of RNN layers whose weights are in a list (see `lstm`)."""
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor: """One step of an RNN: the state after it."""
 def roll(input: Tensor, shifts: Dims, dims: Dims | None = None) -> Tensor: """Elements moved along dimensions; what leaves at one end comes in at the other."""
 def rot90(input: Tensor, k: _int = 1, dims: Shape = (0, 1)) -> Tensor: """Two dimensions turned by k quarters, from the first towards the second."""
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor: """Round half to even, to `decimals` digits."""
