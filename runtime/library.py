@@ -9,14 +9,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import ops
+from . import op_schemas, ops
 from .autograd import inplace, modes
 from .autograd.function import Function
 from .tensor import Tensor
 
 __all__ = [
-    "CustomOpDef", "custom_op", "opcheck", "register_autograd", "register_fake", "register_kernel",
-    "register_vmap"]
+    "CustomOpDef", "Library", "custom_op", "define", "impl", "impl_abstract", "opcheck",
+    "register_autograd", "register_fake", "register_kernel", "register_vmap"]
 _DEFINED: dict[str, "CustomOpDef"] = {}
 
 
@@ -61,12 +61,19 @@ class CustomOpDef:
         self._setup: Any = None
         self._batched: Any = None
         self._fake: Any = None
+        # a function that is called as it is, with the gradients of what it does
+        self._composite: Any = None
         self._kernel = self._made()
         _DEFINED[name] = self
         setattr(namespace(space), own, self)
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
+
+    @property
+    def default(self) -> "CustomOpDef":
+        """The one form that it has."""
+        return self
 
     # ---- rules ----
     def register_autograd(self, backward: Callable[..., Any], /, *,
@@ -107,6 +114,9 @@ class CustomOpDef:
     # ---- calls ----
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = _Arguments(self._parameters, args, kwargs)
+        if self._composite is not None:
+            args, kwargs = call.filled(call.tensors)
+            return self._composite(*args, **kwargs)
         if self._mutates:
             return self._run_writing(call)
         results = self._kernel.apply(call, *call.tensors)
@@ -318,6 +328,95 @@ def register_fake(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
     """`CustomOpDef.register_kernel` of an operator or of its name."""
     return _find(op).register_kernel(device_types, func)
+
+
+impl_abstract = register_fake
+
+
+# ---- by schema -----------------------------------------------------------------------------------
+def define(qualname: Any, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
+    """Make an operator of a name and a schema, without a function: `impl` gives it one.
+
+    >>> import whet
+    >>> whet.library.define("mine::half", "(Tensor x) -> Tensor")
+    >>> @whet.library.impl("mine::half", "cpu")
+    ... def half(x):
+    ...     return x / 2
+    >>> whet.ops.mine.half(whet.ones(2))
+    tensor([0.5000, 0.5000])
+    """
+    if isinstance(qualname, Library):
+        qualname.define(schema)
+        return
+    _, signature, written = op_schemas.parsed(schema)
+
+    def missing(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"Could not run '{qualname}': no function was given for the CPU "
+                                  "(whet.library.impl)")
+    missing.__signature__ = signature  # type: ignore[attr-defined]
+    CustomOpDef(qualname, missing, written, annotated=False)
+
+
+# the keys of PyTorch's for functions that are made of other ops, gradients and all
+COMPOSITE = "compositeimplicitautograd", "autograd", "autogradcpu"
+
+
+def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
+    """Give an operator its function for a kind of devices, or for all ("default"). Its gradients
+    are those of what it does for "CompositeImplicitAutograd", and else `register_autograd` says
+    them. Also `impl(lib, name, kind)`."""
+    if isinstance(qualname, Library):
+        name, kind = types, func or ""
+
+        def give(fn: Callable[..., Any]) -> Callable[..., Any]:
+            qualname.impl(name, fn, kind)
+            return fn
+        return give
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        op = _find(qualname)
+        for kind in [types] if isinstance(types, str) else types:
+            if kind.lower() in COMPOSITE:
+                op._composite = fn
+            elif kind.lower() == "meta":
+                op.register_fake(fn)
+            elif kind.lower() in ("cpu", "default", "", "compositeexplicitautograd"):
+                op._function = fn
+        return fn
+    return register if func is None else register(func)
+
+
+class Library:
+    """Operators of a namespace that are defined, or given functions, together.
+
+    >>> import whet
+    >>> lib = whet.library.Library("mine_too", "DEF")
+    >>> lib.define("double(Tensor x) -> Tensor")
+    'double'
+    >>> lib.impl("double", lambda x: x * 2, "CompositeImplicitAutograd")
+    >>> whet.ops.mine_too.double(whet.ones(1))
+    tensor([2.])
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = ""):
+        if kind not in ("DEF", "FRAGMENT", "IMPL"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Make an operator of a schema that begins with its name, which is returned."""
+        name, _, _ = op_schemas.parsed(schema)
+        define(f"{self.ns}::{name}", schema)
+        return name
+
+    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *,
+             with_keyset: bool = False, allow_override: bool = False) -> None:
+        """Give an operator its function (see `impl`)."""
+        op = op_name if isinstance(op_name, CustomOpDef) else f"{self.ns}::{op_name}"
+        impl(op, dispatch_key or self.dispatch_key or "default", fn)
 
 
 # ---- checks --------------------------------------------------------------------------------------

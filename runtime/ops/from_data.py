@@ -520,7 +520,7 @@ FUNCTIONS["scalar_tensor"] = _scalar_tensor
 
 def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False):
     """`Tensor(...)`: sizes give uninitialised memory, data become the default floating point
-    type. A tensor shares its memory with what is made of it, and has its own type.
+    type. A tensor shares its memory and its history with what is made of it, and has its own type.
 
     >>> import whet
     >>> whet.Tensor([1, 2]), whet.Tensor(whet.tensor([1, 2]))
@@ -535,7 +535,8 @@ def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False
     x = args[0]
     if len(args) == 1 and type(x) is not Size:
         if is_tensor(x):
-            return x.detach()
+            recorded = modes.state.flags & modes.GRAD and x.requires_grad
+            return x.view_as(x) if recorded else x.detach()
         if isinstance(x, np.ndarray | list | tuple) or _is_sequence(x):
             return tensor(x, dtype=d, device=device)
         if not hasattr(type(x), "__index__") or isinstance(x, bool):

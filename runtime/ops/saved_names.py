@@ -44,11 +44,14 @@ def _of_backward(op):
     return _parameters(backward)[2:] if backward else ()
 
 
-@functools.cache
 def saved_by(op):
-    """Name -> (what it is, which one): what an op saves, and its attributes."""
-    if REGISTRY.get(op.name) is not op:      # of a Function of a user's
-        return {}
+    """Name -> (what it is, which one): what an op saves."""
+    is_ours = op.name in REGISTRY and REGISTRY[op.name] is op
+    return _saved_by(op) if is_ours else {}              # (of a Function of a user's)
+
+
+@functools.cache
+def _saved_by(op):
     saves = op.saves
     names = {name: ("input", i) for i, name in enumerate(_of_function(op))
              if saves is None or i in saves}
@@ -93,7 +96,7 @@ def offer():
              for name in (*results, *_of_function(op), *_of_backward(op))}
     for cls in (Node, tensor_base.NativeNode):
         if cls is not None:
-            cls.__dir__ = _dir
+            setattr(cls, "__dir__", _dir)  # noqa: B010  (mypy knows no other way)
             for name in names:
                 setattr(cls, f"_saved_{name}", _Saved(name))
 

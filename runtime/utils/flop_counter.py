@@ -1,6 +1,7 @@
 """Counting floating point operations of products and convolutions, as PyTorch counts them."""
 import math
 from collections import defaultdict
+from typing import Any
 
 from ..autograd import modes
 from ..ops import aten
@@ -44,7 +45,7 @@ def _steps(op):
     return formula
 
 
-FORMULAS = {
+FORMULAS: dict[Any, Any] = {
     matmul_op: _product, linear_op: _linear, conv_op: _convolution,
     conv_input_grad_op: _input_gradient, conv_weight_grad_op: _weight_gradient,
     **{op: _steps(op) for op in (*FORWARD.values(), *BACKWARD.values())}}
@@ -127,12 +128,12 @@ class FlopCounterMode:
         if mods is not None:
             modes.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
         self.depth, self.display = depth, display
-        self.flop_counts = defaultdict(lambda: defaultdict(int))
+        self.flop_counts: dict = defaultdict(lambda: defaultdict(int))
         self._formulas = {
             **_registered, **{target: f if getattr(f, "_get_raw", False) else _of_shapes(f)
                               for target, f in (custom_mapping or {}).items()}}
         self.mod_tracker = ModuleTracker()
-        self._mode = None
+        self._mode: Any = None
 
     def get_total_flops(self):
         """All that was counted."""

@@ -121,3 +121,11 @@ def test_what_was_dropped_or_written_to_is_not_had_by_name():
         x.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         _ = node._saved_self
+
+
+def test_a_tensor_made_of_another_has_its_history():
+    x = whet.ones(2, requires_grad=True)
+    y = whet.Tensor(x * 2)
+    (y * 3).sum().backward()
+    assert x.grad.tolist() == [6, 6] and not whet.Tensor(x.detach()).requires_grad
+    assert type(whet.Tensor(whet.nn.Parameter(x.detach()))) is whet.Tensor
