@@ -1,24 +1,48 @@
-"""`whet.distributed`: programs written for many processes run here as a group of one.
-
-There is no communication between processes yet: a group of more than one is refused. What a member
-of a group of one sends, it receives, so that every collective is a copy or nothing at all.
-"""
+"""Groups of one process, and what their members send each other."""
+import datetime
 import os
 import pickle
 from enum import Enum
 
-from .autograd import modes
+from ..autograd import modes
+from .stores import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    HashStore,
+    PrefixStore,
+    Store,
+)
 
 __all__ = [
-    "GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor",
-    "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier", "broadcast",
-    "broadcast_object_list", "destroy_process_group", "gather", "gather_object", "get_backend",
-    "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "irecv",
-    "is_available", "is_initialized", "is_torchelastic_launched", "isend", "monitored_barrier",
-    "new_group", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter",
-    "scatter_object_list", "send"]
+    "Backend", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError",
+    "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup", "ReduceOp", "Store",
+    "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
+    "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",
+    "broadcast_object_list", "default_pg_timeout", "destroy_process_group", "gather",
+    "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank",
+    "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group",
+    "init_process_group", "irecv", "is_available", "is_backend_available", "is_gloo_available",
+    "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
+    "is_ucc_available", "is_xccl_available", "isend", "monitored_barrier", "new_group",
+    "new_subgroups", "recv", "recv_object_list", "reduce", "reduce_scatter",
+    "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list"]
 
 BACKENDS = "gloo", "mpi", "nccl", "ucc"
+
+
+default_pg_timeout = datetime.timedelta(minutes=30)
+
+
+class Backend(str):
+    """The name of what processes communicate by, in small letters."""
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
+
+    def __new__(cls, name):
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return super().__new__(cls, name.lower())
 
 
 class ReduceOp(Enum):
@@ -168,6 +192,16 @@ def new_group(ranks=None, timeout=None, backend=None, pg_options=None,
     return ProcessGroup(known.backend if backend is None else str(backend).lower())
 
 
+def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None,
+                  group_desc=None):
+    """(the group of this process, all groups) of so many processes each: of this one."""
+    _member(group)
+    if group_size not in (None, 1):
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size (1)")
+    made = new_group(None, timeout, backend, pg_options)
+    return made, [made]
+
+
 def _member(of):
     """The group that is meant."""
     known = group.WORLD
@@ -191,6 +225,33 @@ def get_world_size(group=None):
 def get_backend(group=None):
     """By what the processes of a group communicate."""
     return _member(group).backend
+
+
+def get_global_rank(group, group_rank):
+    """The number, among all, of a process in a group."""
+    return group_rank
+
+
+def get_group_rank(group, global_rank):
+    """The number in a group of a process."""
+    return global_rank
+
+
+def get_node_local_rank(fallback_rank=None):
+    """The number of this process on its machine: LOCAL_RANK of the environment."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is None:
+        raise RuntimeError(
+            "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
+            "`get_node_local_rank` to work, assuming you are not running in a multi-device "
+            "context and want the code to run locally instead.")
+    return int(fallback_rank)
+
+
+def get_pg_count():
+    """How many groups of all processes there are."""
+    return int(is_initialized())
 
 
 def get_process_group_ranks(group=None):
@@ -373,3 +434,49 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None):
 
 
 isend, irecv = send, recv
+
+
+def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None):
+    """Send objects to another member: there is none."""
+    send(None, dst, group)
+
+
+def recv_object_list(object_list, src=None, group=None, device=None, group_src=None):
+    """Receive objects from another member: there is none."""
+    recv(None, src, group)
+
+
+class P2POp:
+    """A tensor to be sent to another member (`op` is `isend`) or received (`irecv`), for
+    `batch_isend_irecv`."""
+
+    def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
+        if op not in (isend, irecv):
+            raise ValueError("Invalid ``op``. Expected ``op`` to be of type "
+                             "``whet.distributed.isend`` or ``whet.distributed.irecv``.")
+        self.op, self.tensor, self.peer, self.tag = op, tensor, peer, tag
+        self.group = _member(group)
+
+
+def batch_isend_irecv(p2p_op_list):
+    """Send and receive several tensors."""
+    return [p.op(p.tensor, p.peer, p.group, p.tag) for p in p2p_op_list]
+
+
+# ---- what there is -------------------------------------------------------------------------------
+def is_gloo_available():
+    """May a group have this name? It may: programs choose it for the CPU."""
+    return True
+
+
+def is_nccl_available():
+    """Do devices communicate by this? They do not."""
+    return False
+
+
+is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
+
+
+def is_backend_available(backend):
+    """May a group have this name without it being needed for devices?"""
+    return backend.lower() == "gloo"
