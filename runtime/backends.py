@@ -10,6 +10,7 @@ import types
 from functools import partial
 
 from . import tf32
+from .cpu.as_device import get_cpu_capability
 
 
 def _option(what):
@@ -76,11 +77,33 @@ def _sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, 
     return contextlib.nullcontext()
 
 
+def _preferred(what):
+    """Which library is preferred: a name that is remembered, and changes nothing."""
+    def preferred(backend=None):
+        if backend is not None:
+            _preferences[what] = str(backend).lower()
+        return _preferences[what]
+    return preferred
+
+
+_preferences = {"linalg": "default", "blas": "default"}
 cuda = _library(
-    "cuda", sdp_kernel=_sdp_kernel,
+    "cuda", sdp_kernel=_sdp_kernel, is_flash_attention_available=lambda: False,
+    preferred_linalg_library=_preferred("linalg"), preferred_blas_library=_preferred("blas"),
+    **{f"can_use_{name}_attention": lambda params, debug=False: False
+       for name in ("flash", "efficient", "cudnn")},
     **{f"enable_{name}_sdp": partial(_allowed.__setitem__, name) for name in _allowed},
     **{f"{name}_sdp_enabled": partial(_allowed.get, name) for name in _allowed},
     matmul=_Products(allow_fp16_reduced_precision_reduction=True,
                      allow_bf16_reduced_precision_reduction=True))
-mps, mkl, mkldnn, openmp, xpu = (_library(_name)
-                                 for _name in ("mps", "mkl", "mkldnn", "openmp", "xpu"))
+mps, mkl, mkldnn, openmp, xpu, nnpack, cusparselt = (
+    _library(_name) for _name in ("mps", "mkl", "mkldnn", "openmp", "xpu", "nnpack", "cusparselt"))
+opt_einsum = _library("opt_einsum", enabled=False, strategy=None, get_opt_einsum=lambda: None)
+quantized = _library("quantized", engine="none", supported_engines=["none"])
+
+
+cpu = _library("cpu", get_cpu_capability=get_cpu_capability)
+# may layers take a short cut? It is remembered: there is none
+_fastpath = {"enabled": True}
+mha = _library("mha", get_fastpath_enabled=lambda: _fastpath["enabled"],
+               set_fastpath_enabled=partial(_fastpath.__setitem__, "enabled"))

@@ -38,6 +38,8 @@ _COMPARISONS = "lt", "le", "gt", "ge", "eq", "ne"
 _SAMPLES = {"__iter__": "(self) -> Iterator[int]", "__len__": "(self) -> int"}
 
 DUNDERS = {
+    "Variable": {"__new__": "(cls, data: Tensor, requires_grad: bool = False, "
+                            "volatile: Any = None) -> Tensor"},
     "ConstraintRegistry": {"__call__": "(self, constraint: Constraint) -> Transform"},
     "Tensor": {
         **{

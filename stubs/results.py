@@ -13,7 +13,8 @@ METHODS_HIDDEN = frozenset(
     post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__ Traced.fn
     Traced.strict Traced.verify hooks take_ Generator.take Generator.go_back shared layout.__init__
     memory_format.__init__ dtype.__init__ dtype.code dtype.short dtype.letter dtype.kind dtype.np
-    GradientEdge.node GradientEdge.edge GradientEdge.ownership_token Function.__init__ linalg.trace_
+    GradientEdge.node GradientEdge.edge GradientEdge.ownership_token Variable.__init__
+        Function.__init__ linalg.trace_
     PackedSequence.__init__ share_memory_
     has_uninitialized_params becoming is_better scale_lr Traced.__init__ Traced.dynamic
     Traced.rewrites set_extra_state_""".split()
@@ -200,6 +201,7 @@ RESULTS = {
     "check_backward_validity": "None",
     "set_checkpoint_early_stop": "AbstractContextManager[None]",
     "noop_context_fn": "tuple[AbstractContextManager[None], AbstractContextManager[None]]",
+    "memory_summary": "str", "ipc_collect": "None", "is_current_stream_capturing": "bool",
     "get_total_norm": _TENSOR, "get_device_module": "Any",
     "max_pool1d_with_indices": "tuple[Tensor, Tensor]",
     "nn.parallel.scatter": "Any", "nn.parallel.gather": "Any", "scatter_kwargs": "Any",
@@ -314,7 +316,6 @@ RESULTS = {
     "disable_saved_tensors_hooks": "AbstractContextManager[None]",
     "allow_mutation_on_saved_tensors": "AbstractContextManager[Any]",
     "register_multi_grad_hook": "RemovableHandle",
-    "Variable": _TENSOR,
     **_each("tuple[Any, Any]", "hvp vhp autograd.functional.vjp autograd.functional.jvp"),
     "func.batch": "Callable[..., list[R]]",
     "func.cell": "Callable[P, R]",

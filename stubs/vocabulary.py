@@ -44,7 +44,8 @@ _BY_TYPE = {
         total_steps interpolation_mode upscale_factor vdim win_length window_length
         embed_dim_to_check split_size""",
     "bool": """
-        align_corners align_to_window cache_enabled copy descending drop_last enable foreach fused
+        align_corners align_to_window abbreviated cache_enabled copy descending drop_last enable
+        foreach fused
         is_causal isolate_recompiles keepdims masked_grad onesided recompute_scale_factor reduce
         retain_graph
         return_complex shared shuffle add_zero_attn size_average src_is_causal tgt_is_causal

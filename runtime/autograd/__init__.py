@@ -9,20 +9,14 @@ from .modes import (
     set_detect_anomaly,
     set_grad_enabled,
 )
+from .variable import Variable
 
 _LAZY = {
     "backward": "engine", "grad": "gradients", "Function": "function",
     "graph": "graph",
     "functional": "functional", "forward_ad": "forward_ad", "profiler": "profiler",
-    "grad_mode": "grad_mode"}
-
-
-def Variable(data, requires_grad=False, volatile=None):
-    """A tensor, as older programs ask for one: tensors themselves carry gradients."""
-    if not hasattr(data, "_array"):
-        raise TypeError(
-            f"Variable(): argument 'data' (position 1) must be Tensor, not {type(data).__name__}")
-    return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data
+    "grad_mode": "grad_mode", "anomaly_mode": "anomaly_mode",
+    "set_multithreading_enabled": "grad_mode"}
 
 
 def __getattr__(name):

@@ -101,3 +101,9 @@ class StreamContext(contextlib.AbstractContextManager):
 def stream(stream):
     """Inside, a stream is the current one."""
     return StreamContext(stream)
+
+
+def get_cpu_capability():
+    """The instructions that kernels are written with, as PyTorch names them."""
+    from whet.passes.lower_llvm import targets
+    return {"avx512": "AVX512", "avx2": "AVX2"}.get(targets.current().name, "DEFAULT")

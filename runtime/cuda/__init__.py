@@ -4,6 +4,7 @@ Nothing is loaded before a program asks for a device. Without a GPU there are no
 `WHET_GPU=sim` is in the environment: then two simulated ones are there, on which streams run late,
 memory is checked, and kernels go through Triton's interpreter.
 """
+import sys as _sys
 from typing import Any
 
 from ..autograd import modes as _modes
@@ -240,3 +241,33 @@ def set_rng_state_all(new_states: Any) -> None:
 
 
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+# ---- what else programs ask for ------------------------------------------------------------------
+def is_current_stream_capturing() -> bool:
+    """Is this thread's work recorded instead of done? Never by a program's wish."""
+    return False
+
+
+def ipc_collect() -> None:
+    """Give up memory that other processes have let go: memory of devices is not shared."""
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """What the allocator counts, a line each."""
+    counts = memory_stats(device)
+    width = max(map(len, counts), default=0)
+    return "\n".join(f"{name:{width}}  {number}" for name, number in counts.items())
+
+
+# where PyTorch keeps these
+memory = random = _sys.modules[__name__]
+for _name in ("memory", "random"):
+    _sys.modules[f"{__name__}.{_name}"] = memory
+
+
+def __getattr__(name: str) -> Any:
+    if name == "nvtx":                       # with the profiler, once somebody asks
+        import importlib
+        return importlib.import_module(f"{__name__}.nvtx")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -293,11 +293,15 @@ class Tensor:
     def is_cuda(self) -> _bool: """Is the memory on a CUDA device?"""
     def is_floating_point(self) -> _bool: """Is the element type a floating point type?"""
     def is_inference(self) -> _bool: """Was this tensor made in inference mode?"""
+    is_ipu: _bool
     @property
     def is_leaf(self) -> _bool: """Was this tensor made by the user rather than by a recorded op?"""
+    is_maia: _bool
     @property
     def is_meta(self) -> _bool: """Is there no memory? Such a tensor has all but elements."""
+    is_mkldnn: _bool
     is_mps: _bool
+    is_mtia: _bool
     def is_neg(self) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
     is_nested: _bool
     def is_nonzero(self) -> _bool: """Is the single element different from zero?"""
@@ -308,6 +312,7 @@ class Tensor:
     def is_signed(self) -> _bool: """Can elements be negative?"""
     is_sparse: _bool
     is_sparse_csr: _bool
+    is_vulkan: _bool
     is_xpu: _bool
     def isclose(self, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves only."""
     def isfinite(self) -> Tensor: ...

@@ -77,3 +77,50 @@ def test_arguments_have_pytorchs_names():
         pass
     whet.func.functional_call(layer, parameter_and_buffer_dicts={}, args=(whet.ones(1),))
     whet.compile(lambda x: x, name="f", recompile_limit=8)(whet.ones(1))
+
+
+def test_names_for_nvidias_profiler_are_shown_by_ours():
+    nvtx = whet.cuda.nvtx
+
+    @nvtx.range("step {}", 1)
+    def step():
+        return whet.ones(2)
+    with whet.profiler.profile() as p:
+        step()
+        assert (nvtx.range_push("a"), nvtx.range_push("b")) == (0, 1)
+        assert (nvtx.range_pop(), nvtx.range_pop(), nvtx.range_pop()) == (1, 0, -1)
+        nvtx.range_end(nvtx.range_start("c"))
+        nvtx.mark("d")
+    assert {e.name for e in p.events()} >= {"step 1", "a", "b", "c", "d"}
+
+
+def test_a_tensor_is_what_older_programs_call_a_variable():
+    from whet.autograd.anomaly_mode import detect_anomaly
+    from whet.autograd.variable import Variable
+    x = Variable(whet.ones(2), requires_grad=True)
+    assert isinstance(x, Variable) and isinstance(whet.ones(1), whet.autograd.Variable)
+    assert not isinstance(3, Variable) and type(x) is whet.Tensor and x.requires_grad
+    with pytest.raises(TypeError, match="must be Tensor, not int"):
+        Variable(3)
+    with detect_anomaly(), whet.autograd.set_multithreading_enabled(False):
+        (x * 2).sum().backward()
+    assert not (x.is_mkldnn or x.is_mtia or x.is_vulkan)
+
+
+def test_memory_of_devices_is_told_in_words():
+    from whet.cuda.memory import memory_summary
+    from whet.cuda.random import manual_seed
+    assert memory_summary is whet.cuda.memory_summary and manual_seed is whet.cuda.manual_seed
+    assert not whet.cuda.is_current_stream_capturing()
+
+
+def test_libraries_that_are_not_used_are_asked_for():
+    from whet.backends import cuda, mha, nnpack, opt_einsum, quantized
+    assert whet.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
+    assert not (nnpack.is_available() or opt_einsum.is_available() or opt_einsum.enabled)
+    assert quantized.engine in quantized.supported_engines
+    assert not cuda.is_flash_attention_available() and not cuda.can_use_flash_attention(None)
+    assert cuda.preferred_linalg_library("magma") == cuda.preferred_linalg_library() == "magma"
+    mha.set_fastpath_enabled(False)
+    assert not mha.get_fastpath_enabled()
+    mha.set_fastpath_enabled(True)

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from typing import Any, Callable
 from whet.tensor import Tensor
 from whet.autograd.function import Function as Function
+from whet.autograd.variable import Variable as Variable
 from whet.autograd.modes import detect_anomaly as detect_anomaly
 from whet.autograd.modes import enable_grad as enable_grad
 from whet.autograd.modes import inference_mode as inference_mode
@@ -15,7 +16,6 @@ from whet.autograd import functional as functional
 from whet.autograd import graph as graph
 
 
-def Variable(data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Tensor: """A tensor, as older programs ask for one: tensors themselves carry gradients."""
 def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None, create_graph: bool = False, grad_variables: Tensor | Sequence[Tensor | None] | None = None, inputs: Tensor | Sequence[Tensor] | None = None) -> None: """Accumulate the gradients of the tensors into the leaves' `.grad` (only of `inputs`, where given)."""
 def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor, ...]: """The gradients of the sum of the outputs with respect to each input, as a tuple."""
 def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-06, atol: float = 1e-05, rtol: float = 0.001, raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None) -> bool: """Are the gradients of `func` at `inputs` those that finite differences give?"""
