@@ -4,6 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from ..autograd import modes
+from ..library import CustomOpDef
 from ..ops import aten
 from ..ops.contract import linear_op, matmul_op
 from ..ops.passing import Passing
@@ -49,13 +50,14 @@ FORMULAS: dict[Any, Any] = {
     matmul_op: _product, linear_op: _linear, conv_op: _convolution,
     conv_input_grad_op: _input_gradient, conv_weight_grad_op: _weight_gradient,
     **{op: _steps(op) for op in (*FORWARD.values(), *BACKWARD.values())}}
+BUILT_IN = frozenset(map(aten.packet, aten.OTHERS))
 _registered: dict = {}
 
 
 def register_flop_formula(targets, get_raw=False):
-    """Say how many operations the ops of a name do (or of each of several): the function is given
-    the shapes of an op's operands, the op's attributes by name, and `out_shape`. With `get_raw` it
-    is given tensors, and `out_val`.
+    """Say how many operations an operator of one's own does, or the ops of a name (or of each of
+    several): the function is given the shapes of an op's operands, the op's attributes by name, and
+    `out_shape`. With `get_raw` it is given tensors, and `out_val`.
 
     >>> import whet
     >>> from whet.utils.flop_counter import FlopCounterMode, register_flop_formula
@@ -71,7 +73,7 @@ def register_flop_formula(targets, get_raw=False):
         formula = formula if get_raw else _of_shapes(formula)
         for target in targets if isinstance(targets, list | tuple) else (targets,):
             _check_target(target)
-            if target in _registered or target.__name__ in aten.OTHERS:
+            if target in _registered or target in BUILT_IN:
                 raise RuntimeError(f"duplicate registrations for {target}")
             _registered[target] = formula
         return formula
@@ -79,7 +81,7 @@ def register_flop_formula(targets, get_raw=False):
 
 
 def _check_target(target):
-    if not isinstance(target, aten.OpOverloadPacket):
+    if not isinstance(target, aten.OpOverloadPacket | CustomOpDef):
         raise ValueError(
             "register_flop_formula(targets): expected each target to be OpOverloadPacket (i.e. "
             f"whet.ops.aten.mm), got {target} which is of type {type(target)}")
@@ -190,6 +192,9 @@ class FlopCounterMode:
             number = FORMULAS[op](*map(_shape, inputs), out_shape=_shape(first))
         else:
             return
+        self._add(named, number)
+
+    def _add(self, named, number):
         for module in self.mod_tracker.parents:
             self.flop_counts[module][named] += number
 
@@ -203,6 +208,15 @@ class _Counting(Passing):
     def __call__(self, op, inputs, attrs):
         outs = super().__call__(op, inputs, attrs)
         self.counter._count(op, inputs, attrs, outs)
+        return outs
+
+    def custom(self, op, args, kwargs):
+        """An operator with a formula is counted by it, and else by the ops that it calls."""
+        formula = self.counter._formulas.get(op)
+        if formula is None:
+            return op._function(*args, **kwargs)
+        outs = super().custom(op, args, kwargs)
+        self.counter._add(op, formula(*args, out_val=outs, **kwargs))
         return outs
 
 

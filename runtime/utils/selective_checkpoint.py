@@ -1,10 +1,12 @@
 """What of a checkpointed block is kept all the same: results of ops that a policy names."""
 from enum import Enum
 
+from ..library import CustomOpDef
 from ..ops import aten
 from ..ops.convert import detach_op
 from ..ops.passing import Passing
 from ..ops.registry import finish
+from ..tensor import wrap
 
 
 class CheckpointPolicy(Enum):
@@ -29,9 +31,9 @@ class SelectiveCheckpointContext:
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
     """The two contexts of a checkpointed call that keeps results of some ops: of those in a list
-    (`whet.ops.aten.mm.default`, ...), or of those for which `policy_fn(ctx, op, *args, **kwargs)`
-    gives `CheckpointPolicy.MUST_SAVE`. The arguments are the op's operands, and its attributes by
-    name. Views, draws and writes in place are always made again.
+    (`whet.ops.aten.mm.default`, operators of one's own), or of those for which `policy_fn(ctx, op,
+    *args, **kwargs)` gives `CheckpointPolicy.MUST_SAVE`. The arguments are the op's operands, and
+    its attributes by name. Views, draws and writes in place are always made again.
 
     >>> import functools, whet
     >>> from whet.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
@@ -46,7 +48,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
     policy = policy_fn_or_list
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
-            if not isinstance(op, aten.OpOverload):
+            if not isinstance(op, aten.OpOverload | CustomOpDef):
                 hint = " Please update the OpOverloadPacket to a specific OpOverload." if (
                     isinstance(op, aten.OpOverloadPacket)) else ""
                 raise ValueError(
@@ -97,14 +99,24 @@ class _Keeping(_OfTwoRuns):
             calls.append(self.beneath(self.chosen, op, inputs, attrs, outs))
         return outs
 
+    def custom(self, op, args, kwargs):
+        outs = super().custom(op, args, kwargs)
+        self.kept.setdefault(op, []).append(
+            self.beneath(self.chosen_of, op, args, kwargs, outs))
+        return outs
+
     def chosen(self, op, inputs, attrs, outs):
-        """What is kept of a call."""
-        ctx = SelectiveCheckpointContext(is_recompute=False, op_output=outs)
+        """What is kept of a call of an op."""
         named = aten.packet(aten.name_of(op, inputs, False)).default
+        return self.chosen_of(named, inputs, attrs, outs)
+
+    def chosen_of(self, named, inputs, attrs, outs):
+        """What is kept of what has this name."""
+        ctx = SelectiveCheckpointContext(is_recompute=False, op_output=outs)
         answer = self.policy(ctx, named, *inputs, **attrs)
         if answer not in SAVED if isinstance(answer, CheckpointPolicy) else not answer:
             return None
-        made = outs if type(outs) is tuple else (outs,)
+        made = outs if isinstance(outs, tuple | list) else (outs,)
         return [(t._without_history(), t._version) for t in made]
 
 
@@ -124,17 +136,33 @@ class _Given(_OfTwoRuns):
     def __call__(self, op, inputs, attrs):
         if is_cheap(op):
             return super().__call__(op, inputs, attrs)
-        results = next(self.calls.get(op, iter(())), MISSING)
-        if results is MISSING:
-            raise RuntimeError(
-                f"aten.{aten.name_of(op, inputs, False)} encountered during backward but not found "
-                "in storage: a checkpointed function must do the same both times")
+        results = self.next_of(op, f"aten.{aten.name_of(op, inputs, False)}")
         if results is None:
             return super().__call__(op, inputs, attrs)
         return self.beneath(self.given, op, inputs, attrs, results)
 
+    def custom(self, op, args, kwargs):
+        results = self.next_of(op, op._qualname)
+        if results is None:
+            return super().custom(op, args, kwargs)
+        made = [wrap(array) for array in self.beneath(self.arrays, results)]
+        return tuple(made) if len(made) > 1 else made[0]
+
+    def next_of(self, op, name):
+        """What was kept of the next call of an op."""
+        results = next(self.calls.get(op, iter(())), MISSING)
+        if results is MISSING:
+            raise RuntimeError(f"{name} encountered during backward but not found in storage: a "
+                               "checkpointed function must do the same both times")
+        return results
+
     def given(self, op, inputs, attrs, results):
         """The results of a call that were kept, as if it were made now."""
+        arrays = self.arrays(results)
+        return finish(op, inputs, attrs, tuple(arrays) if len(arrays) > 1 else arrays[0])
+
+    def arrays(self, results):
+        """The memory of results that were kept."""
         arrays = []
         for t, version in results:
             if t._version != version:
@@ -143,4 +171,4 @@ class _Given(_OfTwoRuns):
                         "Tensor cached during selective activation checkpoint has been mutated")
                 t = t.clone()
             arrays.append(t._array)
-        return finish(op, inputs, attrs, tuple(arrays) if len(arrays) > 1 else arrays[0])
+        return arrays

@@ -88,6 +88,18 @@ def test_formulas_of_ones_own():
         register_flop_formula(whet.mm)(twice)
 
 
+def test_an_operator_of_ones_own_is_counted_by_its_formula_or_by_what_it_calls():
+    @whet.library.custom_op("flops::square", mutates_args=())
+    def square(x: whet.Tensor) -> whet.Tensor:
+        return x @ x
+    x = whet.ones(3, 3)
+    assert counted(lambda: square(x))["Global"] == {"aten.mm": 54}
+    register_flop_formula(square)(lambda shape, out_shape: shape[0])
+    assert counted(lambda: square(x))["Global"] == {"<CustomOpDef(flops::square)>": 3}
+    with pytest.raises(RuntimeError, match="duplicate registrations"):
+        register_flop_formula(square)(lambda shape, out_shape: 1)
+
+
 def test_the_table_shows_what_is_outside_of_modules_where_there_is_such(capsys):
     layer = nn.Linear(30, 40, bias=False)
     with FlopCounterMode():

@@ -62,6 +62,24 @@ def test_what_is_kept_is_not_computed_again(saved, products):
     assert backward.get_total_flops() == 48 * products
 
 
+@pytest.mark.parametrize("is_kept, calls", [(True, 1), (False, 2)])
+def test_operators_of_ones_own_are_kept(is_kept, calls):
+    ran = []
+
+    @whet.library.custom_op(f"kept::sine{calls}", mutates_args=())
+    def sine(x: whet.Tensor) -> whet.Tensor:
+        ran.append(1)
+        return x.sin()
+    sine.register_autograd(lambda ctx, g: g * ctx.saved_tensors[0].cos(),
+                           setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    x = whet.ones(2, requires_grad=True)
+    contexts = functools.partial(create_selective_checkpoint_contexts, [sine] * is_kept)
+    checkpoint(lambda x: sine(x).exp(), x, context_fn=contexts).sum().backward()
+    assert len(ran) == calls
+    expected, = whet.autograd.grad(x.sin().exp().sum(), x)
+    assert whet.allclose(x.grad, expected)
+
+
 def test_a_policy_is_asked_once_of_each_op():
     asked = []
 
