@@ -538,7 +538,20 @@ def _own_buffers(module):
 def _register_global(kind, hook, with_kwargs=False, always=False):
     # seen by every module that has none of its own: calls then look at the global hooks too
     Module._hooks = hooks.none
-    return hooks.register(hooks.for_all, kind, hook, with_kwargs=with_kwargs, always=always)
+    return _HandleOfAll(
+        hooks.register(hooks.for_all, kind, hook, with_kwargs=with_kwargs, always=always))
+
+
+class _HandleOfAll(RemovableHandle):
+    """The handle of a hook of every module. Once there is none any more, no call looks for them."""
+
+    def __init__(self, handle):
+        self.__dict__.update(handle.__dict__)
+
+    def remove(self):
+        super().remove()
+        if not hooks.for_all:
+            Module._hooks = None
 
 
 def register_module_forward_pre_hook(hook) -> RemovableHandle:

@@ -126,6 +126,13 @@ def test_a_tracker_knows_which_modules_backward_runs():
     assert seen == [(True, {"Global", "Sequential", "Sequential.0"})]
 
 
+def test_a_tracker_leaves_modules_as_they_were():
+    with ModuleTracker():
+        nn.ReLU()(whet.ones(1))
+    assert nn.Module._hooks is None
+    whet.export(nn.ReLU(), whet.ones(1))
+
+
 def test_names_of_ops_are_one_object_each():
     assert pickle.loads(pickle.dumps(aten.mm)) is aten.mm
     assert pickle.loads(pickle.dumps(aten.mm.default)) is aten.mm.default
