@@ -21,6 +21,7 @@ HEADS = {
     "DistributedSampler": "Sampler[int]",
     "Size": "tuple[int, ...]",
     "Tensor": "",
+    "Variable": "Tensor",
     "Function": "",
     "Node": "",
     "_DependentProperty": "property, Constraint",
@@ -39,7 +40,7 @@ _SAMPLES = {"__iter__": "(self) -> Iterator[int]", "__len__": "(self) -> int"}
 
 DUNDERS = {
     "Variable": {"__new__": "(cls, data: Tensor, requires_grad: bool = False, "
-                            "volatile: Any = None) -> Tensor"},
+                            "volatile: Any = None) -> Self"},
     "ConstraintRegistry": {"__call__": "(self, constraint: Constraint) -> Transform"},
     "Tensor": {
         **{

@@ -1,7 +1,7 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
-from typing import Any
+from typing import Any, Self
 from whet.tensor import Tensor
 
-class Variable:
+class Variable(Tensor):
     """A tensor, as older programs ask for one."""
-    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Tensor: ...
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Self: ...
