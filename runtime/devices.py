@@ -95,13 +95,18 @@ def as_device(d):
     if type(d) is not device:
         d = parsed(d) if type(d) is str else device(d)
     if d.type == "cuda":
-        loaded = importlib.import_module(".cuda.execute", __package__)
-        return cuda(loaded.existing(d.index))
+        return cuda(_loaded("cuda").existing(d.index))
     if d.type == "meta":
-        return importlib.import_module(".meta.execute", __package__).META
+        return _loaded("meta").META
     if d.index not in (None, 0):
         raise RuntimeError(f"device '{d}' does not exist: there is one 'cpu'")
     return CPU
+
+
+@functools.cache
+def _loaded(type):
+    """What computes on devices of a type."""
+    return importlib.import_module(f".{type}.execute", __package__)
 
 
 def comes(type, module):

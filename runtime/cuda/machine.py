@@ -186,7 +186,7 @@ def choose_stream(device: int, stream: int | None) -> None:
 
 def existing(index: int | None) -> int:
     """The number of a device that is there; None, or less than 0, is the current one."""
-    count = machine().driver.count()
+    count = len(machine().allocators)
     if index is None or index < 0:
         chosen: int = modes.read(current_device)
         return chosen
