@@ -6,14 +6,18 @@
 
 It is the gradient of a loop that reads a slice of a tensor in each of its steps. As written, each
 step has a tensor of the whole size, nearly all zeros, and all of them are added up: as many passes
-through memory, and as many such tensors at once, as the loop has steps. To the bit it is what was
-put there plus 0, by which -0 becomes 0. What was added before (`acc`) is added to all of it.
+through memory, and as many such tensors at once, as the loop has steps.
+
+Where slices are read several times, each time is a layer of its own, and the layers are added up.
+To the bit: an element is the sum of what was put there, in the order of the additions, and zeros,
+by which -0 becomes 0. What was added before (`acc`) is added to all of it.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from whet.ir.graph import Node, OpNode, Ref
 from whet.passes.listing import Listing
 from whet.passes.uses import Uses, following
@@ -32,10 +36,15 @@ class Piece(NamedTuple):
     stop: int
     has_dim: bool
 
+    def is_beside(self, other: Piece) -> bool:
+        """Do both lie apart from each other?"""
+        return self.stop <= other.first or other.stop <= self.first
+
     def goes_with(self, other: Piece) -> bool:
-        """Do both lie in one tensor, apart from each other?"""
+        """Do both lie in one tensor, apart from each other or in the same place?"""
         return ((self.size, self.dim, self.has_dim) == (other.size, other.dim, other.has_dim)
-                and (self.stop <= other.first or other.stop <= self.first))
+                and (self.is_beside(other)
+                     or (self.first, self.stop) == (other.first, other.stop)))
 
 
 class Sum(NamedTuple):
@@ -46,6 +55,26 @@ class Sum(NamedTuple):
     pieces: list[Piece]
     adds: list[int]
 
+    def groups(self) -> list[list[Piece]]:
+        """The pieces that lie next to each other, in order: of one layer after the other."""
+        layers: list[list[Piece]] = []
+        for piece in self.pieces:
+            for layer in layers:
+                if all(map(piece.is_beside, layer)):
+                    layer.append(piece)
+                    break
+            else:
+                layers.append([piece])
+        found: list[list[Piece]] = []
+        for layer in layers:
+            layer.sort(key=lambda p: p.first)
+            for k, piece in enumerate(layer):
+                if k and layer[k - 1].stop == piece.first:
+                    found[-1].append(piece)
+                else:
+                    found.append([piece])
+        return found
+
 
 def join_slices(g: Listing) -> Listing:
     """The list with such pieces joined. It has new values."""
@@ -55,12 +84,14 @@ def join_slices(g: Listing) -> Listing:
 
 
 class _Joining:
-    """The making of the list. `sums`: value -> what it is the sum of."""
+    """The making of the list. `sums`: value -> what it is the sum of; `inner`: those that are a
+    part of others."""
 
     def __init__(self, g: Listing) -> None:
         self.g, self.uses = g, Uses(g.nodes, g.root, views=True)
         self.root, self.arrays = dict(g.root), list(g.arrays)
         self.sums: dict[int, Sum] = {}
+        self.inner: set[int] = set()
         self.joined: dict[int, list[Node]] = {}     # place -> the nodes that stand there
         self.gone: set[int] = set()
 
@@ -69,6 +100,9 @@ class _Joining:
         for i, node in enumerate(self.g.nodes):
             if isinstance(node, OpNode) and node.op.name == "add" and self._is_plain(node):
                 self._add(i, node)
+        for value, found in self.sums.items():
+            if value not in self.inner:
+                self._join(found)
         return Listing(
             [n for i, node in enumerate(self.g.nodes)
              for n in self.joined.get(i, () if i in self.gone else (node,))],
@@ -83,20 +117,18 @@ class _Joining:
                         for x in node.refs()))
 
     def _add(self, i: int, node: OpNode) -> None:
-        """Note what an addition adds up; where that fills the tensor, the pieces are joined."""
+        """Note what an addition adds up, where it adds a piece."""
         for one, other in (node.refs(), node.refs()[::-1]):
             piece = self._piece(other, i)
             if piece is None:
                 continue
             before = self._sum(one, i)
-            if not all(piece.goes_with(p) for p in before.pieces):
+            if not all(map(piece.goes_with, before.pieces)):
                 before = Sum(one, self.uses.maker.get(one, -1), [], [])
-            found = Sum(before.acc, before.since, [*before.pieces, piece], [*before.adds, i])
-            filled = sum(p.stop - p.first for p in found.pieces) == piece.size[piece.dim]
-            if filled and len(found.pieces) > 1:
-                self._join(i, node, found)
-            else:
-                self.sums[node.outs[0]] = found
+            elif one in self.sums:
+                self.inner.add(one)
+            self.sums[node.outs[0]] = Sum(
+                before.acc, before.since, [*before.pieces, piece], [*before.adds, i])
             return
 
     def _sum(self, x: Ref, i: int) -> Sum:
@@ -125,33 +157,56 @@ class _Joining:
         place = _place(node.attrs["index"], node.attrs["size"])
         return place and Piece(k, node.refs()[0], tuple(node.attrs["size"]), *place)
 
-    def _join(self, i: int, node: OpNode, found: Sum) -> None:
-        """Put what joins the pieces of a sum at the place of its last addition."""
-        from whet.ops.registry import REGISTRY
-        pieces = sorted(found.pieces, key=lambda p: p.first)
-        nothing_written = all(self.uses.later(p.node, i) for p in pieces) and (
+    def _join(self, found: Sum) -> None:
+        """Put what joins the pieces of a sum at the place of its last addition, where that makes
+        fewer of them."""
+        i, groups = found.adds[-1], found.groups()
+        node = self.g.nodes[i]
+        nothing_written = all(self.uses.later(p.node, i) for p in found.pieces) and (
             found.acc is None or following(
                 self.uses.writes.get(self.g.root[found.acc], ()), found.since) >= i)
-        if not nothing_written:
+        if len(groups) == len(found.pieces) or not nothing_written \
+                or not isinstance(node, OpNode):
             return
-        way = "cat" if pieces[0].has_dim else "stack"
-        joined = self._value(node)
-        nodes: list[Node] = [OpNode(REGISTRY[way], tuple([p.source for p in pieces]),
-                                    {"dim": pieces[0].dim}, [joined], node.line)]
-        if found.acc is not None:
-            nodes.append(OpNode(node.op, (found.acc, Ref(joined)), {}, [self._value(node)],
-                                node.line))
-            joined = nodes[-1].outs[0]
-        zero = 0 if self.arrays[joined].dtype.kind in "iu" else 0.0
-        nodes.append(OpNode(node.op, (Ref(joined), zero), {}, node.outs, node.line))
+        nodes: list[Node] = []
+        terms = [] if found.acc is None else [found.acc]
+        terms += [self._group(group, node, nodes) for group in groups]
+        total = terms[0]
+        for term in terms[1:]:
+            nodes.append(OpNode(node.op, (total, term), {}, [self._like(node.outs[0])], node.line))
+            total = Ref(nodes[-1].outs[0])
+        zero = 0 if self.arrays[total].dtype.kind in "iu" else 0.0
+        nodes.append(OpNode(node.op, (total, zero), {}, node.outs, node.line))
         self.joined[i] = nodes
-        self.gone.update(p.node for p in pieces)
         self.gone.update(found.adds[:-1])
 
-    def _value(self, node: OpNode) -> int:
-        """A new value, like what a node makes."""
-        number = len(self.arrays)
-        self.arrays.append(self.arrays[node.outs[0]])
+    def _group(self, group: list[Piece], like: OpNode, nodes: list[Node]) -> Ref:
+        """Pieces that lie next to each other as a value of the whole size; `nodes` gets what makes
+        it."""
+        from whet.ops.registry import REGISTRY
+        first, last = group[0], group[-1]
+        if len(group) == 1:
+            return Ref(self.g.nodes[first.node].outs[0])
+        self.gone.update(p.node for p in group)
+        length = last.stop - first.first
+        shape = (*first.size[:first.dim], length, *first.size[first.dim + 1:])
+        out = like.outs[0]
+        joined = self._like(out, shape)
+        nodes.append(OpNode(REGISTRY["cat" if first.has_dim else "stack"],
+                            tuple([p.source for p in group]), {"dim": first.dim}, [joined],
+                            like.line))
+        if length == first.size[first.dim]:
+            return Ref(joined)
+        index = (*[WHOLE] * first.dim, (first.first, last.stop, 1))
+        whole = self._like(out)
+        nodes.append(OpNode(REGISTRY["unslice"], (Ref(joined),),
+                            {"size": first.size, "index": index}, [whole], like.line))
+        return Ref(whole)
+
+    def _like(self, value: int, shape: tuple[int, ...] | None = None) -> int:
+        """A new value, like another one, or of another shape."""
+        number, a = len(self.arrays), self.arrays[value]
+        self.arrays.append(a if shape is None else np.empty(shape, a.dtype))
         self.root[number] = number
         return number
 

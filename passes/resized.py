@@ -254,8 +254,8 @@ class _Again:
         if isinstance(x, Group):
             return self.group(x)
         i = self.at.get(id(x.source or x))
-        if i is None:                        # a copy that a pass put there
-            return x
+        if i is None:                        # a pass put it there
+            return None if "size" in x.attrs else x
         self.found.add(i)
         b = self.nodes[i]
         if x.source is None:
