@@ -64,6 +64,19 @@ def test_what_is_fused_lies_as_its_last_op_left_it(gpus):
         alike(lambda: (fn, lambda: []), lambda i: (whet.full((2, 20, 20), i / 3).cuda(),), least=5)
 
 
+def test_gradients_of_a_loop_over_slices(gpus):
+    def make():
+        w = whet.randn(4, 4).cuda().requires_grad_()
+
+        def step(x):
+            h = whet.zeros(2, 4, device="cuda")
+            for t in range(x.shape[1]):
+                h = whet.tanh(x[:, t] @ w + h * x[:, t - 1])
+            return whet.autograd.grad(h.sum(), (x, w))[0]
+        return step, lambda: [w]
+    alike(make, lambda i: (whet.full((2, 5, 4), i / 3).cuda().requires_grad_(),), least=3)
+
+
 def learner(model, optimizer, schedule=None, number=False):
     """A training step of a model, and its parameters and buffers."""
     def make():
