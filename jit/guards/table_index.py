@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 import numpy as np
+from whet import devices
 from whet.tensor import Tensor
 
 from .native_entry import L
@@ -18,9 +19,9 @@ _never: Any = None if L is None else np.full(L.HEADER, -1, np.int64)
 def bypass(fn: Callable[..., Any], first: Any) -> Table:
     """A table for a function that is faster without a recording, where its first argument is
     like this one."""
-    words = np.zeros(L.HEADER, np.int64)
-    for name, v in dict(kind=L.EAGER, finish=id(fn), type=id(type(first)),
-                        size=first._array.size).items():
+    words, a = np.zeros(L.HEADER, np.int64), first._array
+    size = id(a.kind) if devices.is_elsewhere(a) else a.size
+    for name, v in dict(kind=L.EAGER, finish=id(fn), type=id(type(first)), size=size).items():
         words[L.H[name] // 8] = v
     return words, [fn, type(first)]
 

@@ -8,6 +8,7 @@ import whet.nn.functional as F
 from whet import nn
 from whet.jit.capture.faults import faults
 from whet.jit.export import ExportError
+from whet.jit.guards import table_index
 
 from tests.cuda import sweep
 from tests.cuda.test_training import Digits, Letters
@@ -75,6 +76,20 @@ def test_gradients_of_a_loop_over_slices(gpus):
             return whet.autograd.grad(h.sum(), (x, w))[0]
         return step, lambda: [w]
     alike(make, lambda i: (whet.full((2, 5, 4), i / 3).cuda().requires_grad_(),), least=3)
+
+
+def test_a_call_that_eager_makes_faster(gpus):
+    """Machine code calls the function itself, for a first argument such as this one."""
+    f = whet.jit.trace(lambda x: x.reshape(-1))
+    for _ in range(6):
+        f(whet.ones(2, 2).cuda())
+    r = next(iter(f._table.values()))[0]
+    r.slow = True
+    f._calls.tables.first(r, (whet.ones(2, 2).cuda(),))
+    for x, counted in ((whet.ones(2, 2), 1), (whet.ones(4, 1), 1)):
+        assert f(x.cuda()).tolist() == [1.0] * 4
+        assert table_index.calls(r.passed) == counted
+    assert f(whet.ones(2, 2)).tolist() == [1.0] * 4          # of another place
 
 
 def learner(model, optimizer, schedule=None, number=False):

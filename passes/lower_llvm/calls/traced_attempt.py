@@ -204,7 +204,8 @@ class Attempt:
         f.ret(f.if_(missed, forget, keep)[0])
 
     def eagerly(self) -> None:
-        """A block that says that eager is faster: for all, or for a first argument of one size."""
+        """A block that says that eager is faster: for all, or for a first argument of one size, on
+        a device for what arrays are like by number."""
         f, g = self.f, self.g
         f.label("eager")
         f.bail(f.cmp("eq", self.head("type"), 0), "simply")
@@ -213,10 +214,19 @@ class Attempt:
         f.bail(f.cmp("ne", g.type_of(first), self.head("type", "ptr")), "miss")
         a = g.ld(first, T["array"])
         f.bail(g.null(a), "miss")
-        dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-        (size,) = f.loop(
-            0, nd, 1, lambda d, s: [f.binary("mul", s, _word(f, dims, d))], [f.as_val(1, "i64")]
-        )
+
+        def elements() -> list[Val]:
+            dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+            return f.loop(
+                0, nd, 1, lambda d, s: [f.binary("mul", s, _word(f, dims, d))], [f.as_val(1, "i64")]
+            )
+
+        def elsewhere() -> list[Val]:
+            f.bail(f.cmp("ne", g.type_of(a), g.ctx("elsewhere")), "miss")
+            return [g.i64(g.ld(a, g.ctx("kind_at", "i64")))]
+
+        here = g.same(g.type_of(a), _ptr(f, "whet_ndarray"))
+        (size,) = f.if_(here, elements, elsewhere)
         f.bail(f.cmp("ne", size, self.head("size")), "miss")
         f.br("simply")
         f.label("simply")
