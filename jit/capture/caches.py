@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from whet.tensor import Size
 from whet.tensor_base import is_strided
 
+from ..guards.instances import has_dict, own_dict
 from ..guards.origin import users
 from ..report.reasons import Caches
 from .noted_call import FIXED, Call
@@ -53,12 +54,8 @@ def is_data(x: Any, depth: int = DEPTH) -> bool:
         return all(is_data(y, depth - 1) for y in x)
     if type(x) is dict:
         return all(is_data(y, depth - 1) for pair in x.items() for y in pair)
-    return not isinstance(x, type) and users(type(x)) and type(vars_of(x)) is dict and is_data(
-        vars_of(x), depth - 1)
-
-
-def vars_of(x: Any) -> Any:
-    return getattr(x, "__dict__", None)
+    return not isinstance(x, type) and users(type(x)) and has_dict(type(x)) \
+        and is_data(own_dict(x), depth - 1)
 
 
 def data_in(function: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from whet.tensor import Size
 
+from ..guards.instances import attribute, own_dict, parts_of_partial, set_attribute
 from .containers import elements, fill, kind_of, values
 from .varying_numbers import NUMBERS, value_of
 
@@ -88,21 +89,22 @@ def _replace(holder: Any, number: Any, value: Any) -> None:
         holder.__defaults__ = value if holder.__defaults__ is number else holder.__defaults__
     elif isinstance(holder, functools.partial):          # its arguments are a tuple
         partial: Any = holder
-        partial.__setstate__((holder.func, replaced(holder.args), holder.keywords, holder.__dict__))
+        function, args, keywords, attributes = parts_of_partial(partial)
+        partial.__setstate__((function, replaced(args), keywords, attributes))
     elif isinstance(holder, tuple | frozenset | slice | types.MethodType):
         new = _anew(holder, replaced)
         if new is not None:
             for outer in gc.get_referrers(holder):
                 _replace(outer, holder, new)
     elif not isinstance(holder, types.FrameType):
-        names = getattr(holder, "__dict__", {})
+        names = own_dict(holder)
         for k in [k for k, x in names.items() if x is number]:
             names[k] = value
         for c in type(holder).__mro__:
             for name in [d.__name__ for d in vars(c).values()
                          if type(d) is types.MemberDescriptorType]:
-                if getattr(holder, name, None) is number:
-                    object.__setattr__(holder, name, value)
+                if attribute(holder, name) is number:
+                    set_attribute(holder, name, value)
 
 
 def _class_with(d: dict[Any, Any]) -> type | None:

@@ -9,6 +9,8 @@ from whet.cpu import native, object_layouts
 from whet.cpu.object_layouts import field, word
 from whet.passes.lower_llvm.calls import python_layouts as L
 
+from .instances import NOTHING, attribute
+
 MANAGED_DICT = 1 << 4            # a flag of types: the dict of an instance lies before it
 
 
@@ -35,8 +37,8 @@ class Layouts:
         definition = field(d, L.SLOT_DEFINITION)
         kind = C.c_int.from_address(definition + L.SLOT_KIND).value
         offset = word(definition + L.SLOT_OFFSET)
-        now = getattr(owner, name, Layouts)
-        held = 0 if now is Layouts else id(now)
+        now = attribute(owner, name)
+        held = 0 if now is NOTHING else id(now)
         known = kind in (L.OBJECT_SLOT, L.OBJECT_MEMBER)
         return offset if known and word(id(owner) + offset) == held else None
 

@@ -5,6 +5,7 @@ from typing import Any
 from ..capture.containers import OWN
 from ..report.reasons import TooMuch
 from .container_places import Elements, Members, entries
+from .instances import has_dict, own_dict
 from .origin import users
 from .places import Place
 from .visitors import MOST, Unwatchable
@@ -26,8 +27,8 @@ def compare_data(walk: Any, found: list[Any]) -> None:
             found += place.objects
         elif not (isinstance(x, types.ModuleType) or callable(x)) \
                 and users(type(x)) \
-                and isinstance(getattr(x, "__dict__", None), dict):
-            found.append(x.__dict__)
+                and has_dict(type(x)):
+            found.append(own_dict(x))
         if len(found) > MOST:
             what = f"it looks up names, and reaches more than {MOST} objects in modules"
             raise Unwatchable(TooMuch(what))

@@ -1,7 +1,10 @@
 """What instances hold: attributes, slots, and state that C keeps where nobody can look."""
 import collections
+import functools
 import types
 from typing import Any
+
+from whet.cpu.object_layouts import field
 
 from .immutable_types import PLAIN
 from .origin import HEAP, origin_of_class
@@ -42,13 +45,30 @@ def attributes(x: Any) -> list[tuple[str, Any]]:
     return [*own_dict(x).items(), *[(n, v) for n, v in held if v is not NOTHING]]
 
 
+def has_dict(t: type) -> bool:
+    """Do the instances of a class have a dict of their own? What stands for another object may say
+    that it has one, as it passes on what it is asked for."""
+    return t.__dictoffset__ != 0
+
+
 def own_dict(x: Any) -> dict[str, Any]:
     """The dict that holds the attributes of an instance; an empty one where it has none."""
-    try:
-        held: dict[str, Any] = object.__getattribute__(x, "__dict__")
-    except AttributeError:
-        return {}
+    held: dict[str, Any] = object.__getattribute__(x, "__dict__") if has_dict(type(x)) else {}
     return held
+
+
+def made_dict(x: Any) -> dict[str, Any]:
+    """The same, which is not made to find out: an empty one where it was never asked for."""
+    offset = type(x).__dictoffset__
+    return own_dict(x) if offset < 0 or offset > 0 and field(x, offset) else {}
+
+
+def parts_of_partial(x: "functools.partial[Any]") -> tuple[Any, ...]:
+    """The function, the arguments, those by name, and the dict of attributes, None where none was
+    made. It is not made to find out: partials of this one would differ."""
+    reduced: Any = functools.partial.__reduce__(x)
+    parts: tuple[Any, ...] = reduced[2]
+    return parts
 
 
 def attribute(x: Any, name: str) -> Any:

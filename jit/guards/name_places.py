@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import spots
 from .cpython_layouts import holds, layouts
+from .instances import NOTHING, attribute, set_attribute
 from .native_entry import MISSED
 from .places import ABSENT, Change, Check, Place, Single
 from .spots import Spot
@@ -129,10 +130,8 @@ class Attribute(Single):
         super().__init__(owner, self.look())
 
     def look(self) -> tuple[Any, ...]:
-        try:
-            return (getattr(self.owner, self.name),)
-        except AttributeError:
-            return ()
+        held = attribute(self.owner, self.name)
+        return () if held is NOTHING else (held,)
 
     def name_of(self, i: int) -> Any:
         return self.name
@@ -145,9 +144,9 @@ class Attribute(Single):
 
     def restore(self) -> None:
         if self.objects:
-            setattr(self.owner, self.name, *self.objects)
+            set_attribute(self.owner, self.name, *self.objects)
         else:
-            delattr(self.owner, self.name)
+            object.__delattr__(self.owner, self.name)
 
     def say(self, owner: Any) -> str:
         return f"an attribute of a {type(owner).__qualname__} changed"

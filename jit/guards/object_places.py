@@ -13,6 +13,7 @@ from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, TYPE
 
 from . import class_state, spots
 from .cpython_layouts import holds, layouts, namespace, self_description
+from .instances import parts_of_partial
 from .native_entry import MISSED
 from .places import ABSENT, Check, Place, Single
 from .spots import Spot
@@ -247,19 +248,27 @@ class FunctionParts(Place):
 
 
 class PartialCall(Place):
-    """The function and the arguments of a `functools.partial`."""
+    """The function, the arguments and the attributes of a `functools.partial`."""
     __slots__ = ()
 
     def __init__(self, owner: functools.partial[Any]) -> None:
-        super().__init__(owner, (owner.func, owner.args, owner.keywords))
+        self.owner = owner
+        super().__init__(owner, self.look())
 
-    def look(self) -> Sequence[Any] | None:
-        return self.owner.func, self.owner.args, self.owner.keywords
+    def look(self) -> Sequence[Any]:
+        *call, attributes = parts_of_partial(self.owner)
+        return [*call, ABSENT if attributes is None else attributes]
+
+    def found(self) -> Sequence[Any]:
+        return [x for x in self.objects if x is not ABSENT]
 
     def table(self, t: Any, objects: list[Any]) -> bool:
+        *objects, attributes = objects
         at = [holds(self.owner, x) for x in objects]
         if None in at:
             return False
+        t.word(t.id(self.owner) + type(self.owner).__dictoffset__,
+               0 if attributes is ABSENT else t.id(attributes))
         for offset, x in zip(at, objects):
             t.word(t.id(self.owner) + offset, t.id(x))
         return True

@@ -16,6 +16,7 @@ from whet.tensor_base import count_writes_of
 from ..capture import containers
 from ..capture.containers import elements, kind_of
 from .cpython_layouts import layouts, namespace
+from .instances import NOTHING, attribute, set_attribute
 from .native_entry import MISSED, L
 from .table_rows import No
 
@@ -155,10 +156,13 @@ class Attribute(Spot):
     __slots__ = ()
 
     def get(self) -> Any:
-        return getattr(self.owner, self.name)
+        held = attribute(self.owner, self.name)
+        if held is NOTHING:
+            raise AttributeError(self.name)
+        return held
 
     def put(self, value: Any) -> None:
-        object.__setattr__(self.owner, self.name, value)
+        set_attribute(self.owner, self.name, value)
 
     def called(self, names: Names) -> str:
         return f"{names.of_object(self.owner)}.{self.name}"

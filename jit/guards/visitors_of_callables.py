@@ -168,7 +168,6 @@ def method(walk: Any, x: types.MethodType) -> None:
 @CALLABLES.of_just(functools.partial)
 def partial(walk: Any, x: "functools.partial[Any]") -> None:
     walk.add(PartialCall(x))
-    walk.named(x)
 
 
 @CALLABLES.of_just(staticmethod, classmethod)

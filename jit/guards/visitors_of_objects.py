@@ -31,7 +31,7 @@ from . import allowed_calls as known
 from .array_places import ArrayContents
 from .context_places import ContextValue, default_of
 from .immutable_types import CONSTANT, PLAIN
-from .instances import hidden, slots_of
+from .instances import has_dict, hidden, own_dict, slots_of
 from .name_places import Attribute, AttributesDict
 from .object_places import TypeOf
 from .origin import origin_of_class, users
@@ -247,18 +247,20 @@ def instance(walk: Any, x: Any) -> None:
     walk.places.append(TypeOf(x))
     class_of_instance(walk, t)
     walk.framework(t)
-    if hasattr(x, "__dict__"):
+    if has_dict(t):
         walk.places.append(AttributesDict(x))
         sets_up, gathers = _of_ours(t, "_sets_up"), _of_ours(t, "_gathers")
         walk.sets_up |= sets_up is not None and sets_up(x)
         walk.gathers |= gathers is not None and gathers(x)
         skipped = _of_ours(t, "_unwatched")
         if skipped:                          # caches of our own classes
-            walk.other_entries(x.__dict__, skipped)
+            walk.other_entries(own_dict(x), skipped)
         else:
-            held = walk.namespace(x.__dict__, attributes_to_hold_back(x))
+            held = walk.namespace(own_dict(x), attributes_to_hold_back(x))
             if held:
                 walk.held_back[id(x)] = held
-    for c in t.__mro__:
-        for name in slots_of(c):
-            walk.add(Attribute(x, name))
+    names = [name for c in t.__mro__ for name in slots_of(c)]
+    if len(set(names)) < len(names):         # nobody finds both by their name
+        walk.unread[id(x)] = Reaches(f"{full_thing(t)}, which has two slots of one name", x)
+    for name in names:
+        walk.add(Attribute(x, name))

@@ -18,8 +18,8 @@ from whet.tensor_base import Base, is_strided
 from ..capture.varying_numbers import DTYPES
 from ..guards import lengths
 from ..guards.immutable_types import PLAIN
+from ..guards.instances import made_dict
 from ..guards.origin import ours, users
-from ..guards.tensor_facts import named
 from .type_names import thing
 
 if TYPE_CHECKING:
@@ -171,9 +171,8 @@ class Names:
             x for x in (getattr(fn, "__func__", fn), *met) if isinstance(x, types.FunctionType)]
         self.cells = {id(c): name for x in functions
                       for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
-        held = [x for x in met if type(x) is not type
-                and (named(x) if is_strided(x) else hasattr(x, "__dict__"))]
-        self.attributes = {id(vars(x)): id(x) for x in held if type(vars(x)) is dict}
+        held = [(x, made_dict(x)) for x in met if type(x) is not type]
+        self.attributes = {id(d): id(x) for x, d in held if d and type(d) is dict}
         # a plainer name of an owner gives what is in it one, too
         for _ in range(4):
             before = dict(self.found)
