@@ -120,8 +120,11 @@ class NamesInCode:
             if name in FORMATS and (name == "FORMAT_WITH_SPEC" or arg & WITH_SPEC):
                 loaded, _, spec = found[i - 1]
                 self.formats |= loaded != "LOAD_CONST" or bool(DIRECTIVE(str(spec)))
-            # A class says itself which attributes a pattern without names is for.
-            self.looks_up |= _looks_up(found, i) or name == "MATCH_CLASS" and arg > 0
+            self.looks_up |= _looks_up(found, i)
+            if name == "MATCH_CLASS" and arg > 0:
+                # A class says itself which attributes a pattern without names is for.
+                self.looks_up = True
+                self.attributes.add("__match_args__")
             self.takes_classes |= _takes_a_class(found, i)
             last, before = value if name == "LOAD_GLOBAL" else None, name
             if last == "type" and is_asked_for_by_isinstance(found, i):

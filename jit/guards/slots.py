@@ -9,7 +9,7 @@ from whet.tensor_base import is_strided
 from ..capture import array_parts
 from ..capture.varying_numbers import tensor_of, varies
 from .spots import Spot
-from .tensor_facts import look
+from .tensor_facts import look, named
 
 
 class Slot:
@@ -31,7 +31,7 @@ class Slot:
     def takes(value: Any) -> bool:
         """Can such a value come from a slot, or from several?"""
         if is_strided(value):
-            return not value._extra
+            return not (value._extra or named(value))
         return varies(value) or array_parts.takes(value) or several(value)
 
     @staticmethod
@@ -72,7 +72,7 @@ class Slot:
             if array_parts.layout(v) != self.look or any(v is x._array for x in leaves):
                 return None
             return wrap(v)
-        if wants_gradient(v) is None or look(v) != self.look or id(v) in known:
+        if wants_gradient(v) is None or look(v) != self.look or named(v) or id(v) in known:
             return None                      # asking for the flag brings a view up to date
         return None if any(v is x for x in leaves) else v
 
