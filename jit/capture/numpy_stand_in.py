@@ -143,7 +143,7 @@ class Array:
         return self.copy()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _guarded_array(self).__reduce_ex__(protocol)
+        return guarded_array(self).__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         return repr(_shown(self))
@@ -211,7 +211,7 @@ def arrays_of(x: Array) -> Arrays:
     return arrays
 
 
-def _guarded_array(x: Array) -> Any:
+def guarded_array(x: Array) -> Any:
     """The array itself, for Python to go on from: a replay needs the same numbers."""
     if live(x):
         arrays_of(x).hand(x)
@@ -221,20 +221,20 @@ def _guarded_array(x: Array) -> Any:
 def _memory(x: Array) -> Any:
     """The array itself, for a function of C to read."""
     if is_asked_by_others(sys._getframe(1)):
-        return _guarded_array(x)
+        return guarded_array(x)
     raise BufferError("NumPy is to ask for `__array__`")
 
 
 def _guarded_or_other(x: Any) -> Any:
     """What Python goes on from, also where it is no array."""
-    return _guarded_array(x) if type(x) is Array else x
+    return guarded_array(x) if type(x) is Array else x
 
 
 def _shown(x: Array) -> Any:
     """The same, to become text."""
     if live(x):
         arrays_of(x).rec.read(lambda: repr(np.get_printoptions()))
-    return _guarded_array(x)
+    return guarded_array(x)
 
 
 def _item(x: Array, *args: Any) -> Any:
@@ -284,7 +284,7 @@ for _name in ("getitem", "setitem", "delitem", "contains"):
 
 
 def _handing(name: str, python: Callable[[Any], Any]) -> None:
-    setattr(Array, name, lambda self: python(_guarded_array(self)))
+    setattr(Array, name, lambda self: python(guarded_array(self)))
 
 
 _BECOMES: dict[str, Callable[[Any], Any]] = dict(
@@ -296,6 +296,6 @@ _with_others: dict[str, Callable[..., Any]] = dict(
     round=round, divmod=divmod, rdivmod=lambda x, other: divmod(other, x))
 for _name, _python in _with_others.items():
     setattr(Array, f"__{_name}__", lambda self, *others, _python=_python: _python(
-        _guarded_array(self), *map(_guarded_or_other, others)))
+        guarded_array(self), *map(_guarded_or_other, others)))
 REAL_OF[Array] = real_of
 HOLDS.add(Array)

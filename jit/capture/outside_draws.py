@@ -6,6 +6,7 @@ turns out not to fit, the generators are put back to where they were.
 """
 from __future__ import annotations
 
+import copy
 import functools
 import random
 import sys
@@ -22,8 +23,8 @@ from ..guards.immutable_types import PLAIN, equal
 from ..program.misses import Miss
 from ..report.reasons import Draws
 from .array_parts import takes
-from .stand_ins import StandIn
-from .varying_numbers import NUMBERS, Number, guarded_value, tensor_of, varies
+from .stand_ins import StandIn, called_plainly
+from .varying_numbers import Number, tensor_of, varies
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -55,6 +56,10 @@ class Drawer(StandIn):
             return functools.partial(outward.drawn, found)
         outward.rec.refuse(Draws(f"it asks for `{name}` of a {type(real).__name__}"))
         return found
+
+    def _afterwards(self, found: Any) -> Any:
+        return (lambda *args, **kwargs: called_plainly(found, args, kwargs)[0]) if draws(found) \
+            else found
 
 
 class OutsideDraw:
@@ -103,9 +108,7 @@ class OutsideDraws:
         """What a method gives, noted."""
         if rec.trying is not None:
             rec.trying("it draws random numbers")
-        args = [_without_numbers(x) for x in args]
-        kwargs = {k: _without_numbers(x) for k, x in kwargs.items()}
-        y = method(*args, **kwargs)
+        y, args, kwargs = called_plainly(method, args, kwargs)
         if rec.outward is not None:
             rec.outward.watch.random_is_noted()
         t = _as_tensor(y)
@@ -114,7 +117,7 @@ class OutsideDraws:
                 or not all(map(_is_constant, [*args, *kwargs.values()])):
             rec.refuse(Draws(f"it calls {type(method.__self__).__name__}.{method.__name__}"))
             return y
-        self.made.append(OutsideDraw(method, args, kwargs, y, t))
+        self.made.append(OutsideDraw(method, *copy.deepcopy((args, kwargs)), y, t))
         if t is None:
             return y
         rec.reachable[id(t._array)], rec.anchors[id(t._array)] = t, t._array
@@ -167,13 +170,6 @@ def _as_tensor(y: Any) -> Base | None:
     if type(y) is np.ndarray and takes(y) or isinstance(y, np.number | np.bool_):
         return wrap(np.asarray(y))
     return None
-
-
-def _without_numbers(x: Any) -> Any:
-    """An argument without numbers that vary; a list as it is now."""
-    if type(x) in (list, tuple):
-        return type(x)(map(_without_numbers, x))
-    return guarded_value(x) if type(x) in NUMBERS else x
 
 
 def _is_constant(x: Any) -> bool:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 import logging
+import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..report.reasons import Calls, Prints
 from ..report.type_names import thing
+from .numpy_stand_in import Array, guarded_array, real_of
 from .output import METHODS
 from .varying_numbers import NUMBERS, guarded_value
 
@@ -40,6 +42,33 @@ def held_by(x: StandIn) -> tuple[Any, Outward]:
     return get(x, "_real"), get(x, "_outward")
 
 
+def called_plainly(function: Callable[..., Any], args: Sequence[Any],
+                   kwargs: Mapping[str, Any]) -> tuple[Any, Sequence[Any], Mapping[str, Any]]:
+    """What a function gives that is told by nobody what stands for numbers and arrays, and the
+    arguments that it got. An argument that comes back is the one that it was."""
+    arrays = [x for x in (*args, *kwargs.values()) if type(x) is Array]
+    args = [_plain(x) for x in args]
+    kwargs = {k: _plain(x) for k, x in kwargs.items()}
+    made = function(*args, **kwargs)
+    return next((x for x in arrays if real_of(x) is made), made), args, kwargs
+
+
+def _plain(x: Any) -> Any:
+    """An argument without numbers that vary, and an array itself. Lists, and what they hold, stay
+    the very objects: they are shuffled, and chosen from."""
+    if type(x) in (list, tuple):
+        plain = [_plain(y) if type(y) is not Array else y for y in x]
+        if all(map(operator.is_, plain, x)):
+            return x
+        if type(x) is tuple:
+            return tuple(plain)
+        x[:] = plain
+        return x
+    if type(x) is Array:
+        return guarded_array(x)
+    return guarded_value(x) if type(x) in NUMBERS else x
+
+
 class StandIn:
     """Looks like the object that it stands for, and notes what is done with it."""
     __slots__ = ("_real", "_outward", "__weakref__")
@@ -56,7 +85,7 @@ class StandIn:
         real, outward = held_by(self)
         found = getattr(real, name)
         return (object.__getattribute__(self, "_attribute")(real, outward, name, found)
-                if outward.live() else found)
+                if outward.live() else object.__getattribute__(self, "_afterwards")(found))
 
     def __setattr__(self, name: str, value: Any) -> None:
         real, outward = held_by(self)
@@ -78,6 +107,10 @@ class StandIn:
     def _attribute(self, real: Any, outward: Outward, name: str, found: Any) -> Any:
         return found
 
+    def _afterwards(self, found: Any) -> Any:
+        """What a run that is not recorded any more gets for an attribute."""
+        return found
+
 
 class Function(StandIn):
     """A function of Python's."""
@@ -91,9 +124,8 @@ class Function(StandIn):
         real, outward = held_by(self)
         if outward.live():
             return object.__getattribute__(self, "_does")(*args, **kwargs)
-        # a run that is not recorded any more goes on with the Numbers that it was given
-        args = tuple([guarded_value(x) if type(x) in NUMBERS else x for x in args])
-        return real(*args, **kwargs)
+        # a run that is not recorded any more goes on with the stand-ins that it was given
+        return called_plainly(real, args, kwargs)[0]
 
 
 class Stream(StandIn):

@@ -44,7 +44,8 @@ FILES = (
     "changes_of_modules context_variables ends_of_steps reviewers "
     "reviewers_of_python reviewers_of_tensors reviewers_of_models doubters_of_python "
     "doubters_of_classes doubters_of_containers "
-    "doubters_of_tensors doubters_of_memory state_of_loops tensor_classes").split()
+    "doubters_of_tensors doubters_of_memory doubters_of_objects state_of_loops "
+    "tensor_classes").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 faults.are_raised = True
