@@ -125,7 +125,7 @@ class Function(StandIn):
         if outward.live():
             return object.__getattribute__(self, "_does")(*args, **kwargs)
         # a run that is not recorded any more goes on with the stand-ins that it was given
-        return called_plainly(real, args, kwargs)[0]
+        return real(*map(_plain, args), **{k: _plain(x) for k, x in kwargs.items()})
 
 
 class Stream(StandIn):

@@ -126,6 +126,8 @@ class NamesInCode:
                 self.looks_up = True
                 self.attributes.add("__match_args__")
             self.takes_classes |= _takes_a_class(found, i)
+            # the methods of NumPy's arrays, past an array: they take arrays alone
+            self.exact |= name in TAKING and i > 0 and found[i - 1][2] == "ndarray"
             last, before = value if name == "LOAD_GLOBAL" else None, name
             if last == "type" and is_asked_for_by_isinstance(found, i):
                 last = None

@@ -217,3 +217,17 @@ def arrays_are_filled_by_generators():
         for _ in range(5):
             yield f(ramp(2)), row, table
     return f, calls
+
+
+@trap
+def methods_of_arrays_past_an_array():
+    """`ndarray.sum(a)`, with the class's own names; and masked arrays, which do so."""
+    a = np.arange(4.0)
+    def f(x):
+        return (x * float(np.ndarray.sum(a)) + float(np.ndarray.__getitem__(a, 1)),
+                np.ndarray.astype(a, np.float32), np.ma.array(a, mask=[0, 1, 0, 0]).sum())
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        a[1] = 9.0
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
