@@ -54,7 +54,7 @@ def is_data(x: Any, depth: int = DEPTH) -> bool:
         return all(is_data(y, depth - 1) for y in x)
     if type(x) is dict:
         return all(is_data(y, depth - 1) for pair in x.items() for y in pair)
-    return not isinstance(x, type) and users(type(x)) and has_dict(type(x)) \
+    return not isinstance(x, type) and users(type(x)) and has_dict(x) \
         and is_data(own_dict(x), depth - 1)
 
 

@@ -27,7 +27,7 @@ def compare_data(walk: Any, found: list[Any]) -> None:
             found += place.objects
         elif not (isinstance(x, types.ModuleType) or callable(x)) \
                 and users(type(x)) \
-                and has_dict(type(x)):
+                and has_dict(x):
             found.append(own_dict(x))
         if len(found) > MOST:
             what = f"it looks up names, and reaches more than {MOST} objects in modules"

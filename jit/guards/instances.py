@@ -45,15 +45,19 @@ def attributes(x: Any) -> list[tuple[str, Any]]:
     return [*own_dict(x).items(), *[(n, v) for n, v in held if v is not NOTHING]]
 
 
-def has_dict(t: type) -> bool:
-    """Do the instances of a class have a dict of their own? What stands for another object may say
-    that it has one, as it passes on what it is asked for."""
-    return t.__dictoffset__ != 0
+def has_dict(x: Any) -> bool:
+    """Has an instance a dict of its own? A proxy that passes on what it is asked for may say so
+    and have none."""
+    try:
+        object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return False
+    return True
 
 
 def own_dict(x: Any) -> dict[str, Any]:
     """The dict that holds the attributes of an instance; an empty one where it has none."""
-    held: dict[str, Any] = object.__getattribute__(x, "__dict__") if has_dict(type(x)) else {}
+    held: dict[str, Any] = object.__getattribute__(x, "__dict__") if has_dict(x) else {}
     return held
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import spots
 from .cpython_layouts import holds, layouts
-from .instances import NOTHING, attribute, set_attribute
+from .instances import NOTHING, attribute, has_dict, own_dict, set_attribute
 from .native_entry import MISSED
 from .places import ABSENT, Change, Check, Place, Single
 from .spots import Spot
@@ -168,13 +168,19 @@ class AttributesDict(Place):
         super().__init__(owner, (object.__getattribute__(owner, "__dict__"),))
 
     def look(self) -> Sequence[Any] | None:
-        return (object.__getattribute__(self.owner, "__dict__"),)
+        return (own_dict(self.owner),) if has_dict(self.owner) else None
 
     @classmethod
     def check(cls, places: list[AttributesDict]) -> Check:
         owners, held = [p.owner for p in places], [p.objects[0] for p in places]
         get = object.__getattribute__
-        return lambda: all(map(_same, map(get, owners, itertools.repeat("__dict__")), held))
+
+        def same() -> bool:
+            try:
+                return all(map(_same, map(get, owners, itertools.repeat("__dict__")), held))
+            except AttributeError:           # a list lies where another run's stand-in for it was
+                return False
+        return same
 
     def changes(self) -> list[Change]:
         return [] if self.same() else [Change(self, None)]

@@ -247,7 +247,7 @@ def instance(walk: Any, x: Any) -> None:
     walk.places.append(TypeOf(x))
     class_of_instance(walk, t)
     walk.framework(t)
-    if has_dict(t):
+    if has_dict(x):
         walk.places.append(AttributesDict(x))
         sets_up, gathers = _of_ours(t, "_sets_up"), _of_ours(t, "_gathers")
         walk.sets_up |= sets_up is not None and sets_up(x)

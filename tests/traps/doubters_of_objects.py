@@ -1,4 +1,5 @@
 """Programs of doubters: objects that answer for others, patterns, and partials of partials."""
+import array
 import dataclasses
 import functools
 import random
@@ -230,4 +231,23 @@ def methods_of_arrays_past_an_array():
         yield from thrice(lambda: f(ramp(2)))
         a[1] = 9.0
         yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+@trap
+def a_list_of_the_outer_run_is_met_by_an_inner_one(trace):
+    """The inner function is recorded while something lies in place of a list that the outer one
+    reads, and is replayed when the list is there again."""
+    log, kept = [], array.array("d", [1.0, 2.0])
+    @trace
+    def inner(x, n=1):
+        log.append(n)
+        return x * n
+    def f(x): return inner(x) + inner(x, 2) + len(log) + kept[0]
+    def calls(f):
+        for _ in range(4):
+            yield f(ramp(2)), log
+        yield from thrice(lambda: (inner(ramp(2)), log))
+        log.clear()
+        yield from thrice(lambda: (f(ramp(2)), log))
     return f, calls
