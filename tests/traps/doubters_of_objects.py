@@ -238,16 +238,17 @@ def methods_of_arrays_past_an_array():
 def a_list_of_the_outer_run_is_met_by_an_inner_one(trace):
     """The inner function is recorded while something lies in place of a list that the outer one
     reads, and is replayed when the list is there again."""
-    log, kept = [], array.array("d", [1.0, 2.0])
+    global LOG, KEPT
+    LOG, KEPT = [], array.array("d", [1.0, 2.0])
     @trace
     def inner(x, n=1):
-        log.append(n)
+        LOG.append(n)
         return x * n
-    def f(x): return inner(x) + inner(x, 2) + len(log) + kept[0]
+    def f(x): return inner(x) + inner(x, 2) + len(LOG) + KEPT[0]
     def calls(f):
         for _ in range(4):
-            yield f(ramp(2)), log
-        yield from thrice(lambda: (inner(ramp(2)), log))
-        log.clear()
-        yield from thrice(lambda: (f(ramp(2)), log))
+            yield f(ramp(2)), LOG
+        yield from thrice(lambda: (inner(ramp(2)), LOG))
+        LOG.clear()
+        yield from thrice(lambda: (f(ramp(2)), LOG))
     return f, calls
