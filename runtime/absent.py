@@ -1,8 +1,11 @@
 """Kinds of devices that whet has none of, as programs ask for them: `whet.xpu`, `whet.mps`."""
 
+from . import declarations as _declarations
+
 __all__ = ["device_count", "is_available", "manual_seed", "manual_seed_all"]
 
 
+@_declarations.goes_by_no_size
 def is_available():
     """No.
 
@@ -13,6 +16,7 @@ def is_available():
     return False
 
 
+@_declarations.goes_by_no_size
 def device_count():
     """None."""
     return 0

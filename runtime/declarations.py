@@ -1,10 +1,11 @@
 """What the framework says of its own code, for a tracer to know: which code it has written at run
-time, which modules only compute, and which of their functions change what a tensor is nevertheless.
+time, which modules only compute, which of their functions change what a tensor is nevertheless,
+and which answers go by no sizes.
 
 What names of files and modules are like says nothing.
 """
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -14,6 +15,9 @@ GENERATED: dict[int, Names] = {}         # namespaces of code written at run tim
 # those of modules that only compute, and of packages of such
 COMPUTING: dict[int, Names] = {}
 ACTING: set[CodeType] = set()            # code of functions that do more
+SIZELESS: set[CodeType] = set()          # code of functions whose answers go by no sizes
+# code of functions that stand for another one -> which variable of theirs holds that
+WRAPPERS: dict[CodeType, str] = {}
 
 
 def run(code: CodeType, names: Names, scope: Names | None = None) -> Names:
@@ -39,3 +43,35 @@ def acts(function: F) -> F:
     """A function of such a module changes what a tensor is, or has gradients computed."""
     ACTING.add(function.__code__)
     return function
+
+
+def goes_by_no_size(function: F) -> F:
+    """What a function tells its caller is the same whatever sizes tensors have, if nothing else
+    differs.
+
+    >>> import whet
+    >>> from whet import declarations
+    >>> whet.Tensor.dim.__code__ in declarations.SIZELESS
+    True
+    """
+    SIZELESS.add(function.__code__)
+    return function
+
+
+def stands_for(variable: str) -> Callable[[F], F]:
+    """A decorator of functions that are what the one in this variable of theirs is."""
+    def noted(wrapper: F) -> F:
+        WRAPPERS[wrapper.__code__] = variable
+        return wrapper
+    return noted
+
+
+def is_sizeless(frame: FrameType) -> bool:
+    """Does what runs in a frame, or what it stands for, tell what goes by no sizes?"""
+    code = frame.f_code
+    if code not in WRAPPERS:
+        return code in SIZELESS
+    function = frame.f_locals[WRAPPERS[code]]
+    while (code := function.__code__) in WRAPPERS:
+        function = function.__closure__[code.co_freevars.index(WRAPPERS[code])].cell_contents
+    return code in SIZELESS

@@ -3,6 +3,8 @@ import functools
 import importlib
 from typing import Any
 
+from . import declarations
+
 
 class device:
     """A device: `device("cpu")`, `device("cuda", 1)`, `device("cuda:1")`.
@@ -51,10 +53,12 @@ class device:
     def __exit__(self, *exc):
         set_default_device(_outer.pop())
 
+    @declarations.goes_by_no_size
     def __repr__(self):
         return (f"device(type='{self.type}')"
                 if self.index is None else f"device(type='{self.type}', index={self.index})")
 
+    @declarations.goes_by_no_size
     def __str__(self):
         return self.type if self.index is None else f"{self.type}:{self.index}"
 

@@ -9,6 +9,8 @@ whet.float32
 import ml_dtypes
 import numpy as np
 
+from . import declarations
+
 BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3          # categories, in the order in which they win
 
 
@@ -25,6 +27,7 @@ class dtype:
         self.is_floating_point, self.is_complex = kind == FLOAT, kind == COMPLEX
         self.letter = letter
 
+    @declarations.goes_by_no_size
     def __repr__(self):
         return f"whet.{self.name}"
 
@@ -228,6 +231,7 @@ def result_of(dims, zeros, numbers):
     return _combine(_combine(join(dims), join(zeros)), join(numbers))
 
 
+@declarations.goes_by_no_size
 def can_cast(from_, to):
     """May a value of the one type be put into the other (no complex into real, no float into int)?
 

@@ -7,6 +7,7 @@ gives the same ones.
 import os
 import threading
 
+from . import declarations as _declarations
 from .autograd import modes
 from .autograd.modes import beyond
 
@@ -67,6 +68,7 @@ class Generator:
         self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
         return self._seed
 
+    @_declarations.goes_by_no_size
     def initial_seed(self):
         """The seed of the stream."""
         _positioned("asked", self, None, "the seed of a generator is asked for")
@@ -153,6 +155,7 @@ def seed():
     return default_generator.seed()
 
 
+@_declarations.goes_by_no_size
 def initial_seed():
     """The default generator's seed."""
     return default_generator.initial_seed()

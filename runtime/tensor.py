@@ -137,6 +137,7 @@ class Tensor:
         return n.parent if type(n) is OutputOf else n
 
     @property
+    @declarations.goes_by_no_size
     def is_leaf(self):
         """Was this tensor made by the user rather than by a recorded op?"""
         if self._base is not None and self._cell.h != self._hist:
@@ -144,6 +145,7 @@ class Tensor:
         return self._node is None
 
     @property
+    @declarations.goes_by_no_size
     def requires_grad(self):
         """Is a gradient wanted for this tensor?"""
         if self._base is not None and self._cell.h != self._hist:
@@ -243,10 +245,12 @@ class Tensor:
         return bool(self._extra and self._extra.get("retains_grad"))
 
     @property
+    @declarations.goes_by_no_size
     def output_nr(self):
         n = None if self._node is None else in_full(self._node)
         return n.index if type(n) is OutputOf else 0
 
+    @declarations.goes_by_no_size
     def is_inference(self):
         """Was this tensor made in inference mode?"""
         return bool(self._rg & 2)
@@ -313,10 +317,12 @@ class Tensor:
         return devices.of(self._array)
 
     @property
+    @declarations.goes_by_no_size
     def ndim(self):
         """The number of dimensions."""
         return self._array.ndim
 
+    @declarations.goes_by_no_size
     def dim(self):
         """The number of dimensions."""
         return self._array.ndim
@@ -368,11 +374,13 @@ class Tensor:
 
     const_data_ptr = data_ptr
 
+    @declarations.goes_by_no_size
     def element_size(self):
         """Bytes of an element."""
         return self._array.itemsize
 
     @property
+    @declarations.goes_by_no_size
     def itemsize(self):
         """Bytes of an element."""
         return self._array.itemsize
@@ -393,18 +401,22 @@ class Tensor:
             return a.ndim == 5 and a.transpose(0, 2, 3, 4, 1).flags.c_contiguous
         raise RuntimeError(f"is_contiguous: memory_format {memory_format} is not supported")
 
+    @declarations.goes_by_no_size
     def is_floating_point(self):
         """Is the element type a floating point type?"""
         return self.dtype.kind == 2
 
+    @declarations.goes_by_no_size
     def is_complex(self):
         """Is the element type complex?"""
         return self.dtype.kind == 3
 
+    @declarations.goes_by_no_size
     def is_signed(self):
         """Can elements be negative?"""
         return self.dtype.is_signed
 
+    @declarations.goes_by_no_size
     def is_conj(self):
         """Is this a lazily conjugated tensor? (They are never lazy here.)"""
         return False
@@ -415,11 +427,13 @@ class Tensor:
     is_ipu, is_maia, is_mkldnn, is_mtia, is_vulkan = [False] * 5
 
     @property
+    @declarations.goes_by_no_size
     def is_cuda(self):
         """Is the memory on a CUDA device?"""
         return devices.of(self._array).type == "cuda"
 
     @property
+    @declarations.goes_by_no_size
     def is_meta(self):
         """Is there no memory? Such a tensor has all but elements.
 
@@ -430,6 +444,7 @@ class Tensor:
         return devices.of(self._array).type == "meta"
 
     @property
+    @declarations.goes_by_no_size
     def is_cpu(self):
         """Is the memory the CPU's?"""
         return not devices.is_elsewhere(self._array)
@@ -438,11 +453,13 @@ class Tensor:
     def layout(self):
         return strided
 
+    @declarations.goes_by_no_size
     def get_device(self):
         """The number of the device; -1 where devices of its type have none."""
         index = devices.of(self._array).index
         return -1 if index is None else index
 
+    @declarations.goes_by_no_size
     def is_pinned(self, device=None):
         """Is it in memory of the host that devices copy from and to by themselves?"""
         return devices.beyond is not None and devices.beyond.is_pinned(self._array)

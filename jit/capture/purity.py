@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
+from whet import declarations
 from whet.cpu import native
 from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
@@ -27,7 +28,7 @@ from whet.tensor import Tensor
 from ..guards import allowed_calls as known
 from ..guards.bytecode import only_asked_for
 from ..guards.origin import makes_a_tuple, origin_of, ours
-from ..guards.sizes import ASIDE, GUARDED, catches, informs, tells
+from ..guards.sizes import GUARDED, catches, informs, tells
 from ..report.reasons import Calls, Draws, Inspects
 from .stand_ins import Function
 
@@ -202,16 +203,17 @@ class Watch:
             self.native(arg, frame)
         elif (event == "return" and self.told is None and arg is not None and ours(frame)
               and informs(arg)):
-            self.given(frame.f_code, frame.f_back, arg)
+            self.given(frame, arg)
 
-    def given(self, code: types.CodeType, frame: types.FrameType | None, x: Any) -> None:
-        """A function of the framework's returns something to this frame, or to whom this frame
-        works for."""
+    def given(self, of: types.FrameType, x: Any) -> None:
+        """A function of the framework's, in this frame, returns something to its caller, or to
+        whom that works for."""
+        code, frame = of.f_code, of.f_back
         while frame is not None and (origin := origin_of(frame.f_globals)) is not None:
             if origin.is_ours:
                 return
             frame = frame.f_back
-        if frame is not None and code.co_name not in ASIDE:
+        if frame is not None and not declarations.is_sizeless(of):
             self.informed = self.informed or line_of(frame.f_code, frame.f_lineno)
             guarded = code.co_name in GUARDED or self.follows and code.co_name == "__len__"
             if code is not STAND_IN and not guarded and tells(x):

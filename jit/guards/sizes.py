@@ -9,9 +9,9 @@ nothing is inferred from one size about another.
 
 Such a call is not watched for what a recording cannot see, if the recorded run showed that it need
 not be: Python does the same if all that it is told is the same, and the user's code was told
-nothing that depends on sizes. It had tensors, and asked for no number, text or shape (`tells`), and
-it caught no error (`catches`). What prints, or reaches what could (see outside_calls.py), is
-watched each time.
+nothing that depends on sizes. It had tensors, and asked for no number, text or shape (`tells`) but
+such as go by no sizes (those functions of ours say so, see declarations.py), and it caught no error
+(`catches`). What prints, or reaches what could (see outside_calls.py), is watched each time.
 """
 from __future__ import annotations
 
@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     from ..replay.recording import Recording
 
 MODELS = 4                       # recordings of one kind that others are made like
-# what is asked of tensors and modes that sizes have no part in
-ASIDE = frozenset(
-    "ndim dim ndimension is_leaf requires_grad is_tensor is_floating_point is_complex is_signed "
-    "itemsize element_size is_grad_enabled is_inference_mode_enabled get_default_dtype "
-    "__instancecheck__".split())
 # what becomes a guard, whatever it gives
 GUARDED = frozenset("__bool__ __int__ __float__ __index__ item tolist".split())
 # names that lead past what is watched

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.ir.extent import Extent, Real
+from whet.ir.extent import Extent, Real, Unsized
 from whet.ir.graph import Ref, Type
 from whet.ir.outline import Numeral
 from whet.ir.spans import address
@@ -140,7 +140,7 @@ class Sheet:
     def look(self, sized: SizedProgram, looks: Mapping[int, Outline]) -> None:
         """Note where Python finds what it reads."""
         self.local: dict[int, tuple[int, int]] = {}
-        self.fixed: dict[int, Any] = {}
+        self.fixed: dict[int, tuple[OwnArray | Array, int]] = {}
         for n, a in looks.items():
             owner = a.room.owner
             if type(owner) is Piece:
@@ -149,10 +149,11 @@ class Sheet:
             elif type(owner) is Brought:
                 self.local[n] = sized.roots.moving[owner.position], len(self.dims)
                 self.dims.append(a.offset)
-            elif type(owner) is OwnArray:
-                self.fixed[n] = owner.which
+            elif isinstance(owner, OwnArray | np.ndarray):
+                self.fixed[n] = owner, len(self.dims)
+                self.dims.append(a.offset)
             else:
-                self.fixed[n] = owner
+                raise Unsized("Python reads what is no array")
 
     def function(self, sized: SizedProgram) -> None:
         """Make the function of sizes."""
@@ -201,7 +202,7 @@ class Sheet:
             steps=steps,
             called=[s for s in steps if type(s) is not LaunchList],
             local={n: (root, dims[i], arrays[n]) for n, (root, i) in self.local.items()},
-            env=self.env(own),
+            env=self.env(own, arrays, dims),
             draws=None if self.draws is None else self.draws.at(own, arrays),
             needs={},
             windows=None,
@@ -223,11 +224,12 @@ class Sheet:
                 return False
         return True
 
-    def env(self, own: Sequence[Array]) -> list[Any]:
-        """The arrays that are there before a call."""
+    def env(self, own: Sequence[Array], arrays: Sequence[Type], dims: Sequence[Any]) -> list[Any]:
+        """The arrays that are there before a call: constants, and views of them."""
         env: list[Any] = [None] * (len(self.arrays) + 1)
-        for n, a in self.fixed.items():
-            env[n] = own[a] if type(a) is int else a
+        for n, (constant, i) in self.fixed.items():
+            a = own[constant.which] if isinstance(constant, OwnArray) else constant
+            env[n] = part_of(a, dims[i], arrays[n])
         return env
 
     def steps_at(self, start: int, work: Sequence[Any],

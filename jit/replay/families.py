@@ -17,6 +17,7 @@ from whet.ir.answers import planning
 from whet.ir.extent import LEAST, Unsized
 from whet.passes.resized import alike
 
+from ..capture.refused import Refused
 from ..capture.tensor_sources import Outside
 from ..policy.luck import Luck
 from ..policy.timing import Trial
@@ -198,7 +199,20 @@ def check(first: Recording, run: Run, compare: Callable[[AtThese], object]) -> N
     """Compare what the family of a recording has for a run's sizes with that run."""
     made = first.family.at(run.shapes, may_plan=False)
     if made is not None:
+        proved(first, made, compare)
+
+
+def proved(first: Recording, made: AtThese, compare: Callable[[AtThese], object]) -> bool:
+    """Does the family of a recording do what a run did? Where it does not there is none from now
+    on: each size is recorded."""
+    try:
         compare(made)
+    except Refused as e:
+        if verify.CHECK:
+            raise
+        first.family, first.unsized = False, str(e)
+        return False
+    return True
 
 
 def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> None:
@@ -212,8 +226,8 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
         made = family.at(other.shapes)
         if made is None:
             raise Unsized("its programs are planned in other ways")
-        compare(made)
-        first.family = family
+        if proved(first, made, compare):
+            first.family = family
     except Unsized as e:
         first.unsized = str(e)
 

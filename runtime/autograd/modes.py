@@ -172,6 +172,7 @@ def goes_by(holder):
         state.observers[-1].goes_by(holder)
 
 
+@declarations.goes_by_no_size
 def is_grad_enabled():
     """Is gradient recording on, on this thread?
 
@@ -183,6 +184,7 @@ def is_grad_enabled():
     return bool(state.flags & GRAD)
 
 
+@declarations.goes_by_no_size
 def is_inference_mode_enabled():
     """Is inference mode on, on this thread?"""
     return bool(state.flags & INFERENCE)

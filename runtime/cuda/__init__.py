@@ -7,6 +7,7 @@ memory is checked, and kernels go through Triton's interpreter.
 import sys as _sys
 from typing import Any
 
+from .. import declarations as _declarations
 from ..autograd import modes as _modes
 from . import amp as amp
 from . import machine as _m
@@ -22,6 +23,7 @@ from .streams import stream as stream
 _MEMORY = "it asks what memory a device has left, or changes that"
 
 
+@_declarations.goes_by_no_size
 def is_available() -> bool:
     """Is there a device?
 
@@ -32,11 +34,13 @@ def is_available() -> bool:
     return _m.is_available()
 
 
+@_declarations.goes_by_no_size
 def device_count() -> int:
     """The number of devices."""
     return _m.machine().driver.count() if _m.is_available() else 0
 
 
+@_declarations.goes_by_no_size
 def is_initialized() -> bool:
     """Was a device used already?"""
     return _m.is_initialized()
@@ -53,6 +57,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 # ---- devices -------------------------------------------------------------------------------------
+@_declarations.goes_by_no_size
 def current_device() -> int:
     """The number of the device that this thread works with."""
     _m.machine()

@@ -8,6 +8,7 @@ import math
 
 import whet
 
+from .. import declarations as _declarations
 from ..autograd import modes
 from ..autograd.modes import warn
 from ..ops.registry import check_tensors as _check_tensors
@@ -38,6 +39,7 @@ def _quietly(f):
     return run
 
 
+@_declarations.goes_by_no_size
 def calculate_gain(nonlinearity, param=None):
     """The gain that keeps the variance through a nonlinearity."""
     if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",

@@ -5,6 +5,7 @@ import warnings
 
 import whet
 
+from .. import declarations
 from ..ops.argument_errors import name_argument
 from ..ops.surface import guard
 from ..tensor import Tensor
@@ -305,6 +306,7 @@ class Module(hooks.Hooked, Stateful):
         return getattr(module, name)
 
     # ---- iterating -------------------------------------------------------------------------------
+    @declarations.goes_by_no_size
     def _named_members(self, get, prefix="", recurse=True, remove_duplicate=True):
         seen = set()
         modules = [(prefix, self)]
@@ -334,6 +336,7 @@ class Module(hooks.Hooked, Stateful):
         """The buffers, each once."""
         return (b for _, b in self.named_buffers(recurse=recurse))
 
+    @declarations.goes_by_no_size
     def named_children(self):
         """Pairs of (name, direct submodule), each submodule once."""
         seen = set()
@@ -347,6 +350,7 @@ class Module(hooks.Hooked, Stateful):
         """The direct submodules, each once."""
         return (m for _, m in self.named_children())
 
+    @declarations.goes_by_no_size
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
         """Pairs of (dotted name, module), this module first."""
         memo = set() if memo is None else memo

@@ -2,7 +2,7 @@
 first input decides."""
 import whet
 
-from .. import function_protocol, tensor_base
+from .. import declarations, function_protocol, tensor_base
 from ..cpu import entries
 from ..tensor import Tensor
 
@@ -130,6 +130,7 @@ class UninitializedBuffer(_Uninitialized, Buffer):
         pass
 
 
+@declarations.goes_by_no_size
 def is_lazy(x):
     """Has the tensor no shape yet?"""
     return isinstance(x, _Uninitialized)

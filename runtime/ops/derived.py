@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .. import dtypes, return_types, tf32
+from .. import declarations, dtypes, return_types, tf32
 from ..autograd.modes import beyond, read
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
@@ -51,6 +51,7 @@ def isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 @function()
+@declarations.goes_by_no_size
 def allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Are all elements close (see `isclose`)?"""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
@@ -352,12 +353,14 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 
 
 @function(method=False)
+@declarations.goes_by_no_size
 def are_deterministic_algorithms_enabled():
     """Was `use_deterministic_algorithms(True)` called?"""
     return read(lambda: _deterministic[0])
 
 
 @function(method=False)
+@declarations.goes_by_no_size
 def is_deterministic_algorithms_warn_only_enabled():
     """Was `use_deterministic_algorithms(True, warn_only=True)` called?"""
     return read(lambda: _deterministic[1])

@@ -1,7 +1,7 @@
 """What can be asked of a tensor's type, and the type that operands meet in."""
 import types
 
-from .. import dtypes
+from .. import declarations, dtypes
 from ..dtypes import COMPLEX
 from ..tensor import Tensor
 from . import pointwise as p
@@ -12,6 +12,7 @@ from .surface import FUNCTIONS, function
 
 
 @function(method=False)
+@declarations.goes_by_no_size
 def is_tensor_(obj):
     """Is the object a tensor?"""
     return isinstance(obj, Tensor)
@@ -33,6 +34,7 @@ def asks_for_its_caller(frame):
 def _question(name):
     ask = getattr(Tensor, name)
 
+    @declarations.stands_for("ask")
     def question(input):
         if not is_tensor(input):
             raise TypeError(
@@ -51,6 +53,7 @@ for _name in (("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signe
 
 
 @function()
+@declarations.goes_by_no_size
 def is_nonzero(input):
     """Is the single element different from zero?"""
     if input.numel() != 1:
@@ -61,6 +64,7 @@ def is_nonzero(input):
 
 
 @function(method=False)
+@declarations.goes_by_no_size
 def is_storage(obj):
     """Is the object a storage?"""
     return isinstance(obj, UntypedStorage)

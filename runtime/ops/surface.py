@@ -278,6 +278,7 @@ def guard(fn, leads_to_ops=True, asks=True):
     calls = known_calls.calls_of(fn, check) if leads_to_ops else None
 
     @functools.wraps(fn)
+    @declarations.stands_for("fn")
     def call(*args, **kwargs):
         if calls is not None and (out := calls(args, kwargs)) is not known_calls.MISSED:
             return out

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import whet
 
+from ... import declarations as _declarations
 from ...autograd import modes
 from ...tensor import Tensor
 from ..containers import ModuleDict, ModuleList
@@ -207,6 +208,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     return module
 
 
+@_declarations.goes_by_no_size
 def is_parametrized(module, tensor_name=None):
     """Has the module a parametrization (of that tensor)?"""
     chains = module.__dict__.get("parametrizations")

@@ -1,0 +1,121 @@
+"""What the framework tells a function, and no size has a part in, does not keep calls of new sizes
+from being replayed; what goes by sizes does."""
+import math
+
+import pytest
+import whet
+import whet.nn.functional as F
+from whet import jit, nn
+from whet.func import functional_call, grad, vmap
+from whet.ir import verify
+from whet.jit.capture.refused import Refused
+from whet.jit.policy import account, many_sizes
+from whet.jit.replay import families
+
+SIZES = range(5, 14)
+LEAST = 4           # two recordings and a plan come first
+NET = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
+OPTIMIZER = whet.optim.SGD(NET.parameters(), 0.1)
+SCHEDULE = whet.optim.lr_scheduler.StepLR(OPTIMIZER, 3)
+SCALER = whet.amp.GradScaler("cpu", enabled=False)
+
+
+@pytest.fixture(autouse=True)
+def recordings_are_worth_while(monkeypatch):
+    monkeypatch.setattr(account, "GRACE", math.inf)
+    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+
+
+def unrun(traced):
+    """Calls of sizes that no run had."""
+    ledger = traced._calls.policy.summary()
+    return ledger.unseen + ledger.sized
+
+
+QUESTIONS = {
+    "dim": lambda x: x.dim() + x.ndim,
+    "is_floating_point": lambda x: whet.is_floating_point(x) or x.is_complex(),
+    "is_tensor": lambda x: whet.is_tensor(x),
+    "device": lambda x: x.is_cuda or x.is_meta or not x.is_cpu or x.get_device() >= 0,
+    "texts of types": lambda x: f"{x.dtype} {x.device}" != "whet.float32 cpu",
+    "element_size": lambda x: x.element_size() * x.itemsize,
+    "modes": lambda x: whet.is_grad_enabled() + whet.is_autocast_enabled("cpu"),
+    "compiling": lambda x: whet.compiler.is_compiling(),
+    "cuda": lambda x: whet.cuda.is_available() + whet.cuda.device_count(),
+    "threads": lambda x: whet.get_num_threads() > 0,
+    "names of parameters": lambda x: sum(len(k) for k, _ in NET.named_parameters()),
+    "names of modules": lambda x: [k for k, _ in NET.named_modules()].index("2"),
+    "names of children": lambda x: [k for k, _ in NET.named_children()].index("1"),
+    "rates": lambda x: SCHEDULE.get_last_lr()[0],
+    "scale": lambda x: SCALER.get_scale() if SCALER.is_enabled() else 1.0,
+    "parametrized": lambda x: nn.utils.parametrize.is_parametrized(NET[0]),
+    "elements": lambda x: whet.allclose(x.sign(), x.sign()) + whet.is_nonzero(x[0, 0] - x[0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_without_sizes_lets_new_sizes_be_replayed(name):
+    ask = QUESTIONS[name]
+
+    def f(x):
+        return (x * float(ask(x))).sum(-1).tanh()
+    traced = jit.trace(f)
+    for n in SIZES:
+        x = whet.randn(n, 6)
+        assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
+    assert unrun(traced) >= LEAST
+
+
+def test_what_stands_for_a_question_may_ask_for_a_size():
+    """The functions that `whet` has of these names share their code with `numel`."""
+    def f(x):
+        return x + (1 if int(whet.numel(x)) % 4 == 0 else -1)
+    traced = jit.trace(f)
+    for n in (*SIZES, *SIZES):
+        x = whet.randn(n, 6)
+        assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
+
+
+@pytest.mark.parametrize("ask", [
+    lambda x: x.nbytes, lambda x: x.stride(1), lambda x: len(x), lambda x: len(repr(NET(x).shape)),
+    lambda x: x.t().is_contiguous(), lambda x: x.is_same_size(whet.zeros(8, 6))])
+def test_a_question_about_sizes_is_asked_anew(ask):
+    def f(x):
+        return x.t() * (ask(x) % 5)
+    traced = jit.trace(f)
+    for n in (*SIZES, 1, *SIZES, 1):
+        x = whet.ones(6, n).t()
+        assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
+
+
+def per_sample(x, y):
+    """The norms of the gradients of each example, whose loss is that of a batch of one."""
+    def loss(parameters, x, y):
+        out = functional_call(NET, parameters, (x[None],)).mean(1)
+        return F.cross_entropy(out, y[None])
+    parameters = {k: v.detach() for k, v in NET.named_parameters()}
+    found = vmap(grad(loss), (None, 0, 0))(parameters, x, y)
+    return sum(g.flatten(1).square().sum(1) for g in found.values()).sqrt()
+
+
+def test_views_of_constants_are_read_as_they_lie():
+    """Zeros for each example are one row, expanded: Python reads them as the batch."""
+    traced = jit.trace(per_sample)
+    for n in SIZES:
+        x, y = whet.randn(8, n, 6), whet.arange(8) % 3
+        assert traced(x, y).numpy().tobytes() == per_sample(x, y).numpy().tobytes()
+    assert unrun(traced) >= LEAST
+
+
+def test_a_family_that_does_something_else_leaves_the_recordings(monkeypatch):
+    def fails(*_):
+        raise Refused("a replay goes another way")
+    grow = families.grow
+    monkeypatch.setattr(verify, "CHECK", False)
+    monkeypatch.setattr(families, "grow", lambda first, other, _: grow(first, other, fails))
+    traced = jit.trace(lambda x: (x * 2).sum(0))
+    for n in (*SIZES, *SIZES):
+        x = whet.randn(n, 6)
+        assert traced(x).numpy().tobytes() == (x * 2).sum(0).numpy().tobytes()
+    ledger = traced._calls.policy.summary()
+    assert unrun(traced) == ledger.failed == 0 and ledger.replayed >= LEAST, ledger
