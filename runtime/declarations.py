@@ -1,6 +1,6 @@
 """What the framework says of its own code, for a tracer to know: which code it has written at run
 time, which modules only compute, which of their functions change what a tensor is nevertheless,
-and which answers go by no sizes.
+and which of their answers go by no sizes, or are elements.
 
 What names of files and modules are like says nothing.
 """
@@ -16,6 +16,8 @@ GENERATED: dict[int, Names] = {}         # namespaces of code written at run tim
 COMPUTING: dict[int, Names] = {}
 ACTING: set[CodeType] = set()            # code of functions that do more
 SIZELESS: set[CodeType] = set()          # code of functions whose answers go by no sizes
+# code of functions that tell what is in a tensor, which who records is asked about
+TELLING: set[CodeType] = set()
 # code of functions that stand for another one -> which variable of theirs holds that
 WRAPPERS: dict[CodeType, str] = {}
 
@@ -55,6 +57,13 @@ def goes_by_no_size(function: F) -> F:
     True
     """
     SIZELESS.add(function.__code__)
+    return function
+
+
+def tells_elements(function: F) -> F:
+    """What a function tells is in a tensor: a recording that goes on from it has it as a guard, or
+    follows it."""
+    TELLING.add(function.__code__)
     return function
 
 

@@ -484,6 +484,7 @@ class Tensor:
         return operator.index((followed or self._array.shape)[0])
 
     # ---- numbers out ----
+    @declarations.tells_elements
     def item(self):
         """The single element as a Python number."""
         if modes.state.observers:
@@ -496,6 +497,7 @@ class Tensor:
         v = a.item()
         return v if type(v) in (int, float, bool, complex) else float(v)
 
+    @declarations.tells_elements
     def tolist(self):
         """Nested lists of Python numbers."""
         if self._array.ndim == 0:
@@ -507,6 +509,7 @@ class Tensor:
         a = devices.on_host(self._array)
         return (a.astype(np.float32) if self.dtype is dtypes.bfloat16 else a).tolist()
 
+    @declarations.tells_elements
     def __bool__(self):
         if self._array.size != 1:
             if self._array.size == 0:
@@ -519,15 +522,18 @@ class Tensor:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
 
+    @declarations.tells_elements
     def __int__(self):
         return int(self._number())
 
+    @declarations.tells_elements
     def __float__(self):
         return float(self._number())
 
     def __complex__(self):
         return complex(self._number())
 
+    @declarations.tells_elements
     def __index__(self):
         if self._array.size != 1 or self.dtype.kind >= 2:
             raise TypeError("only integer tensors of a single element can be converted to an index")

@@ -21,7 +21,7 @@ from whet.passes.lower_llvm.calls import buffer_of_stand_in
 from whet.passes.lower_llvm.calls.python_layouts import TYPE_BUFFER
 from whet.tensor_base import Base
 
-from ..guards.origin import origin_of
+from ..guards.origin import origin_of, ours
 from ..report.reasons import OfNumPy
 from .put_back import HOLDS, REAL_OF
 from .varying_numbers import NUMBERS, hidden
@@ -102,6 +102,8 @@ class Array:
                 gives_memory(real) and is_asked_by_others(sys._getframe(1), name)):
             raise AttributeError(name)       # NumPy is to ask for `__array__`
         found = getattr(real, name)
+        if name == "shape" and (sizes := sizes_for_user(self, sys._getframe(1))):
+            return tuple(sizes)
         if name in GEOMETRY or not live(self):
             return found
         arrays = arrays_of(self)
@@ -203,6 +205,14 @@ def is_asked_by_others(frame: types.FrameType, name: str = "") -> bool:
 def live(x: Array) -> bool:
     """Is its recording going on, in this thread?"""
     return recorder_of(x) in modes.state.observers
+
+
+def sizes_for_user(x: Array, frame: types.FrameType) -> Any:
+    """What the user's code, in this frame, is given for the sizes of an array where these are
+    followed; None where they are not."""
+    if ours(frame) or not live(x):
+        return None
+    return modes.followed_sizes(tensor_of(x), for_user=True)
 
 
 def arrays_of(x: Array) -> Arrays:

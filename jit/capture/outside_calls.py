@@ -22,6 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from whet import declarations
 from whet.autograd import modes
 from whet.ops.python import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
@@ -155,6 +156,8 @@ class Outward:
             return Function(x, self, self.warn)
         if x is float or x is int:
             return Function(x, self, functools.partial(self.number, x))
+        if x is len:
+            return Function(x, self, self.length)
         if x is id:
             return Function(x, self, self.identity)
         return Function(x, self, self.print if x is print else functools.partial(self.written, x))
@@ -196,6 +199,21 @@ class Outward:
         if type(value_of(x)) is kind:
             return x
         return x * 1.0 if kind is float else through(math.trunc, "trunc", x)
+
+    def length(self, x: Any) -> Any:
+        """len(), which of a tensor is one of its sizes."""
+        if type(x) is Array or is_strided(x):
+            sizes = modes.followed_sizes(tensor_of(x) if type(x) is Array else x, for_user=True)
+            if sizes:
+                return sizes[0]
+            may_be_other = True
+        else:
+            method = getattr(type(x), "__len__", None)
+            may_be_other = (type(method) is types.FunctionType and ours(method)
+                            and method.__code__ not in declarations.SIZELESS)
+        if may_be_other and (frame := self.rec.user()) is not None:
+            self.watch.tells(frame, is_guarded=False)
+        return len(x)
 
     def do(self, does: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any],
            ready: Callable[[], bool] | None = None, calm: Callable[[], bool] | None = None,

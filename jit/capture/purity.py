@@ -28,7 +28,7 @@ from whet.tensor import Tensor
 from ..guards import allowed_calls as known
 from ..guards.bytecode import only_asked_for
 from ..guards.origin import makes_a_tuple, origin_of, ours
-from ..guards.sizes import GUARDED, catches, informs, tells
+from ..guards.sizes import catches, informs, tells
 from ..report.reasons import Calls, Draws, Inspects
 from .stand_ins import Function
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..report.reasons import Reason
 
 STAND_IN = Function.__call__.__code__    # it gives Python's, or a guard
+LENGTH = Tensor.__len__.__code__         # a guard where sizes are followed
 IMPORTING = frozenset(("_frozen_importlib", "_frozen_importlib_external"))
 
 
@@ -214,10 +215,15 @@ class Watch:
                 return
             frame = frame.f_back
         if frame is not None and not declarations.is_sizeless(of):
-            self.informed = self.informed or line_of(frame.f_code, frame.f_lineno)
-            guarded = code.co_name in GUARDED or self.follows and code.co_name == "__len__"
-            if code is not STAND_IN and not guarded and tells(x):
-                self.told = self.informed
+            is_guarded = (code is STAND_IN or code in declarations.TELLING
+                          or code is LENGTH and self.follows)
+            self.tells(frame, is_guarded or not tells(x))
+
+    def tells(self, frame: types.FrameType, is_guarded: bool) -> None:
+        """The user's code, in this frame, is told what may depend on sizes."""
+        self.informed = self.informed or line_of(frame.f_code, frame.f_lineno)
+        if not is_guarded:
+            self.told = self.told or self.informed
 
     def called_with(self, frame: types.FrameType | None) -> bool:
         """Is it the framework's code that calls, with arguments of its own?"""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, MutableSequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet import dtypes
+from whet import declarations, dtypes
 from whet.autograd import modes
 from whet.ops import registry
 from whet.ops.python import BY_NAME, NUMERIC, fits, of_numbers
@@ -61,8 +61,7 @@ class Number:
         return self
 
     def __init__(self, value: float, tensor: Base, recorder: Recorder, bound: int = SAFE) -> None:
-        held = {"value": value, "tensor": tensor, "recorder": recorder, "bound": bound}
-        for name, x in held.items():
+        for name, x in dict(value=value, tensor=tensor, recorder=recorder, bound=bound).items():
             _set[name](self, x)
         recorder.hidden.append(tensor)
         recorder.lent.append(weakref.ref(self))
@@ -92,6 +91,7 @@ class Number:
         whole: int = recorder_of(self).followed.whole(recorder_of(self), self)
         return whole
 
+    @declarations.tells_elements
     def __bool__(self) -> bool:
         if type(value_of(self)) is not bool and live(self):
             return bool(combine("ne", self, 0))

@@ -46,7 +46,7 @@ from .visitors_of_objects import LIGHT, OBJECTS
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
-CONVERTING = (float, int)
+STOOD_FOR = (float, int, len)        # of Python's own, in modules that do nothing but call them
 VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
 UNSEEN = frozenset(visit for _, visit in LIGHT.all)      # what they visit is not remembered
 OF_LASTING_TYPES: dict[type, Visit] = {}         # of types that no class statement has made
@@ -86,7 +86,7 @@ class Walk:
         self.asking = False                  # could others ask functions and classes for names?
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
         self.builtins: set[str] = set()      # names of Python's own that were looked up
-        self.called: dict[Any, Any] = {}     # types that make numbers: are they only called?
+        self.called: dict[Any, Any] = {}     # uses of those: are they only called?
         self.unread: dict[int, Reason] = {}  # what cannot be compared, by id
         self.codes: set[types.CodeType] = set()
         self.read: set[Any] = set()          # code that was gone through, and with whose globals
@@ -310,10 +310,10 @@ class Walk:
             raise Unwatchable(f"{code.co_name} has other builtins than Python's")
         f = getattr(builtins, name, None)
         key = id(names_of), name
-        if f in CONVERTING:                  # as a type it has no stand-in
+        if f in STOOD_FOR:                   # as a type, or a key to sort by, it has no stand-in
             only = not not_called and self.called.get(key, (0, 0, True))[2]
             self.called[key] = names_of, f, only
-            self.types_of_numbers |= not_called
+            self.types_of_numbers |= not_called and f is not len
         if f is id:                          # a stand-in for everybody would be asked all the time
             self.stand_in_for(f, names_of, "id")
             self.places.append(Global(vars(builtins), "id"))

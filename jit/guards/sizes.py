@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from ..replay.recording import Recording
 
 MODELS = 4                       # recordings of one kind that others are made like
-# what becomes a guard, whatever it gives
-GUARDED = frozenset("__bool__ __int__ __float__ __index__ item tolist".split())
 # names that lead past what is watched
 WITHIN = frozenset(("_array", "__array_interface__", "__dlpack__", "grad_fn", "suppress"))
 

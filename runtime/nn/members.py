@@ -2,6 +2,8 @@
 is said where something is assigned that is none of them."""
 from collections.abc import MutableMapping
 
+from .. import declarations
+
 
 class _Members(MutableMapping):
     """The parameters (or buffers, or submodules) of one module as a mapping that can be changed."""
@@ -26,6 +28,7 @@ class _Members(MutableMapping):
     def __iter__(self):
         return iter(self._names)
 
+    @declarations.goes_by_no_size
     def __len__(self):
         return len(self._names)
 

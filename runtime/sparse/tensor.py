@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from .. import declarations
 from ..autograd import modes
 from ..composite_tensor import CompositeTensor
 from ..formatting import sparse_str
@@ -111,6 +112,7 @@ class SparseTensor(CompositeTensor):
         raise TypeError(f"can't convert {self.layout} tensor to numpy. Use Tensor.to_dense() "
                         "first.")
 
+    @declarations.tells_elements
     def item(self) -> Any:
         """The single element as a Python number."""
         if self.numel() != 1:

@@ -2,6 +2,7 @@
 from being replayed; what goes by sizes does."""
 import math
 
+import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
@@ -11,6 +12,7 @@ from whet.ir import verify
 from whet.jit.capture.refused import Refused
 from whet.jit.policy import account, many_sizes
 from whet.jit.replay import families
+from whet.utils import data
 
 SIZES = range(5, 14)
 LEAST = 4           # two recordings and a plan come first
@@ -73,6 +75,54 @@ def test_what_stands_for_a_question_may_ask_for_a_size():
     traced = jit.trace(f)
     for n in (*SIZES, *SIZES):
         x = whet.randn(n, 6)
+        assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
+
+
+LENGTHS = {
+    "mean": lambda x: x.sum() / len(x),
+    "half": lambda x: x[:len(x) // 2],
+    "permuted": lambda x: x[whet.arange(len(x)) * 7 % len(x)],
+    "branch": lambda x: x.sum() if len(x) > 3 else x.sum() * 2,
+    "made": lambda x: whet.zeros(len(x), 6) + x + len(NET),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_the_length_of_a_tensor_is_followed(name):
+    f, traced = LENGTHS[name], jit.trace(LENGTHS[name])
+    for n in (*SIZES, 2, 3):
+        x = whet.randn(n, 6)
+        assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
+    assert unrun(traced) >= LEAST
+
+
+@pytest.mark.parametrize("f", [
+    lambda a: whet.from_numpy(a).sum() / len(a), lambda a: whet.from_numpy(a) / a.shape[0],
+    lambda a: whet.full(a.shape, 2.) + whet.from_numpy(a)])
+def test_sizes_of_numpy_arrays_are_followed(f):
+    traced = jit.trace(f)
+    for n in SIZES:
+        a = whet.randn(n, 6).numpy()
+        assert traced(a).numpy().tobytes() == f(a).numpy().tobytes()
+    assert unrun(traced) >= LEAST
+
+
+def blocks(x):
+    return x * len(data.BatchSampler(data.SequentialSampler(data.TensorDataset(x)), 3, False))
+
+
+@pytest.mark.parametrize("f, make", [
+    (blocks, lambda n: whet.randn(n, 6)),
+    (lambda x: x * len(x.tolist()), lambda n: whet.randn(n, 2)),
+    (lambda x: x * len(x.to_sparse()), lambda n: whet.randn(n, 6)),
+    (lambda a: whet.from_numpy(a[:len(a) // 2]), lambda n: whet.randn(n, 6).numpy()),
+    (lambda a: whet.from_numpy(a)[:len(a) // 2], lambda n: whet.randn(n, 6).numpy()),
+    (lambda a: whet.from_numpy(np.ones((len(a), 2)) + a.size), lambda n: whet.randn(n, 6).numpy()),
+    (lambda a: sorted([whet.from_numpy(a)], key=len)[0] * 2, lambda n: whet.randn(n, 6).numpy())])
+def test_lengths_of_what_is_no_tensor_are_asked_anew(f, make):
+    traced = jit.trace(f)
+    for n in (5, 7, 9, 11, 13, 12, 14, 16, 17, 18, 19, 5, 7, 9):
+        x = make(n)
         assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
 
 
