@@ -91,11 +91,11 @@ class Number:
         whole: int = recorder_of(self).followed.whole(recorder_of(self), self)
         return whole
 
-    @declarations.tells_elements
     def __bool__(self) -> bool:
         if type(value_of(self)) is not bool and live(self):
             return bool(combine("ne", self, 0))
         return bool(guarded_value(self))
+    declarations.tells_elements(__bool__)
 
     def __getattr__(self, name: str) -> Any:
         if not hasattr(type(value_of(self)), name):
