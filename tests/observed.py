@@ -61,7 +61,8 @@ class Observer:
         self.met[id(x)] = len(self.met)
         self.kept.append(x)
         if isinstance(x, whet.Tensor):
-            return self.tensor(x)
+            dense = x.layout is whet.strided
+            return self.tensor(x) if dense else (str(x.layout), self.of(x.to_dense()))
         if isinstance(x, np.ndarray):
             return (type(x).__name__, str(x.dtype), x.shape, x.strides, same_nan(x),
                     self.memory(x))
@@ -71,7 +72,8 @@ class Observer:
         """A tensor, its gradient with it."""
         a = t.detach().numpy()
         flags = [s for s in ("requires_grad", "is_leaf") if getattr(t, s)]
-        return (type(t).__name__, str(t.dtype), tuple(t.shape), t.stride(), same_nan(a), flags,
+        strides = t.stride() if t.numel() else ()    # where nothing lies they lead nowhere
+        return (type(t).__name__, str(t.dtype), tuple(t.shape), strides, same_nan(a), flags,
                 t._version, self.memory(a), self.of(t.grad) if t.is_leaf else None)
 
     def container(self, x):

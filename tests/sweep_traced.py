@@ -3,6 +3,7 @@
     python -m tests.sweep_traced                   all of it, some forms of each callable
     python -m tests.sweep_traced whet.nn. Tensor.add     those whose names begin so
     python -m tests.sweep_traced --part 2/8
+    python -m tests.sweep_traced --sizes           in calls of many sizes
 
 A form is a callable with arguments: those of its op's samples, and drawn ones that eager takes
 (tests/fuzz_arguments.py knows what parameters of a name may be given). It is called in turn with
@@ -109,6 +110,35 @@ TURNS = [(same, "plain")] * 3 + [(other_data, "plain")] * 2 + [(other_numbers, "
     (with_gradient, "backward")] * 3 + [(same, "out")] * 3 + [(other_data, "plain")]
 
 
+class OtherSize:
+    """Dimensions of one length have another, in all tensors."""
+
+    def __init__(self, length, other):
+        self.length, self.other = length, other
+        self.__name__ = f"{length} becomes {other}"
+
+    def __call__(self, x):
+        import whet
+        if not isinstance(x, whet.Tensor) or isinstance(x, whet.nn.Parameter):
+            return x
+        x = x.detach()
+        for dim in [d for d, n in enumerate(x.shape) if n == self.length]:
+            x = x.index_select(dim, whet.arange(self.other) % self.length)
+        return x
+
+
+def of_sizes(form):
+    """Turns for each length that dimensions have: larger ones come first, of which a program for
+    all sizes is made; then those at which ops may find that what they were asked for is not
+    there."""
+    args, kwargs = form.make()
+    lengths = {n for t in [*tensors(args), *tensors(kwargs)] for n in t.shape if n > 1}
+    for n in sorted(lengths)[:2]:
+        larger = [n + 2, n + 5, n + 9, n + 14]
+        smaller = [*range(n, 0, -1)][:6]
+        yield [(OtherSize(n, k), "plain") for k in (*larger, *smaller, 2, 3, 1, n + 30, *larger)]
+
+
 def turn(form, f, change, how, results):
     """What a call comes to: its result, or its error; its arguments, with their gradients."""
     import whet
@@ -137,7 +167,7 @@ def tensors(x):
     return [t for y in inside for t in tensors(y)]
 
 
-def calls(form, traced, turns=TURNS):
+def calls(form, traced, turns):
     """(what comes of each call, how many were replayed)."""
     import whet
     whet.manual_seed(3), random.seed(3), np.random.seed(3)
@@ -165,20 +195,20 @@ def calls(form, traced, turns=TURNS):
     return seen, f._calls.policy.summary().replayed if traced else 0
 
 
-def compared(form, count):
+def compared(form, count, turns=TURNS):
     """What is wrong with a form, in words, or None."""
-    want, _ = calls(form, False)
-    again, _ = calls(form, False)
+    want, _ = calls(form, False, turns)
+    again, _ = calls(form, False, turns)
     if want != again:
         count["differ by themselves"] += 1
         return None
-    got, replayed = calls(form, True)
+    got, replayed = calls(form, True, turns)
     count["forms"] += 1
     count["replayed"] += replayed > 0
     for k, (a, b) in enumerate(zip(want, got)):
         if a != b:
             where, x, y = first_difference(a, b)
-            turns = [t for t in TURNS if t[1] != "out" or form.outs]
+            turns = [t for t in turns if t[1] != "out" or form.outs]
             change, how = turns[k]
             return (f"{form.name}: call {k} ({change.__name__}, {how}) at {where}:\n"
                     f"    eager  {str(x)[:400]}\n    traced {str(y)[:400]}")
@@ -386,8 +416,8 @@ def taken(form):
     return True
 
 
-def sweep(only=(), part=(0, 1), seed=0, most=10**9):
-    """(counts, what is wrong) of a part of all forms."""
+def sweep(only=(), part=(0, 1), seed=0, most=10**9, sizes=False):
+    """(counts, what is wrong) of a part of all forms. `sizes`: in calls of many sizes."""
     count, wrong = {"forms": 0, "replayed": 0, "differ by themselves": 0}, []
     with generous(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -395,10 +425,11 @@ def sweep(only=(), part=(0, 1), seed=0, most=10**9):
             if k % part[1] != part[0]:
                 continue
             for form in itertools.islice(some, most):
-                why = compared(form, count)
-                if why:
-                    wrong.append(why)
-                    print(why, flush=True)
+                for turns in of_sizes(form) if sizes else [TURNS]:
+                    why = compared(form, count, turns)
+                    if why:
+                        wrong.append(why)
+                        print(why, flush=True)
     return count, wrong
 
 
@@ -408,9 +439,10 @@ def main():
     a.add_argument("only", nargs="*")
     a.add_argument("--part", default="0/1")
     a.add_argument("--seed", type=int, default=0)
+    a.add_argument("--sizes", action="store_true")
     a = a.parse_args()
     k, n = map(int, a.part.split("/"))
-    count, wrong = sweep(a.only, (k, n), a.seed)
+    count, wrong = sweep(a.only, (k, n), a.seed, sizes=a.sizes)
     print(f"{count}, {len(wrong)} wrong")
     return int(bool(wrong))
 

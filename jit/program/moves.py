@@ -33,7 +33,7 @@ def constant(b: ProgramBuilder, node: OpNode) -> Entries | None:
     """A copy of what an op without operands makes, or of the one number that it fills with."""
     out = b.places.memory(node.outs[0])
     if node.op.fills is not None:
-        x = np.full((), node.op.fills(**node.attrs), out.dtype)
+        x = np.asarray(node.op.fills(**node.attrs)).astype(out.dtype)    # as an op casts a number
         return copied(b, out, x, [out, x])
     made = np.asarray(node.op.forward(**node.attrs))
     return copied(b, out, made, [out, made]) if out.shape == made.shape else None

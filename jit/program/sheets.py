@@ -168,10 +168,11 @@ class Sheet:
         self.evaluate = sized.facts.function([x for part in parts for x in part])
 
     def numbers(self, values: Sequence[int] | None) -> list[Any] | None:
-        """All that goes by sizes, for these; None where they are no sizes for it."""
+        """All that goes by sizes, for these; None where they are no sizes for it, or one goes by so
+        many others that Python's stack does not reach."""
         try:
             return None if values is None else self.evaluate(*values)
-        except (ZeroDivisionError, OverflowError):
+        except (ZeroDivisionError, OverflowError, RecursionError):
             return None
 
     def program(self, values: Sequence[int] | None,

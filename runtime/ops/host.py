@@ -10,7 +10,7 @@ from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
 from ..ir.outline import Outline, like_first
 from . import onnx_matrices as in_onnx
 from .batching import all_batched, broadcast, example_ndim
-from .registry import Op, apply, check_one_type, is_tensor
+from .registry import Op, apply, check_one_type, is_tensor, sizes_of
 from .samples import Sample
 from .surface import FUNCTIONS as F
 
@@ -191,7 +191,7 @@ def solve(A, B, *, left=True):
     check_one_type("linalg.solve", A=A, B=B)
     if not left:
         return solve(A.mT, B.mT).mT
-    if B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])):
+    if B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(sizes_of(B)) == tuple(sizes_of(A)[:-1])):
         return _solve(A, B.unsqueeze(-1)).squeeze(-1)
     return _solve(A, B)
 

@@ -20,6 +20,34 @@ from .surface import FUNCTIONS, METHODS, function, give_out
 from .view import reshape, squeeze_op
 
 
+def _check_topk(a, dim, k):
+    """Are there so many elements along a dimension?"""
+    n = a.shape[dim] if a.ndim else 1
+    if not 0 <= k <= n:
+        raise RuntimeError(
+            f"selected index k out of range: topk of {k} along a dimension of size {n}"
+        )
+
+
+def _check_kthvalue(a, dim, k):
+    """Is there a k-th element along a dimension?"""
+    n = a.shape[dim] if a.ndim else 1
+    if not n:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
+    if not 1 <= k <= n:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+
+
+def _topk(a, dim, k, largest):
+    _check_topk(a, dim, k)                    # of sizes that are not known, too
+    return kernels.topk(a, k, dim, largest)
+
+
+def _kthvalue(a, dim, k):
+    _check_kthvalue(a, dim, k)
+    return kernels.kthvalue(a, k, dim)
+
+
 def _picked_vjp(g, y, _x, dim, **attrs):
     """The gradient goes to the places that the positions (the second output) name."""
     zero = zeros(tuple(_x.shape), dtype=g[0].dtype, device=g[0].device)
@@ -56,7 +84,7 @@ sort_op = PickOp(
 )
 topk_op = PickOp(
     "topk",
-    lambda a, dim, k, largest: kernels.topk(a, k, dim, largest),
+    _topk,
     lambda make: [
         Sample(make(3, 5), dim=1, k=2, largest=True),
         Sample(make(3, 5), dim=0, k=3, largest=False),
@@ -66,7 +94,7 @@ topk_op = PickOp(
 )
 kthvalue_op = PickOp(
     "kthvalue",
-    lambda a, dim, k: kernels.kthvalue(a, k, dim),
+    _kthvalue,
     lambda make: [Sample(make(3, 5), dim=1, k=2), Sample(make(4), dim=0, k=4)],
     in_onnx.one_in_order,
 )
@@ -161,12 +189,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if input.dtype.kind == BOOL:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     d = dims.one(as_int(dim, "topk", "dim", 3), input._array.ndim)
-    n = input._array.shape[d] if input._array.ndim else 1
     k = as_int(k, "topk", "k", 2)
-    if not 0 <= k <= n:
-        raise RuntimeError(
-            f"selected index k out of range: topk of {k} along a dimension of size {n}"
-        )
+    _check_topk(input._array, d, k)
     return return_types.topk(
         apply(topk_op, (input,), {"dim": d, "k": int(k), "largest": bool(largest)}))
 
@@ -181,12 +205,8 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     _ordered("kthvalue", input)
     a = input._array
     d = dims.one(as_int(dim, "kthvalue", "dim", 3), a.ndim)
-    n = a.shape[d] if a.ndim else 1
-    if not n:
-        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     k = as_int(k, "kthvalue", "k", 2)
-    if not 1 <= k <= n:
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    _check_kthvalue(a, d, k)
     return return_types.kthvalue(
         _kept(apply(kthvalue_op, (input,), {"dim": d, "k": int(k)}), d, keepdim, a.ndim)
     )

@@ -138,6 +138,18 @@ def test_a_question_about_sizes_is_asked_anew(ask):
         assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
 
 
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_an_image_that_has_the_size_already_is_left_alone(mode):
+    """Were it computed, infinity times zero would be NaN."""
+    def f(x):
+        return F.interpolate(x, size=(8, 8), mode=mode)
+    traced = jit.trace(f)
+    for n in (5, 6, 7, 9, 10, 12, 8, 11, 8, 4):
+        x = whet.randn(1, 2, n, n)
+        x[0, 0, 1, 1] = math.inf
+        assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
+
+
 def per_sample(x, y):
     """The norms of the gradients of each example, whose loss is that of a batch of one."""
     def loss(parameters, x, y):

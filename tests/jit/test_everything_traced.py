@@ -19,6 +19,19 @@ def test_a_part_of_what_is_public():
     assert not wrong, "\n\n".join(wrong)
 
 
+def test_a_part_of_what_is_public_in_calls_of_many_sizes():
+    count, wrong = sweep_traced.sweep(part=(SEED % PARTS, PARTS), most=2, sizes=True)
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", [
+    "Tensor.topk", "Tensor.kthvalue", "whet.full_like", "whet.linalg.solve", "whet.nn.LayerNorm"])
+def test_what_sizes_decide_is_decided_anew(name):
+    count, wrong = sweep_traced.sweep([name], most=4, sizes=True)
+    assert not wrong, "\n\n".join(wrong)
+    assert count["forms"]
+
+
 @pytest.mark.parametrize("name", [
     "Tensor.add", "Tensor.mul_", "whet.nn.functional.gelu", "whet.nn.BatchNorm1d",
     "whet.optim.AdamW", "whet.optim.lr_scheduler.OneCycleLR", "whet.distributions.Gamma",
