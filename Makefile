@@ -15,7 +15,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs docs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted planted-gpu gpu-kernels examples leaks libraries opinfo export-table onnx-tests clean
+.PHONY: demo test quick lint types stubs docs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted planted-gpu gpu-kernels examples leaks libraries opinfo names export-table onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -93,6 +93,10 @@ libraries: $(STAMP)
 opinfo:
 	$(PEERS)/bin/python -m tests.opinfo
 	$(BIN)/python -m tests.export.operators
+
+# docs/names.md: the names of PyTorch and what they take, beside those of whet
+names:
+	$(PEERS)/bin/python -m tests.names
 
 # many models exported in every way, at several batch sizes: ONNX Runtime takes part after `make peers`
 export-table: $(STAMP)

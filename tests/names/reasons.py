@@ -1,0 +1,154 @@
+"""The words of the page: why a name is not here, and how one differs beyond its signature."""
+
+QUANTISED = "tensors of quantised types are not there: [quantisation](quantization.md) is of models"
+SHELL = "a type without any arithmetic in PyTorch, too"
+SCRIPT = "Python code is traced, not parsed: `whet.jit.trace`"
+SPARSE = "sparse tensors are a class of their own, which has it: [sparse tensors](sparse.md)"
+COPIES = "of sparse tensors: [sparse tensors](sparse.md)"
+REMOVED = "an error in PyTorch, too: it was removed"
+LIBRARIES = "it says with which library PyTorch was built"
+PROTOCOL = "a part of how PyTorch's own functions ask `__torch_function__`"
+FLASH = "attention has one implementation here"
+SEMI = "no kernels for sparse patterns of two in four"
+DATAPIPES = "datapipes, which PyTorch develops no further"
+NVPROF = "profilers that NVIDIA and Intel gave up, or parts of PyTorch's own"
+GRAPHS = "launches of a device are replayed by traces (`whet.jit.trace`), not by CUDA graphs"
+ALLOCATOR = "the allocator cannot be exchanged, or told to hold less"
+SENSORS = "no sensors of devices are read"
+LIBRARY = "an operator has one function for each kind of devices: `whet.library.register_kernel`"
+TYPED = "`whet.UntypedStorage`, `whet.TypedStorage`"
+COUNTED = "memory is told by `whet.cuda.memory_stats`, `memory_summary`"
+INTERNAL = "a part of PyTorch's own inside"
+
+# A name, or the beginning of names with a star behind it.
+NOT_HERE: dict[str, str] = {
+    "torch.AcceleratorError": "errors of devices are `whet.cuda.CudaError`",
+    "torch.FatalError": INTERNAL,
+    "torch.JITException": SCRIPT,
+    "torch.DisableTorchFunction*": "`super().__torch_function__` and "
+                                   "`whet._C.DisableTorchFunctionSubclass` are there",
+    "torch.Event": "`whet.cuda.Event`", "torch.Stream": "`whet.cuda.Stream`",
+    "torch.bit*": SHELL, "torch.int*": SHELL, "torch.uint*": SHELL, "torch.float4*": SHELL,
+    "torch.chalf": "no complex numbers of half precision", "torch.complex32": "the same",
+    "torch.has_*": LIBRARIES,
+    "torch.is_warn_always_enabled": "Python's `warnings` decides how often a warning is shown",
+    "torch.set_warn_always": "the same",
+    "torch.q*": QUANTISED, "torch.dequantize": QUANTISED,
+    "torch.slice_copy": "`x[a:b].clone()`",
+    "torch.sym_*": "sizes here are numbers: [tracing](tracing.md)",
+    "torch.thread_safe_generator": INTERNAL,
+    "torch.random.thread_safe_generator": INTERNAL,
+    "torch.Tensor.chalf": "no complex numbers of half precision",
+    "torch.Tensor.q*": QUANTISED, "torch.Tensor.dequantize": QUANTISED,
+    "torch.Tensor.int_repr": QUANTISED,
+    "torch.Tensor.grad_dtype": "a gradient has the type of its tensor",
+    "torch.Tensor.index": "`x[...]`",
+    "torch.Tensor.is_set_to": "compare `data_ptr()`, shape and strides",
+    "torch.Tensor.to_mkldnn": "layouts of one library",
+    "torch.Tensor.storage_type": "`type(t.storage())`",
+    "torch.nn.Container": "PyTorch warns of it: `nn.Sequential`, `nn.ModuleList`",
+    "torch.nn.factory_kwargs": INTERNAL,
+    "torch.nn.functional.scaled_*": "products of float8 matrices have no kernel",
+    "torch.nn.functional.has_torch*": PROTOCOL,
+    "torch.nn.functional.*": INTERNAL,
+    "torch.nn.attention.*": FLASH,
+    "torch.nn.parameter.UninitializedTensorMixin": INTERNAL,
+    "torch.optim.swap_in_optimizer_params_and_state": INTERNAL,
+    "torch.float8*": "no types of eight bits", "torch.lobpcg": "`whet.linalg.eigh`",
+    "torch.masked.*": "the reductions of `whet.masked` take masks",
+    "torch.func.rearrange": "`permute`, `reshape`",
+    "torch.library.triton_op": "a kernel of one's own is launched in a custom operator",
+    "torch.library.wrap_triton": "the same",
+    "torch.fft.Tensor": "`whet.Tensor`",
+    "torch.func.functionalize": "what a trace records is functional",
+    "torch.func.debug_unwrap": INTERNAL,
+    "torch.autograd.graph.*": "of kernels on other streams, and of one compiler",
+    "torch.autograd.NestedIOFunction": REMOVED,
+    "torch.autograd.enforce_grad_layout_policy": "gradients have the layout of their tensor",
+    "torch.autograd.profiler.*": NVPROF,
+    "torch.sparse.as_sparse_gradcheck": "`gradcheck` takes dense tensors",
+    "torch.sparse.solve": REMOVED, "torch.sparse.*": SEMI,
+    "torch.cuda.CUDAGraph": GRAPHS, "torch.cuda.graph*": GRAPHS,
+    "torch.cuda.make_graphed*": GRAPHS,
+    "torch.cuda.amp.amp_definitely_not_available": INTERNAL,
+    "torch.cpu.get_capabilities": INTERNAL,
+    "torch.cuda.GreenContext": "a device is not divided",
+    "torch.accelerator.empty_host_cache": "pinned memory is not cached",
+    "torch.utils.data.*": DATAPIPES,
+    "torch.utils.checkpoint.*": INTERNAL,
+    "torch.utils.hooks.*": INTERNAL,
+    "torch.utils.dlpack.DLDeviceType": INTERNAL,
+    "torch.utils.cmake_prefix_path": "there is nothing to build with",
+    "torch.library.register_autocast": "operators of one's own run in the types they are given",
+    "torch.overrides.*": PROTOCOL,
+    "torch.profiler.ExecutionTraceObserver": NVPROF,
+    "torch.types.*": "names for type checkers",
+}
+BUILT = "of how PyTorch was built: devices are reached by their driver"
+for _kind in ("BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double",
+              "Float", "Half", "Int", "Long", "Short"):
+    NOT_HERE[f"torch.{_kind}Storage"] = TYPED
+    NOT_HERE[f"torch.cuda.{_kind}Storage"] = TYPED
+    NOT_HERE[f"torch.cuda.{_kind}Tensor"] = "`whet.tensor(..., dtype=..., device=\"cuda\")`"
+for _name in ("cudart", "cudaStatus", "check_error", "current_blas_handle", "current_solver_handle",
+              "get_gencode_flags", "get_arch_list", "has_half", "has_magma", "is_tf32_supported",
+              "DeferredCudaCallError"):
+    NOT_HERE[f"torch.cuda.{_name}"] = BUILT
+for _name in ("CUDAPluggableAllocator", "change_current_allocator", "get_allocator_backend",
+              "MemPool", "use_mem_pool", "caching_allocator_alloc", "caching_allocator_delete",
+              "caching_allocator_disabled", "caching_allocator_enable",
+              "get_per_process_memory_fraction", "set_per_process_memory_fraction"):
+    NOT_HERE[f"torch.cuda.{_name}"] = ALLOCATOR
+for _name in ("clock_rate", "device_memory_used", "memory_usage", "power_draw", "temperature",
+              "utilization", "list_gpu_processes"):
+    NOT_HERE[f"torch.cuda.{_name}"] = SENSORS
+for _name in ("host_memory_stats", "host_memory_stats_as_nested_dict",
+              "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats",
+              "reset_accumulated_memory_stats", "memory_snapshot", "memory_stats_as_nested_dict"):
+    NOT_HERE[f"torch.cuda.{_name}"] = COUNTED
+NOT_HERE["torch.accelerator.reset_accumulated_memory_stats"] = COUNTED
+for _name in ("ExternalStream", "get_stream_from_external", "StreamContext"):
+    NOT_HERE[f"torch.cuda.{_name}"] = "`whet.cuda.Stream`, and `with whet.cuda.stream(s)`"
+for _name in ("get_sync_debug_mode", "set_sync_debug_mode"):
+    NOT_HERE[f"torch.cuda.{_name}"] = "nothing tells when a program waits for a device"
+NOT_HERE["torch.cuda.default_generators"] = "`whet.cuda.manual_seed`, `whet.cuda.get_rng_state`"
+for _name in ("get_ctx", "get_kernel", "fallthrough_kernel", "infer_schema",
+              "register_torch_dispatch"):
+    NOT_HERE[f"torch.library.{_name}"] = LIBRARY
+for _name in ("ThroughputBenchmark", "get_cpp_backtrace", "set_module"):
+    NOT_HERE[f"torch.utils.{_name}"] = INTERNAL
+for _name in ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"):
+    NOT_HERE[f"torch.utils.{_name}"] = "devices cannot be added from outside"
+for _name in ("coalesce", "col_indices", "crow_indices", "indices", "values", "is_coalesced",
+              "sparse_resize_", "sparse_resize_and_clear_"):
+    NOT_HERE[f"torch.Tensor.{_name}"] = SPARSE
+for _name in ("col_indices_copy", "crow_indices_copy", "indices_copy", "values_copy"):
+    NOT_HERE[f"torch.{_name}"] = COPIES
+for _name in ("eig", "lstsq", "solve", "symeig", "reinforce", "volatile"):
+    NOT_HERE[f"torch.Tensor.{_name}"] = REMOVED
+for _name in ("ipu", "is_xla", "mtia", "xpu"):
+    NOT_HERE[f"torch.Tensor.{_name}"] = "devices are the CPU and those of CUDA"
+
+OUT_DTYPE = "no `out_dtype`, which PyTorch has on CUDA devices alone"
+
+# "" is said of a name whose signature differs in how it is written alone.
+DIFFERS: dict[str, str] = {
+    "torch.TypedStorage": "made by `t.storage()` alone",
+    "torch.addmm": OUT_DTYPE, "torch.baddbmm": OUT_DTYPE, "torch.bmm": OUT_DTYPE,
+    "torch.mm": OUT_DTYPE, "torch.Tensor.bmm": OUT_DTYPE, "torch.sparse.addmm": OUT_DTYPE,
+    "torch.sparse.mm": OUT_DTYPE,
+    "torch.expand_copy": "",             # `implicit` is for PyTorch's own transforms
+    "torch.save": "",                    # a parameter with an underscore
+    "torch.set_num_threads": "", "torch.set_num_interop_threads": "",
+    "torch.histogramdd": "",             # the documentation shows an `out` that it refuses
+    "torch.sort": "",                    # `reverse` is of lists in TorchScript
+    "torch.distributions.Distribution": "",
+    "torch.nn.attention.flex_attention.BlockMask": "no order of blocks for backward kernels",
+    "torch.nn.attention.flex_attention.create_block_mask":
+        "no order of blocks for backward kernels",
+    "torch.autograd.profiler.FunctionEvent": "made by profilers alone",
+    "torch.autograd.profiler.profile": "no arguments of one backend",
+    "torch.profiler.profile": "no arguments of one backend",
+    "torch.profiler.tensorboard_trace_handler": "no `use_python_export`: it is always Python's",
+    "torch.nested.narrow": "jagged is what it gives where no layout is given",
+}

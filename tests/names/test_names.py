@@ -1,0 +1,33 @@
+"""What the page of PyTorch's names says of whet is so."""
+import pytest
+import whet
+
+from . import page
+from .compare import ABSENT, OTHER, SAME
+from .spaces import NAMESPACES, find
+
+FOUND, TOLD = page.read(page.PAGE.read_text("utf-8"))
+
+
+def test_the_page_has_every_namespace():
+    assert list(FOUND) == NAMESPACES
+    assert list(TOLD) == [*NAMESPACES, "all"]
+
+
+@pytest.mark.parametrize("space", NAMESPACES)
+def test_names_are_there_or_not_as_the_page_says(space):
+    ours = find(whet, space)
+    wrong = [f"{name}: {status}" for name, status in FOUND[space]
+             if hasattr(ours, name) == (status == ABSENT)]
+    assert not wrong, f"`python -m tests.names` with torch beside whet; {space}: {wrong}"
+
+
+@pytest.mark.parametrize("space", NAMESPACES)
+def test_the_page_counts_what_it_lists(space):
+    statuses = [status for _, status in FOUND[space]]
+    assert TOLD[space] == tuple(statuses.count(s) for s in (SAME, OTHER, ABSENT))
+
+
+def test_little_is_not_here():
+    assert TOLD["all"] == tuple(sum(TOLD[space][i] for space in NAMESPACES) for i in range(3))
+    assert TOLD["all"][2] < 0.12 * sum(TOLD["all"])
