@@ -65,7 +65,7 @@ EXACT = {
     "set_printoptions.edgeitems": "int | None",
     "set_printoptions.linewidth": "int | None",
     "is_tensor.obj": "object",
-    "is_storage.obj": "object",
+    "is_storage.obj": "object", "is_lazy.param": "object",
     "as_subclass.cls": "type[S]",
     "iinfo.type": "dtype | Any",
     "finfo.type": "dtype | None",

@@ -131,6 +131,6 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 
 
 @declarations.goes_by_no_size
-def is_lazy(x):
+def is_lazy(param):
     """Has the tensor no shape yet?"""
-    return isinstance(x, _Uninitialized)
+    return isinstance(param, _Uninitialized)

@@ -1,6 +1,7 @@
 """Views in memory of their own: `NAME_copy(input, ...)` is what `NAME` gives, copied."""
 import functools
 
+from . import dims
 from .surface import FUNCTIONS, METHODS, with_out
 
 
@@ -16,11 +17,16 @@ def permute(input, dims):
     return METHODS["permute"](input, dims)
 
 
-def view(input, size):
-    return METHODS["view"](input, size)
+def view(input, size=None, *, dtype=None):
+    return METHODS["view"](input, dtype if size is None else size)
 
 
-VIEWS = {"alias": alias, "expand": expand, "permute": permute, "view": view, **{
+def slice_(input, dim=0, start=None, end=None, step=1):
+    d = dims.one(dim, input.ndim)
+    return input[(slice(None),) * d + (slice(start, end, step),)]
+
+
+VIEWS = {"alias": alias, "expand": expand, "permute": permute, "view": view, "slice": slice_, **{
     name: FUNCTIONS.get(name) or METHODS[name]
     for name in ("as_strided detach diagonal select split split_with_sizes squeeze t transpose "
                  "unbind unfold unsqueeze view_as_complex view_as_real").split()}}

@@ -323,11 +323,11 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     return finish(_made(full_op, attrs, device), "full", out, requires_grad, device)
 
 
-def _like(input, op, value, dtype, layout, device, requires_grad, memory_format):
+def _like(input, op, value, dtype, layout, device, requires_grad, memory_format, pin_memory):
     if not is_tensor(input):
         raise TypeError(
             f"{op}(): argument 'input' (position 1) must be Tensor, not {input.__class__.__name__}")
-    check_options(op, layout, device)
+    check_options(op, layout, device, pin_memory)
     dtype = input.dtype if dtype is None else dtypes.as_dtype(dtype)
     a, attrs = input._array, {"size": input._array.shape, "dtype": dtype}
     memory_format = as_format(memory_format)
@@ -347,28 +347,31 @@ def _like(input, op, value, dtype, layout, device, requires_grad, memory_format)
 
 @function(method=False)
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
-               memory_format=preserve_format):
+               memory_format=preserve_format, pin_memory=False):
     """Zeros in the shape and type of `input`."""
-    return _like(input, "zeros_like", 0, dtype, layout, device, requires_grad, memory_format)
+    return _like(input, "zeros_like", 0, dtype, layout, device, requires_grad, memory_format,
+                 pin_memory)
 
 
 @function(method=False)
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
-              memory_format=preserve_format):
+              memory_format=preserve_format, pin_memory=False):
     """Ones in the shape and type of `input`."""
-    return _like(input, "ones_like", 1, dtype, layout, device, requires_grad, memory_format)
+    return _like(input, "ones_like", 1, dtype, layout, device, requires_grad, memory_format,
+                 pin_memory)
 
 
 @function(method=False)
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
-               memory_format=preserve_format):
+               memory_format=preserve_format, pin_memory=False):
     """Uninitialised memory in the shape and type of `input`."""
-    return _like(input, "empty_like", None, dtype, layout, device, requires_grad, memory_format)
+    return _like(input, "empty_like", None, dtype, layout, device, requires_grad, memory_format,
+                 pin_memory)
 
 
 @function(method=False)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False,
-              memory_format=preserve_format):
+              memory_format=preserve_format, pin_memory=False):
     """One value everywhere, in the shape and type of `input`."""
     if fill_value is None:
         raise TypeError("full_like(): argument 'fill_value' (position 2) must be Number, not "
@@ -376,7 +379,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     if is_tensor(fill_value):
         fill_value = fill_value.item()
     return _like(input, "full_like", fill_value, dtype, layout, device, requires_grad,
-                 memory_format)
+                 memory_format, pin_memory)
 
 
 def _new_method(name, fill):

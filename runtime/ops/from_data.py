@@ -28,8 +28,10 @@ from .surface import FUNCTIONS, function, method
 
 
 @method()
-def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None,
+               pin_memory=False):
     """As `whet.tensor`, in the type of this tensor."""
+    check_options("new_tensor", layout, device, pin_memory)
     return tensor(data, dtype=self.dtype if dtype is None else dtype,
                   device=self.device if device is None else device,
                   requires_grad=requires_grad)

@@ -18,7 +18,7 @@ from ..ir.outline import Outline
 from ..tensor import wrap
 from .attached import attached
 from .batching import native
-from .creation import placed
+from .creation import check_options, placed
 from .number_questions import are_probabilities, has_negative
 from .pointwise_family import PointwiseOp
 from .registry import Op, about_numbers, apply, apply_without_operands, ask, asked, is_tensor
@@ -414,8 +414,9 @@ order_op.outlined = lambda keys: Outline(keys.shape, np.int64)
 
 @function(method=False)
 def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None,
-            device=None, requires_grad=False):
+            device=None, requires_grad=False, pin_memory=False):
     """Whole numbers in [low, high)."""
+    check_options("randint", layout, device, pin_memory)
     if size is None:
         if high is None or isinstance(high, int):
             raise TypeError("randint() missing the argument 'size'")
@@ -433,13 +434,13 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
 
 @function(method=False)
 def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None,
-                 device=None, requires_grad=False, memory_format=None):
+                 device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Whole numbers in [low, high), shaped like the input."""
     if high is None:
         low, high = None, indexing.as_int(low, "randint_like", "high")
     return randint(0 if low is None else low, high, tuple(input.shape), generator=generator,
                    dtype=dtype or input.dtype, device=input.device if device is None else device,
-                   requires_grad=requires_grad)
+                   layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 @function(method=False)

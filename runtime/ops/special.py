@@ -74,16 +74,16 @@ def _scaled_bessel(x, small, large):
     return _polynomial(near / 4 - 1, small), _polynomial(16 / far - 1, large) / sqrt(far)
 
 
-def _i0e(x):
-    a = absolute(x)
+def _i0e(input):
+    a = absolute(input)
     near, far = _scaled_bessel(a, I0_SMALL, I0_LARGE)
     return where(le(a, 8), near, far)
 
 
-def _i1e(x):
-    a = absolute(x)
+def _i1e(input):
+    a = absolute(input)
     near, far = _scaled_bessel(a, I1_SMALL, I1_LARGE)
-    return where(le(a, 8), near * x, where(lt(x, 0), -far, far))
+    return where(le(a, 8), near * input, where(lt(input, 0), -far, far))
 
 
 def _special(name, fn, samples, **kw):

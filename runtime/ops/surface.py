@@ -140,11 +140,9 @@ def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
         for n in (name, *alias):
             METHODS[n] = m
     if inplace:
-        rest = ", ".join(["self", *head[1:]])
         tail = "".join(f"{p.name}, " for p in ps[1:])
-        m = compile_function(f"{name}_",
-                             f"def {name}_({rest}): return inplace(op, self, ({tail}))",
-                             env)
+        m = compile_function(f"{name}_", f"def {name}_({', '.join(head)}): "
+                                         f"return inplace(op, {ps[0].name}, ({tail}))", env)
         m.__doc__ = f"`{name}`, in place."
         for n in (name, *alias):
             (METHODS if method else FUNCTIONS)[f"{n}_"] = m
@@ -342,7 +340,7 @@ def check_text(name, argument, v):
 
 
 def _renamed_after(fn, e, args, kwargs):
-    """The arguments by our names, where an error came of those by NumPy's; None where it is another
+    """The arguments by our names, where an error came of those by others'; None where it is another
     one. Raises a better one where it can."""
     if isinstance(e, AttributeError):
         name_argument(fn, e, args, kwargs)
@@ -359,28 +357,34 @@ def _renamed_after(fn, e, args, kwargs):
     return None
 
 
-NUMPY_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",),
+# what NumPy, or another overload in PyTorch, calls a parameter -> our names for it
+OTHER_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",),
                "x": ("input", "self"), "a": ("input", "self"),
                # (the last: of the method)
                "shape": ("size",),
-               "x1": ("input", "self"), "x2": ("other",), "split_size": ("split_size_or_sections",)}
+               "x1": ("input", "self"), "x2": ("other",), "split_size": ("split_size_or_sections",),
+               "sections": ("indices_or_sections",), "indices": ("indices_or_sections",),
+               "input": ("self", "A", "x", "tensor"), "input2": ("L", "tau"), "input3": ("other",),
+               "the_template": ("other",),
+               "tensor": ("other",)}
 
 
 def _by_our_names(fn, kwargs):
-    """The arguments of a call that was refused because it names some as NumPy does; None where
-    that is not why."""
+    """The arguments of a call that was refused because it names some as others do; None where that
+    is not why."""
     names = inspect.signature(fn).parameters
     if any(p.kind is p.VAR_KEYWORD for p in names.values()):
         return None
     renamed = {
-        next((n for n in NUMPY_NAMES.get(k, ()) if k not in names and n in names), k): v
+        next((n for n in OTHER_NAMES.get(k, ()) if k not in names and n in names), k): v
         for k, v in kwargs.items()}
     return (renamed if len(renamed) == len(kwargs) and renamed.keys() != kwargs.keys()
             and renamed.keys() <= names.keys() else None)
 
 
-# what a method calls its dimensions, which callers may name as NumPy does, and those of its
-# operands that must be tensors
+# what a method calls its dimensions, which callers may name as NumPy does, what else has other
+# names, and those of its operands that must be tensors
+RENAMED = frozenset(("indices_or_sections", "split_size_or_sections", "L", "tau"))
 DIMS = frozenset(("dim", "dims"))
 OPERANDS = frozenset("""other mat1 mat2 mat vec vec1 vec2 tensor tensor1 tensor2 tensors src source
                         value values index indices mask x y q weight weights bias bins target min
@@ -400,12 +404,12 @@ def guarded_method(name, fn):
 
 
 def needs_guard(fn):
-    """Is it a hand-written method with arguments to name, of a dimension or of another tensor, or
-    with flags?"""
+    """Is it a hand-written method with arguments to name, of a dimension or of another tensor, with
+    some that have other names, or with flags?"""
     if not inspect.isfunction(fn) or hasattr(fn, "guarded"):
         return False
     code = inspect.unwrap(fn).__code__
-    return (not (DIMS | OPERANDS).isdisjoint(code.co_varnames[:code.co_argcount])
+    return (not (DIMS | OPERANDS | RENAMED).isdisjoint(code.co_varnames[:code.co_argcount])
             or bool(_flags(fn)))
 
 

@@ -457,7 +457,7 @@ class Tensor:
     def new_empty_strided(self, size: Shape, stride: Shape, *, dtype: _dtype | None = None, device: Device | None = None, requires_grad: _bool = False, layout: Layout | None = None, pin_memory: _bool = False) -> Tensor: """As `whet.empty_strided`, in the type of this tensor."""
     def new_full(self, size: Ints, fill_value: Number, *, dtype: _dtype | None = None, device: Device | None = None, requires_grad: _bool = False, layout: Layout | None = None, pin_memory: _bool = False) -> Tensor: """As `whet.full`, in the type of this tensor."""
     def new_ones(self, *shape: Ints, size: Shape | None = None, dtype: _dtype | None = None, device: Device | None = None, requires_grad: _bool = False, layout: Layout | None = None, pin_memory: _bool = False) -> Tensor: """As `whet.ones`, in the type of this tensor."""
-    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: Device | None = None, requires_grad: _bool = False) -> Tensor: """As `whet.tensor`, in the type of this tensor."""
+    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: Device | None = None, requires_grad: _bool = False, layout: Layout | None = None, pin_memory: _bool = False) -> Tensor: """As `whet.tensor`, in the type of this tensor."""
     def new_zeros(self, *shape: Ints, size: Shape | None = None, dtype: _dtype | None = None, device: Device | None = None, requires_grad: _bool = False, layout: Layout | None = None, pin_memory: _bool = False) -> Tensor: """As `whet.zeros`, in the type of this tensor."""
     def nextafter(self, other: Scalar) -> Tensor: ...
     def nextafter_(self, other: Scalar) -> Self: """`nextafter`, in place."""

@@ -34,7 +34,6 @@ NOT_HERE: dict[str, str] = {
     "torch.is_warn_always_enabled": "Python's `warnings` decides how often a warning is shown",
     "torch.set_warn_always": "the same",
     "torch.q*": QUANTISED, "torch.dequantize": QUANTISED,
-    "torch.slice_copy": "`x[a:b].clone()`",
     "torch.sym_*": "sizes here are numbers: [tracing](tracing.md)",
     "torch.thread_safe_generator": INTERNAL,
     "torch.random.thread_safe_generator": INTERNAL,

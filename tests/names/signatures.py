@@ -1,8 +1,10 @@
 """What a function of PyTorch's takes, and whether one of whet's takes the same."""
 import inspect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from whet.ops.surface import OTHER_NAMES
 
 UNKNOWN = object()                       # a default that nobody tells
 P = inspect.Parameter
@@ -15,6 +17,7 @@ class Parameter:
     default: Any = P.empty
     by_name_alone: bool = False
     star: bool = False
+    by_place_alone: bool = False
 
 
 def statements(torch, x, name, prefix):
@@ -62,7 +65,7 @@ def of_method(form):
 def of_signature(signature):
     """The parameters of a signature of Python's."""
     return [Parameter(p.name, p.default, p.kind is P.KEYWORD_ONLY,
-                      p.kind in (P.VAR_POSITIONAL, P.VAR_KEYWORD))
+                      p.kind in (P.VAR_POSITIONAL, P.VAR_KEYWORD), p.kind is P.POSITIONAL_ONLY)
             for p in signature.parameters.values()]
 
 
@@ -125,6 +128,8 @@ def difference(forms, x, skip=0):
 
 def _difference(wanted, ours, forms):
     by_name = {p.name: p for p in ours if p.kind not in (P.VAR_POSITIONAL, P.VAR_KEYWORD)}
+    wanted = [replace(p, name=our_name(p.name, by_name)) for p in wanted]
+    forms = [[replace(p, name=our_name(p.name, by_name)) for p in form] for form in forms]
     any_number = any(p.kind is P.VAR_POSITIONAL for p in ours)
     any_name = any(p.kind is P.VAR_KEYWORD for p in ours)
     places = [p.name for p in ours if p.kind in (P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD)]
@@ -132,6 +137,8 @@ def _difference(wanted, ours, forms):
     ordered = [p for p in wanted if not p.by_name_alone and not p.star]
     for i, p in enumerate(ordered):
         here = {form[i].name for form in forms if i < len(form)}
+        if p.by_place_alone and i < len(places):
+            continue
         if p.name not in by_name and not any_name and not any_number:
             said.append(f"no `{p.name}`")
         elif any_number or places[i:i + 1] and places[i] in here:
@@ -153,6 +160,12 @@ def _difference(wanted, ours, forms):
         said += [f"needs `{p.name}`" for p in ours if p.default is P.empty
                  and p.name in by_name and p.name not in known]
     return ", ".join(said)
+
+
+def our_name(name, names):
+    """What a parameter is called in one of whet's functions, which take some other names, too."""
+    return name if name in names else next(
+        (n for n in OTHER_NAMES.get(name, ()) if n in names), name)
 
 
 def same_default(theirs, ours):

@@ -69,8 +69,27 @@ def test_functions_that_show_out_take_it():
 def test_a_native_function_shows_what_the_python_function_behind_it_takes():
     assert str(inspect.signature(whet.exp)) == "(input, *, out=None)"
     assert str(inspect.signature(whet.Tensor.reshape)) == "(self, *sizes, shape=None)"
-    assert str(inspect.signature(whet.Tensor.exp_)) == "(self)"
+    assert str(inspect.signature(whet.Tensor.exp_)) == "(input)"
     assert str(inspect.signature(whet.Tensor.sum)).startswith("(input, dim=None, keepdim=False")
+
+
+def test_parameters_go_by_the_names_that_pytorch_gives_them_elsewhere():
+    x, i = whet.eye(3), whet.tensor([0])
+    assert whet.det(input=x).item() == 1 and whet.matrix_power(input=x, n=2).equal(x)
+    assert whet.index_add(input=x, dim=0, index=i, source=x[:1]).sum() == 4
+    assert whet.special.i0e(input=whet.zeros(1)).tolist() == [1.0]
+    assert whet.relu_(input=x) is x
+    assert len(x.hsplit(sections=3)) == len(whet.tensor_split(x, sections=3)) == 3
+    assert x.split(split_size=2)[0].equal(x[:2])
+    assert x.cholesky_solve(input2=x).equal(x)
+
+
+def test_a_copy_of_a_slice_or_of_other_types():
+    x = whet.arange(6.0).view(2, 3)
+    assert whet.slice_copy(x, 1, 0, -1).equal(x[:, :-1]) and whet.slice_copy(x, step=2).shape == (1, 3)
+    assert whet.view_copy(x, dtype=whet.int32).equal(x.view(whet.int32))
+    with pytest.raises(RuntimeError, match="pin_memory"):
+        whet.zeros_like(x, pin_memory=True)
 
 
 def test_an_in_place_form_has_no_inplace():

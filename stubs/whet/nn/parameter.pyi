@@ -6,7 +6,7 @@ from whet.tensor import Tensor
 from whet.types import Device, Shape
 
 
-def is_lazy(x: Tensor) -> bool: """Has the tensor no shape yet?"""
+def is_lazy(param: object) -> bool: """Has the tensor no shape yet?"""
 
 class Buffer(Tensor):
     """A tensor that becomes a buffer of the Module it is assigned to (part of its state, not trained)."""
