@@ -11,7 +11,9 @@ import numpy as np
 
 from . import declarations
 
-BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3          # categories, in the order in which they win
+# Categories, in the order in which they win. Types of the last are stored, moved and converted;
+# nothing is computed in them.
+BOOL, INT, FLOAT, COMPLEX, STORED = 0, 1, 2, 3, 4
 
 
 class dtype:
@@ -23,8 +25,8 @@ class dtype:
         self.name, self.short, self.np, self.kind, self.code = name, short, np.dtype(
             np_dtype), kind, code
         self.itemsize = self.np.itemsize
-        self.is_signed = kind != BOOL and not name.startswith("uint")
-        self.is_floating_point, self.is_complex = kind == FLOAT, kind == COMPLEX
+        self.is_signed = kind != BOOL and not name.startswith(("uint", "float8_e8"))
+        self.is_floating_point, self.is_complex = kind in (FLOAT, STORED), kind == COMPLEX
         self.letter = letter
 
     @declarations.goes_by_no_size
@@ -51,7 +53,7 @@ class dtype:
 
 
 def _by_name(name):
-    return ALL[name]
+    return NAMED[name]
 
 
 # `letter` is the word PyTorch's messages use for the type
@@ -74,8 +76,15 @@ complex128 = dtype("complex128", "c128", np.complex128, COMPLEX, 14, "ComplexDou
 ALL = {
     d.name: d for d in (bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16,
                         bfloat16, float32, float64, complex64, complex128)}
-SHORT = {d.short: d for d in ALL.values()}
-FROM_NUMPY = {d.np: d for d in ALL.values()}
+# floats of one byte: exponents of 4, 5 or 8 bits; `fn` has no infinity, `fnuz` no negative zero
+float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = (
+    dtype(f"float8_{form}", f"f8{form}", getattr(ml_dtypes, f"float8_{form}"), STORED, code,
+          f"Float8_{form}")
+    for code, form in enumerate(("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0fnu"), 15))
+STORED_TYPES = float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu
+NAMED = ALL | {d.name: d for d in STORED_TYPES}          # ALL have arithmetic, these are all
+SHORT = {d.short: d for d in NAMED.values()}
+FROM_NUMPY = {d.np: d for d in NAMED.values()}
 # second names of the same widths
 for _t in (np.intc, np.longlong, np.uintc, np.ulonglong, np.int_, np.uint):
     FROM_NUMPY.setdefault(np.dtype(_t), next(d for d in ALL.values() if d.np == np.dtype(_t)))
@@ -149,6 +158,9 @@ _FLOATS = {float16: 16, bfloat16: 16, float32: 32, float64: 64}
 def _promote(a, b):
     if a is b:
         return a
+    if STORED in (a.kind, b.kind):
+        raise RuntimeError("Promotion for Float8 Types is not supported, attempted to promote "
+                           f"{a.letter} and {b.letter}")
     if a.kind > b.kind:
         a, b = b, a
     if b.kind == COMPLEX:
@@ -212,7 +224,7 @@ def _combine(high, low):
     decides only by category."""
     if high is None: return low
     if low is None: return high
-    if high.kind == COMPLEX: return high
+    if high.kind in (COMPLEX, STORED): return high
     if high.kind == FLOAT:
         return high.to_complex() if low.kind == COMPLEX else high
     if high.kind == BOOL or low.kind >= FLOAT:
@@ -239,8 +251,8 @@ def can_cast(from_, to):
     >>> whet.can_cast(whet.float32, whet.int32)
     False
     """
-    a, b = as_dtype(from_), as_dtype(to)
-    return a.kind <= b.kind
+    a, b = (FLOAT if d.kind == STORED else d.kind for d in (as_dtype(from_), as_dtype(to)))
+    return a <= b
 
 
 # ---- limits --------------------------------------------------------------------------------------
@@ -262,8 +274,9 @@ class finfo:
         i = ml_dtypes.finfo(d.np)
         self.bits, self.eps, self.max, self.min = i.bits, float(i.eps), float(i.max), float(i.min)
         self.tiny = self.smallest_normal = float(i.tiny)
-        # (rounded: the type may not hold a power of ten exactly)
-        self.resolution, self.dtype = float(f"{float(i.resolution):.0e}"), d.name
+        # (rounded: the type may not hold a power of ten exactly, or a digit)
+        self.resolution = 1.0 if d.kind == STORED else float(f"{float(i.resolution):.0e}")
+        self.dtype = d.name
 
     def __repr__(self):
         return (

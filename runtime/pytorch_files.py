@@ -38,7 +38,7 @@ class Storage:
     """The type that a file says some memory has."""
 
     def __init__(self, name):
-        self.dtype = dtypes.ALL[name]
+        self.dtype = dtypes.NAMED[name]
 
 
 class Memory:
@@ -91,7 +91,7 @@ class Calls:
             ("builtins", "set"): set, ("builtins", "complex"): complex}
         for module in ("torch", "torch.cuda"):
             found |= {(module, f"{k}Storage"): Storage(v) for k, v in STORAGES.items()}
-        found |= {("torch", name): d for name, d in dtypes.ALL.items()}
+        found |= {("torch", name): d for name, d in dtypes.NAMED.items()}
         # Python 2's name of the same module
         found |= {("__builtin__", n): f for (m, n), f in found.items() if m == "builtins"}
         return found

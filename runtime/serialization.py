@@ -470,7 +470,7 @@ class _Reader:
         if kind == "bytes":
             return base64.b64decode(inner, validate=True)
         if kind == "dtype":
-            return dtypes.ALL[inner]
+            return dtypes.NAMED[inner]
         if kind == "device":
             return as_device(inner)
         if kind == "ndarray":
@@ -501,7 +501,8 @@ class _Reader:
                 a = out
             if "meta" in ref:
                 name, shape, stride = ref["meta"]
-                t = self.place(empty_strided(shape, stride, dtype=dtypes.ALL[name], device="meta"))
+                t = empty_strided(shape, stride, dtype=dtypes.NAMED[name], device="meta")
+                t = self.place(t)
             else:
                 t = self.place(shown(wrap(a)))       # (several may share the memory)
             if "class" in ref:

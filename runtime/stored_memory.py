@@ -50,7 +50,7 @@ def memory_of(arrays, group, low, high):
 
 def view_of(memory, dtype, shape, strides, at):
     """An array over some bytes of a one-dimensional array, if they are all inside of it."""
-    dtype = dtypes.ALL[dtype].np
+    dtype = dtypes.NAMED[dtype].np
     if not (memory.ndim == 1 and memory.dtype == np.uint8 and len(shape) == len(strides) <= 64
             and type(at) is int
             and all(type(x) is int for x in (*shape, *strides))

@@ -404,7 +404,7 @@ class Tensor:
     @declarations.goes_by_no_size
     def is_floating_point(self):
         """Is the element type a floating point type?"""
-        return self.dtype.kind == 2
+        return self.dtype.is_floating_point
 
     @declarations.goes_by_no_size
     def is_complex(self):

@@ -12,8 +12,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from whet.cpu import haste, heap, memory, native, taped_launches
-from whet.dtypes import FROM_NUMPY, SHORT
+from whet.cpu import float8, haste, heap, memory, native, taped_launches
+from whet.dtypes import FROM_NUMPY, SHORT, STORED
 from whet.ir import kernel as K
 from whet.ir import scalar as S
 from whet.ir.complex_parts import Inseparable, in_parts
@@ -360,7 +360,8 @@ def _dense(shape, order, itemsize):
 
 
 # ---- copying -------------------------------------------------------------------------------------
-_CAST = {t: Pointwise(f"copy to {t}", (S.cast(S.arg(0), t),), 1) for t in SHORT}
+_CAST = {t: Pointwise(f"copy to {t}", (S.cast(S.arg(0), t),), 1)
+         for t, d in SHORT.items() if d.kind != STORED}
 _MOVE = Pointwise("copy", (S.arg(0),), 1)
 _BITS = {
     1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
@@ -377,10 +378,12 @@ def copy(dst, src):
         return dst
     if src.ndim and np.may_share_memory(dst, src):
         src = src.copy()
-    if src.dtype != t:
-        _CAST[FROM_NUMPY[t].short]([src], [dst])
-    else:
+    if src.dtype == t:
         move(dst, src)
+    elif STORED in (FROM_NUMPY[t].kind, FROM_NUMPY[src.dtype].kind):
+        float8.copy(dst, src, copy)
+    else:
+        _CAST[FROM_NUMPY[t].short]([src], [dst])
     return dst
 
 
@@ -394,7 +397,8 @@ def copy_of_few(dst, src):
     """`copy` by a kernel alone, of so few elements that NumPy's call is what takes time. False
     where it is not that, or the arrays may overlap: nothing was done then."""
     if (not 0 < dst.size <= SMALL_COPY or {dst.dtype, src.dtype} - FROM_NUMPY.keys()
-            or "c" in dst.dtype.kind + src.dtype.kind or np.may_share_memory(dst, src)):
+            or "c" in dst.dtype.kind + src.dtype.kind or np.may_share_memory(dst, src)
+            or STORED in (FROM_NUMPY[dst.dtype].kind, FROM_NUMPY[src.dtype].kind)):
         return False
     if src.dtype == dst.dtype:
         move(dst, np.broadcast_to(src, dst.shape))

@@ -20,7 +20,7 @@ from .agenda import Call, Part, Result
 from .trees import mapped
 
 state, GRAD, INFERENCE = modes.state, modes.GRAD, modes.INFERENCE
-NUMBERS, UNKNOWN, TYPES = registry.OPERANDS, object(), list(dtypes.ALL.values())
+NUMBERS, UNKNOWN, TYPES = registry.OPERANDS, object(), list(dtypes.NAMED.values())
 _NONE: dict = {}
 new: Any = new_tensor
 LOSES_HISTORY = (

@@ -6,6 +6,7 @@ import inspect
 
 import numpy as np
 
+from .. import dtypes
 from . import registry
 
 PLAIN = (int, float, bool, complex, str, bytes)
@@ -112,7 +113,13 @@ def _derived(given, found):
 
 
 def name_dtype(fn, error):
-    """Raise TypeError where a NumPy type was looked up that tensors do not have."""
+    """Raise TypeError where a NumPy type was looked up that tensors do not have, and
+    NotImplementedError where it is one in which nothing is computed."""
+    asked = error.args[0] if error.args else None
+    stored = [d for d in dtypes.STORED_TYPES if asked in (d.np, d.short)]
+    if stored:
+        raise NotImplementedError(
+            f"\"{fn.__name__}\" not implemented for '{stored[0].letter}'") from None
     if error.args and isinstance(error.args[0], np.dtype):
         raise TypeError(
             f"{fn.__name__}(): an operand is a numpy.ndarray of type {error.args[0]}, which "

@@ -1,9 +1,10 @@
 """Arrays in other types: the ops that convert, and copies in a given order of memory."""
 from .. import dtypes
 from ..cpu import pointwise as kernels
-from ..dtypes import BOOL
+from ..dtypes import BOOL, STORED
 from ..ir import scalar as s
 from ..layouts import preserve_format
+from . import float8
 from . import pointwise as p
 from .creation import like_array
 from .pointwise_family import PointwiseOp
@@ -26,6 +27,12 @@ CASTS[dtypes.bool_] = p.to_bool
 def cast_array(a, dtype):
     """An array's values in another type: towards zero for integers, real parts of complex
     numbers; order in memory kept."""
+    if a.dtype == dtype.np:
+        return a
+    if dtypes.FROM_NUMPY[a.dtype].kind == STORED:
+        a = float8.widened(a)
+    if dtype.kind == STORED:
+        return float8.narrowed(cast_array(a, dtypes.float32), dtype)
     return a if a.dtype == dtype.np else CASTS[dtype].forward(a)
 
 

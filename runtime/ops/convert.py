@@ -9,10 +9,11 @@ from ..autograd import modes
 from ..autograd.engine import cast_gradient
 from ..cpu import pointwise as kernels
 from ..cpu import recorded_call
-from ..dtypes import BOOL, COMPLEX, FLOAT
+from ..dtypes import BOOL, COMPLEX, FLOAT, STORED
 from ..ir.outline import like_first
 from ..layouts import contiguous_format, preserve_format
 from ..tensor import shown, wrap
+from . import float8
 from . import onnx_places as in_onnx
 from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated
@@ -28,7 +29,7 @@ from .surface import FUNCTIONS, METHODS, check_flag, function, method
 
 
 clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none",
-                       samples=reals(-3, 3))
+                       kinds="bifc8", samples=reals(-3, 3))
 
 
 def _copy_each_to_format(op, n, inputs, batched, attrs):
@@ -55,7 +56,18 @@ def cast(t, dtype):
     """The tensor in another type; itself if it has that type."""
     if t.dtype is dtype:
         return t
+    if STORED in (t.dtype.kind, dtype.kind):
+        return _cast_stored(t, dtype)
     return apply(CASTS[dtype], (t,), NO_ATTRS)
+
+
+def _cast_stored(t, dtype):
+    """From or to a float of one byte, by way of float32."""
+    if t.dtype.kind == STORED:
+        t = apply(float8.to_float32, (t,), NO_ATTRS)
+    if dtype.kind == STORED:
+        return apply(float8.to_float8, (cast(t, dtypes.float32),), {"dtype": dtype})
+    return cast(t, dtype)
 
 
 @function()
@@ -197,10 +209,10 @@ def _type(self, dtype=None, non_blocking=False):
         return f"whet.{self.dtype.letter}Tensor"
     if isinstance(dtype, str):
         name = dtype.rpartition(".")[2]
-        by_letter = {f"{d.letter}Tensor": d for d in dtypes.ALL.values()}
-        if name not in by_letter and name not in dtypes.ALL:
+        by_letter = {f"{d.letter}Tensor": d for d in dtypes.NAMED.values()}
+        if name not in by_letter and name not in dtypes.NAMED:
             raise ValueError(f"invalid type: '{dtype}'")
-        dtype = by_letter.get(name) or dtypes.ALL[name]
+        dtype = by_letter.get(name) or dtypes.NAMED[name]
     # a type (whet.LongTensor) has a dtype
     return to(self, dtypes.as_dtype(getattr(dtype, "dtype", dtype)))
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from .. import devices, dtypes, indexing
 from ..autograd import engine, modes
-from ..cpu import guard, heap, memory
-from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from ..cpu import float8, guard, heap, memory
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT, STORED
 from ..ir.spans import address
 from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from ..tensor import wrap
@@ -162,6 +162,10 @@ def cast_number(value, dtype, op="full"):
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
         return np.asarray(v if dtype.is_signed else v & high, dtype.np)
     a = np.asarray(value, np.complex128 if k == COMPLEX else np.float64)
+    if k == STORED:
+        if dtypes.finfo(dtype).max < abs(value) < math.inf:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        return float8.narrowed(a.astype(np.float32), np.empty((), dtype.np))
     # the largest float16: overflows in no type, and needs no `errstate`
     if abs(value) < 65504:
         return a.astype(dtype.np)

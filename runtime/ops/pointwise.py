@@ -332,7 +332,7 @@ bitwise_right_shift = f("bitwise_right_shift", lambda input, other: s.shr(input,
 # ---- picking and copying signs ----
 where_op = PointwiseOp(
     "where", lambda condition, input, other: where(condition, input, other), keep=(0,),
-    samples=(booleans, R, R),
+    kinds="bifc8", samples=(booleans, R, R),
     vjp=lambda g, y, c, a, b: [None, where(c, g, 0), where(c, 0, g)])
 copysign_ = _float(
     "copysign", lambda input, other: copysign(input, other), (AWAY, AWAY), kinds="bif",

@@ -20,7 +20,7 @@ from ..autograd.engine import cast_gradient
 from ..autograd.node import Node, Shape, without_write
 from ..cpu import entries, taped_launches
 from ..cpu.pointwise import Pointwise
-from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
+from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT, STORED
 from ..ir.extent import Extent, Real
 from ..ir.outline import numeral
 from ..tensor import wrap
@@ -40,7 +40,7 @@ def scalar():
     return _scalar
 
 
-KINDS = {"b": BOOL, "i": INT, "f": FLOAT, "c": COMPLEX}
+KINDS = {"b": BOOL, "i": INT, "f": FLOAT, "c": COMPLEX, "8": STORED}
 
 
 class PointwiseOp(Op):

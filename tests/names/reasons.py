@@ -53,7 +53,7 @@ NOT_HERE: dict[str, str] = {
     "torch.nn.attention.*": FLASH,
     "torch.nn.parameter.UninitializedTensorMixin": INTERNAL,
     "torch.optim.swap_in_optimizer_params_and_state": INTERNAL,
-    "torch.float8*": "no types of eight bits", "torch.lobpcg": "`whet.linalg.eigh`",
+    "torch.lobpcg": "`whet.linalg.eigh`",
     "torch.masked.*": "the reductions of `whet.masked` take masks",
     "torch.func.rearrange": "`permute`, `reshape`",
     "torch.library.triton_op": "a kernel of one's own is launched in a custom operator",
