@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import op_schemas, ops
+from . import dispatch_keys, op_schemas, ops
 from .autograd import inplace, modes
 from .autograd.function import Function
 from .ops.passing import call_custom
@@ -40,7 +40,8 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *,
     tensor([1., 1.])
     """
     def define(fn: Callable[..., Any]) -> "CustomOpDef":
-        return CustomOpDef(name, fn, mutates_args, annotated=schema is None)
+        return CustomOpDef(name, fn, mutates_args, annotated=schema is None,
+                           kinds=dispatch_keys.of_types(device_types))
     return define if fn is None else define(fn)
 
 
@@ -48,20 +49,21 @@ class CustomOpDef:
     """An operator that `custom_op` made. Called, it runs the function."""
 
     def __init__(self, name: str, fn: Callable[..., Any], mutates: str | Sequence[str],
-                 annotated: bool):
+                 annotated: bool, kinds: Sequence[str]):
         space, _, own = name.partition("::")
         if not (space.isidentifier() and own.isidentifier()):
             raise ValueError(f"custom_op: a name is `namespace::name`, not {name!r}")
         signature = inspect.signature(fn)
         _check_signature(name, signature, mutates, annotated)
         self._parameters = Parameters.of(name, signature)
-        self._qualname, self._function, self.__doc__ = name, fn, fn.__doc__
+        self._qualname, self.__doc__ = name, fn.__doc__
+        # kind of devices -> function
+        self._functions = dict.fromkeys(kinds, fn)
         self.__name__ = own
         self._mutates = mutates
         self._backward: Any = None
         self._setup: Any = None
         self._batched: Any = None
-        self._fake: Any = None
         # a function that is called as it is, with the gradients of what it does
         self._composite: Any = None
         self._kernel = self._made()
@@ -98,19 +100,22 @@ class CustomOpDef:
         return register if func is None else register(func)
 
     def register_fake(self, fn: Any, /) -> Any:
-        """Say what the results look like, of what the arguments look like. `opcheck` compares
-        that with what comes; traces see what comes."""
-        self._fake = fn
+        """Say what the results look like, of what the arguments look like: the function for
+        tensors on `meta`. `opcheck` compares that with what comes; traces see what comes."""
+        self._functions["meta"] = fn
         return fn
 
     def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
-        """Take another function for tensors of a device: here there are those of the CPU."""
+        """Take another function for tensors of a kind of devices, or of several."""
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-            named = [device_types] if isinstance(device_types, str) else device_types
-            if named is None or "cpu" in named:
-                self._function = fn
+            self._functions |= dict.fromkeys(dispatch_keys.of_types(device_types), fn)
             return fn
         return register if fn is None else register(fn)
+
+    def _give(self, fn: Callable[..., Any], kinds: Sequence[str]) -> None:
+        if dispatch_keys.COMPOSITE in kinds:
+            self._composite = fn
+        self._functions |= {k: fn for k in kinds if k != dispatch_keys.COMPOSITE}
 
     # ---- calls ----
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -128,12 +133,13 @@ class CustomOpDef:
         # the function is beneath gradients: it may ask for NumPy arrays
         tensors = [t.detach() if t.requires_grad else t for t in tensors]
         args, kwargs = call.filled(tensors)
-        result = (call_custom(self, args, kwargs) if modes.state.observers
-                  else self._function(*args, **kwargs))
+        function = dispatch_keys.chosen(self._qualname, self._functions, tensors)
+        result = (call_custom(self, function, args, kwargs) if modes.state.observers
+                  else function(*args, **kwargs))
         for r in result if isinstance(result, tuple | list) else (result,):
             if isinstance(r, Tensor) and any(r is t for t in tensors):
                 raise RuntimeError(
-                    f"{self._qualname} (with implementation in {self._function.__module__}): The "
+                    f"{self._qualname} (with implementation in {function.__module__}): The "
                     "output of this custom operator may not also be an input to this custom "
                     "operator. Please return a clone.")
         return result
@@ -352,15 +358,10 @@ def define(qualname: Any, schema: str, *, lib: Any = None, tags: Any = ()) -> No
         return
     _, signature, written = op_schemas.parsed(schema)
 
-    def missing(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"Could not run '{qualname}': no function was given for the CPU "
-                                  "(whet.library.impl)")
-    missing.__signature__ = signature  # type: ignore[attr-defined]
-    CustomOpDef(qualname, missing, written, annotated=False)
-
-
-# the keys of PyTorch's for functions that are made of other ops, gradients and all
-COMPOSITE = "compositeimplicitautograd", "autograd", "autogradcpu"
+    def shape(*args: Any, **kwargs: Any) -> Any:
+        """An operator that a schema describes."""
+    shape.__signature__ = signature  # type: ignore[attr-defined]
+    CustomOpDef(qualname, shape, written, annotated=False, kinds=())
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
@@ -376,14 +377,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
         return give
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        op = _find(qualname)
-        for kind in [types] if isinstance(types, str) else types:
-            if kind.lower() in COMPOSITE:
-                op._composite = fn
-            elif kind.lower() == "meta":
-                op.register_fake(fn)
-            elif kind.lower() in ("cpu", "default", "", "compositeexplicitautograd"):
-                op._function = fn
+        _find(qualname)._give(fn, dispatch_keys.of_types(types))
         return fn
     return register if func is None else register(func)
 
@@ -418,7 +412,7 @@ class Library:
              with_keyset: bool = False, allow_override: bool = False) -> None:
         """Give an operator its function (see `impl`)."""
         op = op_name if isinstance(op_name, CustomOpDef) else f"{self.ns}::{op_name}"
-        impl(op, dispatch_key or self.dispatch_key or "default", fn)
+        _find(op)._give(fn, [dispatch_keys.of_key(dispatch_key or self.dispatch_key)])
 
 
 # ---- checks --------------------------------------------------------------------------------------
@@ -443,9 +437,9 @@ def opcheck(op: Any, args: Sequence[Any], kwargs: Any = None) -> dict[str, str]:
             raise RuntimeError(f"{found._qualname}: argument {name} is not defined as mutable but "
                                "was mutated")
     passed = {"test_schema": "SUCCESS"}
-    if found._fake is not None:
+    if (fake := found._functions.get("meta")) is not None:
         looks = [[(tuple(r.shape), r.dtype) for r in (x if isinstance(x, tuple | list) else (x,))]
-                 for x in (found._fake(*args, **kwargs), result) if x is not None]
+                 for x in (fake(*args, **kwargs), result) if x is not None]
         if len(looks) == 2 and looks[0] != looks[1]:
             raise RuntimeError(f"{found._qualname}: the fake gives {looks[0]}, the operator "
                                f"{looks[1]}")

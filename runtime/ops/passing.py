@@ -57,9 +57,9 @@ class Passing(registry.Observer):
         """Rounds: what is called is seen."""
         return control.rounds(cond_fn, body_fn, carried)
 
-    def custom(self, op, args, kwargs):
+    def custom(self, op, function, args, kwargs):
         """An operator of a user's (`library.custom_op`), beneath gradients."""
-        return self.beneath(call_custom, op, args, kwargs)
+        return self.beneath(call_custom, op, function, args, kwargs)
 
     def ask(self, question, tensors):
         return question(*[devices.on_host(t._array) for t in tensors])
@@ -75,7 +75,8 @@ def _drawn(generator, op, shape):
         generator, shape)
 
 
-def call_custom(op, args, kwargs):
-    """Call the function of an operator of a user's, which those who are entered see as one op."""
+def call_custom(op, function, args, kwargs):
+    """Call a function of an operator of a user's, which those who are entered see as one op."""
     entered = [o for o in state.observers if isinstance(o, Passing)]
-    return entered[-1].custom(op, args, kwargs) if entered else op._function(*args, **kwargs)
+    return (entered[-1].custom(op, function, args, kwargs) if entered
+            else function(*args, **kwargs))

@@ -210,12 +210,12 @@ class _Counting(Passing):
         self.counter._count(op, inputs, attrs, outs)
         return outs
 
-    def custom(self, op, args, kwargs):
+    def custom(self, op, function, args, kwargs):
         """An operator with a formula is counted by it, and else by the ops that it calls."""
         formula = self.counter._formulas.get(op)
         if formula is None:
-            return op._function(*args, **kwargs)
-        outs = super().custom(op, args, kwargs)
+            return function(*args, **kwargs)
+        outs = super().custom(op, function, args, kwargs)
         self.counter._add(op, formula(*args, out_val=outs, **kwargs))
         return outs
 

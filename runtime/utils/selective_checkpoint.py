@@ -99,8 +99,8 @@ class _Keeping(_OfTwoRuns):
             calls.append(self.beneath(self.chosen, op, inputs, attrs, outs))
         return outs
 
-    def custom(self, op, args, kwargs):
-        outs = super().custom(op, args, kwargs)
+    def custom(self, op, function, args, kwargs):
+        outs = super().custom(op, function, args, kwargs)
         self.kept.setdefault(op, []).append(
             self.beneath(self.chosen_of, op, args, kwargs, outs))
         return outs
@@ -141,10 +141,10 @@ class _Given(_OfTwoRuns):
             return super().__call__(op, inputs, attrs)
         return self.beneath(self.given, op, inputs, attrs, results)
 
-    def custom(self, op, args, kwargs):
+    def custom(self, op, function, args, kwargs):
         results = self.next_of(op, op._qualname)
         if results is None:
-            return super().custom(op, args, kwargs)
+            return super().custom(op, function, args, kwargs)
         made = [wrap(array) for array in self.beneath(self.arrays, results)]
         return tuple(made) if len(made) > 1 else made[0]
 

@@ -225,3 +225,14 @@ def test_an_error_of_a_device_leaves_tensors_that_can_be_let_go():
         with pytest.raises(whet.cuda.CudaError, match="illegal address"):
             x.tolist()
         del x
+
+
+def test_an_operator_of_ones_own_has_a_function_for_devices(gpus):
+    @whet.library.custom_op("devices::f", mutates_args=())
+    def f(x: whet.Tensor) -> whet.Tensor:
+        return x + 1
+    f.register_kernel("cuda", lambda x: x + 10)
+    traced = whet.jit.trace(lambda x: f(x) * 2)
+    for _ in range(4):
+        assert traced(whet.zeros(2)).tolist() == [2, 2]
+        assert traced(whet.zeros(2, device="cuda")).tolist() == [20, 20]

@@ -207,3 +207,52 @@ def test_an_operator_lets_go_of_what_it_is_given():
         assert held() is None and y.requires_grad
     finally:
         gc.enable()
+
+
+def test_a_function_is_called_for_tensors_of_the_devices_it_was_given_for():
+    lib = whet.library.Library("kinds", "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    x = whet.ones(2)
+    with pytest.raises(NotImplementedError, match="Could not run 'kinds::f' .* 'CPU' backend"):
+        whet.ops.kinds.f(x)
+    lib.impl("f", lambda x: x * 3, "CUDA")
+    with pytest.raises(NotImplementedError, match=r"There are some for \['cuda'\]"):
+        whet.ops.kinds.f(x)
+    lib.impl("f", lambda x: x * 2, "CPU")
+    whet.library.impl("kinds::f", "meta", lambda x: whet.empty_like(x))
+    assert whet.ops.kinds.f(x).tolist() == [2, 2]
+    assert whet.ops.kinds.f(x.to("meta")).is_meta
+
+
+def test_one_function_for_all_devices_gives_way_to_that_of_one():
+    @whet.library.custom_op("kinds::g", mutates_args=(), device_types=["cpu", "cuda"])
+    def g(x: whet.Tensor) -> whet.Tensor:
+        return x + 1
+    whet.library.register_kernel("kinds::g", None, lambda x: x + 5)
+    assert g(whet.zeros(1)).item() == 1
+    whet.library.register_kernel("kinds::g", "cpu", lambda x: x + 2)
+    assert g(whet.zeros(1)).item() == 2
+    assert g(whet.zeros(1, device="meta")).is_meta
+
+    @whet.library.custom_op("kinds::h", mutates_args=(), device_types="cuda")
+    def h(x: whet.Tensor) -> whet.Tensor:
+        return x + 1
+    with pytest.raises(NotImplementedError, match="'kinds::h'"):
+        h(whet.zeros(1))
+
+
+def test_functions_for_devices_that_are_not_there_are_never_called():
+    whet.library.define("kinds::k", "(Tensor x) -> Tensor")
+    whet.library.impl("kinds::k", ["default", "xpu"], lambda x: x + 1)
+    whet.library.impl("kinds::k", "mps", lambda x: x + 100)
+    assert whet.ops.kinds.k(whet.zeros(1)).item() == 1
+
+
+def test_keys_that_are_not_known_are_refused():
+    lib = whet.library.Library("refused", "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    for key in ("cuda", "AutocastCPU", "Foo"):
+        with pytest.raises(RuntimeError, match=f"could not parse dispatch key: {key}"):
+            lib.impl("f", lambda x: x, key)
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
+        whet.library.impl("refused::f", "foo", lambda x: x)
