@@ -28,6 +28,7 @@ from .autograd.modes import beyond
 from .composite import Composite
 from .devices import as_device, device
 from .ir.spans import address
+from .layouts import strided
 from .nn.parameter import Buffer, Parameter
 from .ops.creation import empty_strided
 from .safe_globals import (
@@ -173,6 +174,9 @@ class _Writer:
         if type(x) is float:
             return x if math.isfinite(x) else {"float": repr(x)}
         if isinstance(x, Composite):
+            if x.layout is strided:
+                raise TypeError(f"save: {path or 'the object'} is a masked tensor: save get_data() "
+                                "and get_mask()")
             return {"nested" if x.is_nested else "sparse": str(x.layout).partition(".")[2],
                     "fields": [[name, self.node(y, f"{path}.{name}" if path else name)]
                                for name, y in vars(x).items() if name != "layout"]}

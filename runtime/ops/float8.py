@@ -24,7 +24,7 @@ def narrowed(a, dtype):
 
 to_float32 = Op(
     "float8_to_float32", widened, lambda g, _y, _x: [g.to(_x.dtype)], batch=native,
-    samples=lambda make: [Sample(wrap(narrowed(np.float32([[0, 1.5, -2], [0.25, 448, -0.0]]),
+    samples=lambda make: [Sample(wrap(narrowed(np.array([[0, 1.5, -2], [0.25, 448, -0.0]], _FLOAT),
                                                dtypes.float8_e5m2)))])
 to_float32.outlined = lambda a: like_array(a, _FLOAT)
 to_float8 = Op(

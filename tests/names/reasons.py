@@ -54,7 +54,6 @@ NOT_HERE: dict[str, str] = {
     "torch.nn.parameter.UninitializedTensorMixin": INTERNAL,
     "torch.optim.swap_in_optimizer_params_and_state": INTERNAL,
     "torch.lobpcg": "`whet.linalg.eigh`",
-    "torch.masked.*": "the reductions of `whet.masked` take masks",
     "torch.func.rearrange": "`permute`, `reshape`",
     "torch.library.triton_op": "a kernel of one's own is launched in a custom operator",
     "torch.library.wrap_triton": "the same",
