@@ -93,6 +93,8 @@ _FROM = {"save": "serialization", "load": "serialization", "summary": "model_sum
          **dict.fromkeys(("set_num_threads", "get_num_threads", "set_num_interop_threads",
                           "get_num_interop_threads", "set_flush_denormal"), "cpu.pool"),
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler",
+         "lobpcg": "eigenpairs", "DisableTorchFunction": "function_protocol",
+         "DisableTorchFunctionSubclass": "function_protocol",
          "autocast": "amp", "Future": "futures",
          "OutOfMemoryError": "cuda", "_weight_norm": "ops.module_parts",
          "get_device_module": "accelerator",

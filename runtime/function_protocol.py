@@ -170,15 +170,15 @@ class DisableTorchFunctionSubclass:
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Inside, neither tensors nor modes have a say."""
-    __slots__ = ("modes",)
+    __slots__ = ("_modes",)
 
     def __enter__(self):
         super().__enter__()
-        self.modes = _Without(len(state.function_modes))
-        self.modes.__enter__()
+        self._modes = _Without(len(state.function_modes))
+        self._modes.__enter__()
 
     def __exit__(self, *exc):
-        self.modes.__exit__()
+        self._modes.__exit__()
         super().__exit__()
 
 

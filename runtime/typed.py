@@ -7,9 +7,10 @@ from .tensor import Size, Tensor
 
 class TensorType(type):
     """A type of tensor: makes tensors, knows its own, and says which dtype to convert to
-    (`x.type(whet.LongTensor)`)."""
+    (`x.type(whet.LongTensor)`), and on which kind of devices."""
 
     dtype: dtypes.dtype
+    kind: str
 
     def __call__(cls, *args):
         """Uninitialised, from sizes; or from a sequence or an array."""
@@ -17,23 +18,29 @@ class TensorType(type):
             data = args[0]
             if isinstance(data, Tensor) and data.dtype is not cls.dtype:
                 raise TypeError(f"expected {cls.__name__} (got {data.type()})")
-            return (FUNCTIONS["tensor"](data, dtype=cls.dtype)
+            return (FUNCTIONS["tensor"](data, dtype=cls.dtype, device=cls.kind)
                     if not isinstance(data, Tensor) else data.detach())
-        return FUNCTIONS["empty"](*(args or (0,)), dtype=cls.dtype)
+        return FUNCTIONS["empty"](*(args or (0,)), dtype=cls.dtype, device=cls.kind)
 
     @declarations.goes_by_no_size
     def __instancecheck__(cls, x):
-        return issubclass(type(x), Tensor) and x.dtype is cls.dtype
+        return (issubclass(type(x), Tensor) and x.dtype is cls.dtype
+                and x.device.type == cls.kind)
 
     def __repr__(cls):
-        return f"<class 'whet.{cls.__name__}'>"
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
 
 
-TYPES = {
-    f"{d.letter}Tensor": TensorType(
-        f"{d.letter}Tensor", (),
-        {"dtype": d, "__doc__": f"Tensors of {d.name}.", "__module__": "whet"})
-    for d in dtypes.ALL.values()}
+def _types(kind, module):
+    """The types of tensors on a kind of devices, by their names."""
+    return {f"{d.letter}Tensor": TensorType(
+        f"{d.letter}Tensor", (), {"dtype": d, "kind": kind, "__module__": module,
+                                  "__doc__": f"Tensors of {d.name} on devices of {kind}."})
+        for d in dtypes.ALL.values()}
+
+
+TYPES = _types("cpu", "whet")
+CUDA_TYPES = _types("cuda", "whet.cuda")
 
 
 def typename(obj):

@@ -275,4 +275,8 @@ def __getattr__(name: str) -> Any:
     if name == "nvtx":                       # with the profiler, once somebody asks
         import importlib
         return importlib.import_module(f"{__name__}.nvtx")
+    if name.endswith("Tensor"):
+        from ..typed import CUDA_TYPES
+        if name in CUDA_TYPES:
+            return CUDA_TYPES[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

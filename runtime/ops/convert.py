@@ -206,15 +206,21 @@ def to_device(self, device, /, *, stream=None):
 def _type(self, dtype=None, non_blocking=False):
     """The name of the tensor's type; with an argument, the tensor in that type."""
     if dtype is None:
-        return f"whet.{self.dtype.letter}Tensor"
+        return f"whet.{'cuda.' if self.is_cuda else ''}{self.dtype.letter}Tensor"
+    device = getattr(dtype, "kind", None) if isinstance(dtype, type) else None
     if isinstance(dtype, str):
-        name = dtype.rpartition(".")[2]
+        module, _, name = dtype.rpartition(".")
         by_letter = {f"{d.letter}Tensor": d for d in dtypes.NAMED.values()}
         if name not in by_letter and name not in dtypes.NAMED:
             raise ValueError(f"invalid type: '{dtype}'")
+        if name in by_letter:
+            device = "cuda" if module.endswith("cuda") else "cpu"
         dtype = by_letter.get(name) or dtypes.NAMED[name]
     # a type (whet.LongTensor) has a dtype
-    return to(self, dtypes.as_dtype(getattr(dtype, "dtype", dtype)))
+    dtype = dtypes.as_dtype(getattr(dtype, "dtype", dtype))
+    if device is None or self.device.type == device:
+        return to(self, dtype)
+    return to(self, device, dtype, non_blocking)
 
 
 METHODS["type"] = _type

@@ -6,6 +6,8 @@ from typing import Any, Callable, Literal, ParamSpec, TypeVar, overload
 from whet.nn.module import Module
 from whet.return_types import aminmax as _aminmax, cummax as _cummax, cummin as _cummin, frexp as _frexp, geqrf as _geqrf, histogram as _histogram, histogramdd as _histogramdd, kthvalue as _kthvalue, max as _max, median as _median, min as _min, mode as _mode, nanmedian as _nanmedian, qr as _qr, slogdet as _slogdet, sort as _sort, svd as _svd, topk as _topk, triangular_solve as _triangular_solve, unique_all as _unique_all, unique_counts as _unique_counts, unique_inverse as _unique_inverse
 from whet.types import Device, Dims, Ints, Layout, MemoryFormat, Number, Scalar, Shape
+from whet.function_protocol import DisableTorchFunction as DisableTorchFunction
+from whet.function_protocol import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from whet.futures import Future as Future
 from whet.random import Generator as Generator
 from whet.amp import GradScaler as GradScaler
@@ -486,6 +488,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwis
 def lgamma_(input: Tensor) -> Tensor: """`lgamma`, in place."""
 def linspace(start: Number | Tensor, end: Number | Tensor, steps: _int, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, endpoint: _bool = True) -> Tensor: """`steps` numbers evenly spaced from start to end (without the end itself, if `endpoint=False`)."""
 def load(f: str | PathLike[str] | Any, map_location: Any = None, pickle_module: Any = ..., *, weights_only: _bool = True, mmap: _bool | None = None, **pickle_load_args: Any) -> Any: ...
+def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: _int | None = None, iK: Tensor | None = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Callable[[Any], object] | None = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> Tensor: ...
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise log. See also the method of the same name."""
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise log10. See also the method of the same name."""
 def log10_(input: Tensor) -> Tensor: """`log10`, in place."""
@@ -897,46 +900,46 @@ def zeros(*shape: Ints, size: Shape | None = None, out: Tensor | None = None, dt
 def zeros_like(input: Tensor, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, memory_format: MemoryFormat = ..., pin_memory: _bool = False) -> Tensor: """Zeros in the shape and type of `input`."""
 
 class BFloat16Tensor:
-    """Tensors of bfloat16."""
+    """Tensors of bfloat16 on devices of cpu."""
 
 class BoolTensor:
-    """Tensors of bool."""
+    """Tensors of bool on devices of cpu."""
 
 class ByteTensor:
-    """Tensors of uint8."""
+    """Tensors of uint8 on devices of cpu."""
 
 class CharTensor:
-    """Tensors of int8."""
+    """Tensors of int8 on devices of cpu."""
 
 class ComplexDoubleTensor:
-    """Tensors of complex128."""
+    """Tensors of complex128 on devices of cpu."""
 
 class ComplexFloatTensor:
-    """Tensors of complex64."""
+    """Tensors of complex64 on devices of cpu."""
 
 class DoubleTensor:
-    """Tensors of float64."""
+    """Tensors of float64 on devices of cpu."""
 
 class FloatTensor:
-    """Tensors of float32."""
+    """Tensors of float32 on devices of cpu."""
 
 class HalfTensor:
-    """Tensors of float16."""
+    """Tensors of float16 on devices of cpu."""
 
 class IntTensor:
-    """Tensors of int32."""
+    """Tensors of int32 on devices of cpu."""
 
 class LongTensor:
-    """Tensors of int64."""
+    """Tensors of int64 on devices of cpu."""
 
 class ShortTensor:
-    """Tensors of int16."""
+    """Tensors of int16 on devices of cpu."""
 
 class UInt16Tensor:
-    """Tensors of uint16."""
+    """Tensors of uint16 on devices of cpu."""
 
 class UInt32Tensor:
-    """Tensors of uint32."""
+    """Tensors of uint32 on devices of cpu."""
 
 class UInt64Tensor:
-    """Tensors of uint64."""
+    """Tensors of uint64 on devices of cpu."""

@@ -236,3 +236,14 @@ def test_an_operator_of_ones_own_has_a_function_for_devices(gpus):
     for _ in range(4):
         assert traced(whet.zeros(2)).tolist() == [2, 2]
         assert traced(whet.zeros(2, device="cuda")).tolist() == [20, 20]
+
+
+def test_types_of_tensors_on_devices(gpus):
+    x = whet.cuda.FloatTensor([1, 2])
+    assert x.is_cuda and x.type() == "whet.cuda.FloatTensor"
+    assert whet.cuda.LongTensor(3).shape == (3,)
+    assert isinstance(x, whet.cuda.FloatTensor) and not isinstance(x, whet.FloatTensor)
+    assert x.type(whet.LongTensor).type() == "whet.LongTensor"
+    assert x.type("torch.DoubleTensor").device.type == "cpu"
+    assert whet.ones(2).type("torch.cuda.HalfTensor").type() == "whet.cuda.HalfTensor"
+    assert x.type(whet.float64).is_cuda and x.type("float64").is_cuda

@@ -25,8 +25,6 @@ NOT_HERE: dict[str, str] = {
     "torch.AcceleratorError": "errors of devices are `whet.cuda.CudaError`",
     "torch.FatalError": INTERNAL,
     "torch.JITException": SCRIPT,
-    "torch.DisableTorchFunction*": "`super().__torch_function__` and "
-                                   "`whet._C.DisableTorchFunctionSubclass` are there",
     "torch.Event": "`whet.cuda.Event`", "torch.Stream": "`whet.cuda.Stream`",
     "torch.bit*": SHELL, "torch.int*": SHELL, "torch.uint*": SHELL, "torch.float4*": SHELL,
     "torch.chalf": "no complex numbers of half precision", "torch.complex32": "the same",
@@ -53,7 +51,6 @@ NOT_HERE: dict[str, str] = {
     "torch.nn.attention.*": FLASH,
     "torch.nn.parameter.UninitializedTensorMixin": INTERNAL,
     "torch.optim.swap_in_optimizer_params_and_state": INTERNAL,
-    "torch.lobpcg": "`whet.linalg.eigh`",
     "torch.func.rearrange": "`permute`, `reshape`",
     "torch.library.triton_op": "a kernel of one's own is launched in a custom operator",
     "torch.library.wrap_triton": "the same",
@@ -87,7 +84,6 @@ for _kind in ("BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat
               "Float", "Half", "Int", "Long", "Short"):
     NOT_HERE[f"torch.{_kind}Storage"] = TYPED
     NOT_HERE[f"torch.cuda.{_kind}Storage"] = TYPED
-    NOT_HERE[f"torch.cuda.{_kind}Tensor"] = "`whet.tensor(..., dtype=..., device=\"cuda\")`"
 for _name in ("cudart", "cudaStatus", "check_error", "current_blas_handle", "current_solver_handle",
               "get_gencode_flags", "get_arch_list", "has_half", "has_magma", "is_tf32_supported",
               "DeferredCudaCallError"):
@@ -148,5 +144,6 @@ DIFFERS: dict[str, str] = {
     "torch.autograd.profiler.profile": "no arguments of one backend",
     "torch.profiler.profile": "no arguments of one backend",
     "torch.profiler.tensorboard_trace_handler": "no `use_python_export`: it is always Python's",
+    "torch.lobpcg": "both methods are the robust one; `ortho_*` parameters are not used",
     "torch.nested.narrow": "jagged is what it gives where no layout is given",
 }
