@@ -140,7 +140,8 @@ def onto_zeros(op, shape, source, index, attrs):
     if (modes.state.flags & (modes.SPECIAL | modes.GRAD) or not shape
             or devices.is_elsewhere(out._array)):
         return apply(op, (out, source, index), attrs)
-    op.write(out._array, source._array, index._array, **attrs)
+    inplace(op, out, (source, index), attrs)
+    out._cell = None                 # of a tensor that was never seen as it was before
     return out
 
 
