@@ -18,7 +18,7 @@ from .creation import literal
 from .from_data import as_tensor, number, tensor
 from .index_ops import fits, index_op, put_in, put_op
 from .masks import masked_fill_
-from .nonzero import nonzero
+from .nonzero import nonzero, selected
 from .registry import apply, is_tensor, view_of
 from .surface import METHODS, function, guard, method
 from .view import slice_op
@@ -259,7 +259,7 @@ def __getitem__(self, index):
                     and index._array.shape == self._array.shape
                     and not flags & INFERENCE
                     and type(self._array) is type(index._array) is np.ndarray):
-                return wrap(self._array[index._array])
+                return wrap(selected(self._array, index._array))
         except (IndexError, TypeError):
             # said again below, in this library's words
             pass

@@ -17,7 +17,7 @@ from .creation import zeros
 from .from_data import number, tensor
 from .gather import WriteOp
 from .index_ops import fits, index_op
-from .nonzero import nonzero
+from .nonzero import nonzero, put_where, selected
 from .pad import pad_to
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, ask, is_tensor, unrecorded
@@ -81,7 +81,7 @@ def masked_select(input, mask):
         input, mask = input.reshape(1), mask.reshape(1)
     if (unrecorded(input) and not modes.state.flags & modes.INFERENCE
             and type(input._array) is type(mask._array) is np.ndarray):
-        return wrap(input._array[mask._array])
+        return wrap(selected(input._array, mask._array))
     where = nonzero(mask, as_tuple=True)
     return apply(index_op, (input, *where), {"dims": tuple(range(len(where)))})
 
@@ -91,7 +91,7 @@ def _masked_scatter_write(a, source, mask):
     n = int(np.count_nonzero(m))
     if source.size < n:
         raise RuntimeError("Number of elements of source < number of ones in mask")
-    a[m] = source.reshape(-1)[:n]
+    put_where(a, m, source.reshape(-1)[:n])
     return a
 
 

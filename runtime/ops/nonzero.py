@@ -18,13 +18,42 @@ from .surface import function
 def _nonzero(a):
     if not a.ndim:
         return np.zeros((int(bool(a)), 0), np.int64)
+    at = flat_places(a)
     if a.ndim == 1:
-        return np.flatnonzero(a).reshape(-1, 1)
-    found = np.nonzero(a)
-    rows = np.empty((found[0].size, a.ndim), np.int64)
-    for d, places_along in enumerate(found):
-        rows[:, d] = places_along
+        return at.reshape(-1, 1)
+    rows = np.empty((at.size, a.ndim), np.int64)
+    for d in range(a.ndim - 1, 0, -1):
+        above = at // a.shape[d] if at.size else at
+        np.subtract(at, above * a.shape[d], out=rows[:, d])
+        at = above
+    rows[:, 0] = at
     return rows
+
+
+def flat_places(a):
+    """The places of elements that are not zero, where all lie row by row. (A mask is searched in
+    a fraction of the time that numbers take.)"""
+    return np.flatnonzero(a if a.dtype == np.bool_ else a != 0)
+
+
+# NumPy asks of each element of a mask anew whether it is true. It is often wrong in guessing, which
+# is slower than finding all places first, but for few elements.
+FEW = 1 << 12
+
+
+def selected(a, mask):
+    """The elements of an array where a mask of its shape is true."""
+    if a.size <= FEW or not a.flags.c_contiguous:
+        return a[mask]
+    return a.reshape(-1).take(flat_places(mask), mode="clip")
+
+
+def put_where(a, mask, values):
+    """Write values to the elements of an array where a mask of its shape is true."""
+    if a.size <= FEW or not a.flags.c_contiguous:
+        a[mask] = values
+    else:
+        a.reshape(-1)[flat_places(mask)] = values
 
 
 nonzero_op = Op(

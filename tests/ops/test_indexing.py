@@ -251,6 +251,22 @@ def test_flat_places():
         x.take(whet.tensor([6]))
 
 
+@pytest.mark.parametrize("shape", [(9000,), (60, 100), (7, 30, 40), (1, 5000, 0)])
+def test_masks_of_many_elements(shape):
+    rng = np.random.default_rng(0)
+    a, mask = rng.normal(size=shape).astype("f4"), rng.random(shape) > 0.4
+    for a, mask in ((a, mask), (a.T, mask.T), (a, mask.T.copy().T)):
+        x, m, source = whet.tensor(a), whet.tensor(mask), whet.arange(float(a.size))
+        wanted = a.copy()
+        wanted[mask] = np.arange(mask.sum())
+        assert np.array_equal(x[m].numpy(), a[mask])
+        assert np.array_equal(x.masked_select(m).numpy(), a[mask])
+        assert np.array_equal(x.masked_scatter(m, source).numpy(), wanted)
+        assert np.array_equal(x.clone().masked_scatter_(m, source).numpy(), wanted)
+        assert np.array_equal(m.nonzero().numpy(), np.argwhere(mask))
+        assert np.array_equal((x * m).nonzero().numpy(), np.argwhere(a * mask))
+
+
 def test_masks():
     x = whet.tensor(A)
     m = whet.tensor(MASK)
