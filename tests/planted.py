@@ -79,6 +79,20 @@ FAULTS = [
         "Columns",
     ),
     Fault(
+        "a slot without a place is read and added",
+        GENERATORS + "elements/axis_taps.py",
+        'f.if_(f.cmp("sge", place, 0)',
+        'f.if_(f.cmp("sge", place, -1)',
+        "AxisTaps",
+    ),
+    Fault(
+        "the last elements of a resized row have no mask",
+        GENERATORS + "elements/axis_taps.py",
+        "f.put(mask, (k.total(more), f.at(target, p, elem)))",
+        "f.store(k.total(more), f.at(target, p, elem))",
+        "AxisTaps",
+    ),
+    Fault(
         "a place one after the last is read",
         GENERATORS + "elements/sample.py",
         'f.cmp("ult", place, most), mask)',

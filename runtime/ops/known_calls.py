@@ -56,6 +56,7 @@ class Watch(Observer):
     may be others for other data. Values are what the call was given (see `given`), numbers that ops
     are given, and what ops make, in this order. `steps` is None once something else has
     happened."""
+    wants_parts = False
 
     def __init__(self, values):
         self.steps: list | None = []

@@ -297,6 +297,8 @@ class Observer:
     every question that Python asks of a tensor. This one lets all pass; `jit.record` has one that
     writes it down, and the transforms have some (`autograd/levels.py`)."""
     records = True                  # does it write down what runs?
+    # does it want what one kernel does of an eager call as the ops that this stands for?
+    wants_parts = True
 
     def __call__(self, op, inputs, attrs):
         return execute(op, inputs, attrs)

@@ -6,12 +6,13 @@ import math
 import numpy as np
 
 from ..autograd import modes
-from ..dtypes import float32, float64, int64, uint8
+from ..cpu import axis_taps
+from ..dtypes import FROM_NUMPY, float32, float64, int64, uint8
 from ..indexing import as_int, whole
 from . import onnx_shapes as in_onnx
 from .creation import literal
 from .pools import adaptive_avg_pool
-from .registry import Op, apply_without_operands, sizes_of
+from .registry import Op, apply, apply_without_operands, sizes_of
 from .samples import Sample
 from .sampling import cubic_weights, says_of_corners
 from .sequences import goes_by_sizes
@@ -113,6 +114,15 @@ weights_op = _made_by_sizes("resized_weights", _weights, float32)
 
 
 @functools.lru_cache(256)
+def _kept_sums(dtype, transposed, **map_):
+    """The same as sums of slices."""
+    places, weights = _kept_taps(**map_)
+    taps = axis_taps.Taps(map_["n"], np.stack(places)[:, None],
+                          None if weights is None else np.stack(weights)[:, None], dtype.np)
+    return taps.transposed if transposed else taps
+
+
+@functools.lru_cache(256)
 def _kept_arrays(dtype, **map_):
     """(places, weights or None) of each tap, for calls that nobody looks at."""
     places, weights = _kept_taps(**map_)
@@ -123,7 +133,7 @@ def _kept_arrays(dtype, **map_):
 def _tensors(x, **map_):
     """The same as tensors; where a trace looks on they come of ops that go by the sizes."""
     plain = {**map_, "n": int(map_["n"]), "out": int(map_["out"])}
-    if not modes.state.observers and not modes.followers and x.device.type == "cpu":
+    if _unseen(x):
         return [(literal(p), None if w is None else literal(w))
                 for p, w in _kept_arrays(x.dtype, **plain)]
     places, weights = _kept_taps(**plain)
@@ -136,14 +146,57 @@ def _tensors(x, **map_):
             for tap in range(len(places))]
 
 
+def _along(x, dim, vector):
+    return vector.reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+
+
 def _resample(x, dim, **map_):
-    out, shape = None, [-1 if d == dim else 1 for d in range(x.ndim)]
+    """Each tap of all places together. Eager calls that nobody looks at add them up at once."""
+    if _at_once(x, map_):
+        return apply(resample_op, (x,), {"dim": dim, "transposed": False, **map_})
+    out = None
     for index, weights in _tensors(x, **map_):
         part = F["index_select"](x, dim, index)
         if weights is not None:
-            part = part * weights.reshape(shape)
+            part = part * _along(x, dim, weights)
         out = part if out is None else out + part
     return out
+
+
+def _spread(g, dim, **map_):
+    """What `_resample` gives back: the tap that was added last comes first."""
+    if _at_once(g, map_):
+        return apply(resample_op, (g,), {"dim": dim, "transposed": True, **map_})
+    out, shape = None, [map_["n"] if d == dim else n for d, n in enumerate(sizes_of(g))]
+    for index, weights in reversed(_tensors(g, **map_)):
+        part = g if weights is None else g * _along(g, dim, weights)
+        part = F["zeros"](shape, dtype=g.dtype, device=g.device).index_add(dim, index, part)
+        out = part if out is None else out + part
+    return out
+
+
+def _at_once(x, map_):
+    """Is there one kernel for all taps, and nobody who wants to see each?"""
+    return (_unseen(x) and x._array.size > 0
+            and axis_taps.fits(x._array, len(_kept_taps(**map_)[0])))
+
+
+def _unseen(x):
+    """Does nobody look at the parts of calls, which are the CPU's?"""
+    return (not any([o.wants_parts for o in modes.state.observers]) and not modes.followers
+            and type(x._array) is np.ndarray)
+
+
+def _resampled(a, dim, transposed, **map_):
+    return axis_taps.sums(a, dim, _kept_sums(FROM_NUMPY[a.dtype], transposed, **map_))
+
+
+def _resample_vjp(g, _y, _x, dim, transposed, **map_):
+    return [(_resample if transposed else _spread)(g, dim, **map_)]
+
+
+resample_op = Op("resample", _resampled, _resample_vjp, linear=(0,), inner=True)
+resample_op.memo = True
 
 
 def _check_mode(n, size, scale_factor, mode, align_corners, antialias):

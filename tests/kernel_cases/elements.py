@@ -180,6 +180,37 @@ class Taps(Family):
             )
 
 
+class AxisTaps(Family):
+    """Weighted sums of slices along one dimension: resized images, and their gradients."""
+
+    generators = ("axis_taps.across", "axis_taps.along")
+    kinds = tuple(
+        f"axis taps/{form}/{elem}/.*/True/{back}"
+        for form in ("across", "along")
+        for elem in ("float", "double")
+        for back in ("False", "True")
+    )
+
+    def cases(self):
+        for dtype, n, out in itertools.product(("f4", "f8"), (1, 3, 16, 17, 70), (1, 5, 33, 64)):
+            if dtype == "f8" and n != 17:
+                continue
+            for mode in ("nearest", "bilinear", "bicubic"):
+                yield Case(
+                    f"{mode} {dtype} {n} {out}",
+                    graded(
+                        lambda x, out=out, mode=mode: F.interpolate(x, (out, out + 1), mode=mode), 0
+                    ),
+                    [op(dtype, 2, 1, n + 1, n, layout="turned")],
+                )
+        for width in (1, 7, 16, 19):
+            yield Case(
+                f"lines of {width}",
+                graded(lambda x: F.interpolate(x, (9, 4, x.shape[-1]), mode="trilinear"), 0),
+                [op("f4", 1, 2, 4, 6, width)],
+            )
+
+
 class Many(Family):
     """One kernel over many tensors: what optimizers do to the parameters of a traced step."""
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
-from whet.autograd import gradcheck, gradgradcheck
+from whet.autograd import grad, gradcheck, gradgradcheck
+from whet.ops import vision
 
 MODES = [("bilinear", p, a) for p in ("zeros", "border", "reflection") for a in (False, True)]
 
@@ -100,3 +101,32 @@ def test_grids_and_sizes_that_mean_nothing_are_refused():
                                (whet.ones(1, 2, 3), (1, 1, 3), NotImplementedError)):
         with pytest.raises(error):
             F.affine_grid(theta, size, align_corners=False)
+
+
+def resized(x, **how):
+    """A resized image, its gradient, and the gradient of that."""
+    x = x.clone().requires_grad_()
+    y = F.interpolate(x, **how)
+    w = (y.detach() * 3 + 1).requires_grad_()
+    g, = grad(y, x, w, create_graph=True)
+    return y, g, *grad(g, w, g.detach() ** 2)
+
+
+@pytest.mark.parametrize("dtype", [whet.float32, whet.float64])
+@pytest.mark.parametrize("shape, modes", [
+    ((2, 3, 9), ("nearest", "linear")), ((2, 1, 8, 21), ("nearest-exact", "bilinear", "bicubic")),
+    ((1, 1, 2, 2), ("nearest", "bicubic")), ((1, 2, 3, 4, 5), ("nearest", "trilinear"))])
+def test_taps_that_are_added_at_once_have_the_bits_of_taps_one_by_one(
+        dtype, shape, modes, monkeypatch):
+    x = whet.randn(*shape, dtype=dtype)
+    x.view(-1)[0] = -0.0
+    n = len(shape) - 2
+    calls = [dict(mode=mode, **size) for mode in modes for size in (
+        dict(scale_factor=2), dict(scale_factor=0.6), dict(size=(1,) * n), dict(size=(40,) * n))]
+    calls += [dict(mode="bicubic", size=(5, 5), antialias=True)] * ("bicubic" in modes)
+    at_once = [resized(x, **call) for call in calls]
+    monkeypatch.setattr(vision, "_at_once", lambda x, map_: False)
+    for call, found in zip(calls, at_once):
+        for a, b in zip(found, resized(x, **call)):
+            assert a.stride() == b.stride()
+            assert a.detach().numpy().tobytes() == b.detach().numpy().tobytes(), call

@@ -1,0 +1,74 @@
+"""Weighted sums of a few slices along one dimension of NumPy arrays, at places that go by sizes
+alone, and their transposes, by kernels (`passes/lower_llvm/elements/axis_taps.py`)."""
+from functools import cached_property, partial
+from math import prod
+
+import numpy as np
+
+from . import memory, native, taped_launches
+from .rows import REFERENCE, contiguous
+
+ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
+GRAIN = 1 << 13                  # terms that are worth a thread of their own
+GROUPS = 16                      # a kernel has code for each: of more there is none
+LARGEST = (1 << 31) - 1          # elements of a dimension: places are numbers of 32 bits
+
+
+def fits(a, groups):
+    """Are there kernels for sums of so many groups over an array?"""
+    return (not REFERENCE and a.dtype in ELEMENTS and groups <= GROUPS
+            and max(a.shape, default=0) <= LARGEST)
+
+
+class Taps:
+    """places[t, s, p] and weights[t, s, p] (None: all are one) of the slices that are added up, in
+    `groups` t of slots s, at each p; -1 is no place. `size` is the dimension's."""
+
+    def __init__(self, size, places, weights, dtype, from_zero=False):
+        self.size, self.groups, self.slots, self.count = size, *places.shape
+        self.places = np.ascontiguousarray(places, np.int32)
+        self.weights = None if weights is None else np.ascontiguousarray(weights, dtype)
+        self.from_zero = from_zero
+
+    @cached_property
+    def transposed(self):
+        """What takes gradients back, of taps with one slot in each group: for each slice the
+        slots are the places that it was read at, in order. The last group comes first."""
+        times = np.stack([np.bincount(k[0], minlength=self.size) for k in self.places])
+        slots = int(times.max(initial=1))
+        places = np.full((self.groups, slots, self.size), -1, np.int32)
+        weights = (None if self.weights is None
+                   else np.zeros(places.shape, self.weights.dtype))
+        for t in range(self.groups):
+            of = self.places[self.groups - 1 - t, 0]
+            order = np.argsort(of, kind="stable")
+            n = times[self.groups - 1 - t]
+            slot = np.arange(self.count) - np.repeat(np.cumsum(n) - n, n)
+            places[t, slot, of[order]] = order
+            if weights is not None:
+                weights[t, slot, of[order]] = self.weights[self.groups - 1 - t, 0][order]
+        return Taps(self.count, places, weights,
+                    None if weights is None else weights.dtype, from_zero=True)
+
+
+def sums(a, dim, taps):
+    """out[..., p, ...] = the sum of what the taps of p name."""
+    a = contiguous(a)
+    outer, inner, elem = prod(a.shape[:dim]), prod(a.shape[dim + 1:]), ELEMENTS[a.dtype]
+    out = memory.empty((*a.shape[:dim], taps.count, *a.shape[dim + 1:]), a.dtype)
+    if not out.size:
+        return out
+    weighted = taps.weights is not None
+
+    def emit(form, module, symbol):
+        from ..passes.lower_llvm.elements import axis_taps
+        getattr(axis_taps, form)(module, symbol, elem, taps.groups, weighted, taps.from_zero)
+    form = "along" if inner == 1 else "across"
+    units = outer if inner == 1 else outer * taps.count
+    key = f"axis taps/{form}/{elem}/{taps.groups}/{weighted}/{taps.from_zero}"
+    places = taped_launches.table(taps.places.reshape(-1))
+    weights = taped_launches.table(taps.weights.reshape(-1)) if weighted else places
+    native.launch(native.kernel(key, partial(emit, form)), units,
+                  max(1, GRAIN * units // (out.size * taps.groups * taps.slots)), a, out, places,
+                  weights, outer, taps.size, taps.count, inner, taps.slots)
+    return out
