@@ -31,7 +31,7 @@ from .registry import REGISTRY, Observer, apply, is_tensor
 declarations.only_computes(globals())
 call_key = tensor_base.native_call_key
 MISSED = object()
-STEPS = 12                       # that a known call has at most: of more, ops take most of the time
+STEPS = 24                       # that a known call has at most: of more, ops take most of the time
 TURNS = 10                       # calls in which the two ways are timed
 FEW = 64                         # elements of a constant, which a known call keeps
 KEYS = 1 << 10                   # of a function: so many are known, or known to be no such calls
