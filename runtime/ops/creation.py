@@ -176,6 +176,12 @@ def cast_number(value, dtype, op="full"):
     return a
 
 
+def _fits_at_sight(value, dtype):
+    """Is it a number that each type of fractions from four bytes on holds, at a first look?"""
+    return (type(value) in (int, builtins.float) and dtype.kind == FLOAT and dtype.itemsize > 2
+            and -65504 < value < 65504)
+
+
 def _full(size, value, dtype, memory_format=None):
     a = new_array(size, dtype.np, memory_format)
     a.fill(value)
@@ -201,8 +207,9 @@ empty_op = Op("empty",
               samples=lambda make: [Sample(size=(0, 4), dtype=dtypes.float32)],
               onnx=lambda b, size, dtype, memory_format=None: in_onnx.filled(b, size, 0, dtype))
 full_op = Op(
-    "full", lambda size, value, dtype, memory_format=None: _full(size, cast_number(
-        value, dtype), dtype, memory_format), samples=lambda make: [
+    "full", lambda size, value, dtype, memory_format=None: _full(
+        size, value if _fits_at_sight(value, dtype) else cast_number(value, dtype), dtype,
+        memory_format), samples=lambda make: [
             Sample(size=(2, 3), value=1.5, dtype=dtypes.float32),
             Sample(size=(0,), value=True, dtype=dtypes.bool_)],
     onnx=lambda b, size, value, dtype, memory_format=None: in_onnx.filled(b, size, value, dtype))

@@ -450,7 +450,11 @@ apply = tensor_base.native_apply or apply_python
 def apply_without_operands(op, attrs):
     """`apply` for an op without operands, such as one that makes a tensor: in fewer steps where
     nobody looks, as machine code has no recipes for these."""
-    return apply(op, (), attrs) if state.flags & modes.SPECIAL else execute(op, (), attrs)
+    if state.flags & modes.SPECIAL:
+        return apply(op, (), attrs)
+    if state.flags & modes.INFERENCE or devices.beyond is not None:
+        return execute(op, (), attrs)
+    return wrap(op.forward(**attrs))         # there is no history to record
 
 
 def sizes_of(t):

@@ -6,6 +6,7 @@ import numbers
 import numpy as np
 
 from .. import dtypes, indexing
+from ..cpu import memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir.outline import Outline
 from . import onnx_shapes as in_onnx
@@ -128,17 +129,26 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     return finish(made, "range", out, requires_grad, device)
 
 
+# elements that are made at a time: what is made of them on the way stays in the cache
+BLOCK = 1 << 14
+
+
 def evenly(start, end, steps, dtype):
     """Evenly spaced numbers, from both ends towards the middle, so that the last value is `end`
     itself."""
     wide = np.complex128 if dtype.kind == COMPLEX else np.float64
-    k = np.arange(steps, dtype=np.float64)
     with np.errstate(all="ignore"):
         if steps == 1:
             return np.asarray([start]).astype(dtype.np)
         step = (wide(end) - wide(start)) / (steps - 1) if steps > 1 else wide(0)
-        a = np.where(k < steps // 2, start + step * k, end - step * (steps - 1 - k))
-        return a.astype(dtype.np)
+        out, half = memory.empty((steps,), dtype.np), steps // 2
+        for k in builtins.range(0, half, BLOCK):
+            part = out[k:min(k + BLOCK, half)]
+            part[...] = start + step * np.arange(k, k + part.size, dtype=np.float64)
+        for k in builtins.range(half, steps, BLOCK):
+            part, last = out[k:k + BLOCK], steps - 1 - k
+            part[...] = end - step * np.arange(last, last - part.size, -1, dtype=np.float64)
+        return out
 
 
 def _one(x):
