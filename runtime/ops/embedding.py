@@ -3,15 +3,17 @@ import numpy as np
 
 from .. import devices
 from ..autograd import modes
-from ..dtypes import FLOAT, INT, int64
+from ..dtypes import FLOAT, INT, float32, float64, int64
 from ..indexing import as_int
 from ..ir import scalar
 from .convert import cast
 from .index_slices import index_select_op
 from .number_questions import all_below, fixed_number, has_negative
+from .pad import pad
 from .pointwise_family import PointwiseOp
 from .registry import Op, about_numbers, apply, ask, asked, check_one_type, check_tensors
 from .samples import reals
+from .sparse_products import pointed_sums
 from .surface import FUNCTIONS as F
 from .surface import function
 from .vector_norm import vector_norm
@@ -125,6 +127,9 @@ class EqualBags:
     def sum(self, rows):
         return self._apart(rows).sum(1)
 
+    def sum_of(self, table, index):
+        return self.sum(F["index_select"](table, 0, index))
+
     def largest(self, rows):
         return self._apart(rows).amax(1)
 
@@ -133,30 +138,47 @@ class EqualBags:
 
 
 class UnequalBags:
-    """Bags of `n` rows that begin at given places: where each begins, and where the last ends, are
-    numbers of a tensor, which Python does not go on from."""
+    """Bags of `n` rows that lie one after the other: where each begins and the last ends, which are
+    numbers of a tensor that Python does not go on from."""
 
-    def __init__(self, starts, ends, n):
-        self.count, self._lengths = starts.shape[0], ends - starts
+    def __init__(self, pointers, n):
+        self.pointers, self.n, self.count = pointers, n, pointers.shape[0] - 1
+        self._lengths = pointers.diff()
         if ask(has_negative, self._lengths):
             raise about_numbers(RuntimeError("embedding_bag: offsets must not decrease, nor lie "
                                              "behind the end of the input"))
+
+    def owner(self):
+        """The bag of each row."""
         # how many bags have begun at each place
+        starts = self.pointers[:-1]
         ones = F["ones"](self.count, dtype=int64, device=starts.device)
-        begun = F["zeros"](n + 1, dtype=int64, device=starts.device).index_add(0, starts, ones)
-        self.owner = begun.cumsum(0)[:n] - 1
+        begun = F["zeros"](self.n + 1, dtype=int64, device=starts.device).index_add(0, starts, ones)
+        return begun.cumsum(0)[:self.n] - 1
 
     def sum(self, rows):
-        return F["zeros"](self.count, *rows.shape[1:], dtype=rows.dtype,
-                          device=rows.device).index_add(0, self.owner, rows)
+        """The sums of bags of rows, one row after the other."""
+        if not _has_kernel(rows):
+            return F["zeros"](self.count, *rows.shape[1:], dtype=rows.dtype,
+                              device=rows.device).index_add(0, self.owner(), rows)
+        return self.sum_of(rows, F["arange"](self.n))
+
+    def sum_of(self, table, index):
+        """The same of rows of a table: a product of a sparse matrix, whose values are ones."""
+        return pointed_sums(F["ones"](self.n, dtype=table.dtype), self.pointers, index, table)
 
     def largest(self, rows):
-        index = self.owner.unsqueeze(1).expand(rows.shape)
+        index = self.owner().unsqueeze(1).expand(rows.shape)
         return F["full"]((self.count, rows.shape[1]), float("-inf"), dtype=rows.dtype,
                          device=rows.device).scatter_reduce(0, index, rows, "amax")
 
     def lengths(self, like):
         return self._lengths.clamp_min(1).to(like.dtype).unsqueeze(1)
+
+
+def _has_kernel(rows):
+    """Is there a kernel for sums of such rows?"""
+    return rows.device.type == "cpu" and rows.dtype in (float32, float64)
 
 
 @asked(lambda x, _: ~scalar.eq(x, 0))
@@ -185,12 +207,11 @@ def _bags(input, offsets, include_last_offset):
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
             f"from position 0. However, got {offsets[0].item()}"))
     if not include_last_offset:
-        last = F["full"]((1,), n, dtype=int64, device=offsets.device)
-        return UnequalBags(offsets, F["cat"]([offsets[1:], last]), n)
-    if ask(_has_another_than_zero, offsets[-1:] - n):
+        offsets = pad(offsets, (0, 1), value=n)
+    elif ask(_has_another_than_zero, offsets[-1:] - n):
         raise about_numbers(RuntimeError(
             f"embedding_bag: the last offset has to be the number of indices, {n}"))
-    return UnequalBags(offsets[:-1], offsets[1:], n)
+    return UnequalBags(offsets, n)
 
 
 def _largest_of_bags(bags, rows, keep):
@@ -227,6 +248,12 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     check_one_type("embedding_bag", weight=weight, per_sample_weights=per_sample_weights)
     bags = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)
+    if mode != "max" and _has_kernel(weight) and not (
+            sparse or scale_grad_by_freq or max_norm is not None or padding_idx is not None
+            or per_sample_weights is not None):
+        _check_rows("embedding", flat, weight.shape[0])
+        r = bags.sum_of(weight, cast(flat, int64))
+        return r / bags.lengths(r) if mode == "mean" else r
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else (flat != padding_idx % weight.shape[0]).unsqueeze(1)
     if per_sample_weights is not None:

@@ -5,6 +5,7 @@ import numpy as np
 
 from ..cpu import sparse
 from ..ir.outline import Outline
+from . import onnx_places as in_onnx
 from .batching import all_batched
 from .gather import longs
 from .registry import Op, apply
@@ -94,7 +95,7 @@ def _rows_of_each(op, n, inputs, batched, attrs):
 row_sums_op = Op("sparse_row_sums", sparse.row_sums, _sums_vjp, samples=_sums_samples,
                  batch=_sums_each)
 pointed_sums_op = Op("sparse_pointed_sums", sparse.pointed_sums, _pointed_vjp,
-                     samples=_pointed_samples, batch=_pointed_each)
+                     samples=_pointed_samples, batch=_pointed_each, onnx=in_onnx.pointed_sums)
 row_dots_op = Op("sparse_row_dots", sparse.dots, _dots_vjp, samples=_dots_samples, batch=_dots_each)
 rows_of_op = Op("sparse_rows_of", sparse.rows_of, batch=_rows_of_each,
                 samples=lambda make: [Sample(longs([0, 2, 2, 3]), count=3)])

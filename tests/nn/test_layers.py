@@ -337,6 +337,16 @@ def test_bags_of_one_length_are_summed_as_sums_are():
         padded = F.embedding_bag(i.flatten(), w, begin, mode=mode, padding_idx=3)
         whet.testing.assert_close(F.embedding_bag(i, w, mode=mode, padding_idx=3), padded,
                                   rtol=1e-5, atol=1e-5)
+        for dtype in (whet.float32, whet.float64):       # one row after the other
+            rows, sums = w.to(dtype)[i], whet.zeros(6, 9, dtype=dtype)
+            for k in range(40):
+                sums = sums + rows[:, k]
+            got = F.embedding_bag(i.flatten(), w.to(dtype), begin, mode="sum")
+            assert got.numpy().tobytes() == sums.numpy().tobytes()
+            ones = whet.ones(240, dtype=dtype)
+            got = F.embedding_bag(i.flatten(), w.to(dtype), begin, mode="sum",
+                                  per_sample_weights=ones)
+            assert got.numpy().tobytes() == sums.numpy().tobytes()
     nothing = whet.zeros(2, 0, dtype=whet.int64)
     for mode in ("sum", "mean", "max"):
         assert F.embedding_bag(nothing, w, mode=mode).tolist() == [[0.0] * 9] * 2
