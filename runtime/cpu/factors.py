@@ -14,6 +14,7 @@ from .rows import contiguous
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
 LARGEST = 256           # rows whose factors stay in the second cache; beyond it LAPACK's blocks pay
+COLUMNS = 64            # of large matrices that are eliminated at a time
 BLOCK = 128             # rows that are solved for before products take them off the rest
 UNIT_STEPS = 1 << 17    # multiply-adds that are worth a thread of their own
 
@@ -75,13 +76,54 @@ class Factors:
 
 def lu(a):
     """(L and U in one matrix, row swaps from 1, the first zero pivot from 1 or 0)"""
-    if not fits(a):
-        return _eliminate(a)
+    if fits(a):
+        return _panel(a)
+    return _eliminate(a) if REFERENCE or a.dtype not in ELEMENTS else _by_panels(a)
+
+
+def _panel(a):
+    """The same by one kernel."""
     found = Factors(a).eliminate(a, must_be_regular=False)
     out = memory.empty(a.shape, a.dtype)
     _launch(_kernel("unpack", found.elem, kernels.unpack), found.count, out.size, found.panels,
             out, found.m, found.n, found.stride)
     return out, found.pivots, found.info
+
+
+def _by_panels(a):
+    """The same of large matrices: some columns are eliminated, then a product takes them off the
+    rest."""
+    out = np.array(a, copy=True)
+    *batch, m, n = out.shape
+    k = min(m, n)
+    pivots, info = np.zeros((*batch, k), np.int32), np.zeros(batch, np.int32)
+    if not out.size:
+        return out, pivots, info
+    for first in range(0, k, COLUMNS):
+        last = min(first + COLUMNS, k)
+        below, own = slice(first, m), slice(first, last)
+        left, right = slice(0, first), slice(last, n)
+        out[..., below, own], swaps, zero = _panel(out[..., below, own])
+        pivots[..., own] = swaps + first
+        info[...] = np.where((info == 0) & (zero > 0), zero + first, info)
+        for at in np.ndindex(*batch):
+            order = _order_of(swaps[at], m - first)
+            for columns in (left, right):
+                out[(*at, below, columns)] = out[(*at, below, columns)][order]
+        upper = triangular(out[..., own, own], out[..., own, right], upper=False, unit=True)
+        out[..., own, right] = upper
+        if upper.size and last < m:
+            with np.errstate(all="ignore"):
+                out[..., last:, right] -= gemm.matmul(out[..., last:, own], upper)
+    return out, pivots, info
+
+
+def _order_of(swaps, rows):
+    """Which row comes to be where by swaps, from 1, of each row with a later one."""
+    order = np.arange(rows)
+    for i, p in enumerate(swaps.tolist()):
+        order[i], order[p - 1] = order[p - 1], order[i]
+    return order
 
 
 def inverse(a):

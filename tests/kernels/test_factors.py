@@ -52,6 +52,24 @@ def test_elimination_is_that_of_the_reference(shape):
     assert got[1].dtype == got[2].dtype == np.int32 and not got[2].any()
 
 
+@pytest.mark.parametrize("shape", [(257, 257), (300, 70), (70, 300), (2, 260, 261), (0, 300, 300)])
+def test_large_matrices_are_eliminated_by_panels(shape, monkeypatch):
+    a = np.random.default_rng(1).standard_normal(shape)
+    wanted = factors._eliminate(a)
+    monkeypatch.setattr(factors, "_eliminate", None)     # which takes ten times as long
+    got, threads = factors.lu(a), whet.get_num_threads()
+    assert np.allclose(got[0], wanted[0]) and np.array_equal(got[1], wanted[1])
+    assert got[1].dtype == got[2].dtype == np.int32 and not got[2].any()
+    try:
+        for n in (1, 2, 5):
+            whet.set_num_threads(n)
+            assert all(map(np.array_equal, factors.lu(a), got))
+    finally:
+        whet.set_num_threads(threads)
+    a[..., 66] = 0
+    assert (factors.lu(a)[2] == 67).all()
+
+
 def test_a_triangle_of_many_rows_is_solved_in_blocks():
     a = np.tril(np.random.default_rng(0).standard_normal((300, 300))) / 20 + 2 * np.eye(300)
     b = np.ones((300, 4))
