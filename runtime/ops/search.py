@@ -401,13 +401,21 @@ def _nd_counts(columns, edges, weight):
     shape = [len(e) - 1 for e in edges]
     place, inside = 0, True
     for x, e, n in zip(columns, edges, shape):
-        k = np.searchsorted(e, x, "right") - 1
+        k = search.searchsorted(e, x, right=True, out_int32=False) - 1
         k = np.where(x == e[-1], n - 1, k)
         inside = inside & (k >= 0) & (k < n)
         place = place * n + k
-    w = None if weight is None else weight[inside].astype(np.float64)
-    return np.bincount(place[inside], w,
-                       minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+    place, size = np.where(inside, place, -1), math.prod(shape)
+    weight = None if weight is None else weight.astype(np.float64)
+    return _occurrences(place, weight, size).reshape(shape).astype(np.float64)
+
+
+def _occurrences(place, weight, size):
+    """How often each place below `size` is named, or with how much weight; -1 is none."""
+    if not REFERENCE:
+        return numbers(place, size, weight)
+    inside = place >= 0
+    return np.bincount(place[inside], None if weight is None else weight[inside], minlength=size)
 
 
 histogram_op = Op(

@@ -314,7 +314,31 @@ def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requi
     return finish(made, "eye", out, requires_grad, device)
 
 
-def _triangle(name, pick):
+def _lower(row, col, offset):
+    """Where the columns of each row begin and end."""
+    return np.zeros(row, np.int64), _up_to(row, col, offset + 1)
+
+
+def _upper(row, col, offset):
+    return _up_to(row, col, offset), np.full(row, col)
+
+
+def _up_to(row, col, first):
+    """first, first + 1, ... for each row, within 0 and col."""
+    return np.minimum(np.maximum(np.arange(first, first + row), 0), col)
+
+
+def _places_between(first, end):
+    """(2, N): row and column of each place of rows between these columns."""
+    count = end - first
+    places = np.empty((2, int(np.add.reduce(count))), np.int64)
+    places[0] = np.repeat(np.arange(len(count)), count)
+    before = np.add.accumulate(count) - count
+    np.subtract(np.arange(places.shape[1]), np.repeat(before - first, count), out=places[1])
+    return places
+
+
+def _triangle(name, columns):
     def indices(row, col, offset=0, *, dtype=None, layout=None, device=None):
         check_options(name, layout, device)
         row, col, offset = [indexing.as_int(v, name, what, i) for i, (what, v) in enumerate(
@@ -323,7 +347,8 @@ def _triangle(name, pick):
             raise RuntimeError(
                 f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
         d = dtypes.as_dtype(dtype) or dtypes.int64
-        return require(literal(np.stack(pick(row, offset, col)).astype(d.np)), False, device)
+        places = _places_between(*columns(row, col, offset))
+        return require(literal(places.astype(d.np, copy=False)), False, device)
     indices.__name__ = indices.__qualname__ = name
     indices.__doc__ = (
         f"Row and column numbers of the {'lower' if name[:4] == 'tril' else 'upper'} triangle, as "
@@ -331,8 +356,8 @@ def _triangle(name, pick):
     return function(method=False)(indices)
 
 
-_triangle("tril_indices", np.tril_indices)
-_triangle("triu_indices", np.triu_indices)
+_triangle("tril_indices", _lower)
+_triangle("triu_indices", _upper)
 
 
 # ---- windows -------------------------------------------------------------------------------------

@@ -19,6 +19,9 @@ std_root = PointwiseOp("root_or_zero", lambda input: s.sqrt(input),
                        samples=reals(0.2, 4),
                        vjp=lambda g, y, x: [s.where(s.eq(y, 0), 0, g / (2 * y))])
 
+# smaller numbers are roots of squares that have lost digits
+LEAST = {np.dtype(t): float(np.sqrt(np.finfo(t).tiny)) for t in ("f4", "f8")}
+
 one_op = PointwiseOp("one_if_nonzero", lambda input: s.where(s.ne(input, 0), 1, input * 0),
                      kinds="f",
                      samples=reals(0.2, 4),
@@ -79,12 +82,12 @@ def _rescaled(x, r, attrs):
     """The 2-norm again with a scale, where squares overflowed or vanished though the norm does
     not."""
 
-    @asked(lambda x, t: s.isinf(x) | (x < float(np.sqrt(np.finfo(t).tiny)))
-           if t.itemsize > 2 else s.isinf(x))
+    @asked(lambda x, t: s.isinf(x) | (x < LEAST[t]) if t in LEAST else s.isinf(x))
     def out_of_range(a):
-        return bool((np.isinf(a)
-                     | ((a < np.sqrt(np.finfo(a.dtype).tiny)) if a.dtype in (np.float32, np.float64)
-                        else np.zeros((), bool))).any())
+        least = LEAST.get(a.dtype, 0.0)
+        if a.size == 1:                      # (the usual case, in which Python asks sooner)
+            return not least <= a.item() < math.inf and not math.isnan(a.item())
+        return bool((np.isinf(a) | (a < least)).any())
     if not ask(out_of_range, r) or x._array.size == 0:
         return r
     m = apply(amax_op, (x.detach().abs(),), dict(attrs, keepdim=True))
