@@ -59,7 +59,10 @@ def _needed(order, targets):
 
 def _leads_on(node, need, targets):
     """Does one of its edges lead to a target?"""
-    return any(e is not None and (e in need or id(e) in targets) for e in node.edges)
+    for e in node.edges:
+        if e is not None and (e in need or id(e) in targets):
+            return True
+    return False
 
 
 def _in_part(node, need, targets):

@@ -24,8 +24,14 @@ class Taps:
     """places[t, s, p] and weights[t, s, p] (None: all are one) of the slices that are added up, in
     `groups` t of slots s, at each p; -1 is no place. `size` is the dimension's."""
 
+    places: np.ndarray
+    weights: np.ndarray | None
+    groups: int
+    slots: int
+    count: int
+
     def __init__(self, size, places, weights, dtype, from_zero=False):
-        self.size, self.groups, self.slots, self.count = size, *places.shape
+        self.size, (self.groups, self.slots, self.count) = size, places.shape
         self.places = np.ascontiguousarray(places, np.int32)
         self.weights = None if weights is None else np.ascontiguousarray(weights, dtype)
         self.from_zero = from_zero
@@ -34,21 +40,17 @@ class Taps:
     def transposed(self):
         """What takes gradients back, of taps with one slot in each group: for each slice the
         slots are the places that it was read at, in order. The last group comes first."""
-        times = np.stack([np.bincount(k[0], minlength=self.size) for k in self.places])
-        slots = int(times.max(initial=1))
+        times = [np.bincount(k[0], minlength=self.size) for k in self.places]
+        slots = max(1, *[int(n.max(initial=1)) for n in times])
         places = np.full((self.groups, slots, self.size), -1, np.int32)
-        weights = (None if self.weights is None
-                   else np.zeros(places.shape, self.weights.dtype))
-        for t in range(self.groups):
-            of = self.places[self.groups - 1 - t, 0]
+        weights = None if self.weights is None else np.zeros(places.shape, self.weights.dtype)
+        for t, (of, n) in enumerate(zip(self.places[::-1, 0], times[::-1])):
             order = np.argsort(of, kind="stable")
-            n = times[self.groups - 1 - t]
             slot = np.arange(self.count) - np.repeat(np.cumsum(n) - n, n)
             places[t, slot, of[order]] = order
-            if weights is not None:
+            if weights is not None and self.weights is not None:
                 weights[t, slot, of[order]] = self.weights[self.groups - 1 - t, 0][order]
-        return Taps(self.count, places, weights,
-                    None if weights is None else weights.dtype, from_zero=True)
+        return Taps(self.count, places, weights, weights is not None and weights.dtype, True)
 
 
 def sums(a, dim, taps):

@@ -257,7 +257,8 @@ def _kinds(op, inputs):
     """What each operand of a call is; None where no recipe can be made of such a call."""
     flags = modes.state.flags
     if (flags & modes.SPECIAL or flags & modes.CASTS and op.cast_product
-            or not (op.memo or op.launches or _moves(op) or op.writes is not None)
+            or not (op.memo or op.launches or recorded_call.moves_onto_new(op)
+                    or op.writes is not None)
             or type(inputs) is not tuple or len(inputs) > L.MAX_IN):
         return None
     kinds = []
@@ -276,10 +277,6 @@ def _kinds(op, inputs):
         else:
             return None
     return kinds
-
-
-def _moves(op):
-    return op.moves is not None and op.shape is not None
 
 
 def came_before(op, layout):

@@ -97,13 +97,20 @@ def picked_alone(op, *arrays, **attrs):
 def ways(op, operands):
     """How a call can be made: the first way that is launches alone is what machine code repeats. A
     way that cannot make it gives None; one can."""
-    if op.moves is not None and op.shape is not None and may_move(operands):
-        return [mover(op)]
+    if moves_onto_new(op) and may_move(operands):
+        return [mover(op), op.forward]
     if type(op.writes) is Writes:
         return [*op.writes.of_copies(), op.forward]
     if op.alone is not None and op.memo and places.suit(*operands) and are_few(operands[1:]):
         return [op.forward, functools.partial(picked_alone, op)]
     return [op.forward]
+
+
+def moves_onto_new(op):
+    """Is it an op that moves elements, and may combine them, into a result of known sizes?"""
+    return op.moves is not None and (
+        op.shape is not None
+        or op.makes is not None and op.write is None and op.put_alone is None)
 
 
 def may_move(operands):
@@ -114,12 +121,16 @@ def may_move(operands):
 
 
 def mover(op):
-    """The forward of an op that only moves elements, by kernels alone."""
+    """The forward of such an op by kernels alone; None where there are none."""
     return functools.partial(_moved, op)
 
 
 def _moved(op, *arrays, **attrs):
-    out = memory.empty(op.shape(*arrays, **attrs), arrays[0].dtype)
+    if op.shape is not None:
+        out = memory.empty(op.shape(*arrays, **attrs), arrays[0].dtype)
+    else:
+        outline, = op.makes(*arrays, **attrs)
+        out = memory.empty(outline.shape, outline.dtype)
     for part, x in op.moves(out, *arrays, **attrs):
         if not isinstance(x, np.ndarray):
             number = np.empty(1, out.dtype)
@@ -127,7 +138,7 @@ def _moved(op, *arrays, **attrs):
             x = taped_launches.table(number).reshape(())
         if part.size:
             pointwise.move(part, np.broadcast_to(x, part.shape))
-    return out
+    return out if op.put is None or op.put(out, *arrays, **attrs) else None
 
 
 def rooms(arguments):

@@ -118,6 +118,8 @@ def _each_repeated(out, a, repeats, dim):
 
 
 def _each_outlined(a, repeats, dim):
+    if not isinstance(repeats, int) and len(repeats) != a.shape[dim]:
+        raise ValueError(f"{len(repeats)} numbers of repeats of {a.shape[dim]} slices")
     n = a.shape[dim] * repeats if isinstance(repeats, int) else sum(repeats)
     return (Outline((*a.shape[:dim], n, *a.shape[dim + 1 :]), a.dtype),)
 

@@ -254,8 +254,8 @@ def test_flat_places():
 @pytest.mark.parametrize("shape", [(9000,), (60, 100), (7, 30, 40), (1, 5000, 0)])
 def test_masks_of_many_elements(shape):
     rng = np.random.default_rng(0)
-    a, mask = rng.normal(size=shape).astype("f4"), rng.random(shape) > 0.4
-    for a, mask in ((a, mask), (a.T, mask.T), (a, mask.T.copy().T)):
+    plain, of = rng.normal(size=shape).astype("f4"), rng.random(shape) > 0.4
+    for a, mask in ((plain, of), (plain.T, of.T), (plain, of.T.copy().T)):
         x, m, source = whet.tensor(a), whet.tensor(mask), whet.arange(float(a.size))
         wanted = a.copy()
         wanted[mask] = np.arange(mask.sum())

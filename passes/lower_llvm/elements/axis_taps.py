@@ -37,16 +37,19 @@ class Sums:
     def total(self, more: Callable[[Val | None, Val], Val]) -> Val:
         """The sum of all: `more(sum, slot)` adds one to what there is of its group, None being
         nothing."""
-        f, total = self.f, None
-        for t in range(self.groups):
-            first = self.slots * t
-            if self.from_zero:
-                part, = f.loop(first, first + self.slots, 1, lambda s, sum_: [more(sum_, s)],
-                               [f.const(self.ty, 0)])
-            else:
-                part = more(None, first)
-            total = part if total is None else total + part
+        total = self.part(more, 0)
+        for t in range(1, self.groups):
+            total = total + self.part(more, t)
         return total
+
+    def part(self, more: Callable[[Val | None, Val], Val], group: int) -> Val:
+        """The sum of a group."""
+        first = self.slots * group
+        if not self.from_zero:
+            return more(None, first)
+        part, = self.f.loop(first, first + self.slots, 1, lambda s, sum_: [more(sum_, s)],
+                            [self.f.const(self.ty, 0)])
+        return part
 
     def weighed(self, x: Val, weight: Val | None) -> Val:
         return x if weight is None else x * weight
