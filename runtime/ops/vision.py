@@ -154,8 +154,9 @@ def _resample(x, dim, **map_):
     """Each tap of all places together. Eager calls that nobody looks at add them up at once."""
     if _at_once(x, map_):
         return apply(resample_op, (x,), {"dim": dim, "transposed": False, **map_})
-    out = None
-    for index, weights in _tensors(x, **map_):
+    out, taps = None, _tensors(x, **map_)
+    x = _joined(x, taps)
+    for index, weights in taps:
         part = F["index_select"](x, dim, index)
         if weights is not None:
             part = part * _along(x, dim, weights)
@@ -163,12 +164,20 @@ def _resample(x, dim, **map_):
     return out
 
 
+def _joined(x, taps):
+    """What taps read: their gradients are added to each other before they meet others of `x`, as
+    they are where all taps are taken at once."""
+    return x.view_as(x) if len(taps) > 1 and x.requires_grad else x
+
+
 def _spread(g, dim, **map_):
     """What `_resample` gives back: the tap that was added last comes first."""
     if _at_once(g, map_):
         return apply(resample_op, (g,), {"dim": dim, "transposed": True, **map_})
     out, shape = None, [map_["n"] if d == dim else n for d, n in enumerate(sizes_of(g))]
-    for index, weights in reversed(_tensors(g, **map_)):
+    taps = _tensors(g, **map_)
+    g = _joined(g, taps)
+    for index, weights in reversed(taps):
         part = g if weights is None else g * _along(g, dim, weights)
         part = F["zeros"](shape, dtype=g.dtype, device=g.device).index_add(dim, index, part)
         out = part if out is None else out + part

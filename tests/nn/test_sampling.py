@@ -130,3 +130,19 @@ def test_taps_that_are_added_at_once_have_the_bits_of_taps_one_by_one(
         for a, b in zip(found, resized(x, **call)):
             assert a.stride() == b.stride()
             assert a.detach().numpy().tobytes() == b.detach().numpy().tobytes(), call
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("second", [False, True])
+def test_gradients_of_a_resized_image_that_is_used_elsewhere_are_the_same_traced(mode, second):
+    def gradients(x, w):
+        y = (F.interpolate(x, (17, 13), mode=mode) * w).sum() + (x * 1.3).sum() + x.sin().sum()
+        if not second:
+            return grad(y, x)
+        g, = grad(y, x, create_graph=True)
+        return grad((g ** 2).sum() + w.cos().sum(), (x, w))
+    traced = whet.jit.trace(gradients)
+    for _ in range(4):
+        x, w = (whet.randn(2, 3, *n, requires_grad=True) for n in ((8, 9), (17, 13)))
+        for a, b in zip(gradients(x, w), traced(x, w)):
+            assert a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
