@@ -37,13 +37,13 @@ from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.uses import Uses
 
 MOST = 40                        # operands and results of a kernel
-MOST_PARTS = 16                  # that have a kernel each
-# where there are more, those of less than one in so many elements share one that walks any memory,
-# slowly
+MOST_PARTS = 16                  # parts with a kernel each
+# Of more parts than that, those with less than one in so many elements share a kernel. It walks any
+# memory, slowly.
 LARGE = 32
-CHEAP = 4  # instructions that are done again for each move that needs what they make
-RUN = 16                         # elements side by side below which a part is walked slowly,
-SLOW = 8                         # and one in how many elements may lie in such parts
+CHEAP = 4                        # instructions that each move may compute once more for itself
+RUN = 16                         # a part with fewer elements side by side is walked slowly
+SLOW = 8                         # at most one in so many elements may lie in such parts
 SMALL = 1 << 14  # elements of which launches cost more than passing through memory once more
 HALVES = ("f16", "bf16")
 Key: TypeAlias = int | tuple[str, bytes]  # of an operand: a value, or a number by its type and bits
@@ -344,8 +344,7 @@ def operand(x: Array | Ref, ins: list[Array | Ref], at: dict[Key, int]) -> int:
     return at[key]
 
 
-# ---- what is moved where
-# -----------------------------------------------------------------------------------------------
+# ---- what is moved where -------------------------------------------------------------------------
 def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy] | None:
     """(box, (what computes the elements: an expression or None, [(operand, view of it of the box's
     shape)])) for each copy that a move is, in order; None where a copy goes to no box."""
@@ -401,8 +400,7 @@ def _one(copies: Sequence[Copy]) -> Computed | None:
     return computed[0] if len(computed) == 1 and numbers else None
 
 
-# ---- the kernel of a part
-# ----------------------------------------------------------------------------------------------
+# ---- the kernel of a part ------------------------------------------------------------------------
 class Kernel:
     """The making of one part. `at`: where each operand stands among those of the node. Where the
     kernel is shared with other parts, each use of an operand is an argument of its own, as it may

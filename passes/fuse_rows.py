@@ -37,14 +37,12 @@ from whet.passes.uses import Uses, drop_unused, is_view
 MOST = 24                        # operands and results of a program
 MOST_NODES = 60
 MANY = 16                        # units of work: enough for threads as they are
-# bytes of an array across which columns may be walked several times, or in order to store
-# something,
+# Bytes of an array that stays in a cache: columns across it may be walked several times, and their
+# numbers stored, whatever its lines are.
 CACHED = 1 << 20
-# whatever lines it has; bytes of a line of larger ones: of fewer, vectors are mostly empty, and
-# across
-LINE = 32, 1024
-# longer ones a column's numbers are too far from each other to be
-# stored one by one
+# Bytes of a line of a larger array, at least and at most, for the same. Vectors of shorter lines
+# are mostly empty. Across longer ones a column's numbers lie too far apart to be stored one by one.
+SHORTEST_LINE, LONGEST_LINE = 32, 1024
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
          **{f"{u}int{n}": f"{u and 'u' or 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}}
 NUMBERS = ("f32", "f64", "i32", "i64")       # types of numbers that a kernel of rows takes by value
@@ -233,8 +231,7 @@ def _put(nodes: Sequence[Node], root: Roots, groups: dict[int, _Group]) -> list[
     return out
 
 
-# ---- shapes
-# --------------------------------------------------------------------------------------------------
+# ---- shapes --------------------------------------------------------------------------------------
 def way(shape: Shape, axes: tuple[int, ...], fulls: Sequence[Sequence[int]],
         rows_: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> str | None:
     """How arrays of these strides can be walked without a copy: "rows" (elements of a row lie side
@@ -371,8 +368,8 @@ class _Builder:
         if how == "columns" and (stores or len(program.passes) > 1):
             size = max(b for _, b in fulls)
             line = prod(self.shape[self.axes[-1] + 1:]) * size
-            return prod(self.shape) * size <= CACHED or LINE[0] <= line and (
-                not stores or line <= LINE[1] and not any(map(self.made_of_little, stores)))
+            return prod(self.shape) * size <= CACHED or line >= SHORTEST_LINE and (
+                not stores or line <= LONGEST_LINE and not any(map(self.made_of_little, stores)))
         return how is not None
 
     def reduces(self, k: int) -> bool:

@@ -10,10 +10,9 @@ import math
 from whet.cpu import heap, memory, native
 from whet.cpu.heap_layout import CACHED, LIVE
 
-# a part of SLACK of what was alive at most may lie unused beside that,
-SLACK = 8
-# and so many bytes: to get them again costs less than a millisecond
-FLOOR = 1 << 21
+# So much may lie unused beside what was alive at most: one part in SLACK of it, and FLOOR bytes. To
+# get those again costs less than a millisecond.
+SLACK, FLOOR = 8, 1 << 21
 # Copies of what a run writes to may take so much of what the run works on, and so many bytes: a
 # recorded call is to take at most a fifth more than an eager one, and its program runs beside them.
 COPIES, FEW = 16, 1 << 20

@@ -73,8 +73,8 @@ class Recorder(Writes):
         self.reachable = {id(t._array): t for t in reachable}
         # So no other array gets the id of one.
         self.anchors = {id(t._array): t._array for t in reachable}
-        self.watched = watched               # NumPy arrays that are guarded,
-        self.borrowed: dict[int, Base] = {}  # and tensors around them
+        self.watched = watched               # NumPy arrays that are guarded
+        self.borrowed: dict[int, Base] = {}  # the tensors around them
         self.exact = exact                   # would somebody notice a Number?
         # are the numbers that Python asks tensors for taken as they come?
         self.items_vary = items_vary

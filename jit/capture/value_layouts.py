@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 # bytes of a tensor from outside that is copied at once: a digest would take no less
 SHORT = 1 << 12
 LINE = 64                        # bytes: how an array lies within these is a fact of it
-CHUNK = 1 << 26                  # bytes of addresses that are asked for at a time,
-MOST = 1 << 44                   # and that all values of a run may take: a system has few more
+CHUNK = 1 << 26                  # bytes of addresses that are asked for at a time
+MOST = 1 << 44                   # bytes of addresses of all values of a run: a system has few more
 
 
 class Addresses:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..report.names import Key
     from .invocation import Args, Invocation, Kwargs
 
-PATHS = 8                        # recordings of one key,
-# and calls of each, on average, that make it worth while to exchange one
+PATHS = 8                        # recordings of one key
+# calls of each of them, on average, after which it is worth while to exchange one
 WORTH = 50
 # calls that a recording did not fit and none that it did: it is dropped
 UNFIT = 20

@@ -50,11 +50,11 @@ class Results:
         self.returns_a_box = False
         self.known: dict[int, Recipe] = {}   # of objects that the run made, by id
         self.holders: list[Any] = []         # these objects, so that nothing else gets their ids
-        self.tensors: list[Any] = []         # the tensors among them, and their recipes
-        self.made: list[Any] = []
+        self.tensors: list[Any] = []         # the tensors among them
+        self.made: list[Any] = []            # the recipes of these tensors, in the same order
         self.numbers: list[int] = []         # values that become numbers or NumPy arrays
         self.alive: list[Any] = []           # results whose history is not used up
-        self.freed: list[tuple[Freed, Any]] = []         # and those whose history is
+        self.freed: list[tuple[Freed, Any]] = []         # results whose history is used up
 
     @property
     def values(self) -> list[int]:

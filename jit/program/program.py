@@ -48,30 +48,31 @@ class Program:
     """What to do with the arrays of a call."""
 
     # what it was made of
-    recorded: list[Node]  # the nodes of the run,
-    nodes: list[Node]  # and those that the passes left
-    plan: Plan  # what they did, for the same nodes on other sizes
+    recorded: list[Node]  # the nodes of the run
+    nodes: list[Node]  # the nodes that the passes left
+    plan: Plan  # what the passes did, for the same nodes on other sizes
     origin: dict[int, int]  # recorded value -> the value in whose memory it lies
-    arrays: list[Type]  # how each value lies
-    outside: list[int]  # the values that are given,
-    results: list[int]  # and those to give back
+    arrays: list[Type]  # how each value lies in memory
+    outside: list[int]  # the values that a call gives
+    results: list[int]  # the values that a call gets
     notes: list[str]  # what rewrites did or left alone, and why
-    rewritten: list[Node] | None  # what named rewrites made of it, where they did anything
+    rewritten: list[Node] | None  # the nodes after named rewrites, where these did anything
 
     # what a call does
-    steps: list[LaunchList | Node]  # the latter are done by Python
-    called: list[Node]  # those of them that are more than views
+    steps: list[LaunchList | Node]  # in order: machine code runs the lists, Python the nodes
+    called: list[Node]  # the nodes among the steps that are more than views
     env: list[Any]  # the arrays of values that are the same at each call
     fresh: list[int]  # values that a call makes memory for
-    early: set[int]  # memories of what is made before a call may miss for the last time
+    early: set[int]  # memories that are written to before a call may miss for the last time
     undone: list[int]  # values that are put back where a call misses
-    arena: int  # bytes
-    # what Python looks at in the arena, or in another value: (in which, offset, how it lies)
+    arena: int  # bytes of the arena
+    # What Python looks at in the arena, or in another value:
+    # value -> (in which value, bytes to its first element, how it lies).
     local: dict[int, tuple[int, int, Type]]
-    draws: Draws | None
-    may_miss: bool
-    checks: dict[int, Node | None]  # address of what a check looks at -> its node
-    stopped: C.c_int64  # the one that ended a list, or 0
+    draws: Draws | None  # the random numbers that a call draws
+    may_miss: bool  # can a call be found to be another than the recorded one while it runs?
+    checks: dict[int, Node | None]  # address of the word that a check sets -> the check's node
+    stopped: C.c_int64  # the address of the check that ended a list, or 0
     # held while a call works in its memory; programs that share their checks share it
     lock: Any = field(default_factory=latch, kw_only=True)
     # where Python shows views and no more: value -> (root, bytes to its first element, how it lies)
@@ -80,10 +81,10 @@ class Program:
     # what it holds
     keep: list[Any]  # what the lists have in memory
     steady: Steady  # what is kept between calls
-    launches: int  # how many there are
+    launches: int  # how many launches the lists have
     hasty: set[str]  # keys of kernels that may be compiled in haste so far
-    inputs: int  # bytes
-    needs: dict[int, int] = field(default_factory=dict)  # node that Python does -> bytes it takes
+    inputs: int  # bytes of the memory that the outside values lie in
+    needs: dict[int, int] = field(default_factory=dict)  # id of a step's node -> bytes it takes
     windows: Windows | None = None  # when the list works on what, where a check may ask
     is_on_device: bool = False  # does it work on another device than the CPU?
 

@@ -56,12 +56,12 @@ class Recording:
         self.returns_a_box = returns_a_box
         self.lock, self.missed = self.program.lock, Misses()
         # Where it stands among others.
-        self.shapes: Any = ()                # of the tensors among the arguments,
-        # which of these are numbers that became sizes
+        self.shapes: Any = ()                # of the tensors among the arguments
+        # which of these tensors stand for numbers that became sizes
         self.lengths: Sequence[int] = ()
-        # recordings of other sizes like this one; False where there are none:
+        # recordings of other sizes like this one; False where there can be none
         self.family: Any = None
-        self.unsized: Any = None             # why
+        self.unsized: Any = None             # why there can be none
         self.unseen = False                  # Was it made for sizes of which no call was run?
         # where the user's code was told a size (see sizes.py); where it was told anything
         self.sized: str | None = None
@@ -93,8 +93,9 @@ class Recording:
         self.renewed = 0                     # calls for which the table was made anew
         # Did a call leave the world so that it would not fit another one, and no table does?
         self.moves_on = False
-        self.finger = 0                      # what it is found by in an index,
-        self.indexed: tuple[int, Table] | None = None        # and what is there
+        self.finger = 0                      # what it is found by in an index
+        # what it has in the index: where, and the table
+        self.indexed: tuple[int, Table] | None = None
 
     @property
     def calls(self) -> int:

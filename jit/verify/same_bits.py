@@ -13,8 +13,8 @@ from whet.ir import scalar
 from whet.ir.graph import Type
 
 PIECE = 1 << 16                  # elements that are looked at together
-BLOCK = 1 << 12                  # words of 32 bits that have random numbers of their own,
-ODD = 0x9E3779B97F4A7C15         # and what tells blocks apart
+BLOCK = 1 << 12                  # words of 32 bits that have random numbers of their own
+ODD = 0x9E3779B97F4A7C15         # tells the random numbers of blocks apart
 FLOATS = "fcV"                   # kinds of data types that have NaNs
 LARGE = 1 << 16                  # bytes of a piece that a kernel adds up
 SIGN, INFINITY = -(1 << 31), 0x7F800000          # of a float of 32 bits, as a whole number

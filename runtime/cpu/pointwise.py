@@ -22,8 +22,8 @@ from whet.ir.outline import broadcast_shapes, table
 
 PLANS = 4096                    # of one op; when a program has used more, they are made again
 GRAIN_NS = 10_000
-SMALL_COPY = 1 << 11            # elements that NumPy has moved before a plan is found,
-PLAIN_COPY = 1 << 19            # and bytes, if they are contiguous
+SMALL_COPY = 1 << 11            # elements that NumPy has moved before a plan is found
+PLAIN_COPY = 1 << 19            # bytes of contiguous arrays of which the same is true
 
 
 class Pointwise:

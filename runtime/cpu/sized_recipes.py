@@ -29,8 +29,8 @@ from .taped_launches import NumbersOfSizes, Table, Tape
 # calls of a kind, all of sizes that no recipe serves, until one is planned: that takes as long as
 # about ten of them
 SEEN = 6
-KEPT = 24                        # of the last calls of a kind the sizes are known,
-OTHERS = 2                       # and those of so many are planned with in one try
+KEPT = 24                        # last calls of a kind whose sizes are remembered
+OTHERS = 2                       # of them: those whose sizes one try plans with
 MOST_FAILED = 3                  # tries in vain: each comes after twice as many calls
 MOST_RECIPES = 8                 # of a kind: each is for sizes that go another way
 MOST_KINDS = 1 << 12

@@ -23,8 +23,8 @@ from . import statistics
 from .driver import CudaError, Driver, OutOfMemoryError
 
 ROUND = 512                         # sizes of blocks are multiples of this
-SMALL = 1 << 20                     # the largest block that is cut from a small segment,
-SMALL_SEGMENT = 2 << 20             # and the size of such a segment
+SMALL = 1 << 20                     # the largest block that is cut from a small segment
+SMALL_SEGMENT = 2 << 20             # the size of a small segment
 LARGE_SEGMENT = 20 << 20            # what blocks below half of it are cut from
 LARGE_ROUND = 2 << 20               # larger ones have segments of their own, multiples of this
 # what freed memory is written over with, where that is asked: large numbers of all types, where new

@@ -32,8 +32,8 @@ class Distribution:
     """
     has_rsample = False
     has_enumerate_support = False
-    # attributes beside the parameters that a larger batch takes over -> how many dimensions belong
-    # to one value; None where a tensor stays as it is
+    # What a larger batch takes over beside the parameters: name of an attribute -> how many of its
+    # dimensions belong to one value; None where a tensor stays as it is.
     _state: dict = {}
     # the nearest class of this package: the one that knows what its instances hold
     _ours: "type[Distribution]"

@@ -17,8 +17,8 @@ SLICE_START, SLICE_STOP, SLICE_STEP = HEAD, HEAD + 8, HEAD + 16
 CELL = HEAD                                 # what a cell of a closure holds
 PROXY = HEAD                                # the mapping behind a mapping proxy
 SET_LENGTH = HEAD + 8
-SLOT_DEFINITION = HEAD + 24                 # of a slot's descriptor: the address of its definition,
-SLOT_KIND, SLOT_OFFSET = 8, 16              # and what lies there
+SLOT_DEFINITION = HEAD + 24                 # of a slot's descriptor: the address of its definition
+SLOT_KIND, SLOT_OFFSET = 8, 16              # in that definition
 OBJECT_SLOT = 16                            # the kind of a slot of `__slots__`
 OBJECT_MEMBER = 6                           # that of a member that C code may leave empty
 ARRAY = dict(data=16, nd=24, dims=32, strides=40, base=48, descr=56, flags=64)

@@ -22,9 +22,9 @@ class Rounds(NamedTuple, Generic[Word]):
     moves: Word                  # how many entries of the table change after a round
     table: Address[Word]
     new: Address[Word]           # memory for the moves
-    places: Address[Word]        # which entries change,
-    sources: Address[Word]       # which ones they get,
-    steps: Address[Word]         # and what is added
+    places: Address[Word]        # the entries that change
+    sources: Address[Word]       # for each of them the entry whose word it gets
+    steps: Address[Word]         # for each of them what is added to that word
     # two words for the answer: how many rounds there were, and whether the predicate was false
     out: Address[Word]
 
