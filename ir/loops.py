@@ -8,8 +8,9 @@
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -23,18 +24,137 @@ from .values import Array, Type
 LARGEST = 1 << 20                # rounds, and steps of a body
 
 
+@dataclass(frozen=True, slots=True)
+class Same:
+    """An input of the body: `value`, in all rounds."""
+    value: int
+    word: ClassVar[str] = "same"
+
+    def __str__(self) -> str:
+        return f"same %{self.value}"
+
+    @classmethod
+    def parse(cls, reader: Reader) -> Same:
+        return cls(int(reader.ref()))
+
+    def in_round(self, r: int, t: Type, rounds: Rounds) -> Array:
+        """The array of round r."""
+        a: Array = rounds.env[self.value]
+        return a
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """An input of the body: `value` in the first round, then `result` of the round before."""
+    value: int
+    result: int
+    word: ClassVar[str] = "carried"
+
+    def __str__(self) -> str:
+        return f"carried %{self.value} %{self.result}"
+
+    @classmethod
+    def parse(cls, reader: Reader) -> Carried:
+        return cls(int(reader.ref()), int(reader.ref()))
+
+    def in_round(self, r: int, t: Type, rounds: Rounds) -> Array:
+        """The array of round r."""
+        a: Array = rounds.before[self.result] if r else rounds.env[self.value]
+        return a
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """An input of the body: what lies `start` bytes after `value` in the first round, and `step`
+    bytes further on in each round after it."""
+    value: int
+    start: int
+    step: int
+    word: ClassVar[str] = "along"
+
+    def __str__(self) -> str:
+        return f"along %{self.value} {self.start} {self.step}"
+
+    @classmethod
+    def parse(cls, reader: Reader) -> Along:
+        return cls(int(reader.ref()), reader.integer(), reader.integer())
+
+    def in_round(self, r: int, t: Type, rounds: Rounds) -> Array:
+        """The array of round r."""
+        return _part(rounds.begins[self.value], self.start + r * self.step, t)
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """A result of the body of which the last round's is `value`; the others are gone."""
+    value: int
+    word: ClassVar[str] = "last"
+
+    def __str__(self) -> str:
+        return f"last as %{self.value}"
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The values that it becomes."""
+        return (self.value,)
+
+    @classmethod
+    def parse(cls, reader: Reader, loop: Loop) -> Last:
+        reader.take("as")
+        return cls(int(reader.ref()))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A result of the body that is kept of every round, as `values`. They lie in one piece of
+    memory, which begins with the value `head`: before the first of them lie `at` others."""
+    values: tuple[int, ...]
+    head: int
+    at: int
+    word: ClassVar[str] = "kept"
+
+    def __str__(self) -> str:
+        return f"kept in %{self.head} at {self.at} as {', '.join(f'%{v}' for v in self.values)}"
+
+    @classmethod
+    def parse(cls, reader: Reader, loop: Loop) -> Kept:
+        reader.take("in")
+        head = int(reader.ref())
+        reader.take("at")
+        token = reader.next
+        at = reader.integer()
+        reader.take("as")
+        values = tuple([int(x) for x in reader.listed(reader.ref)])
+        if len(values) != loop.rounds or not 0 <= at < loop.several:
+            reader.fail("a value of each round is kept, in turn", token)
+        return cls(values, head, at)
+
+
+BodyInput: TypeAlias = Same | Carried | Along
+BodyResult: TypeAlias = Last | Kept
+INPUTS: dict[str, type[BodyInput]] = {kind.word: kind for kind in (Same, Carried, Along)}
+RESULTS: dict[str, type[BodyResult]] = {kind.word: kind for kind in (Last, Kept)}
+
+
+@dataclass(slots=True)
+class Rounds:
+    """The running of a loop by the interpreter."""
+    env: Env                         # the values outside of the loop
+    begins: Mapping[int, Array]      # value -> the memory that inputs go along
+    before: Env                      # the values of the round before
+
+
 class Loop:
     """What is done. `body` are the nodes of the first round with names of their own for what comes
-    from outside; `inputs`: name -> what it is: ("same", value), ("carried", value, result) or
-    ("along", value, bytes from there, bytes a round); `results`: what the body makes for outside or
-    the next round: first round's value -> ("last", its last value) or ("kept", its values, the
-    value that the memory of all begins with, how many lie before the first). `several`: steps that
-    are alike in a body; what they keep lies in one piece of memory, in turn. `nodes`: those that it
-    was made of; where they are not known, the body's in each round. `blocks`: values at the start
-    of what an earlier loop keeps."""
+    from outside; `inputs`: name -> what it is; `results`: value of the first round -> what becomes
+    of it, for all that the body makes for outside or the next round. `several`: steps that are
+    alike in a body; what they keep lies in one piece of memory, in turn. `nodes`: those that it was
+    made of; where they are not known, the body's in each round. `blocks`: values at the start of
+    what an earlier loop keeps."""
 
-    def __init__(self, rounds: int, several: int, body: list[Node], inputs: dict[int, Any],
-                 results: dict[int, Any], nodes: Sequence[Node] | None = None,
+    def __init__(self, rounds: int, several: int, body: list[Node],
+                 inputs: dict[int, BodyInput], results: dict[int, BodyResult],
+                 nodes: Sequence[Node] | None = None,
                  blocks: frozenset[int] = frozenset()) -> None:
         self.rounds, self.several, self.body, self.inputs = rounds, several, body, inputs
         self.results = results
@@ -44,17 +164,13 @@ class Loop:
     @property
     def values(self) -> list[int]:
         """The values that it names: some have a meaning in the body only."""
-        given = [int(value) for _, value, *_ in self.inputs.values()]
-        return [*self.inputs, *given, *(v for m in self.body for v in m.values())]
+        read = [int(x.value) for x in self.inputs.values()]
+        return [*self.inputs, *read, *(v for m in self.body for v in m.values())]
 
     def facts(self) -> tuple[Any, ...]:
         """All that makes it what it is, in a form that can be compared."""
-        given = [(name, kind, *map(int, more)) for name, (kind, *more) in self.inputs.items()]
-        made = [(first,
-                 kind,
-                 *([list(map(int, more[0])), *more[1:]] if kind == "kept" else map(int, more)))
-                for first, (kind, *more) in self.results.items()]
-        return self.rounds, self.several, tuple([m.facts() for m in self.body]), given, made
+        return (self.rounds, self.several, tuple([m.facts() for m in self.body]),
+                [*self.inputs.items()], [*self.results.items()])
 
 
 class Roll(Node):
@@ -99,15 +215,12 @@ class Roll(Node):
     def lines(self, types: Any = None, indent: str = "",
               table: Table | None = None) -> Iterator[str]:
         yield self.with_line(indent + self.head(table) + types_text(types, self.outs) + " {")
-        for name, (kind, value, *more) in self.loop.inputs.items():
-            more = [f" %{x}" if kind == "carried" else f" {x}" for x in more]
-            yield f"{indent}  %{name} = {kind} %{value}{''.join(more)}{types_text(types, [name])}"
+        for name, x in self.loop.inputs.items():
+            yield f"{indent}  %{name} = {x}{types_text(types, [name])}"
         for m in self.loop.body:
             yield from m.lines(types, indent + "  ", table)
-        for first, (kind, what, *more) in self.loop.results.items():
-            given = (f"last as %{what}" if kind == "last" else
-                     f"kept in %{more[0]} at {more[1]} as {', '.join(f'%{v}' for v in what)}")
-            yield f"{indent}  %{first} {given}"
+        for first, y in self.loop.results.items():
+            yield f"{indent}  %{first} {y}"
         yield indent + "}"
 
     @classmethod
@@ -152,13 +265,13 @@ class Roll(Node):
 
     def wrong_inputs(self, known: set[int], inner: set[int], types: Types) -> str | None:
         """What is wrong with what the body reads; notes its names in `inner`."""
-        for name, (kind, value, *_) in self.loop.inputs.items():
-            if value not in known:
-                return f"%{value} is used before it is made"
-            if name not in types or value not in types:
+        for name, x in self.loop.inputs.items():
+            if x.value not in known:
+                return f"%{x.value} is used before it is made"
+            if name not in types or x.value not in types:
                 return f"%{name} has no type"
-            if kind != "along" and not types[value].fits(types[name]):
-                return f"%{name} is {types[name]}, not {types[value]} as %{value}"
+            if not isinstance(x, Along) and not types[x.value].fits(types[name]):
+                return f"%{name} is {types[name]}, not {types[x.value]} as %{x.value}"
             inner.add(name)
         return None
 
@@ -168,22 +281,22 @@ class Roll(Node):
             problem = m.problem(inner, types, streams)
             if problem:
                 return f"{problem} (in {m})"
-        for name, (kind, _, *more) in self.loop.inputs.items():
-            if kind == "carried" and (more[0] not in inner or not types[more[0]].fits(types[name])):
-                return f"%{name} cannot be %{more[0]} of the round before"
+        for name, x in self.loop.inputs.items():
+            if isinstance(x, Carried) and (
+                    x.result not in inner or not types[x.result].fits(types[name])):
+                return f"%{name} cannot be %{x.result} of the round before"
         return None
 
     def wrong_results(self, inner: set[int], types: Types) -> str | None:
         """What is wrong with what it gives."""
         given: list[int] = []
-        for first, (kind, what, *_) in self.loop.results.items():
-            values = what if kind == "kept" else [what]
+        for first, y in self.loop.results.items():
             wrong = [
-                v for v in values
+                v for v in y.values
                 if v not in types or first not in inner or not types[v].fits(types[first])]
             if wrong:
                 return f"%{wrong[0]} is not %{first} of a round"
-            given += values
+            given += y.values
         return (None if sorted(given) == sorted(self.outs) else
                 "its results are not what its rounds give")
 
@@ -192,44 +305,41 @@ class Roll(Node):
         """What it keeps lies in one piece of memory, which a later loop may go along."""
         loop, blocks = self.loop, env.setdefault("blocks", {})
         self.keep(env, blocks, types)
-        begins, before = self.begins(env, blocks, types), Env()
+        rounds = Rounds(env, self.begins(env, blocks, types), Env())
         for r in range(loop.rounds):
             inner = Env()
-            for name, (kind, value, *more) in loop.inputs.items():
-                if kind == "along":
-                    inner[name] = _part(begins[value], more[0] + r * more[1], types[name])
-                else:
-                    inner[name] = before[more[0]] if kind == "carried" and r else env[value]
+            for name, x in loop.inputs.items():
+                inner[name] = x.in_round(r, types[name], rounds)
             for m in loop.body:
                 m.run(inner, types, positions)
-            for first, (kind, what, *_) in loop.results.items():
-                if kind == "kept":
-                    env[what[r]][...] = inner[first]
-            before = inner
-        env.update((what, before[first]) for first, (kind, what, *_) in loop.results.items()
-                   if kind == "last")
+            for first, y in loop.results.items():
+                if isinstance(y, Kept):
+                    env[y.values[r]][...] = inner[first]
+            rounds.before = inner
+        env.update((y.value, rounds.before[first]) for first, y in loop.results.items()
+                   if isinstance(y, Last))
 
     def keep(self, env: Env, blocks: dict[int, Array], types: Any) -> None:
         """Make the memory that the rounds' values are kept in."""
         loop, mine = self.loop, set()
-        for first, (kind, what, *more) in loop.results.items():
-            if kind == "kept":
-                head, s = more
-                if head not in mine:
-                    mine.add(head)
-                    blocks[head] = np.empty((loop.rounds * loop.several, *types[first].shape),
-                                            types[first].dtype)
-                for v, i in zip(what, range(s, loop.rounds * loop.several, loop.several)):
-                    env[v] = blocks[head][i, ...]
+        for first, y in loop.results.items():
+            if isinstance(y, Kept):
+                if y.head not in mine:
+                    mine.add(y.head)
+                    blocks[y.head] = np.empty((loop.rounds * loop.several, *types[first].shape),
+                                              types[first].dtype)
+                places = range(y.at, loop.rounds * loop.several, loop.several)
+                for v, i in zip(y.values, places):
+                    env[v] = blocks[y.head][i, ...]
 
     def begins(self, env: Env, blocks: dict[int, Array], types: Any) -> dict[int, Array]:
         """Where the values are that the rounds go along."""
         found: dict[int, Array] = {}
-        for kind, value, *_ in self.loop.inputs.values():
-            if kind == "along" and value not in found:
-                a: Array = blocks[value] if value in blocks else env[value]
-                lies = value in blocks or a.strides == types[value].strides
-                found[value] = a if lies else _laid(a, types[value])
+        for x in self.loop.inputs.values():
+            if isinstance(x, Along) and x.value not in found:
+                a: Array = blocks[x.value] if x.value in blocks else env[x.value]
+                lies = x.value in blocks or a.strides == types[x.value].strides
+                found[x.value] = a if lies else _laid(a, types[x.value])
         return found
 
 
@@ -237,41 +347,18 @@ def _line(reader: Reader, loop: Loop, types: dict[int, Type], node: Any) -> None
     """Read a line of a loop into it."""
     words = [t.text for t in reader.tokens[reader.at:reader.at + 5]]
     if (words[0] == "%" and words[2:3] == ["="] and words[4:] == ["%"]
-            and words[3] in ("same", "carried", "along")):
+            and words[3] in INPUTS):
         name = int(reader.ref())
         reader.take("=")
-        kind, value = reader.take().text, int(reader.ref())
-        more = [int(reader.ref())] if kind == "carried" else []
-        more += [reader.integer(), reader.integer()] if kind == "along" else []
-        loop.inputs[name] = kind, value, *more
+        loop.inputs[name] = INPUTS[reader.take().text].parse(reader)
         made_types(reader, [name], types)
         reader.end_line()
-    elif words[0] == "%" and words[2:3] in (["last"], ["kept"]):
-        first, kind = int(reader.ref()), reader.take().text
-        loop.results[first] = _of_rounds(reader, kind, loop.rounds, loop.several)
+    elif words[0] == "%" and len(words) > 2 and words[2] in RESULTS:
+        first, kind = int(reader.ref()), RESULTS[reader.take().text]
+        loop.results[first] = kind.parse(reader, loop)
+        reader.end_line()
     else:
         loop.body.append(node(reader, types))
-
-
-def _of_rounds(reader: Reader, kind: str, rounds: int, several: int) -> tuple[Any, ...]:
-    """What a loop gives of a value that its rounds make."""
-    found: tuple[Any, ...]
-    if kind == "last":
-        reader.take("as")
-        found = kind, int(reader.ref())
-    else:
-        reader.take("in")
-        head = int(reader.ref())
-        reader.take("at")
-        token = reader.next
-        at = reader.integer()
-        reader.take("as")
-        values = [int(x) for x in reader.listed(reader.ref)]
-        if len(values) != rounds or not 0 <= at < several:
-            reader.fail("a value of each round is kept, in turn", token)
-        found = kind, values, head, at
-    reader.end_line()
-    return found
 
 
 def _laid(a: Array, t: Type) -> Array:

@@ -20,10 +20,12 @@ visible. The kernels are those of the unrolled list, in its order: no bit change
 """
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, TypeAlias
 
 from whet.ir.graph import Contract, Fused, Loop, Node, OpNode, Parts, Ref, Roll, Rows
+from whet.ir.loops import Along, BodyInput, BodyResult, Carried, Kept, Last, Same
+from whet.ir.spans import address
 from whet.ir.values import Array, DType
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.uses import is_view
@@ -38,71 +40,98 @@ PATIENCE = 20                    # how often each node is looked at in vain
 ENOUGH = 12
 STEPS = OpNode, Fused, Rows, Parts, Contract             # what a body may have, beside views
 
+# where values are made, as far as the rounds of a loop make them: (round, place in the body)
+Made: TypeAlias = dict[int, tuple[int, int]]
+
 
 def roll(g: Listing) -> Listing:
     """The list with loops. It has new names."""
-    nodes, root, visible, arrays = g.nodes, g.root, g.visible, list(g.arrays)
-    looks = looks_of(nodes, arrays)
-    after, shown = next_alike(looks), next_visible(nodes, visible)
-    users = users_of(nodes, root)
-    work = [0]                               # operations before each node
-    for node in nodes:
-        work.append(work[-1] + len(node.flat()))
-    state = _State(nodes, root, arrays, visible, users)
-    out, i, patience = [], 0, PATIENCE * len(nodes)
-    ends: dict[int, int] = {}
-    waits: dict[int, int] = {}
+    nodes, arrays = g.nodes, list(g.arrays)
+    repeats = Repeats(g)
+    maker = LoopMaker(nodes, g.root, arrays, g.visible, users_of(nodes, g.root))
+    out: list[Node] = []
+    i, patience = 0, PATIENCE * len(nodes)
+    waits: dict[int, int] = {}               # length of a body -> where it is next tried
     while i < len(nodes):
-        found, k = None, after[i]
-        for _ in range(WAYS):
-            if k is None or k - i > LONGEST:
-                break
-            p, k = k - i, after[k]
-            if waits.get(p, 0) > i:
+        found = None
+        for length in repeats.lengths(i):
+            if waits.get(length, 0) > i or patience <= 0:
                 continue
-            end = ends.get(p, 0)
-            if end <= i:
-                end = i
-                while end + p < len(nodes) and looks[end] == looks[end + p]:
-                    end += 1
-                ends[p] = end
-            rounds = (min(end, shown[i]) - i) // p       # the last round stays
-            if rounds >= LEAST and work[i + p * rounds] - work[i] >= WORK and patience > 0:
-                several = max(1, min(-(-ENOUGH // p), rounds // LEAST))
-                length, p, rounds = p, p * several, rounds // several
-                found = state.loop(i, p, rounds, several)
-                if found is not None:
-                    break
-                patience -= p * rounds
-                waits[length] = i + p * state.uneven
+            rounds = repeats.rounds(i, length)
+            if rounds < LEAST or repeats.work(i, length * rounds) < WORK:
+                continue
+            several = max(1, min(-(-ENOUGH // length), rounds // LEAST))
+            size, rounds = length * several, rounds // several
+            found = maker.loop(i, size, rounds, several)
+            if found is not None:
+                out += found
+                i += size * rounds
+                break
+            patience -= size * rounds
+            waits[length] = i + size * maker.uneven
         if found is None:
             out.append(nodes[i])
             i += 1
-        else:
-            out += found
-            i += p * rounds
-    return Listing(out, root, arrays, visible)
+    return Listing(out, g.root, arrays, g.visible)
 
 
-def looks_of(nodes: Sequence[Node], arrays: Arrays) -> list[int]:
+class Repeats:
+    """Where in a list the same steps come again."""
+
+    def __init__(self, g: Listing) -> None:
+        self.steps = numbered_steps(g.nodes, g.arrays)
+        self.after = next_alike(self.steps)
+        self.shown = next_visible(g.nodes, g.visible)
+        self.ends: dict[int, int] = {}       # length of a body -> where its last repetition ends
+        self.before = [0]                    # operations before each node
+        for node in g.nodes:
+            self.before.append(self.before[-1] + len(node.flat()))
+
+    def lengths(self, i: int) -> Iterator[int]:
+        """The lengths of the bodies that are tried at a node: to where the same step comes
+        again."""
+        k = self.after[i]
+        for _ in range(WAYS):
+            if k is None or k - i > LONGEST:
+                return
+            yield k - i
+            k = self.after[k]
+
+    def rounds(self, i: int, length: int) -> int:
+        """How often a body is repeated from a node on, up to what is visible. The last time does
+        not count: it stays as it is."""
+        end = self.ends.get(length, 0)
+        if end <= i:
+            steps, end = self.steps, i
+            while end + length < len(steps) and steps[end] == steps[end + length]:
+                end += 1
+            self.ends[length] = end
+        return (min(end, self.shown[i]) - i) // length
+
+    def work(self, i: int, count: int) -> int:
+        """The operations of so many nodes."""
+        return self.before[i + count] - self.before[i]
+
+
+def numbered_steps(nodes: Sequence[Node], arrays: Arrays) -> list[int]:
     """A number for each node: the same for nodes that are the same step."""
-    looks = []
+    numbers = []
     kinds: dict[Any, int] = {}
     for node in nodes:
         try:
-            looks.append(kinds.setdefault(look(node, arrays), len(kinds)))
+            numbers.append(kinds.setdefault(step_key(node, arrays), len(kinds)))
         except TypeError:                    # an attribute that does not compare
-            looks.append(kinds.setdefault(id(node), len(kinds)))
-    return looks
+            numbers.append(kinds.setdefault(id(node), len(kinds)))
+    return numbers
 
 
-def next_alike(looks: Sequence[int]) -> list[int | None]:
+def next_alike(steps: Sequence[int]) -> list[int | None]:
     """For each node the next one that is the same step; None where there is none."""
-    after: list[int | None] = [None] * len(looks)
+    after: list[int | None] = [None] * len(steps)
     seen: dict[int, int] = {}
-    for i in reversed(range(len(looks))):
-        after[i] = seen.get(looks[i])
-        seen[looks[i]] = i
+    for i in reversed(range(len(steps))):
+        after[i] = seen.get(steps[i])
+        seen[steps[i]] = i
     return after
 
 
@@ -126,7 +155,7 @@ def users_of(nodes: Sequence[Node], root: Roots) -> dict[int, list[int]]:
     return users
 
 
-def look(node: Node, arrays: Arrays) -> int | tuple[Any, ...]:
+def step_key(node: Node, arrays: Arrays) -> int | tuple[Any, ...]:
     """What must be equal for two nodes to be the same step."""
     outs = tuple([layout(arrays[o]) for o in node.outs])
     if is_view(node) and len(node.outs) == 1:
@@ -142,12 +171,13 @@ def look(node: Node, arrays: Arrays) -> int | tuple[Any, ...]:
         node.op.may_fail or not (node.op.memo or node.op.moves is not None)
     ):
         return id(node)
-    ins = tuple([("value", layout(arrays[x])) if type(x) is Ref else said(x) for x in node.ins])
+    ins = tuple([
+        ("value", layout(arrays[x])) if type(x) is Ref else comparable(x) for x in node.ins])
     return (
         node.kind,
         node.op,
         ins,
-        said(node.attrs),
+        comparable(node.attrs),
         outs,
         node.roots if not isinstance(node, OpNode) else None,
     )
@@ -157,97 +187,91 @@ def layout(a: Array) -> tuple[tuple[int, ...], tuple[int, ...], DType]:
     return a.shape, a.strides, a.dtype
 
 
-def said(x: Any) -> tuple[Any, ...]:
+def comparable(x: Any) -> tuple[Any, ...]:
     """A number, or whatever an attribute is, as something that compares by bits and type."""
     if hasattr(x, "tobytes"):
         return "array", x.dtype, x.shape, x.tobytes()
     if isinstance(x, tuple | list):
-        return type(x), tuple(map(said, x))
+        return type(x), tuple(map(comparable, x))
     if isinstance(x, dict):
-        return type(x), tuple([(k, said(v)) for k, v in x.items()])
+        return type(x), tuple([(k, comparable(v)) for k, v in x.items()])
     return type(x), repr(x) if isinstance(x, float | complex | slice) else x
 
 
-def start(a: Array) -> int:
-    return int(a.__array_interface__["data"][0])
+class Local:
+    """An operand that the same round makes."""
 
 
-Place: TypeAlias = tuple[Any, ...]           # what a body reads or gives, as `Loop` has it
+LOCAL = Local()
 
 
-class _State:
-    """A list in which loops are looked for."""
+class LoopMaker:
+    """Makes loops of the nodes of a list."""
 
     def __init__(self, nodes: Sequence[Node], root: Roots, arrays: list[Array], visible: Set[int],
                  users: dict[int, list[int]]) -> None:
-        self.nodes, self.root, self.arrays, self.visible, self.users = (
-            nodes,
-            root,
-            arrays,
-            visible,
-            users,
-        )
+        self.nodes, self.root, self.arrays = nodes, root, arrays
+        self.visible, self.users = visible, users
         # value that a loop keeps -> (the first of them, bytes from there)
         self.kept: dict[int, tuple[int, int]] = {}
         self.uneven = 0  # how many rounds of the last try were unlike the later ones
         # which of its node's results a value is
         self.output = {o: k for n in nodes for k, o in enumerate(n.outs)}
 
-    def lies(self, x: int, inside: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
+    def location(self, x: int, made: Made) -> tuple[int, int] | None:
         """Where a value lies: the value that owns the memory and the bytes from its start; None
         for what the loop itself makes."""
         r = self.root[x]
-        if r in inside:
+        if r in made:
             return None
-        offset = start(self.arrays[x]) - start(self.arrays[r])
+        offset = address(self.arrays[x]) - address(self.arrays[r])
         base, more = self.kept.get(r, (r, 0))
         return base, offset + more
 
     def loop(self, i: int, p: int, rounds: int, several: int) -> list[Node] | None:
         """The rounds from node i on, of p nodes each (`several` steps that are alike), as the nodes
         to put in their place; None if they are no loop."""
-        nodes, arrays, self.uneven = self.nodes, self.arrays, 0
+        nodes, self.uneven = self.nodes, 0
         stop = i + p * rounds
         made = {o: divmod(k - i, p) for k in range(i, stop) for o in nodes[k].outs}
         columns = [[nodes[k] for k in range(i + q, stop, p)] for q in range(p)]
         hoisted = self.hoisted(columns, made)
-        inputs: dict[int, Place] = {}
+        inputs: dict[int, BodyInput] = {}
         body = self.body(columns, made, inputs)
         if not body:
             return None
-        carried = {what[2] for what in inputs.values() if what[0] == "carried"}
+        carried = {x.result for x in inputs.values() if isinstance(x, Carried)}
         found = self.results(i, stop, columns, several, made, carried)
         if found is None:
             return None
         results, sunk = found
-        outs = [
-            v for kind, what, *_ in results.values() for v in (what if kind == "kept" else [what])
-        ]
         gone = {n.outs[0]: n.ins[0] for n in hoisted if not self.used(n.outs[0], i, stop)}
-        refs = [x for k in range(i, stop) for x in nodes[k].refs() if x not in made]
-        for at, x in enumerate(refs):
-            while x in gone:                 # a view that is there no more
-                x = gone[x]
-            refs[at] = x
-        refs = list(dict.fromkeys(refs))
-        for kind, what, *memory in results.values():
-            if kind == "kept":
-                for r, v in enumerate(what):
-                    self.kept[v] = memory[0], (r * several + memory[1]) * arrays[v].nbytes
-        loop = Loop(
-            rounds,
-            several,
-            body,
-            inputs,
-            results,
-            nodes[i:stop],
-            frozenset(base for base, _ in self.kept.values()),
-        )
+        refs = self.outside_refs(nodes[i:stop], made, gone)
+        self.note_kept(results.values(), several)
+        blocks = frozenset(base for base, _ in self.kept.values())
+        loop = Loop(rounds, several, body, inputs, results, nodes[i:stop], blocks)
+        outs = [v for y in results.values() for v in y.values]
         node = Roll(tuple(refs), outs, nodes[i].line, loop)
         return [n for n in hoisted if n.outs[0] not in gone] + [node] + sunk
 
-    def hoisted(self, columns: Sequence[Sequence[Node]],
-                made: dict[int, tuple[int, int]]) -> list[Node]:
+    def outside_refs(self, nodes: Sequence[Node], made: Made, gone: dict[int, Any]) -> list[Ref]:
+        """What the rounds read from outside. In the place of views that are `gone` stands what
+        they show."""
+        refs = [x for node in nodes for x in node.refs() if x not in made]
+        for at, x in enumerate(refs):
+            while x in gone:
+                x = gone[x]
+            refs[at] = x
+        return list(dict.fromkeys(refs))
+
+    def note_kept(self, results: Iterable[BodyResult], several: int) -> None:
+        """Note where in memory lies what a loop keeps: a later loop may go along it."""
+        for y in results:
+            if isinstance(y, Kept):
+                for r, v in enumerate(y.values):
+                    self.kept[v] = y.head, (r * several + y.at) * self.arrays[v].nbytes
+
+    def hoisted(self, columns: Sequence[Sequence[Node]], made: Made) -> list[Node]:
         """Views of what was there before the loop, which it does not make: where they lie is all
         that is needed."""
         found: list[Node] = []
@@ -258,8 +282,8 @@ class _State:
                     del made[n.outs[0]]
         return found
 
-    def body(self, columns: Sequence[Sequence[Node]], made: dict[int, tuple[int, int]],
-             inputs: dict[int, Place]) -> list[Node] | None:
+    def body(self, columns: Sequence[Sequence[Node]], made: Made,
+             inputs: dict[int, BodyInput]) -> list[Node] | None:
         """The nodes of one round; None where the rounds differ. `inputs` gets what the body
         reads."""
         names: dict[Any, int] = {}
@@ -269,18 +293,19 @@ class _State:
             if first.outs[0] not in made:
                 continue
             if is_view(first) and any(
-                said((n.attrs, n.ins[1:])) != said((first.attrs, first.ins[1:])) for n in column
+                comparable((n.attrs, n.ins[1:])) != comparable((first.attrs, first.ins[1:]))
+                for n in column
             ):
                 return None
             ins = self.operands(column, made, names, inputs)
-            step = None if ins is None else again(first, tuple(ins))
+            step = None if ins is None else with_operands(first, tuple(ins))
             if step is None:
                 return None
             body.append(step)
         return body
 
-    def operands(self, column: Sequence[Node], made: dict[int, tuple[int, int]],
-                 names: dict[Any, int], inputs: dict[int, Place]) -> list[Any] | None:
+    def operands(self, column: Sequence[Node], made: Made, names: dict[Any, int],
+                 inputs: dict[int, BodyInput]) -> list[Any] | None:
         """What a step of the body reads; None where the rounds differ. `names` has the body's
         inputs by their roles."""
         arrays, ins = self.arrays, []
@@ -288,16 +313,16 @@ class _State:
             if type(x) is not Ref:
                 ins.append(x)
                 continue
-            what = self.operand([int(n.ins[at]) for n in column], made)
-            if what is None:
+            operand = self.operand([int(n.ins[at]) for n in column], made)
+            if operand is None:
                 return None
-            if what[0] == "local":
+            if isinstance(operand, Local):
                 ins.append(x)
                 continue
-            role = what, layout(arrays[x])  # a row and its transpose share a place
-            if role not in names:        # two roles may begin with one value
+            role = operand, layout(arrays[x])        # a row and its transpose share a place
+            if role not in names:                    # two roles may begin with one value
                 names[role] = len(arrays)
-                inputs[len(arrays)] = what
+                inputs[len(arrays)] = operand
                 arrays.append(arrays[x])
             ins.append(Ref(names[role]))
         return ins
@@ -306,87 +331,106 @@ class _State:
         """Is a value read outside of the nodes from i on?"""
         return x in self.visible or any(not i <= u < stop for u in self.users.get(x, ()))
 
-    def operand(self, xs: Sequence[int], made: dict[int, tuple[int, int]]) -> Place | None:
-        """What an operand is, given its values round by round."""
-        a, b = made.get(xs[0]), made.get(xs[1])
-        if b is None:
-            if any(x in made for x in xs):
-                return None
-            if all(x == xs[0] for x in xs):
-                return "same", xs[0]
-            places = [p for p in (self.lies(x, made) for x in xs) if p is not None]
-            if len(places) < len(xs):
-                return None
-            base, step = places[-1][0], places[-1][1] - places[-2][1]
-            even = len(places) - 1
-            while even and places[even - 1] == (base, places[even][1] - step):
-                even -= 1
-            if even:                         # such as what an earlier loop left
-                self.uneven = even if even < len(places) - 2 else 0
-                return None
-            return "along", *places[0], step
-        if a is not None:
-            same = all(made.get(x) == (r, a[1]) for r, x in enumerate(xs))
-            return (
-                ("local",)
-                if same and all(self.output[x] == self.output[xs[0]] for x in xs)
-                else None
-            )
+    def operand(self, xs: Sequence[int], made: Made) -> BodyInput | Local | None:
+        """What an operand is, given its values round by round; None where the rounds differ."""
+        if xs[1] not in made:
+            return self.from_outside(xs, made)
+        return self.of_this_round(xs, made) if xs[0] in made else self.of_round_before(xs, made)
+
+    def from_outside(self, xs: Sequence[int], made: Made) -> BodyInput | None:
+        """An operand that the rounds do not make: one value, or what lies along a memory."""
+        if any(x in made for x in xs):
+            return None
+        if all(x == xs[0] for x in xs):
+            return Same(xs[0])
+        places = [p for p in (self.location(x, made) for x in xs) if p is not None]
+        if len(places) < len(xs):
+            return None
+        base, step = places[-1][0], places[-1][1] - places[-2][1]
+        even = len(places) - 1
+        while even and places[even - 1] == (base, places[even][1] - step):
+            even -= 1
+        if even:                             # such as what an earlier loop left
+            self.uneven = even if even < len(places) - 2 else 0
+            return None
+        return Along(*places[0], step)
+
+    def of_this_round(self, xs: Sequence[int], made: Made) -> Local | None:
+        """An operand that each round makes for itself."""
+        place = made[xs[0]][1]
+        same = all(made.get(x) == (r, place) for r, x in enumerate(xs))
+        return LOCAL if same and self.are_one_output(xs) else None
+
+    def of_round_before(self, xs: Sequence[int], made: Made) -> Carried | None:
+        """An operand that each round but the first has from the round before."""
+        first, *later = xs
+        place = made[xs[1]][1]
         if (
-            all(made.get(x) == (r, b[1]) for r, x in enumerate(xs[1:]))
-            and all(self.output[x] == self.output[xs[1]] for x in xs[1:])
-            and layout(self.arrays[xs[0]]) == layout(self.arrays[xs[1]])
-            and self.root[xs[0]] not in made
+            all(made.get(x) == (r, place) for r, x in enumerate(later))
+            and self.are_one_output(later)
+            and layout(self.arrays[first]) == layout(self.arrays[xs[1]])
+            and self.root[first] not in made
         ):
-            return "carried", xs[0], xs[1]
+            return Carried(first, xs[1])
         return None
 
+    def are_one_output(self, xs: Sequence[int]) -> bool:
+        """Are values the same of their nodes' results?"""
+        return all(self.output[x] == self.output[xs[0]] for x in xs)
+
     def results(self, i: int, stop: int, columns: Sequence[Sequence[Node]], several: int,
-                made: dict[int, tuple[int, int]],
-                carried: set[int]) -> tuple[dict[int, Place], list[Node]] | None:
+                made: Made, carried: set[int]) -> tuple[dict[int, BodyResult], list[Node]] | None:
         """What the rounds make for others, and their views that others look through, to stand
         after them; None where that cannot be."""
-        found: dict[int, Place] = {}
+        found: dict[int, BodyResult] = {}
         step = len(columns) // several
         sunk: list[Node] = []
-        seen: set[int] = set()               # of what views stand there
+        shown: set[int] = set()              # what views after the loop are of
+
+        def is_wanted(v: int) -> bool:
+            return v in shown or self.used(v, i, stop)
         for q in reversed(range(step)):
             same = [columns[q + s * step] for s in range(several)]
             if same[0][0].outs[0] not in made:
                 continue
             if any(v in self.visible for column in same for n in column for v in n.outs):
                 return None
-            if is_view(same[0][0]):
-                if any(o in carried for column in same for o in column[0].outs):
+            if not is_view(same[0][0]):
+                of_step = self.results_of_step(same, is_wanted, carried)
+                if of_step is None:
                     return None
-                views = [
-                    n
-                    for column in same
-                    for n in column
-                    if any(v in seen or self.used(v, i, stop) for v in n.outs)
-                ]
-                sunk += views
-                seen.update(n.ins[0] for n in views)
+                found.update(of_step)
                 continue
-            for j in range(len(same[0][0].outs)):
-                alike = [[int(n.outs[j]) for n in column] for column in same]
-                used = [[v in seen or self.used(v, i, stop) for v in values] for values in alike]
-                kept = any(any(u[:-1]) for u in used)
-                for s, (values, u) in enumerate(zip(alike, used)):
-                    if kept or values[0] in carried or u[-1]:
-                        if not self.arrays[values[0]].flags.c_contiguous or any(
-                            self.root[v] != v for v in values
-                        ):
-                            return None
-                        found[values[0]] = (
-                            ("kept", values, alike[0][0], s) if kept else ("last", values[-1])
-                        )
+            if any(o in carried for column in same for o in column[0].outs):
+                return None
+            views = [n for column in same for n in column if any(map(is_wanted, n.outs))]
+            sunk += views
+            shown.update(n.ins[0] for n in views)
         sunk.sort(key=lambda n: made[n.outs[0]])
         return found, sunk
 
+    def results_of_step(self, same: Sequence[Sequence[Node]], is_wanted: Callable[[int], bool],
+                        carried: set[int]) -> dict[int, BodyResult] | None:
+        """The results of the steps of a body that are alike, each with its nodes round by round;
+        None where one does not lie in memory of its own, without gaps."""
+        found: dict[int, BodyResult] = {}
+        for j in range(len(same[0][0].outs)):
+            alike = [[int(n.outs[j]) for n in column] for column in same]
+            wanted = [[is_wanted(v) for v in values] for values in alike]
+            kept = any(any(w[:-1]) for w in wanted)
+            for s, (values, w) in enumerate(zip(alike, wanted)):
+                first = values[0]
+                if not (kept or first in carried or w[-1]):
+                    continue
+                if not self.arrays[first].flags.c_contiguous or any(
+                        self.root[v] != v for v in values):
+                    return None
+                found[first] = Kept(tuple(values), alike[0][0], s) if kept else Last(values[-1])
+        return found
 
-def again(node: Node, ins: tuple[Any, ...]) -> Node | None:
-    """The same node of other operands; None where one value would become two."""
+
+def with_operands(node: Node, ins: tuple[Any, ...]) -> Node | None:
+    """The same node on other operands; None where one value would become two."""
     names: dict[int, Any] = {}
     for x, y in zip(node.ins, ins, strict=True):
         if type(x) is Ref and names.setdefault(int(x), y) != y:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.ir.graph import Type
+from whet.ir.loops import Along, Carried, Kept
 
 from .arena import Piece
 from .launch_entries import InArena, Launch, Number, placed
@@ -74,37 +75,37 @@ class _Addresses:
     def inputs(self) -> bool:
         """What comes from outside, or from the round before; False where it has no place."""
         b, known = self.b, self.loop.blocks
-        for name, (kind, value, *more) in self.loop.inputs.items():
-            rows = kind == "along"
-            if value not in b.held or rows and value in known and value not in b.blocks:
+        for name, x in self.loop.inputs.items():
+            along = x if isinstance(x, Along) else None
+            if x.value not in b.held or (along and x.value in known and x.value not in b.blocks):
                 return False
-            self.first[name] = b.places.argument(b.held[value], more[0] if rows else 0)
-            if kind == "carried":
-                self.moves[name] = more[0], 0
-            elif rows:
-                self.moves[name] = name, more[1]
+            self.first[name] = b.places.argument(b.held[x.value], along.start if along else 0)
+            if isinstance(x, Carried):
+                self.moves[name] = x.result, 0
+            elif along:
+                self.moves[name] = name, along.step
         return True
 
     def results(self) -> None:
         """What the body makes for outside or the next round."""
         carried = {result for result, _ in self.moves.values()}
-        for result, (kind, values, *more) in self.loop.results.items():
-            if kind == "kept":
-                self.kept(result, values, *more)
+        for result, y in self.loop.results.items():
+            if isinstance(y, Kept):
+                self.kept(result, y)
             else:
-                self.last(result, values, result in carried)
+                self.last(result, y.value, result in carried)
 
-    def kept(self, result: int, values: Sequence[int], head: int, s: int) -> None:
+    def kept(self, result: int, y: Kept) -> None:
         """A result that is kept of every round: they lie one after the other."""
         b, loop, a = self.b, self.loop, self.b.arrays[result]
-        if head not in self.blocks:
+        if y.head not in self.blocks:
             rows = Type(a.dtype, (loop.rounds * loop.several, *a.shape))
-            self.blocks[head] = b.places.part(b.places.addresses.like(rows))
-        block = self.blocks[head]
-        for value, i in zip(values, range(s, len(block), loop.several)):
+            self.blocks[y.head] = b.places.part(b.places.addresses.like(rows))
+        block = self.blocks[y.head]
+        for value, i in zip(y.values, range(y.at, len(block), loop.several)):
             b.places.hold(value, block[i, ...])
         self.moves[result] = result, loop.several * a.nbytes
-        self.first[result] = b.places.argument(block[s, ...])
+        self.first[result] = b.places.argument(block[y.at, ...])
 
     def last(self, result: int, value: int, carried: bool) -> None:
         """A result of which the last is kept: where the next round reads it, two pieces of memory
