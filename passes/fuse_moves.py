@@ -17,9 +17,9 @@ reads.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from math import prod
-from typing import TypeAlias, TypeGuard
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 from whet.ir import scalar as S
@@ -31,9 +31,9 @@ from whet.ir.spans import address
 from whet.ir.values import Array
 from whet.passes import fuse_pointwise
 from whet.passes.boxes import CELLS, Box, box_of, boxes_of, elements, run_of
-from whet.passes.fuse_rows import NAMES
 from whet.passes.listing import Arrays, Listing
 from whet.passes.lower_llvm.elements.pointwise import work
+from whet.passes.fuse_rows import NAMES
 from whet.passes.uses import Uses
 
 MOST = 40                        # operands and results of a kernel
@@ -48,34 +48,45 @@ SMALL = 1 << 14  # elements of which launches cost more than passing through mem
 HALVES = ("f16", "bf16")
 Key: TypeAlias = int | tuple[str, bytes]  # of an operand: a value, or a number by its type and bits
 Seen: TypeAlias = tuple[Array | Ref, Array | None]  # an operand, and the view of it that is read
-# what computes elements, or None where they are read as they are
-Moved: TypeAlias = tuple[Expr | None, list[Seen]]
-Computed: TypeAlias = tuple[Expr, list[Seen]]
-Copy: TypeAlias = tuple[Box, Moved]
+
+
+class Copy(NamedTuple):
+    """One of the copies that a move is."""
+    box: Box                     # where it goes
+    # what computes its elements, over the operands; None where the one operand is read as it is
+    root: Expr | None
+    operands: list[Seen]         # as views of the box's shape
+
+
+class Leaf(NamedTuple):
+    """A moved value in one part of a group."""
+    copy: Copy                   # the copy that the part lies in
+    # the only copy of the move that is computed, where all others are of numbers
+    only_computed: Copy | None
 
 
 def parts(g: Listing) -> Listing:
     """The list with such groups as "parts" nodes; `value` are the nodes that one stands for,
     `roots` the `Part`s."""
-    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
+    nodes = g.nodes
     if not any(moves(node) for node in nodes):
         return g
-    uses = Uses(nodes, root, views=True)
-    groups = {}
-    taken: set[int] = set()
-    for readers in (True, False):
-        for i, node in enumerate(nodes):
-            if i in taken or not (computing if readers else moving)(node, arrays):
+    search = GroupSearch(g)
+    groups: dict[int, Node] = {}             # the place of a group's last node -> its node
+    for may_begin in (search.computes, search.moves):
+        for i in range(len(nodes)):
+            if i in search.taken or not may_begin(i):
                 continue
-            for at in _tried(i, nodes, uses, arrays, visible, taken):
-                made = joined([nodes[k] for k in at], arrays, wanted(at, uses, visible))
+            for at in search.around(i):
+                outs = wanted(at, search.uses, g.visible)
+                made = joined([nodes[k] for k in at], g.arrays, outs)
                 if isinstance(made, Parts):
                     groups[at[-1]] = made
-                    taken.update(at)
+                    search.taken.update(at)
                     break
-    return g.of(
-        [groups.get(i, node) for i, node in enumerate(nodes) if i in groups or i not in taken]
-    )
+    return g.of([
+        groups.get(i, node) for i, node in enumerate(nodes)
+        if i in groups or i not in search.taken])
 
 
 def moves(node: Node) -> TypeGuard[OpNode]:
@@ -125,125 +136,138 @@ def kernel(node: Node, arrays: Arrays) -> Fused:
     return node if isinstance(node, Fused) else fuse_pointwise.alone(node, arrays)
 
 
-def _tried(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: Set[int],
-           taken: set[int]) -> Iterator[list[int]]:
-    """The places of groups around node i, the best one first."""
-    for again in (True, False):
-        at = _around(i, nodes, uses, arrays, visible, taken, again)
-        if at:
-            grown = _grown(at, nodes, uses, arrays, visible, taken, again)
-            if len(grown) > len(at):
-                yield grown
-            yield at
+class GroupSearch:
+    """Looks for groups in a list. A group is told by the places of its nodes. `taken`: the places
+    of nodes that are in a group."""
 
+    def __init__(self, g: Listing) -> None:
+        self.nodes, self.arrays, self.visible = g.nodes, g.arrays, g.visible
+        self.uses = Uses(g.nodes, g.root, views=True)
+        self.taken: set[int] = set()
 
-def _grown(at: Sequence[int], nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: Set[int],
-           taken: set[int], again: bool) -> list[int]:
-    """A group with what goes on from what it has made, and the moves that this reads: a sum of many
-    moves is as many kernels in the list, each after its move."""
-    group = set(at)
-    movers = [k for k in at if moving(nodes[k], arrays)]
-    shape = arrays[nodes[movers[0]].outs[0]].shape
-    while True:
-        after = {u for k in group if k not in movers for o in nodes[k].outs
-                 for u in uses.users.get(o, ()) if u not in group}
-        if len(after) != 1:
-            return sorted(group)
-        u, = after
-        if u in taken or not computing(nodes[u], arrays) or arrays[nodes[u].outs[0]].shape != shape:
-            return sorted(group)
-        more = [k for k in _moves_for(u, nodes, uses, arrays, taken) if k not in group]
-        larger = {*group, u, *more}
-        if not more or not all(_fits(k, larger, uses) for k in larger):
-            return sorted(group)
-        movers += more
-        _add_makers(larger, movers, nodes, uses, arrays, visible, taken, again)
-        group = larger
+    def shape(self, k: int) -> Shape:
+        """The shape of what node k makes."""
+        shape: Shape = self.arrays[self.nodes[k].outs[0]].shape
+        return shape
 
+    def moves(self, k: int) -> bool:
+        """Does node k move elements, so that it may be in a group?"""
+        return moving(self.nodes[k], self.arrays)
 
-def _around(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: Set[int],
-            taken: set[int], again: bool) -> list[int] | None:
-    """The places of a group around node i: moves that it reads (or itself), what computes what they
-    move alone (`again`: for several of them, each time, where that is cheap), and what else reads
-    them."""
-    movers = _moves_for(i, nodes, uses, arrays, taken)
-    # A stack may have tens of thousands of parts, each of which would be searched for.
-    if any(len(nodes[k].ins) > MOST_PARTS for k in movers):
-        return None
-    while True:
-        stay = [k for k in movers if _fits(k, {i, *movers}, uses)]
-        if len(stay) == len(movers):
-            break
-        movers = stay
-    at = {i, *movers}
-    if i not in movers:
-        at = _with_readers(at, movers, nodes, uses, arrays, taken)
-    readers = len(at) - len(movers)
-    _add_makers(at, movers, nodes, uses, arrays, visible, taken, again)
-    return sorted(at) if movers and len(at) > 1 and (readers or i in movers) else None
+    def computes(self, k: int) -> bool:
+        """Is node k a kernel that may be in a group?"""
+        return computing(self.nodes[k], self.arrays)
 
+    def around(self, i: int) -> Iterator[list[int]]:
+        """The groups around node i, the best one first."""
+        for may_repeat in (True, False):
+            at = self.with_moves_of(i, may_repeat)
+            if at:
+                grown = self.grown(at, may_repeat)
+                if len(grown) > len(at):
+                    yield grown
+                yield at
 
-def _moves_for(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays,
-               taken: Set[int]) -> list[int]:
-    """Node i if it moves elements, or else the moves of its shape that it reads."""
-    node = nodes[i]
-    if moving(node, arrays):
-        movers = [i]
-    else:
-        shape = arrays[node.outs[0]].shape
-        movers = sorted({
-            k for k in map(uses.maker.get, node.refs())
-            if k is not None and k not in taken and moving(nodes[k], arrays)
-            and arrays[nodes[k].outs[0]].shape == shape})
-    moved = {x for k in movers for x in nodes[k].refs()}
-    # What is moved twice is made first.
-    return [k for k in movers if nodes[k].outs[0] not in moved]
+    def with_moves_of(self, i: int, may_repeat: bool) -> list[int] | None:
+        """A group around node i: moves that it reads (or itself), what computes what they move
+        alone, and what else reads them. `may_repeat`: what is cheap to compute may be computed for
+        each of several moves."""
+        movers = self.moves_for(i)
+        # A stack may have tens of thousands of parts, each of which would be searched for.
+        if any(len(self.nodes[k].ins) > MOST_PARTS for k in movers):
+            return None
+        while True:
+            stay = [k for k in movers if self.can_wait(k, {i, *movers})]
+            if len(stay) == len(movers):
+                break
+            movers = stay
+        at = {i, *movers}
+        if i not in movers:
+            at = self.with_readers(at, movers)
+        readers = len(at) - len(movers)
+        self.add_makers(at, movers, may_repeat)
+        return sorted(at) if movers and len(at) > 1 and (readers or i in movers) else None
 
+    def grown(self, at: Sequence[int], may_repeat: bool) -> list[int]:
+        """A group with what goes on from what it has made, and the moves that this reads: a sum of
+        many moves is as many kernels in the list, each after its move."""
+        group = set(at)
+        movers = [k for k in at if self.moves(k)]
+        shape = self.shape(movers[0])
+        while True:
+            after = {u for k in group if k not in movers for o in self.nodes[k].outs
+                     for u in self.uses.users.get(o, ()) if u not in group}
+            if len(after) != 1:
+                return sorted(group)
+            u, = after
+            if u in self.taken or not self.computes(u) or self.shape(u) != shape:
+                return sorted(group)
+            more = [k for k in self.moves_for(u) if k not in group]
+            larger = {*group, u, *more}
+            if not more or not all(self.can_wait(k, larger) for k in larger):
+                return sorted(group)
+            movers += more
+            self.add_makers(larger, movers, may_repeat)
+            group = larger
 
-def _fits(k: int, together: set[int], uses: Uses) -> bool:
-    """May node k be done where the last of these is?"""
-    last = max(together)
-    return uses.later(k, last) and not uses.needed(k, last, together)
+    def moves_for(self, i: int) -> list[int]:
+        """Node i if it moves elements, or else the moves of its shape that it reads."""
+        if self.moves(i):
+            movers = [i]
+        else:
+            shape = self.shape(i)
+            makers = map(self.uses.maker.get, self.nodes[i].refs())
+            movers = sorted({
+                k for k in makers if k is not None and k not in self.taken
+                and self.moves(k) and self.shape(k) == shape})
+        moved = {x for k in movers for x in self.nodes[k].refs()}
+        # What is moved twice is made first.
+        return [k for k in movers if self.nodes[k].outs[0] not in moved]
 
+    def can_wait(self, k: int, together: set[int]) -> bool:
+        """May node k be done where the last of these is?"""
+        last = max(together)
+        return self.uses.later(k, last) and not self.uses.needed(k, last, together)
 
-def _with_readers(at: set[int], movers: Sequence[int], nodes: Sequence[Node], uses: Uses,
-                  arrays: Arrays, taken: Set[int]) -> set[int]:
-    """A group and what else reads its moves, as far as all of it can be done in one place."""
-    shape = arrays[nodes[movers[0]].outs[0]].shape if movers else ()
-    others = {u for k in movers for u in uses.users.get(nodes[k].outs[0], ())
-              if u not in at and u not in taken}
-    for u in sorted(others):
-        more = {*at, u}
-        if (computing(nodes[u], arrays) and arrays[nodes[u].outs[0]].shape == shape
-                and all(_fits(k, more, uses) for k in more)):
-            at = more
-    return at
+    def with_readers(self, at: set[int], movers: Sequence[int]) -> set[int]:
+        """A group and what else reads its moves, as far as all of it can be done in one place."""
+        shape = self.shape(movers[0]) if movers else ()
+        others = {u for k in movers for u in self.uses.users.get(self.nodes[k].outs[0], ())
+                  if u not in at and u not in self.taken}
+        for u in sorted(others):
+            more = {*at, u}
+            if (self.computes(u) and self.shape(u) == shape
+                    and all(self.can_wait(k, more) for k in more)):
+                at = more
+        return at
 
+    def add_makers(self, at: set[int], movers: Sequence[int], may_repeat: bool) -> None:
+        """What computes what the moves alone read joins the group."""
+        last = max(at)
+        for k in movers:
+            for x in dict.fromkeys(self.nodes[k].refs()):
+                p = self.uses.maker.get(x)
+                if p is None or p in self.taken or p in at or self.nodes[k].ins.count(x) > 1:
+                    continue
+                if not self.computes(p) or not self.uses.later(p, last):
+                    continue
+                readers = self.moves_that_read(p, x, movers)
+                if readers == 1 or readers and may_repeat and self.is_cheap(p):
+                    at.add(p)
 
-def _add_makers(at: set[int], movers: Sequence[int], nodes: Sequence[Node], uses: Uses,
-                arrays: Arrays, visible: Set[int], taken: Set[int], again: bool) -> None:
-    """What computes what the moves alone read joins the group."""
-    last = max(at)
-    for k in movers:
-        for x in dict.fromkeys(nodes[k].refs()):
-            p = uses.maker.get(x)
-            if (
-                p is None
-                or p in taken
-                or p in at
-                or nodes[k].ins.count(x) > 1
-                or not computing(nodes[p], arrays)
-                or not uses.later(p, last)
-            ):
-                continue
-            outs = nodes[p].outs
-            users = [u for o in outs for u in uses.users.get(o, (-1,))]
-            if any(uses.root[o] != o or o in visible for o in outs) or not all(
-                u in movers and nodes[u].ins.count(x) < 2 for u in users
-            ):
-                continue
-            if len(users) == 1 or again and cheap(kernel(nodes[p], arrays), arrays):
-                at.add(p)
+    def moves_that_read(self, p: int, x: Ref, movers: Sequence[int]) -> int:
+        """How many moves read what node p makes; 0 where anybody else does, or sees it. `x`: that
+        of its results which is asked about."""
+        outs = self.nodes[p].outs
+        if any(self.uses.root[o] != o or o in self.visible for o in outs):
+            return 0
+        users = [u for o in outs for u in self.uses.users.get(o, (-1,))]
+        alone = all(u in movers and self.nodes[u].ins.count(x) < 2 for u in users)
+        return len(users) if alone else 0
+
+    def is_cheap(self, p: int) -> bool:
+        """Is the kernel of node p done again sooner than what it made is stored and read?"""
+        return cheap(kernel(self.nodes[p], self.arrays), self.arrays)
 
 
 def wanted(at: Sequence[int], uses: Uses, visible: Set[int]) -> list[int]:
@@ -276,7 +300,7 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
     if len(found) < len(movers):
         return "it moves elements one by one"
     several = sum(map(len, found))
-    boxes = boxes_of(shape, [[box for box, _ in copies] for copies in found])
+    boxes = boxes_of(shape, [[copy.box for copy in copies] for copies in found])
     if boxes is None:
         return f"it would be more than {CELLS} parts"
     readers = [m for m in members if not moving(m, arrays) and arrays[m.outs[0]].shape == shape
@@ -289,7 +313,7 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
     least = prod(shape) / LARGE if len(boxes) > MOST_PARTS else 0
     for box, which in boxes:
         leaves = {
-            m.outs[0]: (*copies[k], _one(copies))
+            m.outs[0]: Leaf(copies[k], _only_computed(copies))
             for m, copies, k in zip(movers, found, which, strict=True)
         }
         part = Kernel(at, ins, arrays, box, elements(box) < least).part(leaves, readers, outs)
@@ -346,16 +370,14 @@ def operand(x: Array | Ref, ins: list[Array | Ref], at: dict[Key, int]) -> int:
 
 # ---- what is moved where -------------------------------------------------------------------------
 def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy] | None:
-    """(box, (what computes the elements: an expression or None, [(operand, view of it of the box's
-    shape)])) for each copy that a move is, in order; None where a copy goes to no box."""
+    """The copies that a move is, in order; None where one goes to no box."""
     out = np.empty(arrays[node.outs[0]].shape, arrays[node.outs[0]].dtype)
     own = [np.empty(arrays[x].shape, out.dtype) for x in node.ins]  # apart from each other
     move = node.op.moves
     assert move is not None
-    pairs = move(out, *own, **node.attrs)
     found: list[Copy] = []
     makers = {o: m for m in members for o in m.outs}
-    for j, (part, x) in enumerate(pairs):
+    for j, (part, x) in enumerate(move(out, *own, **node.attrs)):
         if not part.size:
             continue
         got = box_of(out, part)
@@ -363,7 +385,7 @@ def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy]
             return None
         box, kept = got
         if type(x) in (bool, int, float):
-            found.append((box, (None, [(np.asarray(x, out.dtype), None)])))
+            found.append(Copy(box, None, [(np.asarray(x, out.dtype), None)]))
             continue
         i = next(
             (i for i, a in enumerate(own) if type(x) is np.ndarray and np.may_share_memory(x, a)),
@@ -378,25 +400,30 @@ def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy]
             x = move(out, *[a if k == i else b for k, b in enumerate(own)], **node.attrs)[j][1]
             return np.broadcast_to(x, part.shape)[tuple([slice(None) if k else None for k in kept])]
         ref = node.ins[i]
-        source = makers.get(ref)
-        if source is None:
-            found.append((box, (None, [(ref, view(arrays[ref]))])))
-            continue
-        computed = kernel(source, arrays)
-        operands: list[Seen] = []
-        root = computed.exprs[computed.outs.index(ref)]
-        for y in computed.ins:
-            a = arrays[y] if type(y) is Ref else y
-            operands.append((y, view(np.broadcast_to(a, own[i].shape)) if a.ndim else None))
-        found.append((box, (root, operands)))
+        maker = makers.get(ref)
+        if maker is None:
+            found.append(Copy(box, None, [(ref, view(arrays[ref]))]))
+        else:
+            root, operands = _computed(kernel(maker, arrays), ref, own[i].shape, view, arrays)
+            found.append(Copy(box, root, operands))
     return found
 
 
-def _one(copies: Sequence[Copy]) -> Computed | None:
-    """(expression, operands) of the one copy of a move that is computed, where all others are of
-    numbers; else None."""
-    computed = [(root, operands) for _, (root, operands) in copies if root is not None]
-    numbers = all(type(operands[0][0]) is not Ref for _, (root, operands) in copies if root is None)
+def _computed(maker: Fused, ref: Ref, shape: Shape, view: Callable[[Array], Array],
+              arrays: Arrays) -> tuple[Expr, list[Seen]]:
+    """The expression of a value that a kernel makes, and the operands that it is over, each moved
+    by `view` as the value is."""
+    operands: list[Seen] = []
+    for y in maker.ins:
+        a = arrays[y] if type(y) is Ref else y
+        operands.append((y, view(np.broadcast_to(a, shape)) if a.ndim else None))
+    return maker.exprs[maker.outs.index(ref)], operands
+
+
+def _only_computed(copies: Sequence[Copy]) -> Copy | None:
+    """The one copy of a move that is computed, where all others are of numbers; else None."""
+    computed = [copy for copy in copies if copy.root is not None]
+    numbers = all(type(copy.operands[0][0]) is not Ref for copy in copies if copy.root is None)
     return computed[0] if len(computed) == 1 and numbers else None
 
 
@@ -414,30 +441,15 @@ class Kernel:
         self.operands: list[tuple[int, View | None]] = []       # the arguments
         self.types: list[str] = []
 
-    def part(
-            self,
-            leaves: dict[int, tuple[Box, Moved, Computed | None]],
-            readers: Sequence[Node], outs: Sequence[int]) -> str | Part:
-        """`leaves`: moved value -> (the box of its copy, what is copied, what is computed in one
-        of its copies alone)."""
-        known = {}
-        for x, (box, (root, operands), one) in leaves.items():
-            inner = tuple([
-                slice((a - c) // t, (b - 1 - c) // t + 1, max(s // t, 1))
-                for (a, b, s), (c, _, t) in zip(self.box, box)])
-            args = self.arguments(
-                [(y, None if view is None else view[inner]) for y, view in operands]
-            )
-            if args is None:
+    def part(self, leaves: dict[int, Leaf], readers: Sequence[Node],
+             outs: Sequence[int]) -> str | Part:
+        """The part; a text where there is none: why. `leaves`: by the values that are moved."""
+        known: dict[int, Expr] = {}
+        for x, leaf in leaves.items():
+            value = self.moved(x, leaf)
+            if value is None:
                 return "an operand has a type that no kernel reads"
-            value = self.stored(
-                args[0] if root is None else S.substitute(root, dict(enumerate(args))), x
-            )
-            known[x] = (
-                value
-                if one is None or not self.shared
-                else self.either(x, root is not None, value, one)
-            )
+            known[x] = value
         if not all([self.add(m, known) for m in readers]):
             return "an operand has a type that no kernel reads"
         roots = tuple([known[o] for o in outs])
@@ -448,17 +460,35 @@ class Kernel:
             return "a kernel would not keep the bits of what it moves"
         return Part(self.box, roots, tuple(self.operands), self.shared)
 
-    def either(self, x: int, computed: bool, value: Expr, one: Computed) -> Expr:
+    def moved(self, x: int, leaf: Leaf) -> Expr | None:
+        """The expression of a moved value in this part; None where an operand has a type that no
+        kernel reads."""
+        inner = tuple([
+            slice((a - c) // t, (b - 1 - c) // t + 1, max(s // t, 1))
+            for (a, b, s), (c, _, t) in zip(self.box, leaf.copy.box)])
+        args = self.arguments(
+            [(y, None if view is None else view[inner]) for y, view in leaf.copy.operands])
+        if args is None:
+            return None
+        root = leaf.copy.root
+        value = self.stored(
+            args[0] if root is None else S.substitute(root, dict(enumerate(args))), x)
+        if leaf.only_computed is None or not self.shared:
+            return value
+        return self.either(x, root is not None, value, leaf.only_computed)
+
+    def either(self, x: int, computed: bool, value: Expr, elsewhere: Copy) -> Expr:
         """What is computed or, elsewhere, a number, as one expression for both: what is not
         wanted here is computed of any elements."""
         here = self.number(np.asarray(computed))
         if computed:
             return S.where(here, value, self.number(np.zeros((), self.arrays[x].dtype)))
-        root, operands = one
-        ends = [(y, None if view is None else self.first(y)) for y, view in operands]
+        assert elsewhere.root is not None
+        ends = [(y, None if view is None else self.first(y)) for y, view in elsewhere.operands]
         args = self.arguments(ends)
         assert args is not None
-        return S.where(here, self.stored(S.substitute(root, dict(enumerate(args))), x), value)
+        other = self.stored(S.substitute(elsewhere.root, dict(enumerate(args))), x)
+        return S.where(here, other, value)
 
     def add(self, node: Node, known: dict[int, Expr]) -> bool:
         """Put the expressions of a kernel on the whole shape into `known`, the values that there
