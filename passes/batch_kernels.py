@@ -18,8 +18,8 @@ from whet.ir import scalar as S
 from whet.ir.graph import Fused, Many, Node, Ref
 from whet.ir.kernel import Pointwise
 from whet.passes import fuse_pointwise
-from whet.passes.fuse_rows import NAMES
 from whet.passes.listing import Arrays, Listing, Roots
+from whet.passes.row_builder import NAMES
 from whet.passes.uses import Uses, following, written
 
 LARGE = 1 << 16                  # elements that are worth a launch of their own

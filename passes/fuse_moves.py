@@ -33,7 +33,7 @@ from whet.passes import fuse_pointwise
 from whet.passes.boxes import CELLS, Box, box_of, boxes_of, elements, run_of
 from whet.passes.listing import Arrays, Listing
 from whet.passes.lower_llvm.elements.pointwise import work
-from whet.passes.fuse_rows import NAMES
+from whet.passes.row_builder import NAMES
 from whet.passes.uses import Uses
 
 MOST = 40                        # operands and results of a kernel

@@ -319,7 +319,7 @@ class _Again:
                 members, self.arrays, x.outs
             )
         elif isinstance(x, Rows):
-            made = fuse_rows.again(
+            made = fuse_rows.resized(
                 x, members, tuple([self.scale[n] for n in x.placed.shape]), self.root, self.arrays
             )
         elif isinstance(x, Many):
