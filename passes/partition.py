@@ -17,8 +17,8 @@ it once more.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard
 
 from whet.ir.graph import Node, OpNode, Ref
 from whet.ir.values import Array
@@ -29,39 +29,37 @@ from whet.passes.uses import is_view, memories, written
 if TYPE_CHECKING:
     from whet.passes.listing import Arrays
 
-# computed again, from, dropped
-Choice: TypeAlias = tuple[frozenset[int], tuple[int, ...], tuple[int, ...]]
-# in the network: an end, or the near or far side of a value
-Place: TypeAlias = str | tuple[int, int]
 MOST = 400                       # values in one piece of a graph: more is not looked at
-# picoseconds to store or load a byte: of small arrays, of such as are larger than that
-NEAR, FAR, LARGE = 12, 55, 1 << 18
-NOTHING: Choice = (frozenset(), (), ())      # the choice to keep all
-EACH, COPY = 60_000, 100_000     # picoseconds for each array that is kept, and more for a copy
-# picoseconds for a vector instruction, about, and the bytes of a vector
-INSTRUCTION, VECTOR = 70, 64
-NEVER = 1 << 60
+LARGE = 1 << 18                  # bytes of an array that leaves the caches
+# costs, in picoseconds
+SMALL_BYTE, LARGE_BYTE = 12, 55  # to store or load a byte of an array that is not large, or is
+EACH, COPY = 60_000, 100_000     # for each array that is kept, and more for a copy
+INSTRUCTION, VECTOR = 70, 64     # for a vector instruction, about, on so many bytes
+NEVER = 1 << 60                  # of what cannot be done
+
+
+class Choice(NamedTuple):
+    """What is computed again for the backward."""
+    recomputed: frozenset[int]   # the values that are
+    sources: tuple[int, ...]     # the kept values that they are computed from
+    dropped: tuple[int, ...]     # of those that are, the ones that would be kept otherwise
+
+
+NOTHING = Choice(frozenset(), (), ())        # all is kept
 
 
 class Partition:
     """What to do: `kept` are the values that the backward is given of those it `wanted`, and others
-    for their sake; `dropped` are the rest; `again`: value -> the node that computes it from what is
-    kept; `copies`: value from outside -> its copy; `choice` says the same for another list of the
-    same nodes."""
+    for their sake; `dropped` are the rest; `recomputed`: value -> the node that computes it from
+    what is kept; `copies`: value from outside -> its copy; `choice` says the same for another list
+    of the same nodes."""
 
-    def __init__(self, wanted: Sequence[int], again: dict[int, Node], dropped: tuple[int, ...],
-                 sources: tuple[int, ...], copies: dict[int, int], choice: Choice) -> None:
-        self.dropped = dropped
-        self.again, self.copies, self.choice = (
-            {o: n.renamed(copies) for o, n in again.items()},
-            copies,
-            choice,
-        )
-        self.kept = list(
-            dict.fromkeys(
-                [n for n in wanted if n not in dropped] + [copies.get(n, n) for n in sources]
-            )
-        )
+    def __init__(self, wanted: Sequence[int], makers: dict[int, Node], copies: dict[int, int],
+                 choice: Choice) -> None:
+        self.dropped, self.copies, self.choice = choice.dropped, copies, choice
+        self.recomputed = {o: n.renamed(copies) for o, n in makers.items()}
+        stay = [n for n in wanted if n not in choice.dropped]
+        self.kept = list(dict.fromkeys(stay + [copies.get(n, n) for n in choice.sources]))
 
     def forward(self, nodes: Sequence[Node]) -> list[Node]:
         """The forward with the copies, which its kernels read as well."""
@@ -70,7 +68,7 @@ class Partition:
         out: list[Node] = []
         made: dict[int, int] = {}
         for node in nodes:
-            if _maps(node) or isinstance(node, OpNode) and node.op.family in ("reduce", "rows"):
+            if _has_kernel(node):
                 for x in node.refs():
                     if x in todo:
                         made[int(x)] = c = todo.pop(x)
@@ -81,39 +79,35 @@ class Partition:
 
     def backward(self, nodes: Sequence[Node]) -> list[Node]:
         """A backward with what it computes again, each thing where it is first read."""
-        out = []
-        there: set[Any] = set()
+        out: list[Node] = []
+        done: set[int] = set()
         for node in nodes:
             node = node.renamed(self.copies)
             stack = [int(x) for x in node.refs()]
             while stack:
                 x = stack[-1]
-                before = (
-                    []
-                    if x in there or x not in self.again
-                    else [
-                        int(y) for y in self.again[x].refs() if y in self.again and y not in there
-                    ]
-                )
-                if before:
-                    stack += before
+                maker = None if x in done else self.recomputed.get(x)
+                first = [] if maker is None else [
+                    int(y) for y in maker.refs() if y in self.recomputed and y not in done]
+                if first:
+                    stack += first
                     continue
                 stack.pop()
-                if x in self.again and x not in there:
-                    there.update(self.again[x].outs)
-                    out.append(self.again[x])
+                if maker is not None:
+                    done.update(maker.outs)
+                    out.append(maker)
             out.append(node)
         return out
 
-    def all(self) -> list[Node]:
-        """Everything that can be computed again, in order."""
+    def recomputation(self) -> list[Node]:
+        """The nodes of all that is computed again, in order."""
         return self.backward([OpNode(None, tuple(map(Ref, self.dropped)), {}, [], "")])[:-1]
 
     def keepers(self, holders: Mapping[int | None, int]) -> dict[int | None, int]:
         """`holders` (value -> those who want it, as bits) with who wants a kept value for the
         sake of a dropped one."""
         found = dict(holders)
-        for node in reversed(self.all()):
+        for node in reversed(self.recomputation()):
             some = 0
             for o in node.outs:
                 some |= found.get(o, 0)
@@ -134,11 +128,10 @@ def partition(
     nodes on other sizes."""
     graph = _Graph(nodes, backwards, arrays, outside, exposed, wanted, fixed)
     choice = graph.choose() if like is None else like if graph.allows(like) else None
-    if choice is None or not choice[0]:
+    if choice is None or not choice.recomputed:
         return None
-    again, sources, dropped = choice
-    copies = {n: copied(n) for n in sources if graph.shown(n)}
-    return Partition(wanted, {n: graph.maker[n] for n in again}, dropped, sources, copies, choice)
+    copies = {n: copied(n) for n in choice.sources if graph.shown(n)}
+    return Partition(wanted, {n: graph.maker[n] for n in choice.recomputed}, copies, choice)
 
 
 def _maps(node: Node) -> TypeGuard[OpNode]:
@@ -153,12 +146,22 @@ def _maps(node: Node) -> TypeGuard[OpNode]:
     )
 
 
+def _has_kernel(node: Node) -> bool:
+    """Is it a node that row programs and pointwise kernels take in?"""
+    return _maps(node) or isinstance(node, OpNode) and node.op.family in ("reduce", "rows")
+
+
 def _moving(a: Array) -> int:
-    """What it takes to store an array, or to load it."""
-    return a.nbytes * (FAR if a.nbytes > LARGE else NEAR)
+    """What it costs to store an array, or to load it."""
+    return a.nbytes * (LARGE_BYTE if a.nbytes > LARGE else SMALL_BYTE)
 
 
 class _Graph:
+    """A forward, its backwards, and what it costs to keep or to compute its values. `root`: value
+    -> whose memory it lies in; `changed`: the memories that are written to; `exposed`: those that
+    others can write to; `stored`: those that are there in any case; `maker`: value -> the node that
+    can compute it again; `fixed`: the values that a backward wants in memory; `droppable`: the
+    wanted ones that need not be kept."""
     def __init__(self, nodes: Sequence[Node], backwards: Sequence[Sequence[Node]], arrays: Arrays,
                  outside: Sequence[int], exposed: Sequence[int], wanted: Sequence[int],
                  fixed: set[int]) -> None:
@@ -169,45 +172,36 @@ class _Graph:
                 root[o] = root[node.ins[0]] if is_view(node) else o
         self.root = root = memories(nodes, root, arrays)
         self.changed = {root[x] for node in nodes for x in written(node)}
-        self.away = {root[n] for n in (*outside, *exposed)}
-        # value -> the node that can compute it again; what lies in memory in any case
-        self.maker = {}
-        self.stored: set[int] = set()
-        for node in nodes:
-            free = is_view(node) or _maps(node) and fuse_pointwise.mappable(node, arrays)
-            for o in node.outs:
-                if (
-                    free
-                    and root[o] not in self.changed
-                    and not any(root[x] in self.changed for x in node.refs())
-                ):
-                    self.maker[o] = node
-            if not (
-                is_view(node)
-                or _maps(node)
-                or isinstance(node, OpNode)
-                and node.op.family in ("reduce", "rows")
-            ):
-                self.stored.update(root[x] for x in (*node.outs, *node.refs()))
-        self.fixed = set(fixed)  # values that a backward wants in memory; view -> what it shows
-        behind: dict[int, int] = {}
-        for node in nodes:
-            if is_view(node):
-                behind.update((o, behind.get(node.ins[0], int(node.ins[0]))) for o in node.outs)
-        for node in (n for b in backwards for n in b):
-            if is_view(node):
-                behind.update((o, behind.get(node.ins[0], int(node.ins[0]))) for o in node.outs)
-            elif not (
-                _maps(node) or isinstance(node, OpNode) and node.op.family in ("reduce", "rows")
-            ):
-                self.fixed.update(behind.get(x, int(x)) for x in node.refs())
+        self.exposed = {root[n] for n in (*outside, *exposed)}
+        self.maker = {o: node for node in nodes if self.is_repeatable(node)
+                      for o in node.outs if root[o] not in self.changed}
+        self.stored = {root[x] for node in nodes if not (is_view(node) or _has_kernel(node))
+                       for x in (*node.outs, *node.refs())}
+        self.fixed = {*fixed, *self.read_from_memory(nodes, backwards)}
         self.droppable = [
             n for n in wanted if n in self.maker and not self.shown(n) and n not in self.fixed
         ]
 
+    def is_repeatable(self, node: Node) -> bool:
+        """Can a node compute once more what it made, from what it read?"""
+        repeats = is_view(node) or _maps(node) and fuse_pointwise.mappable(node, self.arrays)
+        return repeats and not any(self.root[x] in self.changed for x in node.refs())
+
+    def read_from_memory(self, nodes: Sequence[Node],
+                         backwards: Sequence[Sequence[Node]]) -> Iterator[int]:
+        """The values that nodes of a backward read which are no part of kernels: where they read a
+        view, what that shows."""
+        behind: dict[int, int] = {}          # view -> what it shows
+        for node in (*nodes, *(n for b in backwards for n in b)):
+            if is_view(node):
+                behind.update((o, behind.get(node.ins[0], int(node.ins[0]))) for o in node.outs)
+        for node in (n for b in backwards for n in b):
+            if not (is_view(node) or _has_kernel(node)):
+                yield from (behind.get(x, int(x)) for x in node.refs())
+
     def shown(self, n: int) -> bool:
         """Can somebody else write to a value's memory?"""
-        return self.root.get(n) in self.away or n not in self.root
+        return self.root.get(n) in self.exposed or n not in self.root
 
     def keeping(self, n: int) -> int:
         """What it costs to keep a value for the backward."""
@@ -238,10 +232,9 @@ class _Graph:
         return int(work(kernel.roots) * INSTRUCTION * a.size * max(a.itemsize, 4) // VECTOR)
 
     def choose(self) -> Choice:
-        """(what is computed again, the values that it is computed from, those of it that are
-        wanted) with the least costs."""
+        """The choice with the least costs."""
         done: set[int] = set()
-        again: list[int] = []
+        recomputed: list[int] = []
         sources: list[int] = []
         self.users: dict[int, list[int]] = {}
         for o, node in self.maker.items():
@@ -252,12 +245,9 @@ class _Graph:
                 piece, small = self.piece(n, done)
                 done |= piece
                 if small:
-                    self.cut(piece, again, sources)
-        return (
-            frozenset(again),
-            tuple(dict.fromkeys(sources)),
-            tuple(n for n in self.droppable if n in again),
-        )
+                    self.cut(piece, recomputed, sources)
+        return Choice(frozenset(recomputed), tuple(dict.fromkeys(sources)),
+                      tuple(n for n in self.droppable if n in recomputed))
 
     def piece(self, n: int, done: set[int]) -> tuple[set[int], bool]:
         """The values that are connected with one by what can be computed again, and whether these
@@ -277,89 +267,116 @@ class _Graph:
                 return found, False
         return found, True
 
-    def cut(self, piece: set[int], again: list[int], sources: list[int]) -> None:
+    def cut(self, piece: set[int], recomputed: list[int], sources: list[int]) -> None:
         """Add what is computed again of some connected values, and from what."""
-        flow, wanted = _Flow(), [n for n in self.droppable if n in piece]
-        # What no wanted value depends on does not matter.
-        reached, stack = set(wanted), list(wanted)
-        while stack:
-            n = stack.pop()
-            flow.edge("from", (n, 0), self.computing(n))
-            flow.edge((n, 0), (n, 1), self.keeping(n))
-            for x in map(int, self.maker[n].refs() if n in self.maker else ()):
-                flow.edge((x, 1), (n, 0), NEVER)
-                if x not in reached:
-                    reached.add(x)
-                    stack.append(x)
-        for n in wanted:
-            flow.edge((n, 1), "to", NEVER)
-        kept = flow.before("from", "to")
-        stack, seen = [n for n in wanted if (n, 0) not in kept], set()
+        wanted = [n for n in self.droppable if n in piece]
+        kept = self.network(wanted).before_minimum_cut()
+        stack, seen = [n for n in wanted if (n, MADE) not in kept], set()
         while stack:
             n = stack.pop()
             if n in seen:
                 continue
             seen.add(n)
-            if (n, 0) in kept:
+            if (n, MADE) in kept:
                 sources.append(n)
             else:
-                again.append(n)
+                recomputed.append(n)
                 stack += map(int, self.maker[n].refs())
+
+    def network(self, wanted: Sequence[int]) -> _Network:
+        """The network whose minimum cut says what is best for some wanted values. Each value has
+        two points in it: the edge into the first costs what computing the value does, the edge
+        between them what keeping it does. What no wanted value depends on does not matter."""
+        network = _Network(START, END)
+        reached, stack = set(wanted), list(wanted)
+        while stack:
+            n = stack.pop()
+            network.edge(START, (n, MADE), self.computing(n))
+            network.edge((n, MADE), (n, AT_HAND), self.keeping(n))
+            for x in map(int, self.maker[n].refs() if n in self.maker else ()):
+                network.edge((x, AT_HAND), (n, MADE), NEVER)
+                if x not in reached:
+                    reached.add(x)
+                    stack.append(x)
+        for n in wanted:
+            network.edge((n, AT_HAND), END, NEVER)
+        return network
 
     def allows(self, choice: Choice) -> bool:
         """May that be done here too? The nodes may be others than those that it was made for."""
-        again, sources, dropped = choice
+        recomputed, sources, dropped = choice
         return (
-            dropped == tuple(n for n in self.droppable if n in again)
-            and all(self.computing(n) < NEVER for n in again)
+            dropped == tuple(n for n in self.droppable if n in recomputed)
+            and all(self.computing(n) < NEVER for n in recomputed)
             and all(self.keeping(n) < NEVER for n in sources)
-            and all(x in again or x in sources for n in again for x in self.maker[n].refs())
+            and all(x in recomputed or x in sources
+                    for n in recomputed for x in self.maker[n].refs())
         )
 
 
-class _Flow:
-    """A network with capacities, for its minimum cut (Dinic)."""
+Point: TypeAlias = Hashable
+# Points of a graph's network: two of its own, and (value, MADE) and (value, AT_HAND) of each value.
+START, END, MADE, AT_HAND = "start", "end", "made", "at hand"
 
-    def __init__(self) -> None:
-        self.room: dict[Place, dict[Place, int]] = {}        # from -> to -> what can still flow
 
-    def edge(self, a: Place, b: Place, most: int) -> None:
+class _Network:
+    """A network of edges with capacities (costs), for its minimum cut (Dinic)."""
+
+    def __init__(self, start: Point, end: Point) -> None:
+        self.start, self.end = start, end
+        self.room: dict[Point, dict[Point, int]] = {}        # from -> to -> what can still flow
+
+    def edge(self, a: Point, b: Point, capacity: int) -> None:
+        """One more edge."""
         self.room.setdefault(a, {})
         self.room.setdefault(b, {}).setdefault(a, 0)
-        self.room[a][b] = self.room[a].get(b, 0) + most
+        self.room[a][b] = self.room[a].get(b, 0) + capacity
 
-    def before(self, start: Place, end: Place) -> set[Place]:
-        """The places before the minimum cut that is next to the start."""
+    def before_minimum_cut(self) -> set[Point]:
+        """The points before the minimum cut that is next to the start."""
         while True:
-            level: dict[Place, int] = {start: 0}
-            queue = deque([start])
-            while queue:
-                a = queue.popleft()
-                for b, room in self.room[a].items():
-                    if room and b not in level:
-                        level[b] = level[a] + 1
-                        queue.append(b)
-            if end not in level:
+            level = self.levels()
+            if self.end not in level:
                 return set(level)
-            todo = {a: list(bs) for a, bs in self.room.items()}
-            path = [start]
-            while path:
-                a = path[-1]
-                if a == end:
-                    steps = list(zip(path, path[1:]))
-                    least = min(self.room[p][q] for p, q in steps)
-                    for p, q in steps:
-                        self.room[p][q] -= least
-                        self.room[q][p] += least
-                    path = [start]
-                    continue
-                while todo[a] and not (
-                    self.room[a][todo[a][-1]] and level.get(todo[a][-1]) == level[a] + 1
-                ):
-                    todo[a].pop()
-                if todo[a]:
-                    path.append(todo[a][-1])
-                else:
-                    path.pop()
-                    if path:
-                        todo[path[-1]].pop()
+            self.fill(level)
+
+    def levels(self) -> dict[Point, int]:
+        """How many edges with room lead from the start to each point that can be reached."""
+        level: dict[Point, int] = {self.start: 0}
+        queue = deque([self.start])
+        while queue:
+            a = queue.popleft()
+            for b, room in self.room[a].items():
+                if room and b not in level:
+                    level[b] = level[a] + 1
+                    queue.append(b)
+        return level
+
+    def fill(self, level: dict[Point, int]) -> None:
+        """Let as much flow along shortest paths as there is room for."""
+        todo = {a: list(bs) for a, bs in self.room.items()}
+        path = [self.start]
+        while path:
+            a = path[-1]
+            if a == self.end:
+                self.flow_along(path)
+                path = [self.start]
+                continue
+            while todo[a] and not (
+                self.room[a][todo[a][-1]] and level.get(todo[a][-1]) == level[a] + 1
+            ):
+                todo[a].pop()
+            if todo[a]:
+                path.append(todo[a][-1])
+            else:
+                path.pop()
+                if path:
+                    todo[path[-1]].pop()
+
+    def flow_along(self, path: Sequence[Point]) -> None:
+        """Let as much flow along a path as its narrowest edge has room for."""
+        steps = list(zip(path, path[1:]))
+        least = min(self.room[p][q] for p, q in steps)
+        for p, q in steps:
+            self.room[p][q] -= least
+            self.room[q][p] += least

@@ -185,7 +185,7 @@ class Backward:
         again: list[Any] = []
         if part is not None:
             # A saved value is released with the last of the nodes that need it.
-            self.saved, self.dropped, again = part.kept, part.dropped, part.all()
+            self.saved, self.dropped, again = part.kept, part.dropped, part.recomputation()
             self.keepers = part.keepers(self.history.holders)
         self.computed_again = len(again)     # operations
         types = {o: Type.of(rec.arrays[o]) for n in again for o in n.outs}

@@ -8,7 +8,7 @@ from whet import jit, nn
 from whet.ir.text import lines
 from whet.nn import functional as F
 from whet.passes import pipeline
-from whet.passes.partition import MOST, _Flow
+from whet.passes.partition import MOST, _Network
 
 from tests.together import bits, in_threads
 
@@ -266,10 +266,10 @@ def test_cuts_are_minimal(seed):
     r, places = random.Random(seed), [*range(7)]
     edges = ([(*r.sample(places, 2), r.randrange(9)) for _ in range(r.randrange(4, 20))] + [
         (0, 1, 2), (5, 6, 2)])
-    flow = _Flow()
+    network = _Network(0, 6)
     for a, b, c in edges:
-        flow.edge(a, b, c)
-    side = flow.before(0, 6)
+        network.edge(a, b, c)
+    side = network.before_minimum_cut()
     assert (0 in side and 6 not in side
             and sum(c for a, b, c in edges if a in side and b not in side) == brute(edges, 0, 6))
 
