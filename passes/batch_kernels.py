@@ -112,7 +112,7 @@ def _until(node: Fused, i: int, uses: Uses) -> float:
     )
 
 
-def again(members: Sequence[Node], kernel: Pointwise | None, arrays: Arrays) -> Many | None:
+def resized(members: Sequence[Node], kernel: Pointwise | None, arrays: Arrays) -> Many | None:
     """Such a launch of other members, for which this is the kernel of one part; None where it is
     not that of each."""
     parts = [m for m in members if isinstance(m, Fused) and one_part(m, arrays) == kernel]

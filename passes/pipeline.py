@@ -42,7 +42,7 @@ class KeptPlans(Protocol):
     def name(self, plan: Plan, passes: list[str]) -> str | None:
         """What the file of a plan is called; None where there is no saying."""
 
-    def again(
+    def restore(
         self, name: str, plan: Plan, passes: list[str], root: dict[int, int], arrays: list[Array]
     ) -> bool:
         """Give the plan what was made of the same list, if that is there."""
@@ -124,14 +124,14 @@ def planned(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], vi
     passes = [name for name, _ in PASSES]
     new = Plan(nodes, root, arrays, visible)
     if plan is not None and plan.passes == passes:
-        made = plan.again(new, root, arrays)
+        made = plan.applied(new, root, arrays)
         if made is not None:
             if check is not None:
                 check(made, arrays)
             return made, plan
     kept = kept if OURS.issuperset(PASSES) else None
     name = None if kept is None else kept.name(new, passes)
-    if kept is None or name is None or not kept.again(name, new, passes, root, arrays):
+    if kept is None or name is None or not kept.restore(name, new, passes, root, arrays):
         new.done(optimize(nodes, root, arrays, visible, check), arrays, passes)
         if kept is not None and name is not None:
             kept.keep(name, new)

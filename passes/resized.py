@@ -110,7 +110,7 @@ class Plan:
              for a in arrays[self.size :]],
         )
 
-    def again(self, new: Plan, root: dict[int, int], arrays: list[Array]) -> list[Node] | None:
+    def applied(self, new: Plan, root: dict[int, int], arrays: list[Array]) -> list[Node] | None:
         """The list that the passes would make of another plan's nodes; None where that is not
         sure. `root` and `arrays` get what they add."""
         scale = self.scale(new)
@@ -127,7 +127,7 @@ class Plan:
         made = (
             None
             if chain_products.wanted(self.made, arrays)
-            else _Again(self, new, same, scale, memory, arrays)()
+            else _Resizing(self, new, same, scale, memory, arrays).nodes()
         )
         if made is None:
             del arrays[self.size:]
@@ -200,51 +200,46 @@ class Plan:
         )
 
 
-class _Again:
-    """The making of the list. `same`: which nodes have the very attributes and numbers that they
-    had."""
+class _Resizing:
+    """The making of the list for other sizes. `same`: which nodes have the very attributes and
+    numbers that they had."""
 
     def __init__(self, plan: Plan, new: Plan, same: Sequence[bool], scale: dict[int, int],
                  root: Roots, arrays: Arrays) -> None:
-        self.plan, self.scale, self.root, self.arrays, self.nodes = (
-            plan,
-            scale,
-            root,
-            arrays,
-            new.nodes,
-        )
+        self.plan, self.scale, self.root, self.arrays = plan, scale, root, arrays
+        self.new_nodes = new.nodes
         self.at = {id(a): i for i, a in enumerate(plan.nodes)}
         self.other = {i for i, s in enumerate(same) if not s}
-        self.found: set[int] = set()         # the nodes of those that the list has
+        self.found: set[int] = set()         # the places of the nodes that the list has
         self.constants = new.constants
 
-    def __call__(self) -> list[Node] | None:
+    def nodes(self) -> list[Node] | None:
+        """The list; None where a node cannot be made, or a change of one is lost."""
         out = []
         for old in self.plan.made:
             node = self.node(old)
             if node is None:
                 return None
             out.append(node)
-        lost = [(i, self.plan.nodes[i]) for i in self.other - self.found]
-        return (
-            out
-            if all(
-                is_view(a) or isinstance(a, Guard)
-                or a.outs and self.constants.known.keys() >= set(a.outs)
-                or self.merged(i, a) or join_slices.still(a, self.nodes[i]) for i, a in lost
-            )
-            else None
-        )
+        lost = self.other - self.found
+        return out if all(self.may_be_lost(i, self.plan.nodes[i]) for i in lost) else None
+
+    def may_be_lost(self, i: int, a: Node) -> bool:
+        """May a node that has other attributes now have no place in the list?"""
+        return bool(
+            is_view(a) or isinstance(a, Guard)
+            or a.outs and self.constants.known.keys() >= set(a.outs)
+            or self.merged(i, a) or join_slices.still(a, self.new_nodes[i]))
 
     def merged(self, i: int, a: Node) -> bool:
         """Is there a node in the list that was the same, and is so now?"""
-        b = self.nodes[i]
+        b = self.new_nodes[i]
         if not isinstance(a, OpNode) or not isinstance(b, OpNode):
             return False
         before, now = meaning(a), meaning(b)
         return before is not None and any(
             isinstance(x := self.plan.nodes[k], OpNode) and meaning(x) == before
-            and isinstance(y := self.nodes[k], OpNode) and meaning(y) == now
+            and isinstance(y := self.new_nodes[k], OpNode) and meaning(y) == now
             for k in self.found)
 
     def node(self, x: Node) -> Node | None:
@@ -257,7 +252,7 @@ class _Again:
         if i is None:                        # a pass put it there
             return None if "size" in x.attrs else x
         self.found.add(i)
-        b = self.nodes[i]
+        b = self.new_nodes[i]
         if x.source is None:
             return b
         if was_computed(x, b):
@@ -279,7 +274,7 @@ class _Again:
             return False
         if (
             i is not None
-            and was_computed(node, self.nodes[i])
+            and was_computed(node, self.new_nodes[i])
             and content(self.constants[node.outs[0]]) != content(node.attrs["array"])
         ):
             return False
@@ -323,7 +318,7 @@ class _Again:
                 x, members, tuple([self.scale[n] for n in x.placed.shape]), self.root, self.arrays
             )
         elif isinstance(x, Many):
-            made = batch_kernels.again(members, x.kernel, self.arrays)
+            made = batch_kernels.resized(members, x.kernel, self.arrays)
         else:
             return None
         if not isinstance(made, Group) or made.outs != x.outs or made.refs() != x.refs():

@@ -78,7 +78,7 @@ class OutsideDraw:
         """Whose numbers they are."""
         return self.method.__self__
 
-    def again(self) -> Base | None:
+    def drawn(self) -> Base | None:
         """The same draw now; raises Miss where what comes of it is of another kind."""
         y = self.method(*self.args, **self.kwargs)
         if self.tensor is None:
@@ -135,11 +135,11 @@ class OutsideDraws:
         return [d.key() for d in self.made]
 
 
-def again(made: Sequence[OutsideDraw]) -> tuple[list[Base], list[tuple[Any, Any]]]:
+def draw_again(made: Sequence[OutsideDraw]) -> tuple[list[Base], list[tuple[Any, Any]]]:
     """The draws made once more, and where the generators were before."""
     before = [(g, state_of(g)) for g in {id(d.generator): d.generator for d in made}.values()]
     try:
-        return [t for d in made if (t := d.again()) is not None], before
+        return [t for d in made if (t := d.drawn()) is not None], before
     except BaseException:
         put_back(before)
         raise

@@ -67,7 +67,7 @@ class Attempts:
                 r.lock.release()
         return out, attempt
 
-    def again(self, call: Invocation, known: Recording) -> Any:
+    def compared(self, call: Invocation, known: Recording) -> Any:
         """The result of a call that a known recording fits, with which the run is compared."""
         return Comparison(self, call, known).result()
 

@@ -194,7 +194,7 @@ class Replays:
             r.checks.made += 1
             r.counted += 1
             self.policy.count("checked")
-            out = self.attempts.again(call, r)
+            out = self.attempts.compared(call, r)
             r.checks.cost = timing.clock() - start
             return out
         finally:                             # An error that the call raises says nothing.

@@ -131,7 +131,7 @@ class MadeTensor(Recipe):
         return t
 
     def emit(self, steps: Any) -> None:
-        if steps.again(self):
+        if steps.was_made(self):
             return
         if self.history is not None or self.cell is not None or self.kind is not Tensor:
             raise InPython
@@ -165,7 +165,7 @@ class MadeView(Recipe):
         return t
 
     def emit(self, steps: Any) -> None:
-        if steps.again(self):
+        if steps.was_made(self):
             return
         if self.history is not None or self.kind is not Tensor:
             raise InPython

@@ -108,7 +108,7 @@ def _exported(
     else:
         before = list(dims.dims)
         followed = None if told is None else recording.followed()
-        search = Sized(dims, run, told, followed, lambda v: recording.again(dims, v))
+        search = Sized(dims, run, told, followed, lambda v: recording.of_sizes(dims, v))
         made, runs, sizes = (
             Simplified(run, name, names, search.holes),
             [*search.runs.values()],
@@ -183,7 +183,7 @@ class Attempts:
         self.parameters = parameters
         return run if run is not None and run.followed and session.watch.told is None else None
 
-    def again(
+    def of_sizes(
         self, dims: Dims, values: Values
     ) -> tuple[Recorded | None, ExportError | None, str | None]:
         """A run of other sizes."""

@@ -79,7 +79,7 @@ class Steps:
         else:
             raise InPython
 
-    def again(self, recipe: Recipe) -> bool:
+    def was_made(self, recipe: Recipe) -> bool:
         """Give a tensor once more, if it was made before."""
         if recipe not in self.made:
             return False

@@ -48,8 +48,8 @@ def name(plan: Plan, passes: Sequence[str]) -> str | None:
         return None
 
 
-def again(name: str, plan: Plan, passes: list[str], root: dict[int, int],
-          arrays: list[Array]) -> bool:
+def restore(name: str, plan: Plan, passes: list[str], root: dict[int, int],
+            arrays: list[Array]) -> bool:
     """Find what the passes made of it, once: `root` and `arrays` get what they added. Was it
     there?"""
     raw = native.cached(name)

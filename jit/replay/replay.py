@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from whet.tensor import wrap
 
-from ..capture.outside_draws import OutsideDraw, again, put_back
+from ..capture.outside_draws import OutsideDraw, draw_again, put_back
 from ..capture.tensor_sources import Outside, Search, Source
 from ..capture.varying_numbers import tensor_of
 from ..effects.lay_state import Left
@@ -87,7 +87,7 @@ class Replay:
         it."""
         if not self.outside_draws:
             return self.run(arrays_of(leaves), leaves, boxes)
-        drawn, before = again(self.outside_draws)
+        drawn, before = draw_again(self.outside_draws)
         try:
             given = [*leaves, *drawn]
             return self.run(arrays_of(given), given, boxes)

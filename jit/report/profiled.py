@@ -50,7 +50,7 @@ def attach(listener: Any) -> Callable[[], None]:
     undo = [
         Exchanged(Calls, "__call__", _named_call(listener, Calls.__call__)),
         Exchanged(Attempts, "first", _recording(listener, Attempts.first)),
-        Exchanged(Attempts, "again", _recording(listener, Attempts.again)),
+        Exchanged(Attempts, "compared", _recording(listener, Attempts.compared)),
         Exchanged(TensorGuards, "fit", _span(listener, TensorGuards.fit, "guard", "guards")),
     ]
     if native_entry.enter is not None:

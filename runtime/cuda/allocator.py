@@ -90,7 +90,7 @@ class Allocator:
             if self.dropped:
                 block = self._dropped_last(rounded, stream)
                 if block is not None:
-                    self.statistics.again(block, size)
+                    self.statistics.reused(block, size)
                     block.wanted, block.what = size, what
                     return Held(self, block)
                 self._look_at_dropped()

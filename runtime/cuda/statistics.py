@@ -51,7 +51,7 @@ class Statistics:
         self.requested.current -= block.wanted
         self.blocks.current -= 1
 
-    def again(self, block: Block, wanted: int) -> None:
+    def reused(self, block: Block, wanted: int) -> None:
         """A block was taken back and given out at once, for so many bytes."""
         self.bytes.allocated += block.size
         self.blocks.allocated += 1

@@ -48,7 +48,7 @@ class Plan:
         self.walk_of = {k: w for w, p in enumerate(self.passes) for k in p.stages}
         # arg of a kept value -> the output that holds it meanwhile
         self.kept: dict[int, int] = {}
-        again = {}                              # arg of a kept value -> its expression
+        expressions = {}                        # arg of a kept value -> its expression
         stages = program.stages
         kept_by: dict[int, int] = {}            # arg of a kept value -> its stage
         reads: list[set[int]] = []              # what each stage reads, also through kept values
@@ -65,8 +65,8 @@ class Plan:
                         and dtype == program.values[a][0] and j not in self.kept.values()):
                     self.kept[a] = j
                     break
-            again[a] = stages[k].expr
-        self.again, self.kept_by = again, kept_by
+            expressions[a] = stages[k].expr
+        self.expressions, self.kept_by = expressions, kept_by
         self.stored = set(self.kept)            # the kept values that are not computed again
 
     def expression(self, k: int) -> Expr:
@@ -74,7 +74,7 @@ class Plan:
         own expressions."""
         walk, e = self.walk_of[k], self.program.stages[k].expr
         while True:
-            gone = {a: self.again[a] for a in sc.uses(e) if a in self.again and not (
+            gone = {a: self.expressions[a] for a in sc.uses(e) if a in self.expressions and not (
                 a in self.stored and self.walk_of[self.kept_by[a]] < walk)}
             if not gone:
                 return e
