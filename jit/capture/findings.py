@@ -6,6 +6,7 @@ from whet.autograd.inplace import edge_of
 from ..effects.describe_results import Results
 from ..effects.left_behind import LeftBehind
 from ..effects.recipes import Constant
+from ..effects.run_effects import Effects
 from ..effects.tensor_recipes import MadeTensor
 from ..gradient.eager_graph import leaves_of, saved_by
 from ..guards.signature import counted
@@ -99,8 +100,9 @@ class Findings:
         # of tensors around one array the program is given one, and any may be written by
         at = counted([*rec.outside.values(), *self.run.tensors], source_of)
         writes = [n for n in rec.nodes if n.kind == "write"]
-        self.bumps = [(at[id(n.value)], n.value.writer) for n in writes if id(n.value) in at]
-        self.bumps += self.run.unseen(rec, source_of)
+        bumps = [(at[id(n.value)], n.value.writer) for n in writes if id(n.value) in at]
+        bumps += self.run.unseen(rec, source_of)
+        self.effects = Effects(self.result, self.left, self.grads, bumps)
 
     def places(self) -> list[Any]:
         """Where tensors from outside begin in their storages, as far as the run was told."""

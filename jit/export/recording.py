@@ -193,7 +193,7 @@ class ExportSession(Session):
             root = rec.memory.get(n.ins[0], n.ins[0]) if n.kind == "write" else -1
             if root in rec.outside:
                 raise Refused(WritesOutside(f"it writes to {self.called(found, root)}", n.line))
-        if found.bumps or found.grads or found.run.marks:
+        if found.effects.bumps or found.grads or found.run.marks:
             raise Refused(WritesOutside("it changes a tensor that was there before"))
         changes = self.run.whole.changes()
         if changes:

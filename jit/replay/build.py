@@ -187,9 +187,8 @@ def _replay(found: Any, program: Program, inputs: Inputs, overlaps: Overlaps, ba
     marks = [(found.source_of(t), t._rg) for t in found.run.marks]
     if any(source is None for source, _ in marks):
         raise Refused(Memory("it changes whether a gradient requires one"))
-    replay = Replay(program, inputs, overlaps if overlaps.written else None, found.result,
-                    found.left, found.grads, found.bumps, marks, found.rec.acts, found.draws, back,
-                    found.rec.outside_draws.made)
+    replay = Replay(program, inputs, overlaps if overlaps.written else None, found.effects, marks,
+                    found.rec.acts, found.draws, back, found.rec.outside_draws.made)
     if found.outward.watch.foreign and not replay.does_nothing_but_acts:
         raise Refused(
             Prints(

@@ -22,8 +22,8 @@ from whet.tensor import wrap
 from ..capture.outside_draws import OutsideDraw, draw_again, put_back
 from ..capture.tensor_sources import Outside, Search, Source
 from ..capture.varying_numbers import tensor_of
-from ..effects.lay_state import Left
 from ..effects.recipes import Making, Recipe
+from ..effects.run_effects import Effects
 from ..effects.tensor_recipes import MadeTensor
 from ..guards.native_entry import MISSED
 from ..program.misses import Miss
@@ -49,14 +49,16 @@ class Batch:
 
 
 class Replay:
-    """The stages of a replay. What is told of each is what a run did: see `capture/`."""
+    """The stages of a replay. What is told of each is what a run did: see `capture/`. `marks`: the
+    tensors that require a gradient now, or no longer do, with their flags; `acts`: what acts
+    outside of Python's state; `generators`: ours that are drawn from."""
 
-    def __init__(self, program: Any, inputs: Inputs, overlaps: Overlaps | None, result: Recipe,
-                 left: Left, grads: list[tuple[Source, Recipe]], bumps: list[tuple[Source, Any]],
+    def __init__(self, program: Any, inputs: Inputs, overlaps: Overlaps | None, effects: Effects,
                  marks: list[tuple[Source, int]], acts: list[Any], generators: list[Any],
                  backward: Any, outside_draws: list[OutsideDraw]):
         self.program, self.inputs, self.overlaps = program, inputs, overlaps
-        self.result, self.left, self.grads, self.bumps = result, left, grads, bumps
+        self.effects = effects
+        self.result, self.left, self.grads, self.bumps = result, left, grads, bumps = effects
         self.marks, self.acts, self.backward = marks, acts, backward
         self.outside_draws = outside_draws
         # does it more than machine code hands over for?

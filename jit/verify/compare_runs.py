@@ -15,19 +15,9 @@ def compare(session: Any, found: Any, r: Any) -> bool:
     if found.sharing() != r.guards.shared or found.places() != r.guards.places:
         # The steps read differently: values are fewer, or more.
         return False
-    was = recheck.Account.of(r)
-    sources = [found.source_of(t) for t in rec.outside.values()]
-    now = recheck.Account(
-        rec.nodes,
-        rec.arrays,
-        found.outside,
-        sources,
-        found.result,
-        found.grads,
-        found.left,
-        found.bumps,
-        found.positions,
-    )
+    was = recheck.WholeRun.of(r)
+    sources = dict(zip(found.outside, map(found.source_of, rec.outside.values())))
+    now = recheck.WholeRun(rec.nodes, rec.arrays, sources, found.effects, found.positions)
     difference = recheck.difference(was, now)
     if difference is recheck.OTHER_WAY:
         return False

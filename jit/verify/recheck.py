@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from whet.ir.graph import Graph, Node, by_bits
@@ -21,7 +21,8 @@ from whet.ir.text import lines
 
 from ..capture.tensor_sources import Source
 from ..effects.lay_state import Left
-from ..effects.recipes import Recipe, Runs, same_constant
+from ..effects.recipes import Runs, same_constant
+from ..effects.run_effects import Effects
 
 EARLIEST = 16                    # the first call of a recording that is recorded again
 BUDGET = 0.01                    # of the time that the calls take
@@ -121,38 +122,22 @@ class Steps:
         return {n: mine[name] for n, name in other.names.items() if name in mine}
 
 
-class Account(Steps):
-    """All that a run did: the values from `outside` and their sources, and what a `Recording` says
-    of its result, of what it left, of the writes that it counted and of the random generators that
-    it drew from."""
+class WholeRun(Steps):
+    """All that a run did: the `sources` of the values from outside, its effects, and the `draws` of
+    the random generators that it drew from."""
 
-    def __init__(self, nodes: Iterable[Node], arrays: Any, outside: Iterable[int],
-                 sources: Iterable[Source], result: Recipe, grads: Pairs, left: Left, bumps: Pairs,
-                 draws: Any) -> None:
+    def __init__(self, nodes: Iterable[Node], arrays: Any, sources: Mapping[int, Source],
+                 effects: Effects, draws: Any) -> None:
         super().__init__(nodes, arrays)
-        self.sources = dict(zip(map(self.name, outside), sources))
-        self.result, self.grads, self.left, self.bumps, self.draws = (
-            result,
-            grads,
-            left,
-            bumps,
-            draws,
-        )
+        self.sources = {self.name(n): source for n, source in sources.items()}
+        self.effects, self.draws = effects, draws
 
     @classmethod
-    def of(cls, r: Any) -> Account:
+    def of(cls, r: Any) -> WholeRun:
+        """That of a recording."""
         p, does = r.program, r.replay
-        return cls(
-            p.recorded,
-            p.arrays,
-            p.outside,
-            does.inputs.sources,
-            does.result,
-            does.grads,
-            does.left,
-            does.bumps,
-            r.recorded.positions,
-        )
+        sources = dict(zip(p.outside, does.inputs.sources))
+        return cls(p.recorded, p.arrays, sources, does.effects, r.recorded.positions)
 
 
 def parting(was: Steps, now: Steps) -> str | OtherWay | None:
@@ -169,7 +154,7 @@ def parting(was: Steps, now: Steps) -> str | OtherWay | None:
     return None
 
 
-def difference(was: Account, now: Account) -> str | OtherWay | None:
+def difference(was: WholeRun, now: WholeRun) -> str | OtherWay | None:
     """What a run did otherwise than the one before, in words, or None; OTHER_WAY as above."""
     found = parting(was, now)
     if found is not None:
@@ -182,16 +167,16 @@ def difference(was: Account, now: Account) -> str | OtherWay | None:
         return "read other tensors"
     if was.draws != now.draws:
         return "drew from another random number generator"
-    runs = Runs(was, now)
-    if not runs.recipes(was.result, now.result):
+    runs, before, after = Runs(was, now), was.effects, now.effects
+    if not runs.recipes(before.result, after.result):
         return "gave a result that is made up otherwise"
-    if not _same_pairs(was.grads, now.grads, runs.recipes):
+    if not _same_pairs(before.grads, after.grads, runs.recipes):
         return "left other gradients"
-    if not _same_pairs(was.bumps, now.bumps, same_constant):
+    if not _same_pairs(before.bumps, after.bumps, same_constant):
         return "wrote to other tensors"
-    return (
-        None if _same_state(was.left, now.left, runs) else "left something else in Python's state"
-    )
+    if not _same_state(before.left, after.left, runs):
+        return "left something else in Python's state"
+    return None
 
 
 def _same_sources(a: dict[int, Source], b: dict[int, Source]) -> bool:

@@ -1,0 +1,18 @@
+"""What a run did beside computing: what each replay does once more, and what two runs are compared
+by."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ..capture.tensor_sources import Source
+    from .lay_state import Left
+    from .recipes import Recipe
+
+
+class Effects(NamedTuple):
+    """The effects of a run, as recipes."""
+    result: Recipe                           # what it returned
+    left: Left                               # what it left in Python's state
+    grads: list[tuple[Source, Recipe]]       # the tensors whose gradients it exchanged, and these
+    bumps: list[tuple[Source, Any]]          # the tensors that it wrote to, and by which op
