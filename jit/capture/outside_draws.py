@@ -112,7 +112,7 @@ class OutsideDraws:
         if rec.outward is not None:
             rec.outward.watch.random_is_noted()
         t = _as_tensor(y)
-        stands = t is None or not rec.exact and (varies(y) or rec.numpys.can_stand)
+        stands = t is None or not rec.notices_numbers and (varies(y) or rec.numpys.can_stand)
         if not stands or t is None and type(y) not in COMPARED \
                 or not all(map(_is_constant, [*args, *kwargs.values()])):
             rec.refuse(Draws(f"it calls {type(method.__self__).__name__}.{method.__name__}"))

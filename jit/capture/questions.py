@@ -201,7 +201,7 @@ class Questions(registry.Observer):
 
     def exposed(self, t: Base) -> numpy_stand_in.Array | None:
         """What stands for the array that shows a tensor's memory."""
-        if (self.exact or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY
+        if (self.notices_numbers or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY
                 or t._array.dtype.kind == "V"):
             self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
             return None

@@ -69,13 +69,13 @@ class Recorder(Writes):
     """The observer of one run."""
 
     def __init__(self, reachable: Sequence[Base], items_vary: bool = False,
-                 watched: Sequence[Array] = (), exact: bool = False) -> None:
+                 watched: Sequence[Array] = (), notices_numbers: bool = False) -> None:
         self.reachable = {id(t._array): t for t in reachable}
         # So no other array gets the id of one.
         self.anchors = {id(t._array): t._array for t in reachable}
         self.watched = watched               # NumPy arrays that are guarded
         self.borrowed: dict[int, Base] = {}  # the tensors around them
-        self.exact = exact                   # would somebody notice a Number?
+        self.notices_numbers = notices_numbers       # see CodeFacts in names_in_code.py
         # are the numbers that Python asks tensors for taken as they come?
         self.items_vary = items_vary
         # tensors that stand for numbers, and those numbers

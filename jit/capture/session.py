@@ -167,7 +167,7 @@ class Session:
             return Search(fn, given.others, loose, numpy=bool(given.arrays), ran=codes)
         search = None if self.is_unwatched else searched(self.loose)
         world = self.model.world if search is None else search.world
-        if world.exact and not self.learned.numbers_are_known:
+        if world.facts.notices_numbers and not self.learned.numbers_are_known:
             self.loose, self.items_vary, self.follows_sizes = frozenset(), False, False
             self.numbers_become_known()
             search = searched(frozenset())

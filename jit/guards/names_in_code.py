@@ -1,9 +1,12 @@
 """What some code does with names, read from its instructions: which globals, attributes and modules
 it names, and whether it could notice that something stands for a number, a list or a type."""
+from __future__ import annotations
+
 import builtins
 import functools
 import re
 import types
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..capture.varying_numbers import TELLTALE
@@ -43,6 +46,7 @@ TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".spli
 # function makes is read as code.
 EXACT = methods_that_give_numbers() | {"__array__"}
 GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
+NAMING = GLOBALS | ATTRIBUTES | {"IMPORT_NAME"}
 TAKING = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"))
 
 
@@ -71,35 +75,55 @@ STARRED = re.compile(r"%[-+ #0-9.]*\*").search
 FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
 
 
+@dataclass(slots=True)
+class CodeFacts:
+    """What some code could notice, or reach past all names: it is False only where that is
+    sure."""
+    notices_numbers: bool = False    # a Number in the place of a number of Python's
+    notices_types: bool = False      # what stands for something, by its type
+    notices_lists: bool = False      # a list with methods of its own: it calls those of `list`
+    makes_texts: bool = False        # what becomes text says more of itself than its names
+    looks_up_names: bool = False     # names that are made at run time
+    takes_classes: bool = False      # the class of something, for more than its name
+
+    def copy(self) -> CodeFacts:
+        """The same, to be added to."""
+        return replace(self)
+
+    def add(self, other: CodeFacts) -> None:
+        """Let what other code does count, too."""
+        self.notices_numbers |= other.notices_numbers
+        self.notices_types |= other.notices_types
+        self.notices_lists |= other.notices_lists
+        self.makes_texts |= other.makes_texts
+        self.looks_up_names |= other.looks_up_names
+        self.takes_classes |= other.takes_classes
+
+
 class NamesInCode:
-    """The names in some code, without the code that is nested in it.
+    """The names in some code, without the code that is nested in it, and what it does with them.
 
     `globals`: (name, is it something else than called there?); `imports`: (module, level);
     `identities`: of each `is` that may be asked of a number, the globals that it compares, and
     whether it compares the first argument; `entered`: attributes of which more is asked than what
     they contain; `taken`: those that are not just called; `entered_of`, `taken_of`: those of a
     global, with its name; `passed_on`: globals of which more is taken than an attribute."""
-    __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "takes_classes",
-                 "attributes", "entered", "entered_of", "passed_on", "globals", "imports",
-                 "identities", "taken", "taken_of", "formats")
+    __slots__ = ("facts", "asks_type_of_first", "attributes", "entered", "entered_of", "passed_on",
+                 "globals", "imports", "identities", "taken", "taken_of", "formats")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
         said = {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
-        # would somebody notice a Number where a number of Python's should be?
-        self.exact = not TELLTALE.isdisjoint(code.co_names) \
-            or not TELLTALE.isdisjoint(texts) or not EXACT.isdisjoint(texts) \
-            or not DECLINING.isdisjoint(texts) or any(map(STARRED, texts)) \
-            or code.co_name in EXACT and could_give_a_number(code)
-        self.direct = False                  # does it use methods of lists past those of a list?
-        self.typed = False                   # would somebody notice a stand-in by its type?
-        self.types_itself = False            # does it ask for the type of its first argument?
-        self.shown = not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts)   # becomes text?
+        self.facts = CodeFacts(
+            notices_numbers=not TELLTALE.isdisjoint(code.co_names)
+            or not TELLTALE.isdisjoint(texts) or not EXACT.isdisjoint(texts)
+            or not DECLINING.isdisjoint(texts) or any(map(STARRED, texts))
+            or code.co_name in EXACT and could_give_a_number(code),
+            makes_texts=not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts),
+            takes_classes=any("__class__" in x for x in texts))
+        self.asks_type_of_first = False      # of its first argument
         # may it make text by a form that dates give a meaning to?
         self.formats = not FORMATTING.isdisjoint(said) or not FORMATTING.isdisjoint(texts)
-        self.looks_up = False                # could it look up a name that is made at run time?
-        # does it ask something for its class, and more of that than its name?
-        self.takes_classes = any("__class__" in x for x in texts)
         self.attributes: set[str] = set()
         self.entered: set[str] = set()
         self.entered_of: set[tuple[str, str]] = set()
@@ -112,64 +136,80 @@ class NamesInCode:
         self._read(code)
 
     def _read(self, code: types.CodeType) -> None:
+        facts = self.facts
         constants: tuple[Any, ...] = None, None  # the last two: of an import, its level and names
         last, before = None, None
         found = list(instructions(code))
         for i, (name, arg, value) in enumerate(found):
-            self._notice(code, name, arg, value, last, before)
-            if name in FORMATS and (name == "FORMAT_WITH_SPEC" or arg & WITH_SPEC):
-                loaded, _, spec = found[i - 1]
-                self.formats |= loaded != "LOAD_CONST" or bool(DIRECTIVE(str(spec)))
-            self.looks_up |= _looks_up(found, i)
+            self._notice(code, name, value, last, before)
+            if name in FORMATS:
+                self._note_format(found, i)
+            facts.looks_up_names |= _looks_up(found, i)
             if name == "MATCH_CLASS" and arg > 0:
                 # A class says itself which attributes a pattern without names is for.
-                self.looks_up = True
+                facts.looks_up_names = True
                 self.attributes.add("__match_args__")
-            self.takes_classes |= _takes_a_class(found, i)
+            facts.takes_classes |= _takes_a_class(found, i)
             # the methods of NumPy's arrays, past an array: they take arrays alone
-            self.exact |= name in TAKING and i > 0 and found[i - 1][2] == "ndarray"
+            facts.notices_numbers |= name in TAKING and i > 0 and found[i - 1][2] == "ndarray"
             last, before = value if name == "LOAD_GLOBAL" else None, name
             if last == "type" and is_asked_for_by_isinstance(found, i):
                 last = None
-            of_a_global = bool(i) and looks_into(code, found, i - 1)
-            if name in TAKING and not is_called(found, i):
-                if of_a_global:
-                    self.taken_of.add((found[i - 1][2], value))
-                else:
-                    self.taken.add(value)
-            if name == "LOAD_CONST":
+            if name in NAMING:
+                self._note_names(code, found, i, constants[0])
+            elif name == "LOAD_CONST":
                 constants = constants[-1], value
-            elif name in GLOBALS:
-                is_taken = name in ("LOAD_GLOBAL", "LOAD_NAME") and not is_called(found, i)
-                self.globals[value, is_taken] = None
-                if not looks_into(code, found, i):
-                    self.passed_on.add(value)
-            elif name == "IMPORT_NAME":
-                self.imports[value, constants[0]] = None
-                self.attributes.add(value)
-                self.entered.add(value)
-            elif name in ATTRIBUTES:
-                self.attributes.add(value)
-                if name == "LOAD_ATTR" and found[i + 1][0] == "CONTAINS_OP":
-                    continue                 # is something in it?
-                if of_a_global:
-                    self.entered_of.add((found[i - 1][2], value))
-                else:
-                    self.entered.add(value)
-        self.exact |= not EXACT.isdisjoint(self.attributes)
+        facts.notices_numbers |= not EXACT.isdisjoint(self.attributes)
 
-    def _notice(self, code: types.CodeType, name: str, arg: int, value: Any, last: str | None,
+    def _note_format(self, found: list[Instruction], i: int) -> None:
+        """Note where an instruction makes text by a form."""
+        name, arg, _ = found[i]
+        self.facts.makes_texts = True
+        if name == "FORMAT_WITH_SPEC" or arg & WITH_SPEC:
+            loaded, _, spec = found[i - 1]
+            self.formats |= loaded != "LOAD_CONST" or bool(DIRECTIVE(str(spec)))
+
+    def _note_names(self, code: types.CodeType, found: list[Instruction], i: int,
+                    level: Any) -> None:
+        """Note the names of an instruction: of a global, a module or an attribute. `level`: of the
+        import, if it is one."""
+        name, _, value = found[i]
+        of_a_global = bool(i) and looks_into(code, found, i - 1)
+        if name in TAKING and not is_called(found, i):
+            if of_a_global:
+                self.taken_of.add((found[i - 1][2], value))
+            else:
+                self.taken.add(value)
+        if name in GLOBALS:
+            is_taken = name in ("LOAD_GLOBAL", "LOAD_NAME") and not is_called(found, i)
+            self.globals[value, is_taken] = None
+            if not looks_into(code, found, i):
+                self.passed_on.add(value)
+        elif name == "IMPORT_NAME":
+            self.imports[value, level] = None
+            self.attributes.add(value)
+            self.entered.add(value)
+        elif name in ATTRIBUTES:
+            self.attributes.add(value)
+            if name == "LOAD_ATTR" and found[i + 1][0] == "CONTAINS_OP":
+                return                       # is something in it?
+            if of_a_global:
+                self.entered_of.add((found[i - 1][2], value))
+            else:
+                self.entered.add(value)
+
+    def _notice(self, code: types.CodeType, name: str, value: Any, last: str | None,
                 before: str | None) -> None:
         """Note what an instruction could tell; `last`: the global that was just loaded."""
+        facts = self.facts
         if name in ("LOAD_ATTR", "LOAD_METHOD"):     # methods of numbers or lists take just those
-            self.exact |= last in ("int", "float") or value in DECLINING
-            self.direct |= last == "list"
+            facts.notices_numbers |= last in ("int", "float") or value in DECLINING
+            facts.notices_lists |= last == "list"
         if last == "type" and name == "LOAD_FAST" and value == code.co_varnames[0]:
-            self.types_itself = True
+            self.asks_type_of_first = True
         elif last == "type":
-            self.exact = self.typed = True
-        self.exact |= name == "STORE_NAME" and value in EXACT and before not in DEFINING
-        self.shown |= name in FORMATS
+            facts.notices_numbers = facts.notices_types = True
+        facts.notices_numbers |= name == "STORE_NAME" and value in EXACT and before not in DEFINING
 
     def tells_numbers_apart(self, names_of: dict[str, Any], variables: dict[str, Any],
                             is_method: bool) -> bool:

@@ -31,10 +31,10 @@ class World:
         self.twins: list[Twin] = []
         self.outward, self.met = walk.outward, walk.met  # what has a stand-in, and what has none
         self.grads, self.inputs = walk.grads, walk.inputs    # `inputs`: NumPy arrays, by id
-        self.exact, self.direct, self.solid = walk.exact, walk.direct, walk.solid
+        self.facts, self.solid = walk.facts, walk.solid
         self.watching, self.unread = frozenset(walk.watching), Unread(walk)
         # could it read a slot without naming it: by a name made at run time, or its descriptor?
-        self.reads_unnamed = (walk.looks_up or "__get__" in walk.attributes
+        self.reads_unnamed = (walk.facts.looks_up_names or "__get__" in walk.attributes
                               or any(type(x) in OF_SLOTS for x in walk.seen.values()))
         self.sets_up, self.gathers = walk.sets_up, walk.gathers
         self.bare, self.places = walk.bare, walk.places
@@ -84,7 +84,8 @@ class World:
         tuples = {id(s.spot.found()): s.spot.key for s in self.slots if s.item is not None}
         keys: set[Any] = {tuples[id(x)] for x in boxes if id(x) in tuples}
         given = set(map(id, boxes))
-        keys |= {(i, None) for i in self.growing if self.direct or i in self.seen or i in given}
+        keys |= {(i, None) for i in self.growing
+                 if self.facts.notices_lists or i in self.seen or i in given}
         known = {*self.tensors, *self.inputs, *(id(x._array) for x in leaves)}
         found = [(s, id(s.there())) for s in self.slots if not s.is_number]
         times = collections.Counter([*map(id, leaves), *(i for _, i in found)])

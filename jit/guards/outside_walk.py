@@ -29,7 +29,7 @@ from .functions_of_c import FunctionsOfC
 from .given_numbers import are_given_numbers
 from .immutable_types import PLAIN, same_key
 from .name_places import Attribute, AttributesDict, Global
-from .names_in_code import LOOKING_UP, absolute, names_in
+from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
 from .number_settings import SETTINGS
 from .object_places import ClassAttribute, FrameworkState, Setting
 from .origin import HEAP, is_as_it_was_made, origin_of, origin_of_class
@@ -47,6 +47,7 @@ from .visitors_of_objects import LIGHT, OBJECTS
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
 STOOD_FOR = (float, int, len)        # of Python's own, in modules that do nothing but call them
+COPIED = (list, dict, set, CodeFacts)            # what one walk has for itself
 VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
 UNSEEN = frozenset(visit for _, visit in LIGHT.all)      # what they visit is not remembered
 OF_LASTING_TYPES: dict[type, Visit] = {}         # of types that no class statement has made
@@ -74,10 +75,10 @@ class Walk:
         self.sets_up = False                 # does something make state of its own when first used?
         self.gathers = False                 # and will that be, as others gather what it needs?
         self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
-        self.direct = self.shown = False     # see NamesInCode
         # Code that is not read could tell what stands for something from that.
-        self.ran, self.exact, self.typed = ran, ran is not None, ran is not None
-        self.looks_up = self.takes_classes = self.types_of_numbers = False
+        self.ran, unread = ran, ran is not None
+        self.facts = CodeFacts(notices_numbers=unread, notices_types=unread)     # of all code
+        self.types_of_numbers = False        # is `int` or `float` used for more than to be called?
         self.methods: set[types.CodeType] = set()        # of classes that were met
         self.want_numbers: dict[int, Any] = {}           # see given_numbers.py
         self.in_no_place: set[int] = set()   # ids of what may be called by any name
@@ -113,7 +114,7 @@ class Walk:
         """The walk as far as it has come, to go on from."""
         new = object.__new__(Walk)
         for name, x in vars(self).items():
-            setattr(new, name, x.copy() if type(x) in (list, dict, set) else x)
+            setattr(new, name, x.copy() if type(x) in COPIED else x)
         new.of_c, new.entered = self.of_c.copy(), self.entered.copy()
         new.outward = {i: (x, spots.copy()) for i, (x, spots) in self.outward.items()}
         new.modules = {i: (m, done.copy()) for i, (m, done) in self.modules.items()}
@@ -184,7 +185,7 @@ class Walk:
     def stands_in(self, spot: Spot, x: Any) -> None:
         """A stand-in will lie in a spot."""
         if type(x) is CACHED:
-            self.exact = True                # it would keep a Number
+            self.facts.notices_numbers = True        # it would keep a Number
             self.stack += [x.__wrapped__, *data_in(x)]
         self.outward.setdefault(id(x), (x, []))[1].append(spot)
 
@@ -265,7 +266,7 @@ class Walk:
         if self.leaves_out(code):
             return
         names, is_method = names_in(code), code in self.methods
-        self.exact |= names.tells_numbers_apart(names_of, variables, is_method)
+        self.facts.notices_numbers |= names.tells_numbers_apart(names_of, variables, is_method)
         if (code, id(names_of)) in self.read:
             return
         self.read.add((code, id(names_of)))
@@ -274,11 +275,9 @@ class Walk:
             raise Unwatchable(TooMuch(f"it reaches more than {MOST_CODE} functions"))
         if "globals" in code.co_names:
             self.other_entries(names_of, UNNAMED)
-        itself = names.types_itself and not is_method
-        self.exact |= itself or names.exact
-        self.direct, self.typed = self.direct | names.direct, self.typed | names.typed | itself
-        self.shown, self.looks_up = self.shown | names.shown, self.looks_up | names.looks_up
-        self.takes_classes |= names.takes_classes
+        self.facts.add(names.facts)
+        if names.asks_type_of_first and not is_method:
+            self.facts.notices_numbers = self.facts.notices_types = True
         self.attributes |= names.attributes
         self.entered.note(names.entered, names.entered_of, names_of)
         self.of_c.named_in(names, names_of)
@@ -335,15 +334,16 @@ class Walk:
         self.walk()
         say_of_themselves(self)
         asks_types = self.types_of_numbers or "__class__" in self.attributes
-        self.exact |= are_given_numbers(self) or asks_types and bool(METHODS & self.attributes)
+        self.facts.notices_numbers |= (
+            are_given_numbers(self) or asks_types and bool(METHODS & self.attributes))
         self.without_stand_ins()
         self.bases_and_watchers()
         for name in sorted(self.settings):
             self.places.append(Setting(name, SETTINGS[name]))
-        if self.looks_up:
+        if self.facts.looks_up_names:
             compare_data(self, [vars(m) for m, _ in self.modules.values()
                                 if origin_of(vars(m)) is None])
-        for names_of, f, only in self.called.values() if not self.exact else ():
+        for names_of, f, only in self.called.values() if not self.facts.notices_numbers else ():
             if only:
                 self.stand_in_for(f, names_of, f.__name__)
         for i in self.met.keys() & self.outward.keys():
@@ -362,11 +362,11 @@ class Walk:
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
-        for i, (x, _) in list(self.outward.items()) if self.typed else ():
+        for i, (x, _) in list(self.outward.items()) if self.facts.notices_types else ():
             if isinstance(x, io.IOBase | logging.Logger):    # A stand-in is told by its type.
                 del self.outward[i]
                 self.unread[i] = Inspects("it asks for types, and reads a stream or a logger")
-        self.of_c.check(self.met, self.looks_up or "getattr" in self.builtins,
+        self.of_c.check(self.met, self.facts.looks_up_names or "getattr" in self.builtins,
                         self.entered.only_named)
         if not FRAMES.isdisjoint(self.attributes):
             raise Unwatchable(Inspects("it looks at frames"))
@@ -376,11 +376,11 @@ class Walk:
     def without_stand_ins(self) -> None:
         """Compare loggers where stand-ins would be told by their type, and NumPy arrays: those that
         a run has stand-ins for by how they lie in memory, others by value."""
-        while self.typed and (loggers := [
+        while self.facts.notices_types and (loggers := [
                 x for x, _ in self.outward.values() if isinstance(x, logging.Logger)]):
             self.stack += [self.outward.pop(id(x))[0] for x in loggers]
             self.walk()
-        self.solid = self.exact or not stands_as_memory()
+        self.solid = self.facts.notices_numbers or not stands_as_memory()
         found = [x for i, (x, _) in self.outward.items()
                  if type(x) is np.ndarray and i not in self.met]
         self.settings.update(["numpy"] if found else [])

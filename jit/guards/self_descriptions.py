@@ -16,7 +16,7 @@ def say_of_themselves(walk: Any) -> None:
     done: set[int] = set()
     while True:
         now = SAID if walk.asking else tuple(
-            n for n in SAID if n in walk.attributes or walk.shown and n in SAID[1:4:2])
+            n for n in SAID if n in walk.attributes or walk.facts.makes_texts and n in SAID[1:4:2])
         done, names = done if now == names else set(), now
         found = [x for x in walk.seen.values() if id(x) not in done and _speaks(x)]
         for x in found:

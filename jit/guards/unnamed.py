@@ -104,7 +104,7 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def let_through(walk: Any) -> bool:
     """Go on with what is held back and could be run after all; was there anything?"""
-    any_method = walk.looks_up or walk.asking or walk.takes_classes
+    any_method = walk.facts.looks_up_names or walk.asking or walk.facts.takes_classes
     anything = any_method or not TAKING_APART.isdisjoint(walk.attributes)
     found = []
     for i, held in list(walk.held_back.items()):

@@ -115,7 +115,7 @@ def _read_by(code: types.CodeType, names: dict[str, Reason],
              harmless: Set[str] = frozenset()) -> Reason | None:
     """Which of these some code could read, by other names than the harmless ones."""
     said = {*code.co_names, *_texts(code.co_consts)} - harmless
-    if names_in(code).looks_up or not TAKING_APART.isdisjoint(said):
+    if names_in(code).facts.looks_up_names or not TAKING_APART.isdisjoint(said):
         return next(iter(names.values()), None)
     return next((names[name] for name in said & names.keys()), None)
 

@@ -51,7 +51,7 @@ def _what_is_known(walk: Any, x: Any) -> Origin | None:
     origin = origin_of_what(x)
     if origin is None:
         return None
-    walk.exact |= not (known.may_get_numbers(x, origin) or stands(x))
+    walk.facts.notices_numbers |= not (known.may_get_numbers(x, origin) or stands(x))
     walk.of_c.dates |= origin.top.lstrip("_") == "datetime"
     walk.types_of_numbers |= x is int or x is float
     setting = origin.top.lstrip("_")
@@ -60,8 +60,8 @@ def _what_is_known(walk: Any, x: Any) -> Origin | None:
     if known.can_be_asked(x, origin):
         if asked.wants_pythons_numbers(x):
             walk.want_numbers[id(x)] = x
-        walk.direct |= asked.reads_past_methods(x)
-        walk.looks_up |= asked.looks_up_names(x)
+        walk.facts.notices_lists |= asked.reads_past_methods(x)
+        walk.facts.looks_up_names |= asked.looks_up_names(x)
     walk.watched_for |= known.tells_who_watches(x)
     if isinstance(x, type) and issubclass(x, np.generic) and x is not np.generic \
             and not issubclass(x, NUMBERS_AND_TEXTS):
@@ -80,7 +80,7 @@ def function_of_c(walk: Any, x: Any) -> None:
 @CALLABLES.of_just(types.MethodWrapperType)
 def operator_of_c(walk: Any, x: Any) -> None:
     """Nobody sees it called. One of a number takes just numbers of Python's."""
-    walk.exact |= isinstance(x.__self__, int | float)
+    walk.facts.notices_numbers |= isinstance(x.__self__, int | float)
     walk.stack.append(x.__self__)
 
 
@@ -97,7 +97,7 @@ def function(walk: Any, fn: types.FunctionType) -> None:
     origin = _what_is_known(walk, fn)
     if origin is not None and origin.is_pythons:
         walk.asking |= asks_what_others_say(fn)
-        walk.looks_up |= known.looks_at_things(origin) and asked.looks_up_names(fn)
+        walk.facts.looks_up_names |= known.looks_at_things(origin) and asked.looks_up_names(fn)
         walk.attributes |= ASKED_BY_NAME.intersection(fn.__code__.co_consts)
     if origin is not None and origin.is_ours:
         for inner in wrapped(fn):
@@ -193,7 +193,7 @@ def class_(walk: Any, c: type) -> None:
     if not known.only_makes_an_object(c):
         walk.unread[id(c)] = Calls(f"{c.__module__}.{c.__qualname__}", holds=True)
         return
-    walk.exact |= users(c) and constructor_wants_numbers(c)
+    walk.facts.notices_numbers |= users(c) and constructor_wants_numbers(c)
     bodies(walk, c, frozenset())
 
 
@@ -208,7 +208,7 @@ def bodies(walk: Any, c: type, aside: Set[str]) -> None:
     """What a class and its bases hold, the functions of these names aside."""
     _what_is_known(walk, c)
     if c is type:                            # by another name
-        walk.exact = walk.typed = True
+        walk.facts.notices_numbers = walk.facts.notices_types = True
     if isinstance(c, abc.ABCMeta) and not walk.abstract:
         walk.abstract = True                 # register() makes subclasses
         walk.add(AbstractClasses())
@@ -221,7 +221,8 @@ def bodies(walk: Any, c: type, aside: Set[str]) -> None:
             (walk.of_instances.add if aside and not is_met else walk.of_instances.discard)(id(b))
             walk.add(ClassBody(b), held.values())
             walk.seen[id(b)] = b
-            walk.exact |= any(_gives_numbers(vars(b)[k]) for k in EXACT & vars(b).keys())
+            walk.facts.notices_numbers |= any(
+                _gives_numbers(vars(b)[k]) for k in EXACT & vars(b).keys())
             if type(b) is not type and users(type(b)):
                 walk.stack.append(type(b))
     walk.framework(c)

@@ -82,7 +82,7 @@ def number_or_function_of_numpy(walk: Any, x: Any) -> None:
 @LIGHT.of_just(types.MethodDescriptorType, types.WrapperDescriptorType)
 def method_of_c(walk: Any, x: Any) -> None:
     """A method as its class has it, which takes just objects of that class."""
-    walk.exact |= issubclass(x.__objclass__, int | float)
+    walk.facts.notices_numbers |= issubclass(x.__objclass__, int | float)
     if not known.methods_compute(x.__objclass__):
         raise Unwatchable(Calls(x.__qualname__, holds=True))
 
