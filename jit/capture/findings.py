@@ -9,10 +9,10 @@ from ..effects.recipes import Constant
 from ..effects.run_effects import Effects
 from ..effects.tensor_recipes import MadeTensor
 from ..gradient.eager_graph import leaves_of, saved_by
-from ..guards.signature import counted
 from ..report.reasons import Keeps, OfNumPy, Prints
 from .recorder import escaped
 from .refused import Refused
+from .state_before import places_of_counters
 from .tensor_sources import Sources
 
 
@@ -98,7 +98,7 @@ class Findings:
         self.draws, self.positions = rec.streams.moved(), [
             *rec.streams.key(rec.nodes), *rec.outside_draws.key()]
         # of tensors around one array the program is given one, and any may be written by
-        at = counted([*rec.outside.values(), *self.run.tensors], source_of)
+        at = places_of_counters([*rec.outside.values(), *self.run.tensors], source_of)
         writes = [n for n in rec.nodes if n.kind == "write"]
         bumps = [(at[id(n.value)], n.value.writer) for n in writes if id(n.value) in at]
         bumps += self.run.unseen(rec, source_of)

@@ -17,7 +17,6 @@ from whet.cpu import haste, native
 
 from ..effects.python_state import Swapped
 from ..guards.outside_state import Search, World, world_of
-from ..guards.signature import Run
 from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Large
@@ -30,6 +29,7 @@ from .put_back import reclaim, replace_stand_ins
 from .recorder import Recorder
 from .refused import Refused
 from .stand_ins import real
+from .state_before import StateBefore
 from .varying_numbers import Number
 
 
@@ -200,7 +200,7 @@ class Session:
     def exchange(self) -> None:
         """Prepare the recorder and all that stands for something else during the run."""
         given, whole = self.call.given, self.whole
-        self.run = run = Run(self.world, whole, self.leaves, given.boxes, next_number())
+        self.run = run = StateBefore(self.world, whole, self.leaves, given.boxes, next_number())
         self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
                                   self.learned.numbers_are_known)
         rec.numpys.can_stand = not whole.solid

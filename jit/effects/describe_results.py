@@ -15,6 +15,7 @@ from ..capture.containers import elements, values
 from ..capture.numpy_stand_in import Array, real_of, tensor_of
 from ..capture.refused import Refused
 from ..capture.stand_ins import StandIn, real
+from ..capture.state_before import StateBefore, places_of_counters
 from ..capture.tensor_sources import BaseOf, MadeLeaf, Source, Sources
 from ..capture.varying_numbers import NUMBERS, tensor_behind, value_of
 from ..capture.varying_texts import Text
@@ -22,7 +23,6 @@ from ..gradient.eager_graph import inside, leaving, used_up
 from ..gradient.freed_graphs import FreedEnd, FreedGraph
 from ..guards.immutable_types import CONSTANT, PLAIN
 from ..guards.origin import users
-from ..guards.signature import Run, counted
 from ..guards.tensor_facts import named, only_marks
 from ..report.reasons import Foreign, Returns
 from ..report.type_names import full_thing, thing
@@ -37,7 +37,7 @@ class Results:
     """The recipes of one run. `source_of`: the way to a tensor that was there before,
     `source_of_edge`: the same of what an edge of autograd leads to."""
 
-    def __init__(self, rec: Any, run: Run, source_of: Sources,
+    def __init__(self, rec: Any, run: StateBefore, source_of: Sources,
                  source_of_edge: Callable[[Any], Source | None], tuples: dict[int, Any]):
         self.rec, self.source_of, self.source_of_edge = rec, source_of, source_of_edge
         self.first, self.before, self.guarded = run.first, run.whole.seen, run.world.seen
@@ -265,7 +265,7 @@ class Results:
         """Give each result the cell that counts its versions, where it is not alone with it, and
         find those of values that were `saved` for a backward. The cells are known as they are at
         the end, or as those of a tensor from outside."""
-        counted_outside = counted(self.rec.outside.values(), self.source_of)
+        counted_outside = places_of_counters(self.rec.outside.values(), self.source_of)
         held = [(recipe, t._cell) for recipe, t in zip(self.made, self.tensors)
                 if t._base is None and t._cell is not None]
         users = collections.Counter(id(c) for c in (*(c for _, c in held), *saved.values()))

@@ -10,10 +10,10 @@ from whet.tensor import wants_gradient
 from whet.tensor_base import Base
 
 from ..capture.refused import Refused
+from ..capture.state_before import StateBefore
 from ..capture.tensor_sources import Source, within_reach
 from ..report.reasons import Changed, Memory, Reason, Replaced
 from .places import Change
-from .signature import Run
 from .tensor_facts import place_of
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
@@ -23,7 +23,7 @@ class TensorGuards:
     """How the tensors from outside were before a run, and what the arguments were to the
     function. `asks_for_gradients`: does it matter to it which of them have a gradient?"""
 
-    def __init__(self, run: Run, program: Any, shared: list[tuple[Source, Source]],
+    def __init__(self, run: StateBefore, program: Any, shared: list[tuple[Source, Source]],
                  places: list[tuple[Source, int]], asks_for_gradients: bool):
         world = run.world
         if not all(within_reach(source) for pair in shared for source in pair):

@@ -1,0 +1,133 @@
+"""What was there before a run, and whether the run has changed what a replay would not."""
+from __future__ import annotations
+
+import collections
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from whet import random
+from whet.autograd import modes
+from whet.cpu import haste
+
+from ..guards.call_settings import CallSettings
+from ..report.reasons import Memory, Settings
+from .noted_call import Call
+from .refused import Refused
+from .tensor_sources import DataOf
+from .writes import counters
+
+if TYPE_CHECKING:
+    from ..guards.outside_state import World
+    from .recorder import Recorder
+
+
+def places_of_counters(tensors: Iterable[Any],
+                       place_of: Callable[[Any], Any]) -> dict[int, Any]:
+    """{id of a cell that counts versions: where a tensor is that has it}, of all that tensors
+    from outside lead to."""
+    known: dict[int, Any] = {}
+    for t in tensors:
+        place = place_of(t)
+        for cell in counters(t):
+            known.setdefault(id(cell), place)
+            place = DataOf(place)
+    return known
+
+
+class StateBefore:
+    """What was there before a run."""
+
+    def __init__(self, world: World, whole: World, leaves: Sequence[Any], boxes: Sequence[Any],
+                 first: int) -> None:
+        self.world, self.whole, self.leaves, self.boxes = world, whole, leaves, boxes
+        self.first = first
+        self.tensors = list(whole.tensors.values())
+        self.grads = [t._grad for t in self.tensors]
+        # id of a tensor -> its memory. That of gradients, which the run may let go, is not held.
+        gradients = set(map(id, self.grads))
+        self.arrays = {id(t): t._array for t in self.tensors if id(t) not in gradients}
+        self.looks = [_form(t) for t in self.tensors]
+        self.cells = {id(c): (c, c.v) for t in self.tensors for c in counters(t)}
+        self.settings = CallSettings.now()
+        self.start = random.default_generator._seed, random.default_generator._offset
+        self.others = _others()
+        # id of a tuple with stand-ins in it -> it, and what was given
+        self.tuples: dict[int, tuple[Any, Any]] = {}
+        # containers and objects with stand-ins in them to which the run wrote
+        self.written: list[Any] = []
+
+    def array(self, t: Any) -> Any:
+        """The memory that a tensor had."""
+        return self.arrays.get(id(t), t._array)
+
+    def alone(self) -> bool:
+        """Did no other thread of Python run meanwhile? What one changed looks as if the run had
+        done it."""
+        return _others() == self.others
+
+    def release(self, rec: Recorder) -> None:
+        """The recording is made: let go of the gradients that the run has replaced and nobody
+        reads, as eager has done."""
+        replaced = {
+            id(g): g for t, g in zip(self.tensors, self.grads)
+            if g is not None and t._grad is not g}
+        for t in (*rec.outside.values(), *self.leaves):
+            replaced.pop(id(t), None)
+        for g in replaced.values():
+            rec.unreach(g._array)
+        self.whole.let_go([g for g in self.whole.grads if id(g) not in replaced])
+        self.tensors, self.arrays, self.grads, self.looks = [], {}, [], []
+
+    def unseen(self, rec: Recorder,
+               place_of: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
+        """What was counted as a write to tensors from outside, and is none: (place, who counted
+        it)."""
+        seen, places = (collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"),
+                        places_of_counters(self.tensors, place_of))
+        found = {
+            id(c): (c, c.v - self.cells.get(id(c), (c, 0))[1] - seen[id(c)]) for t in self.tensors
+            for c in counters(t)}
+        return [(places[i], c.writer) for i, (c, more) in found.items() for _ in range(more)]
+
+    def unchanged(self, rec: Recorder) -> None:
+        """Raise where the run changed what a replay does not."""
+        settings = CallSettings.now()
+        if (settings.flags ^ self.settings.flags) & modes.SPECIAL:
+            raise Refused(Settings("it changes a setting"))
+        # A recording begins with known settings, so it ends with known ones.
+        if settings != self.settings:
+            rec.acts.append(Call(_set, list(settings), {}, len(rec.nodes)))
+        self.marks = []                      # leaves that require a gradient now, or no longer do
+        self.moved = []                      # tensors that have other memory now
+        for t, was in zip(self.tensors, self.looks):
+            now = _form(t)
+            if now != was and id(t) not in rec.let_go.hollow:
+                if now[0] != was[0] and now[1:] == was[1:] and t._base is None:
+                    self.moved.append(t)
+                    continue
+                if ((now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None
+                        or t._base is not None):
+                    raise Refused(Memory("it changes what a tensor from outside is: its memory, "
+                                         "history or hooks"))
+                self.marks.append(t)
+        rec.streams.at(random.default_generator)
+        if (self.start != rec.streams.starts[id(random.default_generator)]
+                or not all(map(rec.streams.as_told, rec.streams.moved()))):
+            raise Refused(Settings("it moves the random number generator"))
+
+
+def _set(*settings: Any) -> None:
+    """The settings as a run left them."""
+    CallSettings(*settings).put()
+
+
+def _others() -> dict[int, tuple[int, int]]:
+    """Where the other threads of Python are, but for our own."""
+    mine = threading.get_ident(), haste.thread()
+    return {i: (id(f), f.f_lasti) for i, f in sys._current_frames().items() if i not in mine}
+
+
+def _form(t: Any) -> tuple[Any, ...]:
+    return id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)
