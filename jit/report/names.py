@@ -20,6 +20,7 @@ from ..guards import lengths
 from ..guards.immutable_types import PLAIN
 from ..guards.instances import made_dict
 from ..guards.origin import ours, users
+from ..guards.tensor_facts import Look
 from .type_names import thing
 
 if TYPE_CHECKING:
@@ -103,12 +104,7 @@ def said(d: Any) -> str:
     if type(d) is int:
         return f"the same tensor as number {d}"
     if is_tensor(d):
-        _, dtype, shape, strides, flags, bare, leaf, own, *_ = d
-        facts = [dtypes.FROM_NUMPY[dtype].short + f"[{','.join(map(str, shape))}]"]
-        facts += [f"strides {strides}"] * (not Type(dtype, shape, strides).contiguous)
-        facts += (["requires_grad"] * (flags & 1) + ["with a gradient"] *
-                  (not bare) + ["with a history"] * (not leaf) + ["a view"] * (not own))
-        return ", ".join(facts)
+        return tensor_in_words(Look(*d[:len(Look._fields)]))
     if d[0] is range:
         return repr(range(*d[1:]))
     if d[0] in (float, complex):             # a key has their text
@@ -116,6 +112,23 @@ def said(d: Any) -> str:
     if by_identity(d):
         return thing(d[0])
     return repr(d[1]) if len(d) == 2 else repr(np.frombuffer(d[2], d[1])[0])
+
+
+def tensor_in_words(look: Look) -> str:
+    """What a tensor was, its numbers aside."""
+    sizes = ",".join(map(str, look.shape))
+    facts = [f"{dtypes.FROM_NUMPY[look.dtype].short}[{sizes}]"]
+    if not Type(look.dtype, look.shape, look.strides).contiguous:
+        facts.append(f"strides {look.strides}")
+    if look.flags & 1:
+        facts.append("requires_grad")
+    if not look.has_no_grad:
+        facts.append("with a gradient")
+    if not look.has_no_node:
+        facts.append("with a history")
+    if not look.has_no_base:
+        facts.append("a view")
+    return ", ".join(facts)
 
 
 def by_identity(d: Any) -> bool:
