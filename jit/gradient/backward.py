@@ -26,7 +26,7 @@ from ..capture.refused import Refused
 from ..capture.tensor_sources import MadeLeaf, Search, Source
 from ..program.misses import Miss
 from ..report.reasons import PythonBackward
-from ..verify.same_bits import roughly_equal
+from . import second_derivatives
 from .backward_program import BackwardProgram, BackwardRun
 from .eager_graph import Found, History, walk
 from .graph_maker import GraphMaker
@@ -66,46 +66,61 @@ class Backward:
         programs may be of the same nodes."""
         roots = list(dict.fromkeys(edge_of(t) for t in results))
         # result -> which of the node's outputs it is
-        self.exit = [roots.index(edge_of(t)) for t in results]
+        self.output_of = [roots.index(edge_of(t)) for t in results]
         self.history = h = History(rec, roots, start)
         self.find_borders(source_of_edge)
-        self.plain = [type(r) is not OutputOf for r in roots]
+        # of each output: was it made by a node of its own? Else it is one of several of a node.
+        self.are_nodes = [type(r) is not OutputOf for r in roots]
         self.is_stale = False                # is what it reads written to, once it is saved?
-        forward = rec.nodes
-        seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
-        gradients = [beside(t, numbers) for t, numbers in zip(seeds, unlike(
-            [t._array.shape for t in seeds]), strict=True)]
+        seeds = [next(t for t, e in zip(results, self.output_of) if e == k)
+                 for k in range(len(roots))]
+        numbers = unlike([t._array.shape for t in seeds])
+        gradients = [beside(t, some) for t, some in zip(seeds, numbers, strict=True)]
         # the values that gradients are of: results, and what borders lead to
         self.ends_of = [rec.values.number(t._array) for t in seeds]
-        given = {id(t._node or t): n for n, t in rec.outside.items()}
-        self.leads_to = [given.get(id(e)) for e in h.borders]
-        every, wanted = tuple(range(len(roots))), choices(len(roots))
-        runs: dict[Some, BackwardRun] = {}
-        for some in wanted:
-            run = self.run(rec, {roots[i]: gradients[i] for i in some})
-            if run is not None:
-                runs[some] = run
-                if some != every:
-                    run.single.clear()       # a second derivative proves all at once
-        rec.nodes = forward
-        self.choose_saved(rec, values, runs, partly=len(runs) < len(wanted))
-        self.divide(rec, values, runs, like)
+        outside = {id(t._node or t): n for n, t in rec.outside.items()}
+        self.leads_to = [outside.get(id(e)) for e in h.borders]
+        self.runs = self.run_all(rec, roots, gradients)      # until they are compared with programs
+        is_partial = len(self.runs) < len(choices(len(roots)))
+        self.choose_saved(rec, values, self.runs, is_partial)
+        self.divide(rec, values, self.runs, like)
         known = {} if like is None else like.ways
         self.ways: dict[Some, BackwardProgram] = {
             some: BackwardProgram(rec, run, self.part, known.get(some))
-            for some, run in runs.items()}
-        held = [*self.saved, *self.dropped]
-        partly = len(runs) < len(wanted)
-        if (partly or not self.is_known(like)) and not set(held).issuperset(h.holders):
-            if partly:
-                raise Refused(PythonBackward(
-                    "its graph is used up in part, and holds what the recorder cannot see"))
-            self.prove(rec, roots, gradients, held, runs[every].single)
-        for run in runs.values():
+            for some, run in self.runs.items()}
+        if is_partial or not self.is_known(like):
+            self.prove_that_enough_is_saved(rec, roots, gradients, is_partial)
+        for run in self.runs.values():
             run.single.clear()
-        self.runs = runs                     # until they are compared with programs
         self.sort(h.borders)
         h.forget()
+
+    def run_all(self, rec: Recorder, roots: Sequence[Any],
+                gradients: Sequence[Any]) -> dict[Some, BackwardRun]:
+        """The backward from each choice of outputs, without those that come to what is used up."""
+        forward, runs = rec.nodes, {}
+        for some in choices(len(roots)):
+            run = self.run(rec, {roots[i]: gradients[i] for i in some})
+            if run is not None:
+                runs[some] = run
+                if len(some) < len(roots):
+                    run.single.clear()       # a second derivative proves all at once
+        rec.nodes = forward
+        return runs
+
+    def prove_that_enough_is_saved(self, rec: Recorder, roots: Sequence[Any],
+                                   gradients: Sequence[Any], is_partial: bool) -> None:
+        """Raise Refused where nodes saved what no first derivative reads, so that it is not kept,
+        and a second one reads it."""
+        held = [*self.saved, *self.dropped]
+        if set(held).issuperset(self.history.holders):
+            return
+        if is_partial:
+            raise Refused(PythonBackward(
+                "its graph is used up in part, and holds what the recorder cannot see"))
+        first = self.runs[tuple(range(len(roots)))].single
+        if not second_derivatives.read_only(held, rec, self.history, gradients, first):
+            raise Refused(PythonBackward("a second derivative would read what the first does not"))
 
     def find_borders(self, source_of_edge: Callable[[Any], Source | None]) -> None:
         """Find the ways to what edges lead to that leave the graph; some of it the call makes."""
@@ -118,8 +133,9 @@ class Backward:
     def sort(self, edges: Sequence[Any]) -> None:
         """Note which edges lead to different places, and of which several lead to one."""
         first = {id(e): k for k, e in reversed([*enumerate(edges)])}
-        self.apart = list(first.values())
-        self.several = [k for e, k in first.items() if sum(id(x) == e for x in edges) > 1]
+        # the first edge to each place, and of these the ones that others lead to as well
+        self.distinct = list(first.values())
+        self.shared = [k for e, k in first.items() if sum(id(x) == e for x in edges) > 1]
 
     def is_known(self, like: Backward | None) -> bool:
         """Are its programs of the same plans as those of another recording's backward?"""
@@ -155,9 +171,9 @@ class Backward:
             rec, seeds, [(h.keys[key], g) for key, g in found], _bits(ran), h.borders)
 
     def choose_saved(self, rec: Recorder, values: Sequence[int], runs: dict[Some, BackwardRun],
-                     partly: bool) -> None:
-        """Which values of the forward are kept for the backward. `partly`: some of its runs came
-        to what is used up."""
+                     is_partial: bool) -> None:
+        """Which values of the forward are kept for the backward. `is_partial`: some of its runs
+        came to what is used up."""
         holders = self.history.holders
         self.saved = list(dict.fromkeys(n for run in runs.values() for n in run.reads()))
         if not set(holders).issuperset(self.saved):
@@ -165,7 +181,7 @@ class Backward:
         # what eager saved in vain counts too where it can be written to: its backward says so
         within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
         # a backward may read anything
-        asked = partly or any(run.may_miss() for run in runs.values())
+        asked = is_partial or any(run.may_miss() for run in runs.values())
         self.saved += [n for n in holders if n is not None and n not in self.saved
                        and (asked or rec.memory.get(n, n) in within)]
 
@@ -219,24 +235,6 @@ class Backward:
             modes.set_flags(before)
             modes.refresh()
 
-    def prove(self, rec: Recorder, roots: Sequence[Any], gradients: Sequence[Any],
-              values: Iterable[int], wanted: dict[int, Any]) -> None:
-        """Some of what nodes saved is read by no first derivative, and is not kept: is it by none
-        where a graph of the gradients is made?"""
-        h = self.history
-        held: dict[int | None, tuple[Any, int]] = {}
-        for n in values:
-            a = rec.values.array(n)
-            if a is not None:                # nobody reads what eager did not save
-                t = rec.outside[n] if n in rec.outside else wrap(a)
-                held[n] = t, t._version
-        nodes = h.make(held, h.borders, {}, 1)
-        with modes.enable_grad():
-            found = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)}, [])
-        if {h.keys[key] for key, _ in found} != wanted.keys() \
-                or not all(roughly_equal(g._array, wanted[h.keys[key]]) for key, g in found):
-            raise Refused(PythonBackward("a second derivative would read what the first does not"))
-
     def locate_saved(self, outside: Iterable[int], cells: dict[int, VersionCell]) -> None:
         """Note how a replay comes by what is saved. `outside`: the values that the forward's
         program is given, in order, `cells`: value -> the cell that counts its versions."""
@@ -252,7 +250,7 @@ class Backward:
         for i, recipe in self.made:
             found[i] = recipe.build(making)
         edges = tuple([edge_of(t) for t in found])
-        node = Call(self, edges, {}, len(self.plain))
+        node = Call(self, edges, {}, len(self.are_nodes))
         inputs, versions = [], []
         for n, given, cell, behind in self.saving:
             if given is not None:
@@ -267,14 +265,14 @@ class Backward:
         making.ends, making.number = self.ends(node), node.seq
 
     def ends(self, node: Call) -> list[Any]:
-        """The edge of each result. That of a plain one is an object that can become eager's
-        node."""
-        if self.plain == [True]:
-            return [node] * len(self.exit)
-        outs = [OutputOf(node, k) for k in range(len(self.plain))]
-        outs = [Door(o) if plain else o for o, plain in zip(outs, self.plain)]
+        """The edge of each result. Where the output was made by a node of its own, it is an object
+        that can become eager's node."""
+        if self.are_nodes == [True]:
+            return [node] * len(self.output_of)
+        outs = [OutputOf(node, k) for k in range(len(self.are_nodes))]
+        outs = [Door(o) if is_node else o for o, is_node in zip(outs, self.are_nodes)]
         node.doors = [weakref.ref(o) for o in outs]
-        return [outs[k] for k in self.exit]
+        return [outs[k] for k in self.output_of]
 
     def backward(self, node: Call, g: Any) -> list[Any]:
         """Gradients for the edges."""
@@ -288,7 +286,8 @@ class Backward:
         gs = g if type(g) is list else [g]
         way = self.ways.get(tuple([i for i, x in enumerate(gs) if x is not None]))
         xs = node.inputs
-        if way is not None and not node.gone & way.ran and (not self.several or self.alone(node)) \
+        if way is not None and not node.gone & way.ran \
+                and (not self.shared or self.nothing_to_add_to(node)) \
                 and [None if x is None else x._version for x in xs] == node.versions:
             got = way(dict(zip(self.saved, xs)), [x for x in gs if x is not None], len(node.edges))
             if got is not None:
@@ -308,14 +307,14 @@ class Backward:
             way.learn([x for x in gs if x is not None], found)
         return [found.get(k) for k in range(len(node.edges))]
 
-    def alone(self, node: Call) -> bool:
-        """Is what the programs have added up for an edge all that there is for it so far, so that
-        eager would add it up as they do?"""
+    def nothing_to_add_to(self, node: Call) -> bool:
+        """Has no edge that several lead to a gradient so far? Then eager would add up theirs as the
+        programs do."""
         edges, before = node.edges, modes.state.pending
-        if before is None or len({id(edges[k]) for k in self.apart}) < len(self.apart):
+        if before is None or len({id(edges[k]) for k in self.distinct}) < len(self.distinct):
             return False
         grads, leaves = before
-        return not any(edges[k] in grads or id(edges[k]) in leaves for k in self.several)
+        return not any(edges[k] in grads or id(edges[k]) in leaves for k in self.shared)
 
     def release(self, node: Call) -> None:
         """Drop what the nodes that ran saved, and no other needs."""
@@ -329,7 +328,7 @@ class Backward:
     def open(self, node: Call) -> None:
         """Put eager's graph in the place of the node and its outputs."""
         h = self.history
-        outs = [node] if self.plain == [True] else [d() for d in node.doors]
+        outs = [node] if self.are_nodes == [True] else [d() for d in node.doors]
         self.graph.nodes(node, {r: o for r, o in zip(h.roots, outs) if o is not None})
         if outs != [node]:                   # nothing leads to it any more
             node.op, node.edges, node.inputs = _through, (), ()

@@ -24,8 +24,9 @@ class SizedBackward:
 
     def __init__(self, first: Backward, other: Backward, forward: SizedProgram) -> None:
         if (first.ways.keys() != other.ways.keys()
-                or (first.exit, first.plain, first.ends_of, first.leads_to, first.sources.sources)
-                != (other.exit, other.plain, other.ends_of, other.leads_to,
+                or (first.output_of, first.are_nodes, first.ends_of, first.leads_to,
+                    first.sources.sources)
+                != (other.output_of, other.are_nodes, other.ends_of, other.leads_to,
                     other.sources.sources)):
             raise Unsized("gradients flow elsewhere")
         self.first, self.forward = first, forward
