@@ -35,7 +35,7 @@ from .numpy_stand_in import (
     tensor_of,
     unwrapped,
 )
-from .output import warn_of
+from .numpy_warnings import warning_here
 from .put_back import reclaim
 from .user_lines import where
 from .varying_numbers import NUMBERS, guarded_values, tensor_behind
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 NumPyFunction: TypeAlias = Callable[..., Any]
+Call: TypeAlias = tuple[dict[str, Any], tuple[Base, ...]]        # attributes of a node, operands
 
 COMPARED = 1 << 16               # bytes of an array that a replay compares
 # functions that change their first operand, by their path
@@ -179,8 +180,8 @@ class Arrays:
         return None
 
     def tell(self, name: str, function: Callable[..., Any], args: tuple[Any, ...],
-             kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Base, ...]] | None:
-        """(attributes of the node, operands); None where it cannot be said as text."""
+             kwargs: Mapping[str, Any]) -> Call | None:
+        """A call as a node has it; None where it cannot be said as text."""
         try:
             if find(name) is not function:
                 return None
@@ -218,7 +219,7 @@ class Arrays:
         told = self.tell(name, function, args, kwargs)
         looked_at = told[1] if told and not name.startswith("operator") else ()
         before = [(a, a.tobytes()) for t in looked_at if (a := t._array).nbytes <= COMPARED]
-        made = self.informed(function, plain_args, plain_kwargs)
+        made = warning_here(self.rec, function, plain_args, plain_kwargs)
         if self.rec.reason:
             return made
         if any(a.tobytes() != was for a, was in before):
@@ -254,25 +255,6 @@ class Arrays:
             out.append(self.lend(y if isinstance(y, np.generic) else t._array, t, bool(snapshot)))
             self.roots.add(self.rec.value(t))
         return like(made, out)
-
-    def informed(self, function: Callable[..., Any], args: tuple[Any, ...],
-                 kwargs: Mapping[str, Any]) -> Any:
-        """What a function gives. Where NumPy warns of the numbers in it, that happens in the user's
-        line, and is no recording."""
-        log = _Log()
-        settings: dict[str, Any] = dict(np.geterr())
-        if not {"warn", "raise", "ignore"}.issuperset(settings.values()):
-            self.rec.refuse(OfNumPy("NumPy is told to call, print or log where numbers are wrong"))
-            return function(*args, **kwargs)
-        logging: dict[str, Any] = {
-            kind: "log" if way == "warn" else way for kind, way in settings.items()}
-        with np.errstate(**logging, call=log):
-            made = function(*args, **kwargs)
-        if log.said:
-            self.rec.refuse(OfNumPy("NumPy warns of numbers"))
-            for message in log.said:
-                warn_of(self.rec.user(), message, RuntimeWarning)
-        return made
 
     def shown(self, y: Any, tensors: Sequence[Base]) -> Array | None:
         """A part of an operand's memory, as an array that stands for it; None where it is memory of
@@ -314,41 +296,54 @@ class Arrays:
             if type(part) is Array and isinstance(real_of(part), np.ndarray):
                 return self.change(name, function, part, (part, ..., args[2]), {},
                                    (real_of(part), ..., plain_args[2]), {})
-        rec, refusal = self.rec, None
-        if rec.trying is not None:
-            rec.trying("it writes to a NumPy array")
-        root = self.root(target)
-        provenance = provenance_of(target)
-        if provenance.is_a_snapshot or self.frozen(root, real_of(target)):
-            refusal = "it writes to a NumPy array of which others have seen the memory"
-        elif (root not in self.roots and not provenance.was_there_before
-              and root not in self.before()):
-            refusal = "it writes to a tensor's memory through NumPy"
-        told = None
+        if self.rec.trying is not None:
+            self.rec.trying("it writes to a NumPy array")
+        refusal, told = self.why_not_changed(target), None
         if refusal is None and real_of(target).flags.writeable:
             told = self.tell(name, function, args, kwargs)
             if told is None:
                 refusal = f"it changes a NumPy array by {name}"
-        if refusal is not None or told is None:
-            if refusal is not None:
-                rec.refuse(OfNumPy(refusal))
-            made = function(*plain_args, **plain_kwargs)
-            return target if made is real_of(target) else made
+        if refusal is not None:
+            self.rec.refuse(OfNumPy(refusal))
+        made = None if told is None else self.new_numbers(target, told)
+        if made is None:                     # NumPy raises, or says what it has to say, at the line
+            result = (function(*plain_args, **plain_kwargs) if told is None else
+                      warning_here(self.rec, function, plain_args, plain_kwargs))
+            return target if result is real_of(target) else result
+        self.write(target, made)
+        return None if name == "operator.setitem" or name in WRITES else target
+
+    def why_not_changed(self, target: Array) -> str | None:
+        """Why a change of an array cannot be recorded; None where it may be."""
+        root, provenance = self.root(target), provenance_of(target)
+        if provenance.is_a_snapshot or self.frozen(root, real_of(target)):
+            return "it writes to a NumPy array of which others have seen the memory"
+        if (root not in self.roots and not provenance.was_there_before
+                and root not in self.before()):
+            return "it writes to a tensor's memory through NumPy"
+        return None
+
+    def new_numbers(self, target: Array, told: Call) -> Base | None:
+        """What a call that changes an array would put into it; None where NumPy raises or
+        warns."""
         attrs, tensors = told
         with modes.no_grad():
             try:
                 writes = [t is tensor_of(target) for t in tensors].index(True)
-                made = apply(numpy_call, tensors, {**attrs, "writes": writes})
+                made: Base = apply(numpy_call, tensors, {**attrs, "writes": writes})
             except FloatingPointError:
-                made = self.informed(function, plain_args, plain_kwargs)
-                return target if made is real_of(target) else made
+                return None
+        return made
+
+    def write(self, target: Array, made: Base) -> None:
+        """Put new numbers into an array, noted as a write."""
+        rec = self.rec
         if rec.reason is None:
             n, m = rec.value(tensor_of(target)), rec.value(made)
             rec.nodes.append(Write(REGISTRY["copy"], (Ref(n), Ref(m)), {}, where(), None, False))
         rec.originals.write(real_of(target))
         np.copyto(real_of(target), made._array)
         self.wrote = True
-        return None if name == "operator.setitem" or name in WRITES else target
 
     def frozen(self, root: int, real: NumPyArray) -> bool:
         """Must an array stay as it is, as others have seen its memory?"""
@@ -373,17 +368,6 @@ class Arrays:
             return function(*args, **kwargs)
         function = BLANK.get(function, function)
         return self.call(function.__name__, function, args, kwargs)
-
-
-class _Log:
-    """What NumPy has to say."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def write(self, text: str) -> None:
-        """A line."""
-        self.said.append(text.removeprefix("Warning: ").rstrip())
 
 
 # operators that have a form that changes the first operand

@@ -60,51 +60,101 @@ def reclaim(lent: Sequence[tuple[Callable[[], Any], Any]]) -> None:
             _replace(holder, x, value)
 
 
-def _replace(holder: Any, number: Any, value: Any) -> None:
-    """A plain number in place of a Number, or one tuple in place of another, in what refers to
-    it."""
-    def replaced(x: Any) -> Any:
-        return value if x is number else x
-    if isinstance(holder, list | collections.deque | dict | set):
-        own, held = kind_of(holder), elements(holder)
-        if isinstance(holder, set):
-            if any(x is number for x in held):
-                set.discard(holder, number)
-                set.add(holder, value)
-        elif isinstance(holder, dict) and (of := _class_with(holder)) is not None:
-            for name, x in zip(held, values(holder)):
-                if x is number:
-                    type.__setattr__(of, name, value)
-        elif isinstance(holder, dict) and any(k is number for k in held):
-            fill(holder, [(replaced(k), replaced(v)) for k, v in zip(held, values(holder))])
-        else:
-            for i, x in zip(held, values(holder)) if isinstance(holder, dict) else enumerate(held):
-                if x is number:
-                    own.__setitem__(holder, i, value)
-    elif isinstance(holder, BaseException) and holder.args is number:        # they are a tuple
-        holder.args = value
-    elif type(holder) is types.CellType:
-        holder.cell_contents = replaced(holder.cell_contents)
-    elif type(holder) is types.FunctionType:             # its defaults are a tuple
-        holder.__defaults__ = value if holder.__defaults__ is number else holder.__defaults__
-    elif isinstance(holder, functools.partial):          # its arguments are a tuple
-        partial: Any = holder
-        function, args, keywords, attributes = parts_of_partial(partial)
-        partial.__setstate__((function, replaced(args), keywords, attributes))
-    elif isinstance(holder, tuple | frozenset | slice | types.MethodType):
-        new = _anew(holder, replaced)
-        if new is not None:
-            for outer in gc.get_referrers(holder):
-                _replace(outer, holder, new)
-    elif not isinstance(holder, types.FrameType):
-        names = own_dict(holder)
-        for k in [k for k, x in names.items() if x is number]:
-            names[k] = value
-        for c in type(holder).__mro__:
-            for name in [d.__name__ for d in vars(c).values()
-                         if type(d) is types.MemberDescriptorType]:
-                if attribute(holder, name) is number:
-                    set_attribute(holder, name, value)
+def _replace(holder: Any, old: Any, new: Any) -> None:
+    """Put a plain number in the place of a Number, or one tuple in that of another, in what refers
+    to it."""
+    for kinds, replace in HOLDERS:
+        if isinstance(holder, kinds):
+            replace(holder, old, new)
+            return
+
+
+def _in_sequence(holder: Any, old: Any, new: Any) -> None:
+    for i, x in enumerate(elements(holder)):
+        if x is old:
+            kind_of(holder).__setitem__(holder, i, new)
+
+
+def _in_set(holder: set[Any], old: Any, new: Any) -> None:
+    if any(x is old for x in elements(holder)):
+        set.discard(holder, old)
+        set.add(holder, new)
+
+
+def _in_dict(holder: dict[Any, Any], old: Any, new: Any) -> None:
+    of, keys = _class_with(holder), elements(holder)
+    if of is not None:
+        for name, x in zip(keys, values(holder)):
+            if x is old:
+                type.__setattr__(of, name, new)
+    elif any(k is old for k in keys):
+        fill(holder, [(new if k is old else k, new if v is old else v)
+                      for k, v in zip(keys, values(holder))])
+    else:
+        for k, v in zip(keys, values(holder)):
+            if v is old:
+                kind_of(holder).__setitem__(holder, k, new)
+
+
+def _in_exception(holder: BaseException, old: Any, new: Any) -> None:
+    if holder.args is old:                   # a tuple
+        holder.args = new
+    else:
+        _in_instance(holder, old, new)
+
+
+def _in_cell(holder: types.CellType, old: Any, new: Any) -> None:
+    if holder.cell_contents is old:
+        holder.cell_contents = new
+
+
+def _in_function(holder: types.FunctionType, old: Any, new: Any) -> None:
+    if holder.__defaults__ is old:           # a tuple
+        holder.__defaults__ = new
+
+
+def _in_partial(holder: Any, old: Any, new: Any) -> None:
+    function, args, keywords, attributes = parts_of_partial(holder)
+    if args is old:                          # a tuple
+        holder.__setstate__((function, new, keywords, attributes))
+
+
+def _in_immutable(holder: Any, old: Any, new: Any) -> None:
+    """Another one takes its place in what holds it."""
+    made = _anew(holder, lambda x: new if x is old else x)
+    if made is not None:
+        for outer in gc.get_referrers(holder):
+            _replace(outer, holder, made)
+
+
+def _in_nothing(holder: types.FrameType, old: Any, new: Any) -> None:
+    """A frame's variables go with it."""
+
+
+def _in_instance(holder: Any, old: Any, new: Any) -> None:
+    names = own_dict(holder)
+    for k in [k for k, x in names.items() if x is old]:
+        names[k] = new
+    for c in type(holder).__mro__:
+        for name in [d.__name__ for d in vars(c).values()
+                     if type(d) is types.MemberDescriptorType]:
+            if attribute(holder, name) is old:
+                set_attribute(holder, name, new)
+
+
+# what may refer to a stand-in, and how that is replaced there; the first that fits
+HOLDERS: list[tuple[Any, Callable[[Any, Any, Any], None]]] = [
+    (set, _in_set),
+    (dict, _in_dict),
+    (list | collections.deque, _in_sequence),
+    (BaseException, _in_exception),
+    (types.CellType, _in_cell),
+    (types.FunctionType, _in_function),
+    (functools.partial, _in_partial),
+    (tuple | frozenset | slice | types.MethodType, _in_immutable),
+    (types.FrameType, _in_nothing),
+    (object, _in_instance),
+]
 
 
 def _class_with(d: dict[Any, Any]) -> type | None:
