@@ -33,20 +33,19 @@ if TYPE_CHECKING:
 SIZES, VALUE = 11, 3
 
 
+# the parts of a table after its header, in order; "keys" have no address of their own: they come
+# before "build", whose steps for dicts point to them
+SECTIONS = ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists",
+            "known", "moving", "fresh", "left", "views", "sources", "build")
+
+
 def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
           given: Given) -> Table | None:
     """(the table as an array, what it points to) for calls like this one; None where a table does
     not do, or the world has moved on.
 
     To be made when `r` fits."""
-    if enter is None or r.guards.is_in_python or r.replay.is_in_python or r.returns_a_box:
-        return None
-    # which containers are one is not compared, nor whether one is reached from outside, too
-    alike = itertools.combinations(given.boxes, 2)
-    outside_too = itertools.product(given.boxes, r.world.seen.values())
-    if any(like(x, y) for x, y in itertools.chain(alike, outside_too)):
-        return None
-    if not r.replay.inputs.are_arguments_like(given.looks):
+    if not _can_have_one(r, given):
         return None
     reached = r.reach(given.leaves)
     if reached is None or not r.world.takes_equals():
@@ -66,23 +65,38 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
             launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))
     except No:
         return None
+    words = _laid_out(t, header)
+    return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [
+        r, handed, *t.owned]
+
+
+def _can_have_one(r: Recording, given: Given) -> bool:
+    """Can a table compare all that there is to compare for such a call, and make it?"""
+    if enter is None or r.guards.is_in_python or r.replay.is_in_python or r.returns_a_box:
+        return False
+    # which containers are one is not compared, nor whether one is reached from outside, too
+    alike = itertools.combinations(given.boxes, 2)
+    outside_too = itertools.product(given.boxes, r.world.seen.values())
+    return not any(like(x, y) for x, y in itertools.chain(alike, outside_too)) \
+        and r.replay.inputs.are_arguments_like(given.looks)
+
+
+def _laid_out(t: Rows, header: dict[str, Any]) -> list[int]:
+    """The words of a table: its header, which gets the addresses of the parts, then these."""
     words = [0] * L.HEADER
-    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts",
-                 "lists", "known", "moving", "fresh", "left", "views", "sources", "build"):
-        header[f"{name}_at"] = 8 * len(words)
+    for name in SECTIONS:
         if name == "build" and "keys" in t.sections:
-            header["build_at"] += 8 * len(t["keys"])
+            first = 8 * len(words)
             words += t["keys"]
-            first = header["build_at"] - 8 * len(t["keys"])
             for k in range(0, len(t["build"]), 3):
                 if t["build"][k] == L.TABLE:
                     t["build"][k + 2] = first + 8 * t["build"][k + 2]
+        header[f"{name}_at"] = 8 * len(words)
         words += t[name]
     header["mask"] = len(t["known"]) - 1
     for name, v in header.items():
         words[L.H[name] // 8] = v
-    return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [
-        r, handed, *t.owned]
+    return words
 
 
 def resized(ready: Table, r: Recording, given: Given) -> Table | None:

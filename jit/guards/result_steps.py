@@ -15,8 +15,10 @@ from .native_entry import L
 from .table_rows import No
 
 if TYPE_CHECKING:
+    from ..effects.lay_state import Left
     from ..effects.recipes import Recipe
     from ..effects.tensor_recipes import MadeTensor, MadeView
+    from ..program.program import Program
     from ..replay.recording import Recording
     from .table_rows import Leaves, Rows
 
@@ -177,6 +179,11 @@ class Steps:
             *source, *of, recipe.flags,
             self.t.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
 
+    def fit(self) -> bool:
+        """Are there no more of them than machine code has room for?"""
+        return bool(max(self.tensors, len(self.sources)) <= L.MAX_FRESH
+                    and len(self.build) // 3 <= L.MAX_OBJECTS)
+
     def done(self) -> None:
         """Let go of what the results hold alone, or nothing does."""
         for i in self.hidden:
@@ -190,6 +197,39 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
     p = r.program
     if not simple(r):
         return None
+    fresh = _fresh(t, p)
+    if fresh is None:
+        return None
+    launches = p.launches_and_views
+    steps = Steps(t, r, leaves, fresh, dict(zip(p.outside, r.replay.inputs.sources)))
+    try:
+        for recipe in (*r.replay.left.recipes, r.replay.result):
+            recipe.emit(steps)
+        steps.done()
+        left = _rows_of_state(t, r.replay.left)
+        # the last is the arena
+        values = launches.values[:-1] if p.arena else launches.values
+        moving = [word for n in values for word in steps.array(n)]
+        fits = steps.fit() and len(moving) // 2 <= L.MAX_MOVING
+    except (InPython, No, LookupError):           # the entry of a slot is gone
+        fits = False
+    if not fits:
+        t.forget("keys", "views", "fresh")
+        return None
+    t["build"].extend(steps.build)
+    t["moving"].extend(moving)
+    t["sources"].extend(w for source in steps.sources for w in source)
+    t["left"].extend(w for row in left for w in row)
+    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2,
+                build=len(steps.build) // 3, left=len(left), sources=len(steps.sources),
+                program=machine()[0], list=launches.address, length=launches.words,
+                away=int(launches.long), arena=p.arena,
+                stopped=C.addressof(p.stopped) if p.checks else 0)
+
+
+def _fresh(t: Rows, p: Program) -> dict[int, int] | None:
+    """Rows for the memory that a call makes: value -> which of them; None where machine code cannot
+    make some of it."""
     fresh: dict[int, int] = {}
     for number in p.fresh:
         a = p.arrays[number]
@@ -199,35 +239,12 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
         rest = [0] * (L.MAX_DIMS - a.ndim)
         t["fresh"].extend([
             t.id(a.dtype), a.ndim, int(row_major(a)), *a.shape, *rest, *a.strides, *rest])
-    moving: list[int] = []
-    left = r.replay.left
-    launches = p.launches_and_views
-    sources = dict(zip(p.outside, r.replay.inputs.sources))
-    try:
-        steps = Steps(t, r, leaves, fresh, sources)
-        for recipe in (*r.replay.left.recipes, r.replay.result):
-            recipe.emit(steps)
-        steps.done()
-        rows = [spot.write_row(t) for spot, _ in left.effects]
-        if any(type(real) is not list for real, _ in left.growths):
-            raise InPython
-        rows += [(L.END, t.id(real), 0) for real, grown in left.growths for _ in grown]
-        # the last is the arena
-        for n in launches.values[:-1] if p.arena else launches.values:
-            moving += steps.array(n)
-    except (InPython, No, LookupError):           # the entry of a slot is gone
-        t.forget("keys", "views", "fresh")
-        return None
-    if (max(steps.tensors, len(steps.sources)) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING
-            or len(steps.build) // 3 > L.MAX_OBJECTS):
-        t.forget("keys", "views", "fresh")
-        return None
-    t["build"].extend(steps.build)
-    t["moving"].extend(moving)
-    t["sources"].extend(w for source in steps.sources for w in source)
-    t["left"].extend(w for row in rows for w in row)
-    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2,
-                build=len(steps.build) // 3, left=len(rows), sources=len(steps.sources),
-                program=machine()[0], list=launches.address, length=launches.words,
-                away=int(launches.long), arena=p.arena,
-                stopped=C.addressof(p.stopped) if p.checks else 0)
+    return fresh
+
+
+def _rows_of_state(t: Rows, left: Left) -> list[tuple[int, int, int]]:
+    """Where what the steps build is laid into Python's state."""
+    rows = [spot.write_row(t) for spot, _ in left.effects]
+    if any(type(real) is not list for real, _ in left.growths):
+        raise InPython
+    return rows + [(L.END, t.id(real), 0) for real, grown in left.growths for _ in grown]
