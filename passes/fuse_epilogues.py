@@ -28,51 +28,56 @@ CONTRACTIONS = frozenset(("convolution", "matmul", "linear"))
 def epilogues(g: Listing) -> Listing:
     """The list with contractions that take in the pointwise node that alone reads them. (`into`
     must not be there yet: see `write_through`.)"""
-    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
-    epochs, epoch = [], 0
-    users: dict[int, set[int]] = {}
-    maker: dict[int, int] = {}
-    for i, node in enumerate(nodes):
-        for x in node.refs():
-            users.setdefault(root[x], set()).add(i)
-        epochs.append(epoch)
-        epoch += isinstance(node, (Write, Guard, Ask))
-        for o in node.outs:
-            maker[o] = i
+    nodes, arrays = g.nodes, g.arrays
+    facts = _Facts(g)
     out: list[Node | None] = list(nodes)
     for i, node in enumerate(nodes):
-        if not (
-            isinstance(node, Fused)
-            and len(node.outs) == 1
-            and arrays[node.outs[0]].flags.c_contiguous
-            or fusible(node, arrays)
-        ):
+        if not _is_pointwise(node, arrays):
             continue
-        y = node.outs[0]
-        ready = [
-            x
-            for x in node.refs()
-            if root[x] == x
-            and users[x] == {i}
-            and x not in visible
-            and x in maker
-            and contraction(out[maker[x]], arrays)
-            and epochs[maker[x]] == epochs[i]
-            and arrays[x].shape == arrays[y].shape
-        ]
+        ready = [x for x in node.refs()
+                 if facts.goes_to_alone(x, i) and contraction(out[facts.maker[x]], arrays)
+                 and arrays[x].shape == arrays[node.outs[0]].shape]
         if not ready:
             continue
         # of two, the later one has the other's result to read
-        x = max(ready, key=maker.__getitem__)
-        first = out[maker[x]]
-        then = (
-            kernel([node], nodes, users, arrays, visible | {y})
-            if isinstance(node, OpNode)
-            else node
-        )
+        at = facts.maker[max(ready, key=facts.maker.__getitem__)]
+        first, then = out[at], node
+        if isinstance(node, OpNode):
+            then = kernel([node], nodes, facts.users, arrays, {*g.visible, node.outs[0]})
         assert isinstance(first, OpNode) and isinstance(then, Fused)
-        out[maker[x]], out[i] = None, joined(first, then)
+        out[at], out[i] = None, joined(first, then)
     return g.of([n for n in out if n is not None])
+
+
+class _Facts:
+    """Who makes and reads the values of a list. `epochs`: how many nodes that write or ask are
+    before each."""
+
+    def __init__(self, g: Listing) -> None:
+        self.root, self.visible = g.root, g.visible
+        self.users: dict[int, set[int]] = {}
+        self.maker: dict[int, int] = {}
+        self.epochs: list[int] = []
+        epoch = 0
+        for i, node in enumerate(g.nodes):
+            for x in node.refs():
+                self.users.setdefault(self.root[x], set()).add(i)
+            self.epochs.append(epoch)
+            epoch += isinstance(node, (Write, Guard, Ask))
+            for o in node.outs:
+                self.maker[o] = i
+
+    def goes_to_alone(self, x: int, i: int) -> bool:
+        """Is node i all that a value is made for, and may it as well be made there?"""
+        return (self.root[x] == x and self.users[x] == {i} and x not in self.visible
+                and x in self.maker and self.epochs[self.maker[x]] == self.epochs[i])
+
+
+def _is_pointwise(node: Node, arrays: Arrays) -> bool:
+    """Is it a pointwise kernel, or could it be one, whose one result lies row by row?"""
+    if isinstance(node, Fused) and len(node.outs) == 1:
+        return bool(arrays[node.outs[0]].flags.c_contiguous) or fusible(node, arrays)
+    return fusible(node, arrays)
 
 
 def joined(first: OpNode, node: Fused) -> Contract:
