@@ -29,7 +29,7 @@ class Compiled:
         outside = [*self.given, *(x.value for x in own)]
         steady = {x.value: constants[x.name] for x in own}
         self.program: Program = builder.build(
-            g.nodes, layouts(g), outside, self.values, steady=steady
+            g.nodes, layouts(g), outside, self.values, builder.Options(steady=steady)
         )
         self.shared = self.not_alone(outside)
 

@@ -14,6 +14,7 @@ from whet.tensor_base import is_strided, wrap
 
 from ..capture.refused import Refused, Wrong
 from ..program import programs
+from ..program.builder import Options
 from ..program.misses import Miss
 from ..program.program import Program
 from ..report.reasons import PythonBackward
@@ -105,7 +106,7 @@ class BackwardProgram:
         self.saved = list(dict.fromkeys(n for n in (*read, *got) if n not in inside))
         self.program: Program = programs.made(
             nodes, rec.values, [*self.saved, *self.given], got,
-            like=None if like is None else like.program)
+            Options(like=None if like is None else like.program))
         origin = self.program.origin
         writes = {origin[n.ins[0]] for n in nodes if isinstance(n, Write)}
         if writes - inside or any(isinstance(n, (Draw, Guard)) for n in nodes):

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,8 +43,6 @@ from .value_places import ValuePlaces
 from .windows import Windows, windows_of
 from .writes_and_questions import ordered
 
-NOTHING_LET_GO: Mapping[int, int] = {}
-
 if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.values import Array
@@ -55,35 +54,45 @@ if TYPE_CHECKING:
     from .lent_results import LentResults
 
 
-def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
-          results: Iterable[int], *, steady: Iterable[tuple[int, Base]] | Mapping[int, Base] = (),
-          rewrites: Sequence[str] = (), like: Program | None = None,
-          ends: Sequence[tuple[Any, Position]] = (), recorded: Sequence[Node] | None = None,
-          notes: Iterable[str] = (), lends: bool = True,
-          let_go: Mapping[int, int] = NOTHING_LET_GO,
-          affords: Callable[[float], bool] | None = None) -> Program:
-    """A program that gives `results`, values by number, when it is given those of `outside`.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a program is made, and what is known of it, beside its nodes and values."""
+    # Tensors, by value, that are among what is given at each call: what is made of them alone may
+    # be kept.
+    steady: Mapping[int, Base] = field(default_factory=dict)
+    rewrites: Sequence[str] = ()             # names of what may change bits
+    # a program of the same nodes on other sizes; rewrites choose by sizes, so with them none is
+    like: Program | None = None
+    # generators of random numbers with the `Position` where a call leaves them, of those that it
+    # does more with than draw
+    ends: Sequence[tuple[Any, Position]] = ()
+    recorded: Sequence[Node] | None = None   # the nodes of the run, where they are others
+    notes: Sequence[str] = ()                # of rewrites, beside what they say themselves
+    lends: bool = True                       # may others use the memory of results before?
+    let_go: Mapping[int, int] = field(default_factory=dict)  # see `Findings.let_go`
+    # can somebody wait so many seconds until kernels are compiled? See `orders.once_ready`
+    affords: Callable[[float], bool] | None = None
 
-    `arrays` tell how each value lay in the run. `steady` are tensors, by number, that are among
-    what is given at each call: what is made of them alone may be kept. `rewrites` are names of
-    what may change bits. `like` is a program of the same nodes on other sizes, if there is one;
-    rewrites choose by sizes, so with them none is. `ends` are pairs of a generator of random
-    numbers and the `Position` where a call leaves it, of those that it does more with than draw.
-    `recorded` are the nodes of the run where they are others than `nodes`, `notes` what is to be
-    said of rewrites beside what they say themselves. `lends`: the memory of results is of no use
-    to others before they are made. `let_go`: see `Findings.let_go`. `affords` says whether somebody
-    can wait so many seconds until kernels are compiled: see `orders.once_ready`.
-    """
+
+DEFAULT = Options()
+
+
+def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
+          results: Iterable[int], options: Options = DEFAULT) -> Program:
+    """A program that gives `results`, values by number, when it is given those of `outside`.
+    `arrays` tell how each value lay in the run."""
     with np.errstate(all="ignore"), haste.recording(), haste.numbers():
-        passed = Passed(nodes, arrays, outside, results, dict(steady), rewrites, like, bool(ends))
-        recorded, notes = nodes if recorded is None else recorded, [*notes, *passed.notes]
+        passed = Passed(nodes, arrays, outside, results, options)
+        recorded = nodes if options.recorded is None else options.recorded
+        notes = [*options.notes, *passed.notes]
 
         def begun() -> tuple[ProgramBuilder, list[Step]]:
-            draws = Draws(passed.nodes, ends) if passed.draws else None
-            builder = ProgramBuilder(passed, draws, lends)
+            draws = Draws(passed.nodes, options.ends) if passed.draws else None
+            builder = ProgramBuilder(passed, draws, options.lends)
             return builder, builder.steps()
-        builder, steps = begun() if affords is None else orders.once_ready(begun, affords)
-        return builder.program(steps, recorded, notes, let_go)
+        builder, steps = (begun() if options.affords is None else
+                          orders.once_ready(begun, options.affords))
+        return builder.program(steps, recorded, notes, options.let_go)
 
 
 class Passed:
@@ -91,26 +100,25 @@ class Passed:
     `arrays` and `roots` have those that passes added, too."""
 
     def __init__(self, nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
-                 results: Iterable[int], steady: Mapping[int, Base], rewrites: Sequence[str],
-                 like: Program | None, ends: bool) -> None:
+                 results: Iterable[int], options: Options) -> None:
         self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
         self.roots = Roots(nodes, self.outside, self.results)
         root = self.roots.root
         nodes = seen_nodes(nodes, root, self.outside, self.results)
-        self.draws = ends or any(isinstance(n, Draw) for n in nodes)
+        self.draws = bool(options.ends) or any(isinstance(n, Draw) for n in nodes)
         nodes, self.order = ordered(nodes, root, self.outside, self.arrays)
-        self.tensors = {n: t for n, t in steady.items() if n not in self.order.written}
+        self.tensors = {n: t for n, t in options.steady.items() if n not in self.order.written}
         self.rewritten: list[Node] | None = None
         self.notes: list[str] = []
         self.lasting: set[int] = set()
         visible = {*self.results, *self.roots.moving}
-        if rewrites:
+        if options.rewrites:
             before = nodes
             nodes, self.lasting, self.notes = rewrite(
-                nodes, root, self.arrays, visible, rewrites, set(self.tensors))
+                nodes, root, self.arrays, visible, options.rewrites, set(self.tensors))
             self.rewritten = nodes if nodes != before else None
-        plan = like.plan if like is not None and not rewrites else None
+        plan = options.like.plan if options.like is not None and not options.rewrites else None
         check = self.check if verify.CHECK else None
         self.nodes, self.plan = planned(
             nodes, root, self.arrays, visible, check, plan, plan_cache)
@@ -151,7 +159,7 @@ class ProgramBuilder:
     def inner(self, nodes: Sequence[Node], inputs: Iterable[int],
               results: Iterable[int]) -> Program:
         """A program that this one runs."""
-        return build(nodes, self.arrays, inputs, results, lends=False)
+        return build(nodes, self.arrays, inputs, results, Options(lends=False))
 
     def as_indices(self, xs: Iterable[Any]) -> None:
         """The numbers of stand-ins may be indices: good ones."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes as C
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whet.ir.graph import Draw, OpNode, Type
 from whet.passes.pipeline import ON_DEVICES, optimize
@@ -17,7 +17,7 @@ from whet.passes.resized import Plan
 
 from ..capture.refused import Refused
 from ..report.reasons import SeveralDevices
-from .builder import build, reached
+from .builder import Options, build, reached
 from .device_kinds import Work
 from .device_program import DeviceProgram, OnHost, Single, Stage
 from .liveness import Roots, seen_nodes
@@ -29,17 +29,15 @@ from .writes_and_questions import may_miss, order_of, ordered
 if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.values import Array
-    from whet.random import Position
 
 
 def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
-                results: Iterable[int], homes: Homes, *, ends: Sequence[tuple[Any, Position]] = (),
-                recorded: Sequence[Node] | None = None, notes: Iterable[str] = ()) -> DeviceProgram:
+                results: Iterable[int], homes: Homes, options: Options) -> DeviceProgram:
     """A program that gives `results` when it is given `outside`, as `builder.build` makes it; some
     of the values lie on a device (`homes`)."""
     index = the_one(homes)
     outside, results = list(outside), list(dict.fromkeys(results))
-    recorded = list(nodes if recorded is None else recorded)
+    recorded = list(nodes if options.recorded is None else options.recorded)
     nodes = made_there(nodes, homes, results)
     roots = Roots(nodes, outside, results)
     nodes = seen_nodes(nodes, roots.root, outside, results)
@@ -50,11 +48,12 @@ def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterabl
     first, nodes = maker.first, maker.nodes
     # what the host writes first comes before questions that it came after
     undone = order_of(maker.in_order, roots.root, set(outside)).undone
-    draws = Draws(nodes, ends) if ends or any(isinstance(n, Draw) for n in nodes) else None
+    is_drawn_from = options.ends or any(isinstance(n, Draw) for n in nodes)
+    draws = Draws(nodes, options.ends) if is_drawn_from else None
     return DeviceProgram(
         recorded=recorded, nodes=nodes, plan=plan,
         origin=roots.recorded, arrays=maker.work.types, outside=outside, results=results,
-        notes=list(notes), rewritten=None, steps=list(nodes), called=nodes,
+        notes=list(options.notes), rewritten=None, steps=list(nodes), called=nodes,
         env=[None] * (len(maker.arrays) + 1), fresh=[], early=set(), undone=undone, arena=0,
         local={}, draws=draws, may_miss=any(map(may_miss, nodes)), checks={},
         stopped=C.c_int64(0), shown={}, keep=[], launches=len(nodes),
@@ -118,7 +117,7 @@ class DeviceBuilder:
         """What the host computes first, as a program of its own."""
         made = {o for n in nodes for o in n.outs}
         ins, outs = reads(nodes), sorted(made & wanted)
-        return OnHost(build(nodes, self.arrays, ins, outs, lends=False), ins, outs)
+        return OnHost(build(nodes, self.arrays, ins, outs, Options(lends=False)), ins, outs)
 
     def passed(self, nodes: list[Node], wanted: set[int]) -> list[Node]:
         """The nodes of a stage as the passes leave them."""

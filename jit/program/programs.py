@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from . import builder
+from .builder import DEFAULT, Options
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -14,19 +16,15 @@ if TYPE_CHECKING:
 
 
 def made(nodes: Sequence[Node], values: Values, outside: Iterable[int], results: Iterable[int],
-         *, steady: Any = (), rewrites: Sequence[str] = (), like: Program | None = None,
-         ends: Sequence[Any] = (), recorded: Sequence[Node] | None = None,
-         notes: Sequence[str] = (), **options: Any) -> Program:
+         options: Options = DEFAULT) -> Program:
     """The program that gives `results`: see `builder.build`. `values`: those of the run."""
     outside, results = list(outside), list(results)
     named = {*outside, *results, *(x for n in nodes for x in n.named())}
     homes = {n: d for n, d in values.devices.items() if n in named}
     if not homes:
-        return builder.build(nodes, values.arrays, outside, results, steady=steady,
-                             rewrites=rewrites, like=like, ends=ends, recorded=recorded,
-                             notes=notes, **options)
+        return builder.build(nodes, values.arrays, outside, results, options)
     # only who uses a device loads what works there
     from . import device_builder
-    left = [f"{name} left it alone: it works on a device" for name in rewrites]
-    return device_builder.build_there(nodes, values.arrays, outside, results, homes, ends=ends,
-                                      recorded=recorded, notes=[*notes, *left])
+    left = [f"{name} left it alone: it works on a device" for name in options.rewrites]
+    options = replace(options, notes=[*options.notes, *left])
+    return device_builder.build_there(nodes, values.arrays, outside, results, homes, options)

@@ -16,6 +16,7 @@ from ..gradient.backward import Backward
 from ..gradient.eager_graph import inside
 from ..guards.tensor_guards import TensorGuards
 from ..program import programs
+from ..program.builder import Options
 from ..program.misses import Miss
 from ..program.program import Program
 from ..report.reasons import Memory, Prints, PythonBackward
@@ -149,11 +150,10 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
         made = of_family() if affords is None else orders.once_ready(of_family, affords)
         if made is not None:
             return made
-    made = programs.made(
-        nodes, rec.values, found.outside, values, steady=steady, rewrites=rewrites,
-        like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes,
-        let_go=found.let_go(), affords=affords)
-    return made
+    options = Options(
+        steady=steady, rewrites=rewrites, like=like and like.program, ends=rec.streams.ends(),
+        recorded=rec.nodes, notes=notes, let_go=found.let_go(), affords=affords)
+    return programs.made(nodes, rec.values, found.outside, values, options)
 
 
 def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:

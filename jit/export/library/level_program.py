@@ -25,7 +25,7 @@ from whet.ir.spans import address, span
 from whet.passes.lower_llvm.calls import launch_list as L
 
 from ...program import moves
-from ...program.builder import Passed, ProgramBuilder
+from ...program.builder import Options, Passed, ProgramBuilder
 from ...program.launch_entries import (
     Argument,
     Check,
@@ -129,7 +129,7 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
     given = [x.value for x in g.inputs if x.place != "constant"]
     results = [v for v, _ in g.results]
     arrays = layouts(g)
-    passed = Passed(g.nodes, arrays, [*given, *own], results, own, (), None, False)
+    passed = Passed(g.nodes, arrays, [*given, *own], results, Options(steady=own))
     values = {v: t._array for v, t in own.items()}
     with np.errstate(all="ignore"), haste.form("full"):
         b = LevelBuilder(passed, values)

@@ -82,7 +82,8 @@ class SizedLevel:
         for g in graphs:
             outside, like = [*self.given, *own], programs[-1] if programs else None
             programs.append(builder.build(
-                g.nodes, layouts(g), outside, self.results, steady=own, like=like))
+                g.nodes, layouts(g), outside, self.results,
+                builder.Options(steady=own, like=like)))
         first, other = programs
         if other.plan is not first.plan:
             raise Unsized("passes go another way")
