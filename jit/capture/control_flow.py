@@ -69,9 +69,9 @@ def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Calla
         try:
             before.compare()
             with rec.values.holding():
-                results = plain(rec, out, taken)
+                results = own_values(rec, out, taken)
                 other, nodes = attempt(rec, false_fn if answer else true_fn, operands)
-                others = plain(rec, other, nodes)
+                others = own_values(rec, other, nodes)
                 if control.structure(other) != control.structure(out) or any(
                         layout(rec.arrays[a]) != layout(rec.arrays[b])
                         for a, b in zip(results, others)):
@@ -91,74 +91,96 @@ def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Calla
 def while_loop(rec: Recorder, cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
                carried: tuple[Any, ...]) -> Any:
     """A while_loop under a recorder."""
-    marks, states, before = [len(rec.nodes)], [carried], Before(body_fn, cond_fn, carried)
-    answers: list[Any] = []
-
-    def done(what: str, now: Any) -> None:
-        marks.append(len(rec.nodes))
-        (answers if what == "asked" else states).append(now)
-    out = control.rounds(cond_fn, body_fn, carried, done)
+    noted, before = NotedRounds(rec, carried), Before(body_fn, cond_fn, carried)
+    out = control.rounds(cond_fn, body_fn, carried, noted.done)
     if rec.reason is None:
         try:
             before.compare()
             with rec.values.holding():
-                loop(rec, marks, states, answers, body_fn, out)
+                noted.become_a_node(body_fn, out)
         except (No, Refused, Miss):
             pass
     return out
 
 
-def loop(rec: Recorder, marks: Sequence[int], states: Sequence[tuple[Any, ...]],
-         answers: Sequence[Any], body_fn: Callable[..., Any], out: Any) -> None:
-    """Make one node of the rounds that were noted."""
-    if not all(is_tensor(x) for x in (*answers, *control.leaves(states[0]))):
-        raise No("Python counts")
-    parts = [rec.nodes[a:b] for a, b in zip(marks, marks[1:])]
-    # The first is the guard that the answer was.
-    asks, bodies = parts[::2], [nodes[1:] for nodes in parts[1::2]]
-    carried = [[rec.value(t) for t in control.leaves(s)] for s in states]
-    asked = []
-    for nodes, answer in zip(asks, answers):
-        asked.append(plain(rec, answer, nodes)[0])
-    if any(len(set(c)) != len(c) for c in carried):
-        raise No("one tensor is carried twice")
-    for c in carried[1:]:
-        if [layout(rec.arrays[n]) for n in c] != [layout(rec.arrays[n]) for n in carried[0]]:
+class NotedRounds:
+    """The rounds of a while_loop as they were noted. `marks`: how many nodes there were before each
+    question and each body, and at the end; `states`: what was carried, at first and after each
+    round; `answers`: to each question."""
+
+    def __init__(self, rec: Recorder, carried: tuple[Any, ...]) -> None:
+        self.rec, self.marks = rec, [len(rec.nodes)]
+        self.states: list[tuple[Any, ...]] = [carried]
+        self.answers: list[Any] = []
+
+    def done(self, what: str, now: Any) -> None:
+        """A question was asked, or a body has run."""
+        self.marks.append(len(self.rec.nodes))
+        (self.answers if what == "asked" else self.states).append(now)
+
+    def become_a_node(self, body_fn: Callable[..., Any], out: Any) -> None:
+        """Make one node of the rounds."""
+        if not all(is_tensor(x) for x in (*self.answers, *control.leaves(self.states[0]))):
+            raise No("Python counts")
+        rec, states = self.rec, self.states
+        parts = [rec.nodes[a:b] for a, b in zip(self.marks, self.marks[1:])]
+        # The first is the guard that the answer was.
+        asks, bodies = parts[::2], [nodes[1:] for nodes in parts[1::2]]
+        carried = [self.values_of(s) for s in states]
+        asked = [own_values(rec, answer, nodes)[0] for nodes, answer in zip(asks, self.answers)]
+        self.must_be_alike(asks, bodies, carried, asked)
+        known = set(carried[0])
+        for state, nodes in zip(states[1:], bodies):
+            for t in control.leaves(state):
+                if rec.value(t) not in known:
+                    known.update(own_values(rec, t, nodes))
+        results, start = own_values(rec, out, None), carried[0]
+        nodes, after = (bodies[0], carried[1]) if bodies else self.tried(body_fn, start)
+        fresh = [n for n in dict.fromkeys(after) if n not in start]
+        body, ask = build(rec, nodes, fresh), build(rec, asks[0], asked[:1])
+        if not bodies:
+            verify(rec, body)
+        ways = [(True, fresh.index(n)) if n in fresh else (False, start.index(n)) for n in after]
+        put(rec, self.marks[0], start, results, While("while_loop", ways, ask=ask, body=body))
+
+    def values_of(self, state: tuple[Any, ...]) -> list[int]:
+        """The values of what is carried."""
+        return [self.rec.value(t) for t in control.leaves(state)]
+
+    def must_be_alike(self, asks: Sequence[Sequence[Node]], bodies: Sequence[Sequence[Node]],
+                      carried: Sequence[Sequence[int]], asked: Sequence[int]) -> None:
+        """Raise No where one round does something else than another."""
+        rec = self.rec
+        if any(len(set(c)) != len(c) for c in carried):
+            raise No("one tensor is carried twice")
+        if any(self.layouts(c) != self.layouts(carried[0]) for c in carried[1:]):
             raise No("what is carried is laid out in another way")
-    questions = [form(rec, nodes, c, [n]) for nodes, c, n in zip(asks, carried, asked)]
-    rounds = [
-        form(rec, nodes, before, after)
-        for nodes, before, after in zip(bodies, carried, carried[1:])]
-    if any(q != questions[0] for q in questions) or any(r != rounds[0] for r in rounds):
-        raise No("the rounds are not alike")
-    known = set(carried[0])
-    for state, nodes in zip(states[1:], bodies):
-        for t in control.leaves(state):
-            if rec.value(t) not in known:
-                known.update(plain(rec, t, nodes))
-    results = plain(rec, out, None)
-    start = carried[0]
-    if bodies:
-        nodes, after = bodies[0], carried[1]
-    else:
-        made, nodes = attempt(rec, body_fn, states[0])
+        questions = [form(rec, nodes, c, [n]) for nodes, c, n in zip(asks, carried, asked)]
+        rounds = [form(rec, nodes, before, after)
+                  for nodes, before, after in zip(bodies, carried, carried[1:])]
+        if any(q != questions[0] for q in questions) or any(r != rounds[0] for r in rounds):
+            raise No("the rounds are not alike")
+
+    def layouts(self, values: Iterable[int]) -> list[tuple[Any, ...]]:
+        """How values lie."""
+        return [layout(self.rec.arrays[n]) for n in values]
+
+    def tried(self, body_fn: Callable[..., Any],
+              start: Sequence[int]) -> tuple[list[Node], list[int]]:
+        """The nodes of a body that no round came to, and what is carried after it."""
+        rec, state = self.rec, self.states[0]
+        made, nodes = attempt(rec, body_fn, state)
         made = tuple(made) if isinstance(made, tuple | list) else (made,)
-        if control.structure(made) != control.structure(states[0]):
+        if control.structure(made) != control.structure(state):
             raise No("what is carried has another structure")
-        after = [rec.value(t) for t in control.leaves(made)]
-        plain(rec, [t for t, n in zip(control.leaves(made), after) if n not in start], nodes)
-        if ([layout(rec.arrays[n]) for n in after] != [layout(rec.arrays[n]) for n in start]
-                or len(set(after)) != len(after)):
+        after = self.values_of(made)
+        own_values(rec, [t for t, n in zip(control.leaves(made), after) if n not in start], nodes)
+        if self.layouts(after) != self.layouts(start) or len(set(after)) != len(after):
             raise No("what is carried is laid out in another way, or carried twice")
-    fresh = [n for n in dict.fromkeys(after) if n not in start]
-    body, ask = build(rec, nodes, fresh), build(rec, asks[0], asked[:1])
-    if not bodies:
-        verify(rec, body)
-    ways = [(True, fresh.index(n)) if n in fresh else (False, start.index(n)) for n in after]
-    put(rec, marks[0], start, results, While("while_loop", ways, ask=ask, body=body))
+        return nodes, after
 
 
-def plain(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[int]:
+def own_values(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[int]:
     """The values of results, which must be tensors without history that some nodes (None: any)
     made, each with memory of its own."""
     found = []
@@ -220,25 +242,26 @@ def form(rec: Recorder, nodes: Sequence[Node], carried: Sequence[int],
     out = []
 
     def name(x: Any) -> Any:
-        return names.get(x, int(x)) if type(x) is Ref else said(x)
+        return names.get(x, int(x)) if type(x) is Ref else comparable(x)
     for k, n in enumerate(nodes):
         out.append(
-            (n.kind, n.op, tuple(map(name, n.ins)), tuple((a, said(v)) for a, v in n.attrs.items()),
-             said(n.value), tuple(layout(rec.arrays[o]) for o in n.outs)))
+            (n.kind, n.op, tuple(map(name, n.ins)),
+             tuple((a, comparable(v)) for a, v in n.attrs.items()),
+             comparable(n.value), tuple(layout(rec.arrays[o]) for o in n.outs)))
         names.update((o, (k, i)) for i, o in enumerate(n.outs))
     return out, [names.get(n, n) for n in results]
 
 
-def said(x: Any) -> tuple[Any, ...]:
+def comparable(x: Any) -> tuple[Any, ...]:
     """A value as something that compares by bits and type."""
     if isinstance(x, np.ndarray):
         return "array", x.dtype, x.shape, x.strides, x.tobytes()
     if isinstance(x, tuple | list):
-        return type(x), tuple(map(said, x))
+        return type(x), tuple(map(comparable, x))
     if isinstance(x, FunctionType):  # a question is made anew in each round
         try:
             name, closed_over, defaults = name_of(x)
         except Unknown:
             return FunctionType, x
-        return FunctionType, name, said(list(closed_over.items())), said(defaults)
+        return FunctionType, name, comparable(list(closed_over.items())), comparable(defaults)
     return type(x), repr(x) if isinstance(x, float | complex) else x
