@@ -97,7 +97,7 @@ class Answers:
         return given
 
     def settled(self) -> Self:
-        """The same with what is asked so far, whatever is asked later."""
+        """These answers with what is asked so far, whatever is asked later."""
         made = copy.copy(self)
         made.original, made.asked = self, dict(self.asked)
         return made
@@ -183,7 +183,7 @@ class ValuesOf:
         return self.each([of(w) for w in self.words]) if all(map(of, self.asked)) else None
 
     def compiled(self) -> Callable[..., list[Any] | None]:
-        """The same as a function of Python."""
+        """The function as code of Python, which is faster."""
         answers, known = self.answers, set[str]()
         lines = [f"def evaluate({', '.join(f's{i}' for i in range(len(answers.values)))}):"]
         for a in self.asked:

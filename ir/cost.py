@@ -41,7 +41,7 @@ def operations(n: Node, types: Types) -> int:
 
 
 def of_op(op: Op, made: Type, ins: list[Type | None]) -> int:
-    """Those of an op that makes this of such operands."""
+    """The floating point operations of an op that makes this of such operands."""
     if op.family == "pointwise":
         return made.size * sum(e.op not in FREE for e in scalar.walk(op.root))
     reads = [t for t in ins if t is not None]
@@ -66,7 +66,7 @@ def of_op(op: Op, made: Type, ins: list[Type | None]) -> int:
 
 
 def _of_rows(op: Op, made: Type, given: Type) -> int:
-    """Those of an op over rows."""
+    """The floating point operations of an op over rows."""
     total = 0
     for s in op.program(short(given.dtype)).stages:
         elements = made.size if type(s) is StoreRow else given.size

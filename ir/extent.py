@@ -56,7 +56,7 @@ class Facts(Answers):
         return Extent({(name,): 1}, value, self)
 
     def named(self, x: Any) -> Any:
-        """The same, as one part where it is a long sum."""
+        """A quantity as one part, where it is a long sum."""
         if type(x) is Extent and len(x.terms) > 2:
             return self.atom(x.text(), x.value, x.least())
         return x
@@ -71,7 +71,7 @@ class Facts(Answers):
         return self.atom(f"{name}({', '.join(map(text, args))})", asked(*[value(x) for x in args]))
 
     def real(self, function: Callable[..., float], *args: Size) -> Real:
-        """The same for a function that gives a float."""
+        """The float that a function gives for some values: it is called anew for others."""
         name, asked = self.known_as(function, True)
         return Real(f"{name}({', '.join(map(text, args))})", asked(*[value(x) for x in args]), self)
 

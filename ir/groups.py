@@ -52,7 +52,7 @@ class Group(Node):
     # ---- others like it
     def made_of(self: G, members: Sequence[Node], into: Mapping[int, int],
                 ins: tuple[Any, ...]) -> G:
-        """The same of other nodes."""
+        """A group like this one, of other nodes."""
         made = self.like()
         attrs = {k: v for k, v in self.attrs.items() if k != "into"}
         made.members, made.into, made.ins = members, into, ins
@@ -63,7 +63,7 @@ class Group(Node):
         return self.made_of(self.members, self.into, ins)
 
     def putting(self: G, into: Mapping[int, int]) -> G:
-        """The same, putting these results there."""
+        """A group like this one that puts some results elsewhere: result -> where."""
         return self.made_of(self.members, into, self.ins)
 
     def renamed(self, new: Mapping[int, int]) -> Node:

@@ -362,7 +362,7 @@ def _line(reader: Reader, loop: Loop, types: dict[int, Type], node: Any) -> None
 
 
 def _laid(a: Array, t: Type) -> Array:
-    """The same numbers, laid out as the type says."""
+    """The numbers of an array, laid out as the type says."""
     low, high = t.span
     out: Array = np.ndarray(t.shape, t.dtype, bytearray(high - low), -low, t.strides)
     np.copyto(out, a)

@@ -120,11 +120,12 @@ class Node:
 
     # ---- others like it
     def of(self, ins: tuple[Any, ...]) -> Node:
-        """The same with other operands."""
+        """A node like this one, with other operands."""
         raise NotImplementedError
 
     def renamed(self, new: Mapping[int, int]) -> Node:
-        """The same with operands that have become other values."""
+        """A node like this one, with new values in the place of some operands; itself where it
+        reads none of these."""
         if not any([type(x) is Ref and x in new for x in self.ins]):
             return self
         return self.of(tuple([Ref(new[x]) if type(x) is Ref and x in new else x for x in self.ins]))
@@ -138,13 +139,13 @@ class Node:
         return made
 
     def by_itself(self) -> Node:
-        """The same, in the place of no recorded node."""
+        """A node like this one that stands for no recorded node."""
         made = self.like()
         made.source = None
         return made
 
     def detached(self, streams: Streams) -> Node:
-        """The same without what is of the run: generators are numbers of `streams`."""
+        """This node without what is of the run: generators are numbers of `streams`."""
         return self
 
     def facts(self) -> tuple[Any, ...]:
@@ -161,7 +162,8 @@ class Node:
 
     @property
     def value(self) -> Any:
-        """The same, as far as it is of the recorded run."""
+        """What a node of its kind has beside operands and attributes, as far as it is of the
+        recorded run."""
         return self.fact
 
     @property
@@ -299,7 +301,7 @@ class OpNode(Made):
         return self.to(ins, self.outs)
 
     def to(self, ins: tuple[Any, ...], outs: Sequence[int]) -> OpNode:
-        """The same with other operands and results."""
+        """A node like this one, with other operands and results."""
         return OpNode(self.op, ins, self.attrs, outs, self.line, self.source or self)
 
     @property

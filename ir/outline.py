@@ -103,7 +103,7 @@ class _Flags:
 
     @property
     def f_contiguous(self) -> bool:
-        """The same in the other order."""
+        """Does it lie in Fortran's order? (Along a dimension of one element it need not.)"""
         turned: _Flags = self.of.T.flags
         return turned.c_contiguous
 

@@ -10,7 +10,8 @@ class TraceWarning(UserWarning):
 
 
 class TraceError(RuntimeError):
-    """The same with `strict=True`."""
+    """A traced function would run eagerly, and why: what `strict=True` raises in the place of a
+    warning."""
 
 
 def warn(text: str) -> None:

@@ -68,7 +68,7 @@ class Waiting:
 
 
 def _less(was: tuple[int, ...]) -> tuple[int, ...]:
-    """The same references without that of the tensor whose gradient it was."""
+    """The references of a gradient that its tensor has let go of."""
     return was[0] - 1, *was[1:]
 
 

@@ -70,7 +70,7 @@ def bare(t: Base) -> bool:
 
 
 def kept(x: Any) -> Any:
-    """The same where only the text of the moment is wanted: of a small tensor a copy, which
+    """An argument of which only the text of the moment is wanted: of a small tensor a copy, which
     nobody writes to."""
     x = passed(x)
     if type(x) is Tensor and x._array.size <= SMALL:

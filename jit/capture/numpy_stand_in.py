@@ -38,7 +38,8 @@ BEYOND = frozenset(("resize", "setflags", "setfield", "byteswap", "tofile", "dum
 
 
 def unwrapped(x: Any) -> Any:
-    """The same with arrays of NumPy's, and numbers of Python's that nobody is told of."""
+    """An argument with NumPy's arrays and Python's numbers in the place of stand-ins. Nobody is
+    told that they are looked at."""
     t = type(x)
     if t is Array:
         return real_of(x)
@@ -241,7 +242,7 @@ def _guarded_or_other(x: Any) -> Any:
 
 
 def _shown(x: Array) -> Any:
-    """The same, to become text."""
+    """What becomes text: NumPy's array, and the options by which NumPy prints it."""
     if live(x):
         arrays_of(x).rec.read(lambda: repr(np.get_printoptions()))
     return guarded_array(x)

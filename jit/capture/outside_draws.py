@@ -79,7 +79,7 @@ class OutsideDraw:
         return self.method.__self__
 
     def drawn(self) -> Base | None:
-        """The same draw now; raises Miss where what comes of it is of another kind."""
+        """What the same call draws now; raises Miss where that is of another kind."""
         y = self.method(*self.args, **self.kwargs)
         if self.tensor is None:
             if not equal(y, self.drew):

@@ -21,8 +21,8 @@ HOLDS = {*NUMBERS, list, dict, tuple, slice, frozenset, Size}
 
 
 def replace_stand_ins(x: Any, seen: dict[int, tuple[Any, Any]] | None = None) -> Any:
-    """The same with plain numbers in place of Numbers: containers that the run made are changed,
-    tuples made anew, each once (`seen`)."""
+    """An object with plain numbers in the place of Numbers. Containers that the run made are
+    changed, tuples made anew, each once (`seen`)."""
     t, made, seen = type(x), None, {} if seen is None else seen
     if t in REAL_OF:
         return REAL_OF[t](x)

@@ -86,13 +86,13 @@ class Streams:
 
     # ---- afterwards ------------------------------------------------------------------------------
     def outside(self) -> list[_At]:
-        """Those from outside that are elsewhere now."""
+        """The generators from outside that are elsewhere now: where they are."""
         return [
             at for i, at in self.all.items() if i in self.starts and (
                 at.of is not at.generator or at.offset or at.stream is not at.generator)]
 
     def moved(self) -> list[Generator]:
-        """The same as generators."""
+        """The generators from outside that are elsewhere now."""
         return [at.generator for at in self.outside()]
 
     def ends(self) -> list[tuple[Generator, Position]]:

@@ -76,7 +76,8 @@ class Session:
         raise NotImplementedError
 
     def arrays_become_known(self) -> None:
-        """The same of NumPy arrays."""
+        """NumPy arrays are not taken as they come any more. Raises Unrecorded if the call's key is
+        another now."""
         raise NotImplementedError
 
     def may_only_grow(self, world: World) -> frozenset[Any]:

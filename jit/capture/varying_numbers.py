@@ -177,7 +177,7 @@ def _give(name: str, method: Callable[..., Any]) -> None:
 
 
 def guarded_values(x: Any) -> Any:
-    """The same with the values of Numbers, for Python to go on from."""
+    """An argument with the values of Numbers in their place, for Python to go on from."""
     if type(x) in NUMBERS:
         return guarded_value(x)
     if type(x) in (tuple, list):

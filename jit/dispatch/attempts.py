@@ -262,7 +262,7 @@ class FirstRecording(Session):
         return self.policy.affords_family(self.searched + self.planned_from - self.began)
 
     def family_grown(self) -> None:
-        """That plan was made, or could not be."""
+        """The plan for all sizes was made, or could not be."""
         self.policy.grown(timing.busy() - self.planned_from)
 
     def leaves_its_start(self) -> bool:

@@ -119,7 +119,8 @@ class Recordings:
         return kind, next(found, None)
 
     def fitting(self, args: Args, kwargs: Kwargs, given: Given) -> tuple[Key, Iterator[Recording]]:
-        """The same with all such recordings: of different ways that sizes lead to, say."""
+        """The key of a call without its sizes; and all recordings that this one is like but for
+        sizes, which may lead different ways."""
         kind = self.learned.key_without_sizes(args, kwargs)
         found = (r for r in self.models.get(kind, ()) if sizes.fits(r, given.leaves) and (
             self.free is None
@@ -151,7 +152,7 @@ class Recordings:
         return sum(len(m.family.sheets) for m in self.all_models() if families.serves(m))
 
     def all_models(self) -> list[Recording]:
-        """Those that others are made like, as it is now: other threads record meanwhile."""
+        """The recordings that others are made like, as of now: other threads record meanwhile."""
         return [m for models in list(self.models.values()) for m in models]
 
     def ventures(self, kind: Kind, like: Callable[[], bool]) -> bool:

@@ -224,7 +224,7 @@ def _serves(r: Recording, given: Given) -> bool:
 
 
 def _fits(r: Recording, given: Given) -> bool:
-    """The same where this thread has locked it."""
+    """Does a recording fit a call that was given this? This thread holds the recording's lock."""
     try:
         leaves = r.reach(given.leaves)
         if leaves is None or not r.fits(leaves, given.boxes):

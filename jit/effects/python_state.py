@@ -52,7 +52,8 @@ class Growing(list):                     # type: ignore[type-arg]
 
 
 class GrowingDeque(collections.deque):   # type: ignore[type-arg]
-    """The same in place of a deque, of which old elements may fall out."""
+    """What a run finds in place of a deque that others only append to. Old elements may fall out of
+    it."""
 
     def __new__(cls, *given: Any) -> Any:
         """Another one of its type is a deque."""

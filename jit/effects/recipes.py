@@ -62,7 +62,7 @@ class Runs:
         return a.same(b, self)
 
     def lists(self, a: Any, b: Any) -> bool:
-        """The same of recipes in a row."""
+        """Do recipes in a row make the same, each what the other one in its place makes?"""
         return len(a) == len(b) and all(map(self.recipes, a, b))
 
 

@@ -94,7 +94,7 @@ class Arguments:
         return [y for _, y in pairs], [p for p, _ in pairs]
 
     def tensor(self, x: Any, name: str) -> tuple[Part, Any]:
-        """The same of a tensor."""
+        """A tensor: as the call gets it, and as a part."""
         made = x.detach().clone(memory_format=contiguous_format)
         if self.resized is not None:
             made = wrap(self.resized(len(self.tensors), made._array))

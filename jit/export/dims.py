@@ -226,7 +226,7 @@ def declared(dynamic: Any, names: Sequence[str], arrays: Sequence[Any]) -> Dims 
 
 
 def dims_among(axes: Any) -> list[Dim]:
-    """Those of one input that are declared: texts may name them at others."""
+    """The dimensions of one input that are declared: texts may name them at others."""
     held = axes.values() if isinstance(axes, Mapping) else axes
     return [d for d in held if isinstance(d, Dim)] if isinstance(held, Iterable) else []
 

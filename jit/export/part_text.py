@@ -172,7 +172,7 @@ def of(x: Any, key: str) -> Any:
 
 
 def text_of(x: Any, key: str) -> str:
-    """The same, a text."""
+    """An entry of an object that is a text."""
     found = of(x, key)
     if not isinstance(found, str):
         raise Damaged(f"{key!r} is no text")
@@ -180,7 +180,7 @@ def text_of(x: Any, key: str) -> str:
 
 
 def list_of(x: Any, key: str) -> list[Any]:
-    """The same, a list."""
+    """An entry of an object that is a list."""
     found = of(x, key)
     if not isinstance(found, list):
         raise Damaged(f"{key!r} is no list")

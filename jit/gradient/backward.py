@@ -282,7 +282,7 @@ class Backward:
         return found
 
     def gradients(self, node: Call, g: Any) -> list[Any]:
-        """The same, not timed."""
+        """Gradients for the edges, not timed."""
         gs = g if type(g) is list else [g]
         way = self.ways.get(tuple([i for i, x in enumerate(gs) if x is not None]))
         xs = node.inputs

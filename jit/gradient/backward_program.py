@@ -92,7 +92,7 @@ class BackwardRun:
 
 
 class BackwardProgram:
-    """The same as a program, which works for one call at a time."""
+    """The backward from some of the outputs as a program, which works for one call at a time."""
 
     def __init__(self, rec: Recorder, run: BackwardRun, part: Partition | None,
                  like: BackwardProgram | None = None) -> None:
@@ -123,7 +123,7 @@ class BackwardProgram:
         self.spread: set[tuple[bool, ...]] = set()
 
     def at(self, program: Program) -> BackwardProgram:
-        """The same for other sizes, of which this is the program."""
+        """This backward for other sizes, which are those of `program`."""
         made = copy.copy(self)
         made.program = program
         made.layouts = {tuple([program.arrays[n].strides for n in self.given]): {}}

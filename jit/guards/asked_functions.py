@@ -50,7 +50,7 @@ def _not_to_change(f: Any) -> Any:
 
 
 def _once(ask: Asked[T]) -> Asked[T]:
-    """The same, with its answers kept by identity, beside what was asked."""
+    """A question that is asked once of each function: its answers are kept by identity."""
     answers: dict[int, tuple[Any, T]] = {}
 
     def answer(f: Any) -> T:
@@ -228,7 +228,7 @@ def _outcome_in(module: types.ModuleType, f: Any, args: Sequence[Any], held: typ
 
 
 def _called_in(module: types.ModuleType, f: Any, held: type | None) -> Any:
-    """The same of what the function makes of the name, called with the module."""
+    """What can be seen of the result of what a function makes of a name, called with a module."""
     try:
         made = f(NAME)
     except Exception:

@@ -64,7 +64,8 @@ def look_into(walk: Any, x: Any) -> None:
 
 
 def leave_out(walk: Any, m: types.ModuleType, new: set[str], done: set[str]) -> set[str]:
-    """Those of some names in a module that lead on; of the others only keys are compared."""
+    """Of some names in a module those that the walk goes on to. Of dicts by other names only the
+    keys are compared."""
     held, wanted = vars(m), new
     for name in new:
         x, noted = held[name], f"in {name}"

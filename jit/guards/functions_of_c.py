@@ -27,8 +27,8 @@ TYPES = frozenset((types.BuiltinFunctionType, types.MethodWrapperType))
 
 
 class FunctionsOfC:
-    """Those that a walk met, and the names by which code takes something for another use than a
-    call."""
+    """The functions of C that a walk met, and the names by which code takes something for another
+    use than a call."""
     __slots__ = ("values", "of_modules", "owners", "taken", "texts", "formats", "dates")
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class FunctionsOfC:
         self.formats = self.dates = False
 
     def copy(self) -> FunctionsOfC:
-        """The same, to be gone on with."""
+        """A copy, to go on from."""
         new = FunctionsOfC()
         for name in self.__slots__:
             x = getattr(self, name)

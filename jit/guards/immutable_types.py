@@ -25,7 +25,7 @@ _met: dict[Any, Any] = {}
 
 
 def one(x: Any) -> Any:
-    """The same object for whatever is equal."""
+    """One object for all that are equal."""
     return _met.setdefault(x, x)
 
 

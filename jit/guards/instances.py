@@ -62,7 +62,8 @@ def own_dict(x: Any) -> dict[str, Any]:
 
 
 def made_dict(x: Any) -> dict[str, Any]:
-    """The same, which is not made to find out: an empty one where it was never asked for."""
+    """The dict that holds the attributes of an instance, if it was ever asked for; else an empty
+    one. It is not made to find out."""
     offset = type(x).__dictoffset__
     return own_dict(x) if offset < 0 or offset > 0 and field(x, offset) else {}
 

@@ -87,7 +87,7 @@ class CodeFacts:
     takes_classes: bool = False      # the class of something, for more than its name
 
     def copy(self) -> CodeFacts:
-        """The same, to be added to."""
+        """A copy, to be added to."""
         return replace(self)
 
     def add(self, other: CodeFacts) -> None:

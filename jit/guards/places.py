@@ -134,7 +134,7 @@ class Change:
             and (self.spot is None or not isinstance(self.owner, dict | list))
 
     def bare(self) -> Change:
-        """The same without what was there before and is there now, which it keeps alive."""
+        """This change without what was there before and is there now, which it would keep alive."""
         return Change(self.place, self.index, owner=self.owner)
 
     def grows(self) -> bool:

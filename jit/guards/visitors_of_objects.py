@@ -136,7 +136,7 @@ def signature(walk: Any, x: inspect.Signature) -> None:
 
 @OBJECTS.of(inspect.Parameter)
 def parameter(walk: Any, x: inspect.Parameter) -> None:
-    """The same of one."""
+    """It never changes, but its default and annotation may."""
     walk.lead_to(x.default, x.annotation)
 
 

@@ -213,13 +213,14 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
 
     @property
     def credit(self) -> float:
-        """The same for what would have paid already: as much again as the first recording cost may
-        be lost on that, before that one is earned back."""
+        """The seconds that may be lost on what would have paid already: CREDIT times what the first
+        recording cost, beside the balance, before that one is earned back."""
         return self.balance + CREDIT * self.first_cost
 
     @property
     def spare(self) -> float:
-        """The same, where enough is left for recordings: some of GRACE, or what is saved up."""
+        """The seconds that may be lost with enough left for recordings: some of GRACE, or what is
+        saved up."""
         return self.balance - max(SPARED * GRACE, self.wanted) if self.is_limited else math.inf
 
     def gain(self, kind: Kind) -> float:

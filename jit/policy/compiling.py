@@ -32,7 +32,7 @@ class Compiling:
     @property
     @abc.abstractmethod
     def spare(self) -> float:
-        """The same, where something is left for recordings."""
+        """The seconds that may be lost with something left for recordings."""
 
     def affords_kernel(self, seconds: float) -> bool:
         """May a kernel that a recording lacks be compiled now, which takes so long?"""

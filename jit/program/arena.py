@@ -152,8 +152,9 @@ def most_alive(spans: Iterable[Span]) -> int:
 
 
 def _fit_by_size(spans: Sequence[Span]) -> tuple[int, list[int]]:
-    """The same, the largest first: each as low as it can be beside those that live with it. It
-    takes the square of their number, and leaves the smallest holes."""
+    """The size of an arena and the offsets in it of spans, the largest first: each as low as it can
+    be beside those that live with it. It takes the square of their number, and leaves the smallest
+    holes."""
     offsets, top = [0] * len(spans), 0
     placed: list[tuple[int, int, int, int]] = []         # offset, the byte after it, first, last
     for k in sorted(range(len(spans)), key=lambda k: (-spans[k][2], spans[k][0])):

@@ -66,7 +66,8 @@ class Work:
 
 
     def laid(self, n: int, a: DeviceArray, node: Node) -> DeviceArray:
-        """The same of a fused op, whose operands may lie otherwise than those of the last op."""
+        """What a fused op made, as it lay when it was recorded: its operands may lie otherwise than
+        those of the last op."""
         like = self.types[n]
         if a.shape == like.shape and not lies_as(a.geometry, like):
             a = execute.laid(a, like.strides)

@@ -61,7 +61,8 @@ def moved(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any],
 
 def moved_by(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any], out: Array,
              put: Any) -> Entries | None:
-    """The same by one of the ways to put more there; `put` is None where there is none."""
+    """What `moved` does, where more is put into the copies by the kernel `put`; nothing is where
+    that is None."""
     op, known = node.op, [out, *rest]
     entries: Entries = []
     pairs: list[tuple[Array, Any]] = []

@@ -47,7 +47,8 @@ class Kind(Generic[N]):
         return self.entries(b, node, ins)
 
     def entries(self, b: ProgramBuilder, node: N, ins: Sequence[Any]) -> Entries | None:
-        """The same for operands that kernels can read, and results that have elements."""
+        """The entries of a node's launches, or None. The operands are such as kernels can read, and
+        results have elements."""
         raise NotImplementedError
 
     def run(self, node: N, ins: Sequence[Any], program: Program, env: list[Any]) -> None:

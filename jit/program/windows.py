@@ -33,9 +33,9 @@ class Lodger(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """Those of a program that is one list of launches. `changed`: of memory that it is given and
-    writes to, `made`: of memory that a call makes for it. Of that there are further windows before,
-    while something else lies there."""
+    """When a program, one list of launches, works on which memory. `changed`: memory that it is
+    given and writes to; `made`: memory that a call makes for it; `lodgers`: what else lies there
+    before."""
     changed: list[Window]
     made: list[Window]
     lodgers: list[Lodger]

@@ -42,9 +42,9 @@ class Taken:
 
 
 class SpentGradients:
-    """Those that the gradients of a program may be written over: large ones, which have memory of
-    the allocator's. A call that misses is done again by eager mode, so only those may be that are
-    written to when it can miss no more, or when that can read the old ones no more."""
+    """Gradients that the ones of a replay may be written over: large ones, whose memory is the
+    allocator's. A call that misses is done again by eager mode. So a gradient is written over only
+    when the call can miss no more, or when eager mode does not read the old one."""
 
     def __init__(self, program: Any, grads: Sequence[tuple[Source, Recipe]]) -> None:
         self.values: list[tuple[int, int, Any]] = []

@@ -105,7 +105,7 @@ class Wanted:
         self.seen: set[Recipe] = set()
 
     def add(self, recipe: Recipe, name: str) -> None:
-        """Those of a result, each once."""
+        """Add the values that a result is made of, each once."""
         if recipe in self.seen:
             return
         self.seen.add(recipe)

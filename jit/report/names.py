@@ -206,7 +206,7 @@ class Names:
         return self.found.get(id(x), "")
 
     def of(self, x: Any) -> str:
-        """The same, of the dict of an instance that of the instance."""
+        """The name of an object, or of the instance whose dict it is, or ""."""
         return self.found.get(self.attributes.get(id(x), id(x)), "")
 
     def of_tensor(self, t: Any) -> str:

@@ -31,21 +31,20 @@ class Reason:
         return x if isinstance(x, Reason) else Reason(str(x))
 
     def at(self, where: str) -> Reason:
-        """The same, at a line if none was known."""
+        """This reason, with a line if none was known."""
         self.where = self.where or where
         return self
 
     def left(self, world: Found, change: Change) -> Reason:
-        """The same where it is not a result that cannot be made again, but what is left in
-        Python's state."""
+        """This reason where what cannot be made again is no result, but left in Python's state."""
         return self
 
     def within(self, world: Found) -> Reason:
-        """The same of something that was found in a world, which has a name there."""
+        """This reason, with the name that a world has for what it speaks of."""
         return self
 
     def named(self, fn: Callable[..., Any], key: Key) -> Reason:
-        """The same, with the names by which a function of arguments like `key` knows what it
+        """This reason, with the names by which a function of arguments like `key` knows what it
         speaks of."""
         return self
 

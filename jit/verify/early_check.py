@@ -76,7 +76,7 @@ class EarlyCheck:
                 g._seed, g._offset = seed, offset
 
     def gradients(self) -> dict[int, Any]:
-        """Those that the run has made by now, by the program's values."""
+        """The gradients that the run has made by now, by the program's values."""
         replay = self.known.replay
         owners = replay.graded.find(self.leaves)
         return {recipe.value: t._grad._array for (_, recipe), t in zip(replay.grads, owners)

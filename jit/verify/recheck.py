@@ -54,7 +54,7 @@ class Checks:
         self.at = 0 if verify == "always" else math.inf
 
     def anew(self) -> Checks:
-        """The same of which none was made."""
+        """Checks of the same kind, of which none was made."""
         return Checks(self.verify, self.cost)
 
     def plan(self, calls: int, seconds: float) -> None:
@@ -109,7 +109,7 @@ class Steps:
 
     @classmethod
     def of(cls, r: Any) -> Steps:
-        """Those of a recording."""
+        """The steps of a recording."""
         return cls(r.program.recorded, r.program.arrays)
 
     def name(self, n: int) -> int:
@@ -134,7 +134,7 @@ class WholeRun(Steps):
 
     @classmethod
     def of(cls, r: Any) -> WholeRun:
-        """That of a recording."""
+        """All that the run of a recording did."""
         p, does = r.program, r.replay
         sources = dict(zip(p.outside, does.inputs.sources))
         return cls(p.recorded, p.arrays, sources, does.effects, r.recorded.positions)

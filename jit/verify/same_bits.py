@@ -90,7 +90,7 @@ def digest(a: Any) -> int:
 
 
 def _sum(a: Any) -> tuple[int, bytes]:
-    """That of a piece."""
+    """The sum of a piece, and the bytes of it that are not added up."""
     # The kernel looks for NaNs in passing: there are hardly ever any.
     known = a.dtype == np.float32 and a.nbytes >= LARGE
     sums, has_nan = _sums(a if known or a.dtype.kind not in FLOATS else _with_one_nan(a))
@@ -102,7 +102,7 @@ def _sum(a: Any) -> tuple[int, bytes]:
 
 
 def _with_one_nan(a: Any) -> Any:
-    """The same with one NaN in the place of all."""
+    """An array with one NaN in the place of all."""
     none = np.isnan(a)
     if none.any():
         a = a.copy()

@@ -299,7 +299,8 @@ class RecipeSearch:
         self.f.bail(self.f.binary("xor", self.equal_attributes(), 1), other)
 
     def is_resized(self, other: str) -> None:
-        """The same of a recipe for many sizes, which is given those of this call first."""
+        """Is a recipe for many sizes one for these operands and attributes? It is given the sizes
+        of this call first."""
         c, f, g = self.call, self.f, self.g
         self.is_of_op(other)
         f.bail(f.cmp("ne", g.ld(self.r, R["busy"], "i64"), 0), other)

@@ -256,7 +256,7 @@ class SizeCode:
         return self.step(whole, a, b, 0, (1 << max(a.high, b.high).bit_length()) - 1)
 
     def real(self, a: Value) -> Value:
-        """The same as a float."""
+        """A number as a float."""
         if a.is_real:
             return a
         if max(-a.low, a.high) > EXACT:

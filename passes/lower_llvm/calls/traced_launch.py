@@ -154,7 +154,8 @@ class Launch:
         )
 
     def away(self) -> None:
-        """The same while other threads of Python's go on; they free nothing that is in use."""
+        """Run the program while other threads of Python's go on; they free nothing that is in
+        use."""
         t, f, g = self.attempt, self.f, self.g
         f.loop(0, self.moving, 1, lambda i: g.inc(_word(f, t.arrays, i, "ptr")))
         f.store(f.as_val(1, "i64"), self.busy)

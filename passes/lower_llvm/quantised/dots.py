@@ -39,7 +39,8 @@ def rows_of(kind: str) -> tuple[int, ...]:
 
 
 def few_rows() -> tuple[int, ...]:
-    """The same of machines that add pairs: sums and some operands fit into their registers."""
+    """The numbers of rows that there are micro-kernels for on machines that add pairs: sums and
+    some operands fit into their registers."""
     return {512: (8, 1), 256: (2, 1)}.get(targets.current().bits, (1,))
 
 

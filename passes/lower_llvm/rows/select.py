@@ -57,7 +57,7 @@ class Selection:
         return low, left
 
     def closer(self, keys: Val, n: Val, k: Val, low: Val, high: Val) -> list[Val]:
-        """The same search among fewer keys: (how many, which of them, their range)."""
+        """The search for the k-th key, among fewer keys: (how many, which of them, their range)."""
         f = self.f
         bits = digit_bits(f, n)
         down = f.imax(bit_length(f, f.conv("zext", high - low, "i64")) - bits, 0)

@@ -118,7 +118,7 @@ def two_sum(f: Operations, a: Val, b: Val) -> tuple[Val, Val]:
 
 
 def fast_two_sum(f: Operations, a: Val, b: Val) -> tuple[Val, Val]:
-    """The same for |a| >= |b| (or a = 0)."""
+    """(s, e): s + e = a + b exactly, for |a| >= |b| (or a = 0)."""
     s = a + b
     return s, b - (s - a)
 

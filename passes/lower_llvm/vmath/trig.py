@@ -48,7 +48,7 @@ def reduce(f: Operations, x: Val) -> list[Val]:
 
 
 def reduce_far(f: Fn, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
-    """The same where some lanes are beyond LIMIT: these one by one."""
+    """What `reduce` gives, where some lanes are beyond LIMIT: these one by one."""
     lanes, n = x.lanes, max(1, x.lanes)
     doubles, words = vec("double", lanes), vec("i64", lanes)
     r64, lo64, u64 = (f.conv("fpext", r, "double"), f.conv("fpext", lo, "double"),

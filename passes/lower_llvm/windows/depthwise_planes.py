@@ -46,7 +46,7 @@ class Taps:
         return self.rows - 1 - i if self.turned else i
 
     def column(self, i: int) -> int:
-        """The same of a column."""
+        """The column, from the left one on, of the i-th column of taps."""
         return self.columns - 1 - i if self.turned else i
 
     @property
