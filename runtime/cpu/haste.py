@@ -19,6 +19,8 @@ import os
 import struct
 import threading
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 from ..ir.extent import value
 from . import flat
@@ -37,17 +39,38 @@ PAGE = 4096
 # held, and gives their addresses: set by native
 lock = translate = keep = None
 _local = threading.local()
-# key -> (what writes it into a module, its door, the place of the address that this leads to)
-_pending: dict = {}
-# key -> what writes it, of kernels that are ordered
-_ordered: dict = {}
-# the address of a door -> the key of what is put off behind it
-_behind: dict = {}
-_free: list = []                         # doors that nobody has
-# `bell`: for whoever compiles in the background, that something was ordered; `translating`: held
-# while the background is in LLVM
-_state = {"last": 0.0, "thread": None, "over": False, "form": "usual", "bell": threading.Event(),
-          "translating": threading.Lock()}
+
+
+class PutOff(NamedTuple):
+    """A kernel that was compiled in haste, and is to be compiled well."""
+    emit: Callable                       # `emit(module, symbol)` writes it into a module
+    address: int                         # of its door
+    place: C.c_uint64                    # holds the address that the door leads to
+
+
+_pending: dict[str, PutOff] = {}         # by key
+_ordered: dict[str, Callable] = {}       # key -> what writes it, of kernels that are ordered
+_behind: dict[int, str] = {}             # the address of a door -> the key of what is behind it
+_free: list[int] = []                    # doors that nobody has
+_form = "usual"                          # of new kernels: see `form`
+
+
+class _Background:
+    """The compiling in the background."""
+
+    def __init__(self):
+        self.last = 0.0                  # when the last new kernel came
+        self.is_over = False             # does the process end?
+        self.begin()
+
+    def begin(self):
+        """Nobody compiles yet, in this process."""
+        self.thread = None
+        self.bell = threading.Event()            # something was ordered
+        self.translating = threading.Lock()      # held while it is in LLVM
+
+
+_background = _Background()
 
 
 class recording:
@@ -93,15 +116,15 @@ class work:
 
 def wanted():
     """Is a kernel that this thread asks for now one to be compiled in haste?"""
-    if _state["form"] != "usual":
-        return _state["form"] == "brief" and flat.SUPPORTED
+    if _form != "usual":
+        return _form == "brief" and flat.SUPPORTED
     return getattr(_local, "light", False) and getattr(_local, "on", False)
 
 
 def runs_reference(elements):
     """May this thread run so few elements by NumPy, rather than compile a kernel for them? A run
     that is recorded computes numbers of Python's by ops, each of which is a kernel of its own."""
-    return elements == 1 and _state["form"] == "usual" and getattr(_local, "numbers", False)
+    return elements == 1 and _form == "usual" and getattr(_local, "numbers", False)
 
 
 class form:
@@ -112,10 +135,12 @@ class form:
         self.name = name
 
     def __enter__(self):
-        self.before, _state["form"] = _state["form"], self.name
+        global _form
+        self.before, _form = _form, self.name
 
     def __exit__(self, *exc):
-        _state["form"] = self.before
+        global _form
+        _form = self.before
 
 
 def door(target):
@@ -135,27 +160,27 @@ def door(target):
 
 def put_off(key, emit, address, place):
     """Have the kernel behind a door compiled well later; `emit(module, symbol)` writes it."""
-    _pending[key], _behind[address] = (emit, address, place), key
-    _state["last"] = time.monotonic()
+    _pending[key], _behind[address] = PutOff(emit, address, place), key
+    _background.last = time.monotonic()
     _wake()
 
 
 def order(emits):
     """Have kernels compiled that somebody is going to ask for: key -> what writes it."""
-    if _state["form"] == "usual":
+    if _form == "usual":
         _ordered.update(emits)
-        _state["bell"].set()
+        _background.bell.set()
         _wake()
 
 
 def _wake():
-    if _state["thread"] is None and not _state["over"]:
-        _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile",
-                                                daemon=True)
+    if _background.thread is None and not _background.is_over:
+        _background.thread = t = threading.Thread(target=_when_quiet, name="whet-compile",
+                                                  daemon=True)
         try:
             t.start()
         except BaseException as e:           # (whoever asks next wakes another)
-            _state["thread"] = None
+            _background.thread = None
             # that is what the system says that has no thread to give: nobody has to know
             if not isinstance(e, RuntimeError):
                 raise
@@ -163,7 +188,7 @@ def _wake():
 
 def thread():
     """The thread that compiles in the background, by its number; None where there is none now."""
-    t = _state["thread"]
+    t = _background.thread
     return None if t is None else t.ident
 
 
@@ -171,30 +196,25 @@ def _when_quiet():
     try:
         _work_off()
     except BaseException:
-        _state["thread"] = None          # (whoever asks next wakes another)
+        _background.thread = None        # (whoever asks next wakes another)
         raise
 
 
 def _work_off():
     pause = BREATH if _ordered else QUIET
     while True:
-        _state["bell"].wait(pause)
-        _state["bell"].clear()
-        if not _ordered and (time.monotonic() < _state["last"] + QUIET
-                             or _state["form"] == "brief"):
+        _background.bell.wait(pause)
+        _background.bell.clear()
+        if not _ordered and (time.monotonic() < _background.last + QUIET or _form == "brief"):
             pause = max(QUIET, BREATH)
             continue
         start = time.thread_time()
         with translating():
             with lock():
-                if not (_ordered or _pending) or _state["over"]:
-                    _state["thread"] = None
+                if not (_ordered or _pending) or _background.is_over:
+                    _background.thread = None
                     return
-                # what came last is what is likely to be in use
-                if _ordered:
-                    emits = {key: _ordered.pop(key) for key in list(_ordered)[-TOGETHER:]}
-                else:
-                    emits = {key: _pending[key][0] for key in list(_pending)[-TOGETHER:]}
+                emits = _next_emits()
             try:
                 entries = _translated(emits)
             except BaseException:
@@ -208,9 +228,16 @@ def _work_off():
         pause = max(min(BREATH, QUIET), rest)
 
 
+def _next_emits():
+    """The kernels that are compiled next, by key: what came last is what is likely to be in use."""
+    if _ordered:
+        return {key: _ordered.pop(key) for key in list(_ordered)[-TOGETHER:]}
+    return {key: _pending[key].emit for key in list(_pending)[-TOGETHER:]}
+
+
 def translating():
     """The lock that the background holds while it is in LLVM, and nobody may fork."""
-    return _state["translating"]
+    return _background.translating
 
 
 def _translated(emits):
@@ -230,9 +257,9 @@ def _open(entry):
     """Keep code, and have the doors of its kernels lead there."""
     for key, target in keep(entry).items():
         if key in _pending:
-            _, address, place = _pending.pop(key)
-            place.value = target
-            _behind.pop(address, None)
+            one = _pending.pop(key)
+            one.place.value = target
+            _behind.pop(one.address, None)
 
 
 def _processors():
@@ -258,17 +285,16 @@ def compile_well(keys=None):
         with lock():
             waiting = list(_pending) if keys is None else [k for k in keys if k in _pending]
             for i in range(0, len(waiting), TOGETHER):
-                _open(translate({k: _pending[k][0] for k in waiting[i:i + TOGETHER]}))
+                _open(translate({k: _pending[k].emit for k in waiting[i:i + TOGETHER]}))
 
 
 def _forked():
-    # (the parent's)
-    _state.update(thread=None, bell=threading.Event(), translating=threading.Lock())
+    _background.begin()                  # (what there is is the parent's)
 
 
 def _end():
     with translating(), lock():              # nobody is in LLVM when the process goes down
-        _state["over"] = True
+        _background.is_over = True
 
 
 atexit.register(_end)

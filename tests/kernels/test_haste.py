@@ -160,7 +160,7 @@ if sys.argv[1] == "busy":                    # replays go on, one after the othe
     print(n, len(haste._pending), int(time.time() > start + 5))
     sys.exit()
 end = time.time() + 20
-while (haste._pending or haste._state["thread"]) and time.time() < end:
+while (haste._pending or haste._background.thread) and time.time() < end:
     time.sleep(0.02)
 print(n, len(haste._pending), sum(t.name == "whet-compile" for t in threading.enumerate()))
 """
