@@ -15,7 +15,7 @@ where what lies between would not stay in the cache anyway, and the second opera
 block of rows goes over, are not much larger than one. """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from math import prod
 from typing import Any
 
@@ -33,46 +33,73 @@ MOST = 1 << 22                   # bytes of the matrices that a row meets
 def chains(g: Listing) -> Listing:
     """The list with chains at the places of their last nodes; `value` are the nodes that one
     stands for."""
-    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
-    uses = Uses(nodes, root, views=True)
-    link: list[Node | None] = list(nodes)
-    chain_of: dict[int, list[int]] = {}
-    for j, node in enumerate(nodes):
-        product = _product(node, arrays)
-        x: Any = None
-        if product is not None:
-            x = product.ins[0]
-        else:
-            x = next(
-                (r for r in node.refs() if uses.maker.get(r) in chain_of and uses.users[r] == [j]),
-                None,
-            )
-            link[j] = found = _rows(j, uses, arrays, visible) if x is not None else None
-            x = x if found is not None and found.placed.shape == arrays[x].shape else None
-        chain = chain_of.get(uses.maker[x]) if type(x) is Ref and x in uses.maker else None
-        if (
-            chain is not None
-            and root[x] == x
-            and x not in visible
-            and uses.users[x] == [j]
-            and all(uses.later(k, j) for k in chain)
-        ):
-            chain.append(j)
-            chain_of[j] = chain
-        elif product is not None:
-            chain_of[j] = [j]
-    out: list[Node | None] = list(nodes)
-    for chain in {id(c): c for c in chain_of.values()}.values():
-        while _product(nodes[chain[-1]], arrays) is None:
-            chain.pop()
-        if len(chain) > 1 and _suits(chain, nodes, arrays):
-            members = [m for m in (link[k] for k in chain) if m is not None]
-            made = {o for m in members for o in m.outs}
-            ins = dict.fromkeys(x for m in members for x in m.refs() if x not in made)
-            for k in chain:
-                out[k] = None
-            out[chain[-1]] = Chain(tuple(ins), members[-1].outs, members[-1].line, members)
+    found = _Chains(g)
+    for j in range(len(g.nodes)):
+        found.add(j)
+    out: list[Node | None] = list(g.nodes)
+    for chain in found.chains():
+        for k in chain:
+            out[k] = None
+        out[chain[-1]] = found.node(chain)
     return g.of([n for n in out if n is not None])
+
+
+class _Chains:
+    """The search for chains. `link`: the node of a chain that each node would be; `chain_of`: the
+    place of a node -> the places of its chain."""
+
+    def __init__(self, g: Listing) -> None:
+        self.nodes, self.root, self.arrays, self.visible = g.nodes, g.root, g.arrays, g.visible
+        self.uses = Uses(g.nodes, g.root, views=True)
+        self.link: list[Node | None] = list(g.nodes)
+        self.chain_of: dict[int, list[int]] = {}
+
+    def add(self, j: int) -> None:
+        """Let node j go on a chain, or begin one."""
+        product = _product(self.nodes[j], self.arrays)
+        x = self.from_rows(j) if product is None else product.ins[0]
+        chain = self.ending_with(x)
+        if chain is not None and self.goes_on(chain, x, j):
+            chain.append(j)
+            self.chain_of[j] = chain
+        elif product is not None:
+            self.chain_of[j] = [j]
+
+    def from_rows(self, j: int) -> Any:
+        """The value of a chain that node j computes with, row by row; None where there is none. The
+        node becomes a link."""
+        x = next((r for r in self.nodes[j].refs()
+                  if self.uses.maker.get(r) in self.chain_of and self.uses.users[r] == [j]), None)
+        self.link[j] = None
+        if x is None:
+            return None
+        self.link[j] = found = _rows(j, self.uses, self.arrays, self.visible)
+        return x if found is not None and found.placed.shape == self.arrays[x].shape else None
+
+    def ending_with(self, x: Any) -> list[int] | None:
+        """The chain that a value is of."""
+        is_made = type(x) is Ref and x in self.uses.maker
+        return self.chain_of.get(self.uses.maker[x]) if is_made else None
+
+    def goes_on(self, chain: Sequence[int], x: Ref, j: int) -> bool:
+        """Is node j all that a chain's value is for, and can the chain be computed there?"""
+        return (self.root[x] == x and x not in self.visible and self.uses.users[x] == [j]
+                and all(self.uses.later(k, j) for k in chain))
+
+    def chains(self) -> Iterator[list[int]]:
+        """The chains that suit, each ending with a product."""
+        for chain in {id(c): c for c in self.chain_of.values()}.values():
+            while _product(self.nodes[chain[-1]], self.arrays) is None:
+                chain.pop()
+            if len(chain) > 1 and _suits(chain, self.nodes, self.arrays):
+                yield chain
+
+    def node(self, chain: Sequence[int]) -> Chain:
+        """The node of a chain."""
+        members = [m for m in (self.link[k] for k in chain) if m is not None]
+        made = {o for m in members for o in m.outs}
+        ins = dict.fromkeys(x for m in members for x in m.refs() if x not in made)
+        return Chain(tuple(ins), members[-1].outs, members[-1].line, members)
 
 
 def wanted(nodes: Sequence[Node], arrays: Arrays | Mapping[int, Outline]) -> bool:

@@ -77,47 +77,63 @@ def write_through(g: Listing) -> Listing:
 
     A view that is such a place is made before the kernel.
     """
-    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
-    uses, readers = Uses(nodes, root, views=True), Uses(nodes, root)
-    # gone: the places of nodes that are not needed, or stand earlier
-    out, gone = list(nodes), set()
-    early: dict[int, int] = {}               # view -> the place of the kernel that writes to it
-    ways = [i for i, node in enumerate(nodes) if not steady(node)]
-    for i, node in enumerate(nodes):
-        if not _copies_a_value(node):
-            continue
-        place, x = node.ins
+    work = _WritingThrough(g)
+    for i, node in enumerate(g.nodes):
+        k = work.kernel_before(i, node) if _copies_a_value(node) else None
+        if k is not None:
+            work.write_itself(k, i, node)
+    return g.of(_with_early(work.out, work.gone, work.early, g.nodes))
+
+
+class _WritingThrough:
+    """The work on a list. `gone`: the places of nodes that are not needed, or stand earlier;
+    `early`: view -> the place of the kernel that writes to it; `ways`: the places of nodes after
+    which a run may have gone another way."""
+
+    def __init__(self, g: Listing) -> None:
+        self.root, self.arrays, self.visible = g.root, g.arrays, g.visible
+        self.uses, self.readers = Uses(g.nodes, g.root, views=True), Uses(g.nodes, g.root)
+        self.ways = [i for i, node in enumerate(g.nodes) if not steady(node)]
+        self.out, self.gone = list(g.nodes), set[int]()
+        self.early: dict[int, int] = {}
+
+    def kernel_before(self, i: int, copy: Node) -> int | None:
+        """The place of the kernel that makes what node i copies, if it may write to the copy's
+        place itself."""
+        place, x = copy.ins
+        root, uses = self.root, self.uses
         k = uses.maker.get(x)
-        if k is None or root[x] != x or uses.users[x] != [i] or x in visible:
-            continue
-        views, base = _views_since(k, place, uses)
+        if k is None or root[x] != x or uses.users[x] != [i] or x in self.visible:
+            return None
+        _, base = _views_since(k, place, uses)
         # the place is not there yet
         if max(uses.maker.get(base, -1), uses.maker.get(root[place], -1)) >= k:
-            continue
-        a, b, before = arrays[place], arrays[x], out[k]
-        if not _takes(a, b):
-            continue
-        kernels = isinstance(before, Fused) or type(before) is Parts
-        if (
-            not kernels
-            and not fusible(before, arrays)
-            or following(ways, k) < i
-            or following(readers.users[root[place]], k) < i
-        ):
-            continue
-        if _reads_beside(before, place, root):
-            continue
-        group = alone(before, arrays) if isinstance(before, OpNode) else before
+            return None
+        before = self.out[k]
+        is_kernel = isinstance(before, Fused) or type(before) is Parts
+        if not _takes(self.arrays[place], self.arrays[x]) \
+                or not is_kernel and not fusible(before, self.arrays):
+            return None
+        if following(self.ways, k) < i or following(self.readers.users[root[place]], k) < i:
+            return None
+        return None if _reads_beside(before, place, root) else k
+
+    def write_itself(self, k: int, i: int, copy: Node) -> None:
+        """Let the kernel at place k write to where node i copies its result."""
+        place, x = copy.ins
+        before = self.out[k]
+        group = alone(before, self.arrays) if isinstance(before, OpNode) else before
         assert isinstance(group, Fused | Parts)
-        out[k] = group
-        if place not in group.into.values():
-            out[k] = group.putting({**group.into, x: place})
-            gone.add(i)
-            at = readers.users[root[place]]
-            at.remove(i)                     # the kernel writes to it now
-            insort(at, k)
-            early.update((v, min(k, early.get(v, k))) for v in views)
-    return g.of(_with_early(out, gone, early, nodes))
+        self.out[k] = group
+        if place in group.into.values():
+            return
+        self.out[k] = group.putting({**group.into, x: place})
+        self.gone.add(i)
+        at = self.readers.users[self.root[place]]
+        at.remove(i)                         # the kernel writes to it now
+        insort(at, k)
+        views, _ = _views_since(k, place, self.uses)
+        self.early.update((v, min(k, self.early.get(v, k))) for v in views)
 
 
 def _copies_a_value(node: Node) -> TypeGuard[Write]:

@@ -21,7 +21,7 @@ from typing import TypeAlias, TypeGuard
 
 import numpy as np
 from whet.ir.graph import Node, OpNode, Ref
-from whet.ir.values import Array
+from whet.ir.values import Array, DType
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.uses import Uses
 
@@ -169,45 +169,41 @@ def numbers(nodes: Sequence[Node], root: Roots, arrays: Arrays,
     """A sum or product with one number after the other: (the list with both in one, what to
     say); None where there is none."""
     uses = Uses(nodes, root, views=True)
-
-    def number(n: Node) -> tuple[Ref, float] | None:
-        """(the tensor, the number) of an operation with both."""
-        if (
-            not isinstance(n, OpNode)
-            or n.op.name not in ("add", "mul")
-            or n.attrs
-            or len(n.ins) != 2
-        ):
-            return None
-        x, c = n.ins if type(n.ins[0]) is Ref else n.ins[::-1]
-        ok = (
-            type(x) is Ref
-            and type(c) in (int, float)
-            and math.isfinite(c)
-            and arrays[x].dtype in (np.float32, np.float64)
-        )
-        return (x, c) if ok and arrays[x].dtype == arrays[n.outs[0]].dtype else None
     for i, n in enumerate(nodes):
-        here = number(n)
+        here = _tensor_and_number(n, arrays)
         if here is None or not isinstance(n, OpNode):
             continue
         k = inner(nodes, uses, root, arrays, visible, i, here[0], n.op.name)
-        before = None if k is None else number(nodes[k])
-        if before is None:
-            continue
-        kind = arrays[n.outs[0]].dtype.type
-        with np.errstate(all="ignore"):
-            both = float(
-                kind(before[1]) + kind(here[1])
-                if n.op.name == "add"
-                else kind(before[1]) * kind(here[1])
-            )
-        if not math.isfinite(both) or both == 0 and n.op.name == "mul":
+        before = None if k is None else _tensor_and_number(nodes[k], arrays)
+        both = None if before is None else _in_one(n.op.name, before[1], here[1],
+                                                   arrays[n.outs[0]].dtype)
+        if before is None or both is None:
             continue
         joined = OpNode(n.op, (before[0], both), n.attrs, n.outs, n.line)
         made = [joined if j == i else m for j, m in enumerate(nodes) if j != k]
         return made, f"made one of two operations {n.op.name}" + _at(n)
     return None
+
+
+def _tensor_and_number(n: Node, arrays: Arrays) -> tuple[Ref, float] | None:
+    """The operands of a sum or product of a tensor with a number; None where it is none."""
+    if not isinstance(n, OpNode) or n.op.name not in ("add", "mul") or n.attrs or len(n.ins) != 2:
+        return None
+    x, c = n.ins if type(n.ins[0]) is Ref else n.ins[::-1]
+    if type(x) is not Ref or type(c) not in (int, float) or not math.isfinite(c):
+        return None
+    dtype = arrays[x].dtype
+    is_float = dtype in (np.float32, np.float64)
+    return (x, c) if is_float and dtype == arrays[n.outs[0]].dtype else None
+
+
+def _in_one(op: str, a: float, b: float, dtype: DType) -> float | None:
+    """Two numbers added or multiplied, as a type has them; None where the result of the operation
+    would be another than that of both in turn."""
+    kind = dtype.type
+    with np.errstate(all="ignore"):
+        both = float(kind(a) + kind(b) if op == "add" else kind(a) * kind(b))
+    return both if math.isfinite(both) and not (both == 0 and op == "mul") else None
 
 
 def _at(n: Node) -> str:
