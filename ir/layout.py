@@ -173,51 +173,63 @@ class Layout:
 
     def placed(self) -> None:
         """The coordinates."""
+        x = self.side_by_side()
+        # the points of one edge want to be one line
+        chains: dict[Key, list[Key]] = {}
+        for k in self.layer:
+            if is_point(k):
+                chains.setdefault(k[1], []).append(k)
+        times = int(SETTLE * self.rounds / SWEEPS)
+        for i in range(times):
+            line = {c: sum(x[k] for k in points) / len(points)
+                    for c, points in chains.items()} if i >= times // 3 else {}
+            self.pull(x, line, goes_down=i % 2 == 0, by_both=i >= times * 2 // 3)
+        self.put_in_rows(x)
+        self.path = {
+            e: [(self.place[p][0], self.place[p][1], self.tall[self.layer[p]]) for p in via]
+            for e, via in self.via.items()}
+
+    def side_by_side(self) -> dict[Key, float]:
+        """The middles of the boxes where each row begins at the left, without gaps but GAP."""
         x: dict[Key, float] = {}
         for row in self.rows:
             at = 0.0
             for k in row:
                 x[k] = at + self.sizes[k][0] / 2
                 at += self.sizes[k][0] + GAP
-        # the points of one edge want to be one line
-        chains: dict[Key, list[Key]] = {}
-        for k in self.layer:
-            if is_point(k):
-                chains.setdefault(k[1], []).append(k)
-        settle = int(SETTLE * self.rounds / SWEEPS)
-        for i in range(settle):
-            near, order = (self.up, self.rows) if i % 2 == 0 else (self.down, self.rows[::-1])
-            straight, both = i >= settle // 3, i >= settle * 2 // 3
-            line = ({c: sum(x[k] for k in points) / len(points)
-                     for c, points in chains.items()} if straight else {})
-            for row in order:
-                wanted, weights, apart = [], [], []
-                for n, k in enumerate(row):
-                    found = ([*self.up.get(k, ()), *self.down.get(k, ())] if both
-                             else near.get(k, ()))
-                    at = sum(x[y] for y in found) / len(found) if found else x[k]
-                    passes = is_point(k) and straight
-                    wanted.append(line[k[1]] if passes else at)
-                    weights.append(6.0 if passes else 1.0 * (len(found) or 0.2))
-                    apart.append(0.0 if n == 0 else (self.sizes[row[n - 1]][0] + self.sizes[k][0])
-                                 / 2 + GAP)
-                for k, at in zip(row, nearest(wanted, weights, apart)):
-                    x[k] = at
+        return x
+
+    def pull(self, x: dict[Key, float], line: Mapping[Key, float], goes_down: bool,
+             by_both: bool) -> None:
+        """Move the boxes of each row in turn towards those that they are joined with: in the row
+        before, or `by_both` neighbours. Points of an edge go to where its `line` is."""
+        near, order = (self.up, self.rows) if goes_down else (self.down, self.rows[::-1])
+        for row in order:
+            wanted, weights, apart = [], [], []
+            for n, k in enumerate(row):
+                found = [*self.up.get(k, ()), *self.down.get(k, ())] if by_both \
+                    else near.get(k, ())
+                at = sum(x[y] for y in found) / len(found) if found else x[k]
+                on_line = bool(line) and is_point(k)
+                wanted.append(line[k[1]] if on_line else at)
+                weights.append(6.0 if on_line else 1.0 * (len(found) or 0.2))
+                apart.append(0.0 if n == 0 else
+                             (self.sizes[row[n - 1]][0] + self.sizes[k][0]) / 2 + GAP)
+            x.update(zip(row, nearest(wanted, weights, apart)))
+
+    def put_in_rows(self, x: Mapping[Key, float]) -> None:
+        """The places of all boxes, row under row, and the size of the whole."""
         left = min((x[k] - self.sizes[k][0] / 2 for k in x), default=0)
-        y = 0.0
+        self.tall = [max((self.sizes[k][1] for k in row), default=0) for row in self.rows]
         self.place: dict[Key, tuple[float, float]] = {}
-        for row in self.rows:
-            tall = max((self.sizes[k][1] for k in row), default=0)
+        y = 0.0
+        for row, tall in zip(self.rows, self.tall):
             for k in row:
-                self.place[k] = (x[k] - left, y +
-                                 (tall - self.sizes[k][1]) / 2 if not is_point(k) else y + tall / 2)
+                top = y + tall / 2 if is_point(k) else y + (tall - self.sizes[k][1]) / 2
+                self.place[k] = x[k] - left, top
             y += tall + ROW
         self.width = max((self.place[k][0] + self.sizes[k][0] / 2 for k in self.place), default=0)
         self.height = max(y - ROW, 0)
-        self.tall = [max((self.sizes[k][1] for k in row), default=0) for row in self.rows]
-        self.path = {
-            e: [(self.place[p][0], self.place[p][1], self.tall[self.layer[p]]) for p in via]
-            for e, via in self.via.items()}
 
 
 def is_point(key: Key) -> bool:
