@@ -3,7 +3,7 @@
 
 
 class TraceError(RuntimeError):
-    """The same with `strict=True`."""
+    """A traced function would run eagerly, and why: what `strict=True` raises in the place of a warning."""
 
 class TraceWarning(UserWarning):
     """A traced function runs eagerly, and why."""
