@@ -38,6 +38,7 @@ RESULTS = {
     "Function.vjp": "Any",
     "summary": "Any",
     "ConstraintRegistry.register": "Any",
+    "lobpcg": "tuple[Tensor, Tensor]",
     "Future.wait": "Any",
     "Future.value": "Any",
     "Future.then": "Future",
