@@ -173,11 +173,14 @@ class Elementwise(Optimizer):
         if not self.scalars:
             return
         first, *others = owned
+        versions = [first[k]._version for k in self.scalars]
         with whet.no_grad():
             change(group, first)
         batch.extra = tuple(first[k]._array.item() for k in self.scalars)
+        written = [(k, value) for k, value, v in zip(self.scalars, batch.extra, versions)
+                   if first[k]._version != v]
         for d in others:
-            for k, value in zip(self.scalars, batch.extra):
+            for k, value in written:
                 d[k]._array[...] = value
                 d[k]._bump(f"{type(self).__name__}.step")
 
