@@ -34,7 +34,8 @@ OFTEN = 200                      # programs after which it is told how far it go
 
 
 class Program:
-    """A program that a fuzzer draws."""
+    """A program that a fuzzer draws. `is_limited`: the policy decides as it does for users."""
+    is_limited = False
 
     @classmethod
     def drawn(cls, seed):
@@ -111,13 +112,15 @@ def shortened(program, wrong):
 
 
 @contextlib.contextmanager
-def generous():
-    """All recordings are worth while, no call is timed, nothing is said, and errors of the
-    tracer's own are raised."""
+def generous(is_limited=False):
+    """All recordings are worth while and no call is timed, unless the policy `is_limited`. Nothing
+    is said, and errors of the tracer's own are raised."""
     from whet.jit.capture.faults import faults
     from whet.jit.policy import account, timing
     kept = account.GRACE, timing.EARLY, faults.are_raised
-    account.GRACE, timing.EARLY, faults.are_raised = float("inf"), 10**9, True
+    faults.are_raised = True
+    if not is_limited:
+        account.GRACE, timing.EARLY = float("inf"), 10**9
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -130,7 +133,7 @@ def compared(program, form):
     """{"wrong": how two ways differ or None, "counts": what was compared}, in this process."""
     counts = collections.Counter()
     try:
-        with generous(), form.of_threads():
+        with generous(program.is_limited), form.of_threads():
             wrong = program.compared(form, counts)
     except Exception as e:
         wrong = f"the comparison raised {type(e).__name__}: {e}"[:1000]
