@@ -129,6 +129,8 @@ class SizedTableMaker:
     def constants(self) -> None:
         """The memory of constants that go by sizes: numbers, that is."""
         own = self.sheet.own
+        if own.merged:
+            raise Uncoded("constants are compared for each size")
         self.numbers = np.zeros(len(own.makers), np.int64)
         for i, maker in enumerate(own.makers):
             x = own.number(maker)

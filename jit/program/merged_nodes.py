@@ -9,8 +9,12 @@ from whet.ir.graph import Ref
 from whet.ir.outline import Numeral, Outline
 from whet.passes.fold_constants import content
 from whet.passes.resized import beside
+from whet.passes.uses import is_view
+
+from .size_expressions import equal
 
 if TYPE_CHECKING:
+    from whet.ir.graph import Node
     from whet.passes.fold_constants import Constants
 
     from .sized_types import SizedTypes
@@ -22,6 +26,9 @@ class MergedNodes:
 
     def __init__(self, types: SizedTypes, found: Constants) -> None:
         self.types, self.found = types, found
+        self.expected = {
+            o: attrs for node, (_, attrs) in zip(types.like.recorded, types.expected, strict=True)
+            for o in node.outs}
         self.nodes()
         self.constants()
 
@@ -44,16 +51,34 @@ class MergedNodes:
             groups.setdefault(content(self.found[o]), []).append(o)
         for first, *others in groups.values():
             for o in others:
-                if not self.made_alike(first, o) and self.varies(first, o) and not equal_again(
-                        self.number(first), self.number(o)):
-                    raise Unsized("constants that were equal are not")
+                if not self.made_alike(first, o) and self.varies(first, o):
+                    self.compare(first, o)
+
+    def compare(self, a: int, b: int) -> None:
+        """Two constants are equal again: that is asked of sizes, or seen where they are made."""
+        try:
+            numbers = self.number(a), self.number(b)
+        except Unsized:                      # One is no number.
+            self.types.own.be_equal(a, b, self.types.arrays)
+            return
+        if not equal_again(*numbers):
+            raise Unsized("constants that were equal are not")
 
     def made_alike(self, a: int, b: int) -> bool:
-        """Is it seen at once that two constants are one? What nodes were told is asked above."""
+        """Is it seen at once that two constants are one? What nodes were told is asked above, but
+        for views, which are never merged."""
         one, other = self.found.known[a], self.found.known[b]
-        key, refs = beside(one), [(int(x), int(y)) for x, y in zip(one.refs(), other.refs())]
-        return (key is not None and key == beside(other)
+        refs = [(int(x), int(y)) for x, y in zip(one.refs(), other.refs())]
+        return ((self.shows_alike(one, other) if is_view(one) else
+                 beside(one) is not None and beside(one) == beside(other))
                 and all(x == y or self.made_alike(x, y) for x, y in refs))
+
+    def shows_alike(self, one: Node, other: Node) -> bool:
+        """Do two views show the same part of what they are views of, and do so again?"""
+        x, y = self.expected[one.outs[0]], self.expected[other.outs[0]]
+        return (one.op is other.op and len(one.ins) == len(other.ins) == 1
+                and all(equal(v, other.attrs.get(k)) and equal_again(v_again, y[k])
+                        for (k, v), v_again in zip(one.attrs.items(), x.values(), strict=True)))
 
     def varies(self, *constants: int) -> bool:
         """Does one of some constants go by sizes?"""

@@ -18,6 +18,7 @@ from whet.ir.extent import Extent, Real, Unsized, text
 from whet.ir.graph import Draw, Ref
 from whet.ir.outline import Numeral, Outline, Room
 from whet.ops.casting import CASTS
+from whet.passes.fold_constants import content
 from whet.random import Generator
 
 from .random_draws import Draws
@@ -101,6 +102,7 @@ class OwnArrays:
         self.steps: list[tuple[Op, list[Any], Mapping[str, Any], Sequence[int]]] = []
         self.computed: set[int] = set()
         self.makers: list[Constant | Counters | Positions] = []
+        self.merged: list[tuple[int, int]] = []  # constants of which one stands for both
         self.texts: dict[str, Extent | Real] = {}  # of an expression -> the expression
 
     def __contains__(self, n: int) -> bool:
@@ -147,10 +149,17 @@ class OwnArrays:
         self.computed.update(node.outs)
         self.steps.append((node.op, ins, attrs, node.outs))
 
+    def be_equal(self, a: int, b: int, types: Mapping[int, Outline]) -> None:
+        """Let two constants be compared wherever they are made."""
+        self.compute(a, types)
+        self.compute(b, types)
+        self.merged.append((a, b))
+
     def settled(self) -> OwnArrays:
         """These as they are now, whatever is added later."""
         made = copy.copy(self)
         made.steps, made.makers, made.texts = [*self.steps], [*self.makers], dict(self.texts)
+        made.merged = [*self.merged]
         return made
 
     def number(self, maker: Constant | Counters | Positions) -> Quantity | None:
@@ -179,8 +188,8 @@ class OwnArrays:
         return list(self.texts.values())
 
     def arrays(self, values: Iterable[Any]) -> list[Array] | None:
-        """The arrays where the expressions have these values; None where one lies otherwise, or
-        they are too large to keep."""
+        """The arrays where the expressions have these values; None where one lies otherwise, they
+        are too large to keep, or one no longer stands for another."""
         at, total = dict(zip(self.texts, values, strict=True)), 0
         constants: dict[int, Array] = {}
         for op, ins, attrs, outs in self.steps:
@@ -191,6 +200,8 @@ class OwnArrays:
             if total > LARGEST:
                 return None
             constants.update(zip(outs, made, strict=True))
+        if any(content(constants[a]) != content(constants[b]) for a, b in self.merged):
+            return None
         found = [maker.make(at, constants) for maker in self.makers]
         known = [a for a in found if a is not None]
         return known if len(known) == len(found) else None

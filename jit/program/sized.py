@@ -80,7 +80,7 @@ class SizedProgram:
         self.like, self.other = like, other
         self.sizes, self.facts = sizes, sizes.facts
         self.outside, self.results, self.nodes = like.outside, like.results, like.nodes
-        self.roots = Roots([*like.recorded, *kept_copies(like)], like.outside, like.results)
+        self.roots = Roots([*like.recorded, *added(like)], like.outside, like.results)
         self.types = SizedTypes(like, other, sizes, self.roots, follows, given)
         self.arrays, self.own = self.types.arrays, self.types.own
         self.draws = None if like.draws is None else SizedDraws(like.draws, self.nodes, self.own)
@@ -346,11 +346,11 @@ class Count:
         return self.n
 
 
-def kept_copies(p: Program) -> list[Node]:
-    """The nodes that were not recorded and make results: what is kept for a backward is copied."""
+def added(p: Program) -> list[Node]:
+    """The nodes that make what was not recorded: copies of what is kept for a backward, and writes
+    that passes made operations of."""
     made = {o for n in p.recorded for o in n.outs}
-    wanted = {*p.results} - made - {*p.outside}
-    return [n for group in p.nodes for n in group.flat() if not wanted.isdisjoint(n.outs)]
+    return [n for group in p.nodes for n in group.flat() if not made.issuperset(n.outs)]
 
 
 def sized_type(a: Outline) -> bool:

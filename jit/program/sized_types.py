@@ -252,14 +252,12 @@ class SizedTypes:
         told = self.sizes.told.attributes(node)
         name = next((k for k in told if k in ("size", "shape", "n")), None)
         if name is not None:
-            if not a.contiguous or not b.contiguous:
-                raise Unsized("a value has gaps that differ")
             x, y = node.attrs[name], other.attrs[name]
             shape = self.sizes.known(node.op, name, told[name], x, y, ())
             shape = shape if type(shape) is tuple else (shape,)
             if any(type(n) is Extent and not n >= 0 for n in shape):
                 raise Unsized("a size is negative")
-            return Outline(shape, a.dtype)
+            return self.without_gaps(a, b, shape)
         if a.shape == b.shape:
             return Outline(a.shape, a.dtype, a.strides)
         if isinstance(node, OpNode) and node.op.fills is None and not self.is_constant(node):
@@ -268,15 +266,23 @@ class SizedTypes:
 
     def similar(self, a: Type, b: Type, shapes: Collection[Sequence[Size]]) -> Outline:
         """The type of what was like this in the two lists."""
-        if not a.contiguous or not b.contiguous:
-            raise Unsized("a value has gaps that differ")
         pairs = list(zip(a.shape, b.shape, strict=True))
         # Such a size may be the operand's, which happens to be the same in both lists.
         held = {self.sizes.pair(n) for s in shapes for n in s if type(n) is Extent}
         if any(x == y for x, y in held.intersection(pairs)):
             raise Unsized("a size of an operand is another, and was the same in both lists")
         shape = [x if x == y else self.sizes.natural(x, y, shapes) for x, y in pairs]
-        return Outline(shape, a.dtype)
+        return self.without_gaps(a, b, shape)
+
+    def without_gaps(self, a: Type, b: Type, shape: Sequence[Size]) -> Outline:
+        """The type of what was made dense, its dimensions in one order, in the two lists."""
+        if a.contiguous and b.contiguous:
+            return Outline(shape, a.dtype)
+        for t in (a, b):
+            last = sum((n - 1) * step for n, step in zip(t.shape, t.strides, strict=True))
+            if last + t.dtype.itemsize != math.prod(t.shape) * t.dtype.itemsize:
+                raise Unsized("a value has gaps that differ")
+        return Outline(shape, a.dtype, self.steps(a, b, shape))
 
     def made(self, node: OpNode | Draw, ins: Sequence[Any],
              attrs: Mapping[str, Any]) -> Sequence[Outline | Array]:
