@@ -27,10 +27,14 @@ from .conv_plan import (
     remember,
     scratch,
 )
+from .places import converted
 from .rows import contiguous
 from .sized_plans import by_sizes
+from .taped_launches import partial
 from .window import reference_conv, reference_conv_input_grad, reference_conv_weight_grad, wide
 from .window_parts import Pack
+
+F32 = np.dtype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,5 +238,5 @@ def _through(f, reference, *args):
     dtype = args[0].dtype
     if wide(dtype) == dtype or REFERENCE:
         return reference(*args)
-    return f(*[a.astype(np.float32) if isinstance(a, np.ndarray) else a
-               for a in args]).astype(dtype)
+    made = f(*[converted(a, F32) if isinstance(a, np.ndarray) else a for a in args])
+    return converted(partial(made), dtype)

@@ -10,11 +10,14 @@ import numpy as np
 from ..ir.scalar import arg
 from . import memory, native, places, pool, quantised_channels, window
 from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
+from .places import converted
 from .pointwise import Pointwise
 from .rows import contiguous
 from .sized_plans import by_sizes
+from .taped_launches import partial
 from .window_parts import GRAIN, Plan, scratch_layout, shares
 
+F32 = np.dtype(np.float32)
 INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
 
 
@@ -187,7 +190,7 @@ def _without_kernel(pool_of, reference, x, *args):
     """What `pool_of` makes of elements that no kernel takes: of halves through float32, rounded
     once, of others by NumPy. None where a kernel takes them."""
     if _halves(x):
-        return pool_of(x.astype(np.float32), *args).astype(x.dtype)
+        return converted(partial(pool_of(converted(x, F32), *args)), x.dtype)
     return None if _compiled(x) else reference(x, *args)
 
 
@@ -206,9 +209,9 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True
             if y is not None:
                 return y, None
         if _halves(x):
-            y, index = max_pool(x.astype(np.float32), kernel, stride, padding, dilation, ceil_mode,
+            y, index = max_pool(converted(x, F32), kernel, stride, padding, dilation, ceil_mode,
                                 indices)
-            return y.astype(x.dtype), index
+            return converted(partial(y), x.dtype), index
         if not _compiled(x):
             y, index = window.reference_max_pool(x, kernel, stride, padding, dilation, ceil_mode)
             return y, index if indices else None
@@ -227,7 +230,7 @@ def max_pool_grad(gy, index, x_shape):
             f"max_pool_grad: gradient {gy.shape}, indices {index.dtype}{list(index.shape)} (int64 "
             f"expected) and input {x_shape} do not fit")
     if _halves(gy):
-        return max_pool_grad(gy.astype(np.float32), index, x_shape).astype(gy.dtype)
+        return converted(partial(max_pool_grad(converted(gy, F32), index, x_shape)), gy.dtype)
     if gy.dtype not in ELEM or REFERENCE:
         return window.reference_max_pool_grad(gy, index, x_shape)
     from whet.passes.lower_llvm.windows import pool as lower_pool
@@ -326,8 +329,8 @@ def adaptive_max_pool(x, output_size, indices=True):
     found = known.get(key)
     if found is None:
         if _halves(x):
-            y, index = adaptive_max_pool(x.astype(np.float32), output_size, indices)
-            return y.astype(x.dtype), index
+            y, index = adaptive_max_pool(converted(x, F32), output_size, indices)
+            return converted(partial(y), x.dtype), index
         if not _compiled(x):
             y, index = window.reference_adaptive_max_pool(x, output_size)
             return y, index if indices else None

@@ -64,6 +64,12 @@ def curved(model, x, y):
     return F.cross_entropy(out, y) + h.trace()
 
 
+def narrow(model, x, y):
+    with whet.autocast("cpu", dtype=whet.bfloat16):
+        out = F.max_pool1d(model.conv(x.mT), 2).amax(-1)
+    return F.cross_entropy(model.head(out.float()), y)
+
+
 def bits(*tensors):
     return [(tuple(t.shape), t.stride(), t.detach().numpy().tobytes()) for t in tensors]
 
@@ -96,7 +102,7 @@ def perturbed_step_of(model, loss_of):
 
 @pytest.mark.parametrize("network, loss_of", [
     (Network, plain), (Recurrent, plain), (Network, penalised), (Network, adversarial),
-    (Network, curved)])
+    (Network, curved), (Network, narrow)])
 def test_a_step_is_replayed_at_any_size(network, loss_of):
     check(network, loss_of)
 
