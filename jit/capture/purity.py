@@ -233,13 +233,21 @@ class Watch:
 
     def passed_on(self, frame: types.FrameType) -> set[int]:
         """The ids of what a wrapper of the framework's was given by the user's code, and gives to
-        it: `@no_grad()` on the traced function, say."""
+        it, itself or by functions that it hands all of it: `@no_grad()` on the traced function,
+        say, or `autograd.Function.apply`."""
+        inner = []
+        while (frame.f_back is not None and frame.f_back.f_code is not self.runner
+               and ours(frame.f_back)):
+            inner.append(frame)
+            frame = frame.f_back
         code, held, above = frame.f_code, frame.f_locals, frame.f_back
         by_user = above is not None and (above.f_code is self.runner or above.f_code in self.codes)
         if not by_user or code.co_flags & WRAPPING != WRAPPING:
             return set()
         first = code.co_argcount + code.co_kwonlyargcount
         args, kwargs = (held.get(name, ()) for name in code.co_varnames[first:first + 2])
+        if not all(any(x is args for x in f.f_locals.values()) for f in inner):
+            return set()
         return set(map(id, (*args, *(kwargs.values() if kwargs else ()))))
 
     def is_told(self, frame: types.FrameType) -> bool:
