@@ -163,6 +163,7 @@ def unfold(self, dimension, size, step):
     """
     shape = self._array.shape
     d = dims.one(dimension, len(shape))
+    size = as_int(size, "unfold", "size", 2, whole)
     step = as_int(step, "unfold", "step", 3, whole)
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")

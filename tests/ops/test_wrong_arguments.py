@@ -161,7 +161,7 @@ WRONG = [
     (TypeError, lambda: F.cosine_similarity(x, x, None)),
     (TypeError, lambda: whet.unravel_index(whet.tensor([1]), (1.5, 5))),
     (RuntimeError, lambda: whet.index_select(whet.tensor(1.0), 0, whet.tensor([0, 0]))),
-    (TypeError, lambda: x.unfold(0, 1, 1.5)),
+    (TypeError, lambda: x.unfold(0, 1, 1.5)), (TypeError, lambda: x.unfold(0, 1.0, 1)),
     (TypeError, lambda: F.embedding(whet.tensor([0]), x, 1.5)),
     (RuntimeError, lambda: whet.trapezoid(x, x > 0)), (RuntimeError, lambda: whet.gradient(x > 0)),
     (RuntimeError, lambda: whet.stft(x.to(whet.int64), 2, return_complex=True)),
