@@ -337,7 +337,7 @@ S.smooth = None
 -- step
 S.smooth = loss.item() if S.smooth is None else 0.9 * S.smooth + 0.1 * loss.item()
 
-== after queue : *
+== after queue : * : each
 S.queue, S.at = torch.zeros(16, 3), 0
 -- step
 with torch.no_grad():
