@@ -244,7 +244,7 @@ class Reader:
         formats = {
             repr(f): f
             for f in (channels_last, channels_last_3d, contiguous_format, preserve_format, strided)}
-        found = dtypes.ALL.get(name) or formats.get(f"whet.{name}")
+        found = dtypes.NAMED.get(name) or formats.get(f"whet.{name}")
         return found if found is not None else self.fail(f"there is no whet.{name}", token)
 
     def type(self) -> Type:

@@ -24,7 +24,8 @@ class Ref(int):
 def types() -> tuple[dict[str, Any], dict[DType, str]]:
     """(letters -> whet type, NumPy type -> letters)"""
     from whet import dtypes
-    return {d.short: d for d in dtypes.ALL.values()}, {d.np: d.short for d in dtypes.ALL.values()}
+    known = dtypes.NAMED.values()
+    return {d.short: d for d in known}, {d.np: d.short for d in known}
 
 
 def short(dtype: DType) -> str:

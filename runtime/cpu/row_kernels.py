@@ -3,13 +3,13 @@ rows are taken in."""
 import functools
 
 from whet.cpu import native
-from whet.dtypes import FROM_NUMPY
+from whet.dtypes import ALL, FROM_NUMPY, STORED
 from whet.ir import rows as R
 from whet.ir import scalar as sc
 from whet.ir.extent import at_most
 
-NAMES = {np_dtype: d.short for np_dtype, d in FROM_NUMPY.items()}
-DTYPES = {d.short: d.np for d in FROM_NUMPY.values()}
+NAMES = {np_dtype: d.short for np_dtype, d in FROM_NUMPY.items() if d.kind != STORED}
+DTYPES = {d.short: d.np for d in ALL.values()}
 BF16 = DTYPES["bf16"]
 LONG = 1 << 20                  # a row of so many bytes is worth more than one thread
 FEW = 4                         # so many short rows are worth folding together

@@ -43,9 +43,13 @@ class ElementType:
         return self.name.lower()
 
 
+# NumPy type -> whet's, of those that tensors are computed in; others are held in arrays
+COMPUTED = {t: d for t, d in dtypes.FROM_NUMPY.items() if d.kind != dtypes.STORED}
+
+
 def _listed(code: int, name: str, numpy: type) -> ElementType:
     array_type: np.dtype = np.dtype(numpy)
-    return ElementType(code, name, array_type, dtypes.FROM_NUMPY.get(array_type))
+    return ElementType(code, name, array_type, COMPUTED.get(array_type))
 
 
 TYPES = (

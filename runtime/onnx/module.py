@@ -8,7 +8,7 @@ import numpy as np
 import whet
 
 from .. import nn
-from ..dtypes import FROM_NUMPY
+from .element_types import COMPUTED
 from .errors import OnnxError
 from .read import operators  # noqa: F401  the definitions that a plan calls
 from .read.plan import OfOperator, Plan
@@ -86,7 +86,7 @@ class OnnxModule(Holder):
     # ---- members ---------------------------------------------------------------------------------
     def add_member(self, name: str, array: np.ndarray, computed_with: bool) -> None:
         """Hold an initialiser."""
-        if array.dtype not in FROM_NUMPY:
+        if array.dtype not in COMPUTED:
             self.arrays[name] = array
             return
         holder, attribute, path = self.place(name)

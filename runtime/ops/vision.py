@@ -282,7 +282,10 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     x, before = input.to(float64) if bytes_ else input, sizes_of(input)[2:]
     # bytes are rounded after each axis, the last one first
     for i in reversed(range(n)) if bytes_ else range(n):
-        if size[i] == before[i] and (
+        # A size that is told is compared with the one that a trace follows; one that is computed of
+        # that, such as twice as much, with its number.
+        there = before[i] if type(size[i]) is int else x.shape[2 + i]
+        if size[i] == there and (
                 bytes_ or scales[i] in (None, 1.0) and not antialias):
             continue
         x = _resample(x, 2 + i, mode=kind, n=whole(before[i]), out=size[i], scale=scales[i],

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import whet
 
-from ...dtypes import FROM_NUMPY
 from ...tensor import Tensor
-from ..element_types import ElementType
+from ..element_types import COMPUTED, ElementType
 from ..errors import OnnxError
 from .values import Known, from_array, shape_of, type_of
 
@@ -81,7 +80,7 @@ def nested(given: Any) -> Any:
     if isinstance(given, list):
         return [nested(x) for x in given]
     array = np.asarray(given)
-    if array.dtype in FROM_NUMPY and all(step >= 0 for step in array.strides):
+    if array.dtype in COMPUTED and all(step >= 0 for step in array.strides):
         return whet.from_numpy(array)
     if array.dtype.kind in "US":
         array = array.astype(np.str_).astype(object)

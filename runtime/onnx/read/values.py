@@ -14,6 +14,7 @@ import whet
 from ... import dtypes
 from ...autograd import modes
 from ...tensor import Tensor
+from ..element_types import COMPUTED
 from ..errors import OnnxError
 
 MOST_KNOWN = 1024                # elements of an array that is known
@@ -66,7 +67,7 @@ def as_tensor(value: Any) -> Tensor:
     if isinstance(value, Known):
         return value.tensor()
     if isinstance(value, np.ndarray):
-        if value.dtype not in dtypes.FROM_NUMPY:
+        if value.dtype not in COMPUTED:
             kind = "strings" if value.dtype == object else value.dtype
             raise OnnxError(f"the operator computes with numbers, not with {kind}")
         return whet.from_numpy(value)
@@ -153,6 +154,6 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 def from_array(array: np.ndarray) -> Any:
     """The value of an array: a tensor wherever whet has the type."""
-    if array.dtype in dtypes.FROM_NUMPY:
+    if array.dtype in COMPUTED:
         return whet.from_numpy(np.ascontiguousarray(array).reshape(array.shape))
     return array
