@@ -212,7 +212,7 @@ class Outward:
             may_be_other = (type(method) is types.FunctionType and ours(method)
                             and method.__code__ not in declarations.SIZELESS)
         if may_be_other and (frame := self.rec.user()) is not None:
-            self.watch.tells(frame, is_guarded=False)
+            self.watch.note_told(frame, is_guarded=False)
         return len(x)
 
     def do(self, does: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any],

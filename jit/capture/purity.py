@@ -217,9 +217,9 @@ class Watch:
         if frame is not None and not declarations.is_sizeless(of):
             is_guarded = (code is STAND_IN or code in declarations.TELLING
                           or code is LENGTH and self.follows)
-            self.tells(frame, is_guarded or not tells(x))
+            self.note_told(frame, is_guarded or not tells(x))
 
-    def tells(self, frame: types.FrameType, is_guarded: bool) -> None:
+    def note_told(self, frame: types.FrameType, is_guarded: bool) -> None:
         """The user's code, in this frame, is told what may depend on sizes."""
         self.informed = self.informed or line_of(frame.f_code, frame.f_lineno)
         if not is_guarded:

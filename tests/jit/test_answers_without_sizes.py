@@ -14,6 +14,8 @@ from whet.jit.policy import account, many_sizes
 from whet.jit.replay import families
 from whet.utils import data
 
+from .ledgers import unrun
+
 SIZES = range(5, 14)
 LEAST = 4           # two recordings and a plan come first
 NET = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
@@ -26,12 +28,6 @@ SCALER = whet.amp.GradScaler("cpu", enabled=False)
 def recordings_are_worth_while(monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)
     monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
-
-
-def unrun(traced):
-    """Calls of sizes that no run had."""
-    ledger = traced._calls.policy.summary()
-    return ledger.unseen + ledger.sized
 
 
 QUESTIONS = {

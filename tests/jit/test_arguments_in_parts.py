@@ -9,6 +9,8 @@ import whet.nn.functional as F
 from whet import jit, nn
 from whet.jit.policy import account, many_sizes
 
+from .ledgers import unrun
+
 LAYOUTS = {
     "all but the last column": lambda n: whet.randn(3, n + 1)[:, :-1],
     "columns past the second": lambda n: whet.randn(3, n + 2)[:, 2:],
@@ -25,12 +27,6 @@ LAYOUTS = {
 def all_recordings_are_worth_while(monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)
     monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
-
-
-def unrun(f):
-    """Calls of sizes that no run had."""
-    ledger = f._calls.policy.summary()
-    return ledger.unseen + ledger.sized
 
 
 def scaled(x):

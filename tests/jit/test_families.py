@@ -16,6 +16,8 @@ from whet.jit.program import sheets
 from whet.jit.replay import families
 from whet.jit.replay.sized_calls import SizedCall
 
+from .ledgers import unrun
+
 
 @pytest.fixture(autouse=True, params=["a table for each size", "a table for all sizes"])
 def form(request, monkeypatch):
@@ -30,12 +32,6 @@ def form(request, monkeypatch):
 def a_family(f):
     """The family of a traced function."""
     return next(r.family for r in f._calls.policy.held if r.family)
-
-
-def unrun(f):
-    """Calls of sizes that no run had."""
-    ledger = f._calls.policy.summary()
-    return ledger.unseen + ledger.sized
 
 
 W, B = whet.linspace(-1, 1, 24 * 16).reshape(24, 16), whet.linspace(0, 1, 24)
