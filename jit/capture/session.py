@@ -19,9 +19,10 @@ from ..effects.python_state import Swapped
 from ..guards.outside_state import Search, World, world_of
 from ..guards.visitors import Unwatchable
 from ..policy import timing
-from ..report.reasons import Large
+from ..report.reasons import Inspects, Large
 from .exchanged import Exchanged
 from .faults import Fault, is_raised
+from .first_uses import FirstUses
 from .let_go import LetGo
 from .outside_calls import Outward
 from .purity import Watch
@@ -165,9 +166,14 @@ class Session:
         given, fn, codes = self.call.given, self.subject.fn, self.learned.codes
 
         def searched(loose: Any) -> Search:
-            return Search(fn, given.others, loose, numpy=bool(given.arrays), ran=codes)
+            return Search(fn, given.others, loose | set_first, numpy=bool(given.arrays), ran=codes)
+        set_first = frozenset(self.learned.set_first)
         search = None if self.is_unwatched else searched(self.loose)
-        world = self.model.world if search is None else search.world
+        world = self.model.world.of_another_run() if search is None else search.world
+        if world.takes_apart and set_first:
+            set_first = frozenset()
+            search = search and searched(self.loose)
+            world = world if search is None else search.world
         if world.facts.notices_numbers and not self.learned.numbers_are_known:
             self.loose, self.items_vary, self.follows_sizes = frozenset(), False, False
             self.numbers_become_known()
@@ -195,13 +201,19 @@ class Session:
         self.leaves = [*self.leaves, *self.slots]
         more = [*self.leaves, *self.args, *self.kwargs.values()]
         apart = frozenset(given.arrays or ())
-        self.whole = world_of(fn, [*given.others, *more], apart, codes) if search is None \
-            else search.further(more, apart)
+        self.whole = search.further(more, apart) if search is not None else \
+            world_of(fn, [*given.others, *more], apart, codes, set_first)
+        if not {p.key for p in world.overwritten} <= {p.key for p in self.whole.overwritten}:
+            raise Unwatchable(Inspects("what it is given could read an attribute that it sets"))
 
     def exchange(self) -> None:
         """Prepare the recorder and all that stands for something else during the run."""
         given, whole = self.call.given, self.whole
+        for world in {id(w): w for w in (self.world, whole)}.values():
+            world.run_begins()
         self.run = run = StateBefore(self.world, whole, self.leaves, given.boxes, next_number())
+        run.first_uses = FirstUses(
+            self.world, () if self.world.takes_apart else self.learned.suspected)
         self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
                                   self.learned.numbers_are_known)
         rec.numpys.can_stand = not whole.solid
@@ -240,6 +252,7 @@ class Session:
         try:
             try:
                 self.swapped.enter(self.rec)
+                self.run.first_uses.enter()
                 if self.follows_sizes:
                     modes.followers.add(self.rec)
                 modes.state.observers += (self.rec,)
@@ -259,6 +272,7 @@ class Session:
     def close(self) -> None:
         """The run is over. Done again where an interrupt ends it midway."""
         self.watch.withdraw()
+        self.run.first_uses.leave()
         self.rec.let_go.end()
         self.rec.originals.end()
         self.rec.followed.end(self.rec)
@@ -288,6 +302,8 @@ class Session:
         it is forgotten here; finding who holds the rest takes a look at all that is alive."""
         self.exchanged.forget()
         self.swapped.forget()
+        for world in (self.world, self.whole):
+            world.run_ends()
         reclaim([(x, None) for x in self.rec.lent])
         self.outward.take_back()
         self.rec.numpys.take_back()

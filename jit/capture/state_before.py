@@ -13,6 +13,7 @@ from whet.cpu import haste
 
 from ..guards.call_settings import CallSettings
 from ..report.reasons import Memory, Settings
+from .first_uses import FirstUses
 from .noted_call import Call
 from .refused import Refused
 from .tensor_sources import DataOf
@@ -53,6 +54,7 @@ class StateBefore:
         self.settings = CallSettings.now()
         self.start = random.default_generator._seed, random.default_generator._offset
         self.others = _others()
+        self.first_uses = FirstUses(world, ())
         # id of a tuple with stand-ins in it -> it, and what was given
         self.tuples: dict[int, tuple[Any, Any]] = {}
         # containers and objects with stand-ins in them to which the run wrote

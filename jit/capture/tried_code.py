@@ -65,6 +65,8 @@ class Before:
             self.world = world_of(objects[0], objects[1:])
         except Unwatchable as e:
             self.why = str(e)
+        if self.world is not None:
+            self.world.run_begins()
         self.settings = CallSettings.now()
         self.looks = ([] if self.world is None else [
             (t, _facts(t)) for t in self.world.tensors.values()])

@@ -268,8 +268,8 @@ class FirstRecording(Session):
     def leaves_its_start(self) -> bool:
         """Has the run changed what a recording of it would want as it was? A training step does,
         which makes the optimizer's state."""
-        return any(c.key not in self.loose and (id(c.owner), None) not in self.loose
-                   for c in self.world.changes())
+        return any(c.place.is_read and c.key not in self.loose
+                   and (id(c.owner), None) not in self.loose for c in self.world.changes())
 
     def learn(self) -> None:
         """No recording came of it: what it changed, later calls may find changed as well, and so

@@ -13,7 +13,8 @@ from ..capture.varying_numbers import varies
 from ..effects.recipes import Number
 from ..guards.appended_lists import appended_lists
 from ..guards.call_settings import CallSettings
-from ..guards.container_places import GROWS, Elements, Entries
+from ..guards.container_places import GROWS, Elements, Entries, OtherEntries
+from ..guards.immutable_types import PLAIN
 from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import Given
@@ -23,7 +24,9 @@ from .varying_arguments import VaryingArguments
 if TYPE_CHECKING:
     from types import CodeType
 
+    from ..capture.first_uses import FirstUse
     from ..effects.recipes import Recipe
+    from ..guards.overwritten import SetFirst
     from ..guards.spots import Spot
     from ..replay.recording import Recording
     from ..report.names import Key
@@ -38,6 +41,10 @@ class Learned:
         self.arguments = VaryingArguments()
         self.loose: set[Any] = set()         # places in Python's state where they do
         self.fixed: set[Any] = set()         # those of these that Python went on from
+        # attributes that are others each time: do runs set them before they read them?
+        self.suspected: set[tuple[int, str]] = set()
+        self.set_first: set[SetFirst] = set()
+        self.read_first: set[tuple[int, str]] = set()
         # somebody would notice a Number: none is taken as it comes
         self.numbers_are_known = False
         self.arrays_are_known = False        # the same of what stands for a NumPy array
@@ -72,14 +79,16 @@ class Learned:
     def learn(self, before: Iterable[Recording], is_new: bool, args: Args, kwargs: Kwargs) -> bool:
         """Look in what a call differs from those that were recorded `before`. True if some
         arguments are found to vary. `is_new`: is this the first call of its key?"""
-        if self.numbers_are_known:
-            return False
         for r in before:
             self.loosen(r.world.changes())
+        if self.numbers_are_known:
+            return False
         return is_new and self.arguments.compare([*enumerate(args), *kwargs.items()])
 
     def loosen(self, changes: Iterable[Change]) -> None:
         """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
+        changes = [c for c in changes if c.place.is_read]
+        self.suspected |= {c.key for c in changes if _may_be_set_first(c)} - self.read_first
         if self.numbers_are_known:
             return
         for c in changes:
@@ -88,6 +97,22 @@ class Learned:
             elif c.name is not None and _may_be_exchanged(c.before, c.now):
                 self.loose.add(c.key)
         self.loose -= self.fixed
+
+    def watched(self, uses: Iterable[FirstUse]) -> list[FirstUse]:
+        """A run has shown which attributes it sets before it reads them. Those that it read first,
+        though others did not."""
+        wrong = []
+        for use in uses:
+            key = use.key.owner, use.key.name
+            if use.was_read:
+                wrong += [use] if use.key in self.set_first else []
+                self.read_first.add(key)
+                self.set_first.discard(use.key)
+            elif use.was_set:
+                self.set_first.add(use.key)
+        self.suspected -= {(use.key.owner, use.key.name) for use in uses
+                           if use.was_read or use.was_set}
+        return wrong
 
     def expect(self, world: World) -> None:
         """Options of optimizers that schedules change may be any from now on."""
@@ -139,6 +164,12 @@ class Learned:
         self.numbers_are_known = True
         self.arguments.fix_all()
         self.loose = set()
+
+
+def _may_be_set_first(change: Change) -> bool:
+    """Is it an entry of a dict that may be an object's, and that leads to more than numbers?"""
+    return (type(change.place) in (Entries, OtherEntries) and type(change.name) is str
+            and not (type(change.before) in PLAIN and type(change.now) in PLAIN))
 
 
 def _may_be_exchanged(before: Any, now: Any) -> bool:

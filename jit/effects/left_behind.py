@@ -8,9 +8,10 @@ from ..capture.numpy_stand_in import Array, real_of
 from ..capture.refused import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.container_places import Elements
-from ..guards.places import Change
+from ..guards.overwritten import could_be_found_elsewhere
+from ..guards.places import ABSENT, Change
 from ..guards.spots import MemoryOf
-from ..report.reasons import Changes, OtherMemory
+from ..report.reasons import Changes, Inspects, OtherMemory
 from .lay_state import Left
 
 
@@ -28,6 +29,8 @@ class LeftBehind:
         self.known: set[Any] = {id(grown.real) for grown, _ in swapped.lists}
         self.effects: list[Any] = []
         self.only_appended(learned)
+        self.read_before_set(learned)
+        self.set_to_what_was_there()
         self.changed(learned)
         self.exchanged()
         self.growths = [
@@ -47,6 +50,27 @@ class LeftBehind:
                 change = Change(Elements(grown.real), None)
                 raise Refused(
                     Changes(self.run.world, change, "a list that it both reads and appends to"))
+
+    def set_to_what_was_there(self) -> None:
+        """Compare attributes that the run may have set to the very value that they had: whether it
+        did cannot be seen."""
+        run = self.run
+        known = [*run.whole.seen.values(), *run.tensors, *run.grads, *run.leaves, *run.boxes]
+        for place in run.world.overwritten:
+            there, was_set = place.look()[0], run.first_uses.was_set(place.key)
+            if there is place.objects[0] and there is not ABSENT and was_set is not False:
+                if was_set:
+                    self.effects.append((place.spot(0), self.results.describe(there)))
+                elif could_be_found_elsewhere(there, known):
+                    place.is_compared = True
+
+    def read_before_set(self, learned: Any) -> None:
+        """What runs have set first so far, this one must not have read before."""
+        uses = self.run.first_uses
+        wrong = learned.watched(list(uses.uses.values()))
+        if wrong or not uses.is_complete:
+            learned.set_first &= uses.uses.keys()
+            raise Refused(Inspects("it reads an attribute that it has only set so far"))
 
     # ---- what differs from before ----------------------------------------------------------------
     def changed(self, learned: Any) -> None:

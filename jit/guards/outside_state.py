@@ -1,7 +1,10 @@
 """What a function reads besides its arguments' numbers.
 
 It is found before a recording by a walk, and compared before each replay."""
+from __future__ import annotations
+
 import collections
+import copy
 import types
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
@@ -13,8 +16,10 @@ from .immutable_types import same_key
 from .name_places import AbsentNames
 from .origin import origin_of
 from .outside_walk import Walk
+from .overwritten import SetFirst
 from .places import Change, Place
 from .slots import Twin
+from .unnamed import takes_objects_apart
 from .unread import Unread
 
 # a slot's descriptor, and a method of it
@@ -36,8 +41,9 @@ class World:
         # could it read a slot without naming it: by a name made at run time, or its descriptor?
         self.reads_unnamed = (walk.facts.looks_up_names or "__get__" in walk.attributes
                               or any(type(x) in OF_SLOTS for x in walk.seen.values()))
+        self.takes_apart = takes_objects_apart(walk)
         self.sets_up, self.gathers = walk.sets_up, walk.gathers
-        self.bare, self.places = walk.bare, walk.places
+        self.bare, self.places, self.overwritten = walk.bare, walk.places, walk.overwritten
         others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]
         self.places += [AbsentNames(d, frozenset(walk.attributes - d.keys())) for d in others]
         self.places.append(BareTensors(self.bare))
@@ -54,6 +60,27 @@ class World:
         for place in self.places:
             kinds.setdefault(type(place), []).append(place)
         self._kinds = [(kind.check(places), places) for kind, places in kinds.items()]
+
+    def of_another_run(self) -> World:
+        """This world for one more run: others of it may go on meanwhile."""
+        if not self.overwritten:
+            return self
+        new = copy.copy(self)
+        fresh = {id(place): copy.copy(place) for place in self.overwritten}
+        new.places = [fresh.get(id(place), place) for place in self.places]
+        new.overwritten = list(fresh.values())
+        new._arrange()
+        return new
+
+    def run_begins(self) -> None:
+        """Hold what lies in attributes that code only sets."""
+        for place in self.overwritten:
+            place.begin()
+
+    def run_ends(self) -> None:
+        """Let go of what lay in attributes that code only sets."""
+        for place in self.overwritten:
+            place.end()
 
     def watch(self, objects: Iterable[Any]) -> None:
         """Compare the attributes of some objects as well, which hold nothing but numbers."""
@@ -169,7 +196,8 @@ class Search:
                  numpy: bool = False, ran: Set[types.CodeType] | None = None) -> None:
         walk = Walk(fn, others, loose, numpy=numpy, ran=ran)
         walk.walk()
-        self._begun = None if loose else walk.copied()
+        self._set_first = frozenset(key for key in loose if type(key) is SetFirst)
+        self._begun = None if loose - self._set_first else walk.copied()
         self._start, self._ran = (fn, others), ran
         self.world = finished(walk)
 
@@ -180,7 +208,7 @@ class Search:
         walk, self._begun = self._begun, None
         if walk is None:
             fn, others = self._start
-            return world_of(fn, [*others, *arguments], skipped, self._ran)
+            return world_of(fn, [*others, *arguments], skipped, self._ran, self._set_first)
         walk.skipped = skipped
         walk.stack += arguments
         walk.walk()
@@ -188,9 +216,9 @@ class Search:
 
 
 def world_of(fn: Any, arguments: Iterable[Any] = (), skipped: Any = frozenset(),
-             ran: Set[types.CodeType] | None = None) -> World:
+             ran: Set[types.CodeType] | None = None, loose: Any = frozenset()) -> World:
     """The world of a function, and of objects that it is given."""
-    walk = Walk(fn, arguments, skipped=skipped, ran=ran)
+    walk = Walk(fn, arguments, loose, skipped=skipped, ran=ran)
     walk.walk()
     return finished(walk)
 

@@ -32,25 +32,22 @@ from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
 from .number_settings import SETTINGS
 from .object_places import ClassAttribute, FrameworkState, Setting
-from .origin import HEAP, is_as_it_was_made, origin_of, origin_of_class
+from .origin import is_as_it_was_made, origin_of, origin_of_class
+from .overwritten import SetFirst, is_set_first, leave_alone, not_left_alone
 from .places import Place
 from .self_descriptions import UNNAMED, say_of_themselves
 from .slots import Slot
 from .spots import BuiltinName, Spot
 from .unnamed import Held, let_through
-from .visitors import MOST, MOST_CODE, Unwatchable, Visit
-from .visitors_of_callables import CALLABLES, class_, named_in
-from .visitors_of_containers import CONTAINERS
-from .visitors_of_objects import LIGHT, OBJECTS
+from .visitors import MOST, MOST_CODE, Unwatchable
+from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
+from .visitors_of_callables import class_, named_in
 
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
 STOOD_FOR = (float, int, len)        # of Python's own, in modules that do nothing but call them
 COPIED = (list, dict, set, CodeFacts)            # what one walk has for itself
-VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
-UNSEEN = frozenset(visit for _, visit in LIGHT.all)      # what they visit is not remembered
-OF_LASTING_TYPES: dict[type, Visit] = {}         # of types that no class statement has made
 
 
 class Walk:
@@ -92,6 +89,8 @@ class Walk:
         self.codes: set[types.CodeType] = set()
         self.read: set[Any] = set()          # code that was gone through, and with whose globals
         self.attributes: set[str] = set()    # that code names
+        self.asked_for: set[str] = set()     # those of them that it does not only set
+        self.set_first: dict[SetFirst, Any] = {}         # see overwritten.py
         self.entered = EnteredNames()
         self.held_back: dict[int, Held] = {}             # see unnamed.py
         self.wrappers: list[types.FunctionType] = []     # around the user's, which do not run
@@ -104,9 +103,13 @@ class Walk:
         self.builtins_id = id(vars(builtins))            # those are compared that code looks up
         self.stack = [fn]
         self.lead_to(*arguments)
+        self.frameworks_own()
+
+    def frameworks_own(self) -> None:
+        """What everything goes by: tensors, and the hooks of all modules."""
         self.framework(Tensor)
         nn = sys.modules.get("whet.nn.module")
-        if nn is not None:                   # hooks of all modules
+        if nn is not None:
             self.add(ClassAttribute(nn.Module, "_hooks"))
             self.stack.append(nn.hooks.for_all)
 
@@ -138,9 +141,7 @@ class Walk:
             if i in self.of_instances:
                 class_(self, x)
             return self.entered.only_named.discard(i)
-        visitor = self.visitors.get(t)
-        if visitor is None:
-            visitor = self.visitors[t] = visitor_for(t)
+        visitor = self.visitors.get(t) or self.visitors.setdefault(t, visitor_for(t))
         if visitor not in UNSEEN:
             if len(self.seen) >= MOST:
                 raise Unwatchable(TooMuch(f"it reaches more than {MOST} objects"))
@@ -177,6 +178,8 @@ class Walk:
         spot = place.spot(i)
         if spot is None:
             return bool(outward)
+        if is_set_first(self, spot, x):
+            return True
         slot = self.slot(spot, place, i, x)
         if outward and not (slot and type(x) is np.ndarray):
             self.stands_in(spot, x)
@@ -279,6 +282,7 @@ class Walk:
         if names.asks_type_of_first and not is_method:
             self.facts.notices_numbers = self.facts.notices_types = True
         self.attributes |= names.attributes
+        self.asked_for |= names.attributes - names.only_set
         self.entered.note(names.entered, names.entered_of, names_of)
         self.of_c.named_in(names, names_of)
         for name, not_called in names.globals:
@@ -299,7 +303,8 @@ class Walk:
                 self.code(c, names_of, {})
             for s in c if type(c) is tuple else (c,):
                 if type(s) is str and len(s) < 100:
-                    for known in self.attributes, self.entered.of_anything, self.of_c.texts:
+                    for known in (self.attributes, self.asked_for, self.entered.of_anything,
+                                  self.of_c.texts):
                         known |= named_in(s)
 
     def builtin(self, code: types.CodeType, name: str, names_of: dict[str, Any],
@@ -329,6 +334,8 @@ class Walk:
     # ---- the end ---------------------------------------------------------------------------------
     def finish(self) -> None:
         """What the walk leads to besides."""
+        self.stack += not_left_alone(self)
+        self.walk()
         self.grads = [g for g in self.grads if id(g) not in self.seen]
         self.stack += self.grads
         self.walk()
@@ -349,6 +356,7 @@ class Walk:
         for i in self.met.keys() & self.outward.keys():
             del self.outward[i]              # It also lies where no stand-in can be.
         self.refuse()
+        self.overwritten = leave_alone(self)
 
     def bases_and_watchers(self) -> None:
         """What is known by what code names only: which tensors are views, and by what names code
@@ -390,11 +398,3 @@ class Walk:
             self.places += map(ArrayLayout, found)
         self.walk()
         self.inputs = {} if self.solid else {id(x): x for x in found}
-
-
-def visitor_for(t: type) -> Visit:
-    """What visits objects of a type."""
-    visitor = next(visit for fits, visit in VISITORS if fits(t))
-    if not t.__flags__ & HEAP:
-        OF_LASTING_TYPES[t] = visitor
-    return visitor

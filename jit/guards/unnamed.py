@@ -56,8 +56,9 @@ def attributes_to_hold_back(x: Any) -> Held:
     found = {
         name: y for name, y in attributes.items()
         if type(y) not in PLAIN and type(name) is str and name not in known
-        and not name.startswith("__") and not is_strided(y)
-        and not any(map(is_our_class, type(y).__mro__))}
+        and not name.startswith("__")
+        and (is_strided(y) and not is_member(x, name)
+             or not any(map(is_our_class, type(y).__mro__)))}
     elsewhere = {id(y) for name, y in attributes.items() if name not in found}
     return {name: y for name, y in found.items() if id(y) not in elsewhere}
 
@@ -102,20 +103,49 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _nested(c)
 
 
+def is_member(x: Any, name: str) -> bool:
+    """Is an attribute of an object a parameter, a buffer or a layer of it?"""
+    members = sys.modules.get("whet.nn.members")
+    return members is not None and members.is_member(x, name)
+
+
+def only_set(walk: Any) -> set[str]:
+    """The names of attributes that code within reach sets, and never asks for."""
+    return {k for k in walk.attributes - walk.asked_for if not k.startswith("__")}
+
+
+def _any_method(walk: Any) -> bool:
+    """Could code run a method that it does not name?"""
+    return bool(walk.facts.looks_up_names or walk.asking or walk.facts.takes_classes)
+
+
+def takes_objects_apart(walk: Any) -> bool:
+    """Could code come to attributes that it does not name?"""
+    return _any_method(walk) or not TAKING_APART.isdisjoint(walk.attributes)
+
+
 def let_through(walk: Any) -> bool:
-    """Go on with what is held back and could be run after all; was there anything?"""
-    any_method = walk.facts.looks_up_names or walk.asking or walk.facts.takes_classes
-    anything = any_method or not TAKING_APART.isdisjoint(walk.attributes)
+    """Go on with what is held back and could be run or read after all; was there anything? Tensors
+    come last: what else is read may set the attribute in which one lies, and that is all."""
+    return _go_on(walk, walk.asked_for) or _go_on(walk, walk.asked_for, only_set(walk))
+
+
+def _go_on(walk: Any, named: Set[str], only_set: Set[str] | None = None) -> bool:
+    """Go on with what lies behind these names. `only_set`: and with tensors elsewhere than there,
+    as a backward comes to them without a name."""
+    any_method, anything = _any_method(walk), takes_objects_apart(walk)
     found = []
     for i, held in list(walk.held_back.items()):
         x = walk.seen.get(i)
-        names = held.keys() & walk.attributes
+        names = held.keys() & named
         if type(x) is types.FunctionType:    # One that does not run: nobody asks for its variables.
             names |= held.keys() - {"__closure__"} if walk.asking else set()
         elif isinstance(x, logging.Logger):
             pass                             # nobody takes one apart
         elif any_method if isinstance(x, type) else anything:
             names = held.keys()
+        elif only_set is not None:
+            names |= {k for k, y in held.items() if is_strided(y) and k not in only_set}
         if names:
             found += [held[k] for k in sorted(names)]
             walk.held_back[i] = {k: f for k, f in held.items() if k not in names}

@@ -17,7 +17,7 @@ import types
 from collections.abc import Iterable, Set
 from typing import Any
 
-from ..report.reasons import Reaches, Reason
+from ..report.reasons import Inspects, Reaches, Reason
 from ..report.type_names import full_thing
 from .bytecode import only_asked_for
 from .container_places import Entries, OtherEntries
@@ -50,6 +50,9 @@ class Unread:
         for i, held in walk.held_back.items():
             if held and not isinstance(walk.seen.get(i), type):
                 self.of[i] = {name: Reaches(full_thing(type(x)), x) for name, x in held.items()}
+        for place in walk.overwritten:       # nobody compares what lies there
+            self.of.setdefault(id(place.holder), {})[place.name] = Inspects(
+                f"code of others can read `{place.name}`, which the function only sets")
         if walk.unread:
             self.find(walk)
 

@@ -98,7 +98,9 @@ def function(walk: Any, fn: types.FunctionType) -> None:
     if origin is not None and origin.is_pythons:
         walk.asking |= asks_what_others_say(fn)
         walk.facts.looks_up_names |= known.looks_at_things(origin) and asked.looks_up_names(fn)
-        walk.attributes |= ASKED_BY_NAME.intersection(fn.__code__.co_consts)
+        asked_for = ASKED_BY_NAME.intersection(fn.__code__.co_consts)
+        walk.attributes |= asked_for
+        walk.asked_for |= asked_for
     if origin is not None and origin.is_ours:
         for inner in wrapped(fn):
             walk.stack.append(inner)

@@ -5,3 +5,8 @@ def unrun(traced):
     """Calls of sizes that no run had."""
     ledger = traced._calls.policy.summary()
     return ledger.unseen + ledger.sized
+
+
+def calls_of(traced):
+    """How many calls there were of each kind."""
+    return traced.explain(data=True)["calls"]

@@ -18,6 +18,7 @@ from whet.jit.guards import name_places as N
 from whet.jit.guards import object_places as O
 from whet.jit.guards import places, spots
 from whet.jit.guards.number_settings import SETTINGS
+from whet.jit.guards.overwritten import Overwritten
 
 from tests.together import bits
 
@@ -63,6 +64,12 @@ def filled(key, value):
     return lambda place: place.owner.__setitem__(key, value)
 
 
+def of_a_run():
+    place = Overwritten(Plain(), {"a": 1}, "a", False)
+    place.begin()
+    return place
+
+
 # name -> (how it is made, what changes it, is it put back?)
 KINDS = {
     "entries": (lambda: C.entries({"a": 1}), filled("a", 2), True),
@@ -70,6 +77,7 @@ KINDS = {
     "environment": (lambda: C.entries(os.environ._data), lambda p: os.environ.update(WHET_A="1"),
                     True),
     "other entries": (lambda: C.OtherEntries({"a": 1, "b": 2}, ("b",)), filled("a", 3), True),
+    "attribute that is set": (of_a_run, filled("a", 3), True),
     "names": (lambda: C.Names({"a": 1}), filled("b", 2), False),
     "elements": (lambda: C.Elements([1, 2]), filled(0, 3), True),
     "deque": (lambda: C.Elements(collections.deque([1], 1)), lambda p: p.owner.append(2), True),

@@ -49,7 +49,7 @@ def test_code_that_is_known(known):
     assert len(known.held) == before
 
 
-NOTHING_UNREAD = types.SimpleNamespace(held_back={}, unread={}, wrappers=())
+NOTHING_UNREAD = types.SimpleNamespace(held_back={}, unread={}, overwritten=[], wrappers=())
 
 
 class Seen(purity.Watch):

@@ -143,6 +143,31 @@ def _metrics():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("what it computed, in attributes that it only sets, of any size")
+def _kept():
+    class Layer:
+        last = losses = None
+    o = Layer()
+    def f(x):
+        o.last, o.losses = x[0], {"loss": x.sum(), "all": x * 3}
+        return x * 2
+    return f, lambda i: (whet.ones(3 + i % 7) * i,)
+
+
+@row("attributes that it sets before it reads them, a dict that it fills among them, of any size")
+def _handed_on():
+    class Layer:
+        def step(self, x):
+            self.losses = {}
+            self.encode(x)
+            self.losses["norm"] = self.hidden.norm()
+            return self.losses["norm"] * x
+
+        def encode(self, x):
+            self.hidden = x * 3
+    return Layer().step, lambda i: (whet.ones(3 + i % 7) * i,)
+
+
 @row("a hidden state `(h, c)` that is laid anew")
 def _hidden():
     o = Box(state=(whet.zeros(2), whet.zeros(2)))

@@ -1,0 +1,158 @@
+"""Whether a run sets an attribute before it reads it.
+
+A trainer hands on by attributes what it computes, from method to method:
+
+    def step(self, x):
+        self.hidden = self.encode(x)
+        self.losses = {}
+        self.losses["norm"] = self.hidden.norm()
+
+What lay there before is of no matter: see `guards/overwritten.py`. Code reads these names, so the
+code does not show it. A run does: meanwhile its class has a descriptor by that name, which passes
+everything on to the object's own dict.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..guards.immutable_types import PLAIN
+from ..guards.instances import own_dict
+from ..guards.name_places import AttributesDict
+from ..guards.origin import users
+from ..guards.overwritten import SetFirst, only_named
+from ..guards.places import ABSENT
+
+if TYPE_CHECKING:
+    from ..guards.outside_state import World
+
+# CPython keeps no caches any more for a class that has been changed some hundred times.
+MOST_CHANGES = 400
+_changes: dict[type, int] = {}
+_lock = threading.Lock()
+
+
+class FirstUse:
+    """How a run uses an attribute first. `key`: whose, and its name."""
+    __slots__ = ("key", "was_read", "was_set", "thread")
+
+    def __init__(self, key: SetFirst) -> None:
+        self.key, self.was_read, self.was_set = key, False, False
+        self.thread = threading.get_ident()  # of the run: what others do is no part of it
+
+
+class Noting:
+    """What lies in a class by the name of an attribute, and notes how it is used."""
+
+    def __init__(self, kind: type, name: str) -> None:
+        self.kind, self.name = kind, name
+        self.own = vars(kind).get(name, ABSENT)
+        self.default = _of_class(kind, name)
+        self.uses: list[tuple[Any, FirstUse]] = []
+
+    def note(self, x: Any, sets: bool) -> None:
+        """The attribute of an object is set, or asked for."""
+        for holder, use in self.uses:
+            if holder is x and use.thread == threading.get_ident():
+                use.was_set |= sets
+                use.was_read |= not use.was_set
+
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        if x is None:
+            return self.found(self.default, kind)
+        self.note(x, False)
+        return self.found(own_dict(x).get(self.name, self.default), type(x))
+
+    def found(self, value: Any, kind: type) -> Any:
+        """A value, if there is one."""
+        if value is ABSENT:
+            raise AttributeError(f"'{kind.__name__}' object has no attribute '{self.name}'")
+        return value
+
+    def __set__(self, x: Any, value: Any) -> None:
+        self.note(x, True)
+        own_dict(x)[self.name] = value
+
+    def __delete__(self, x: Any) -> None:
+        self.note(x, False)
+        if own_dict(x).pop(self.name, ABSENT) is ABSENT:
+            self.found(ABSENT, type(x))
+
+    def lay(self) -> None:
+        """Lie in the class."""
+        _changes[self.kind] = _changes.get(self.kind, 0) + 1
+        type.__setattr__(self.kind, self.name, self)
+
+    def lift(self) -> None:
+        """Let the class be what it was."""
+        if vars(self.kind).get(self.name) is not self:
+            return                           # an interrupt came before it lay there, or since
+        if self.own is ABSENT:
+            type.__delattr__(self.kind, self.name)
+        else:
+            type.__setattr__(self.kind, self.name, self.own)
+
+
+class FirstUses:
+    """How a run uses the attributes that are suspected, or known, to be set first."""
+
+    def __init__(self, world: World, suspected: Iterable[tuple[int, str]]) -> None:
+        known = {p.key for p in world.overwritten if p.is_learned}
+        wanted = {*suspected, *known}
+        self.uses: dict[SetFirst, FirstUse] = {}
+        self.holders: list[tuple[Any, FirstUse]] = []
+        self.lying: list[tuple[Noting, FirstUse]] = []
+        self.is_complete = True              # can all be seen that must be?
+        for place in world.places if wanted else ():
+            if type(place) is AttributesDict:
+                owner = id(place.objects[0])
+                for name in [name for at, name in wanted if at == owner]:
+                    self.watch(place.owner, SetFirst(owner, name), (owner, name) in known)
+
+    def watch(self, holder: Any, key: SetFirst, is_known: bool) -> None:
+        """Note how an attribute of an object is used."""
+        if only_named(holder, key.name) and can_be_noted(type(holder), key.name):
+            self.uses[key] = FirstUse(key)
+            self.holders.append((holder, self.uses[key]))
+        else:
+            self.is_complete &= not is_known
+
+    def enter(self) -> None:
+        """The run begins."""
+        for holder, use in self.holders:
+            kind, name = type(holder), use.key.name
+            with _lock:
+                lying = vars(kind).get(name)
+                noting = lying if type(lying) is Noting else Noting(kind, name)
+                self.lying.append((noting, use))
+                noting.uses.append((holder, use))
+                if noting is not lying:
+                    noting.lay()
+
+    def leave(self) -> None:
+        """The run is over."""
+        while self.lying:
+            noting, use = self.lying[-1]
+            with _lock:
+                noting.uses = [u for u in noting.uses if u[1] is not use]
+                if not noting.uses:
+                    noting.lift()
+            self.lying.pop()
+
+    def was_set(self, key: tuple[int, str]) -> bool | None:
+        """Did the run set an attribute? None where that was not watched."""
+        use = self.uses.get(SetFirst(*key))
+        return None if use is None else use.was_set
+
+
+def can_be_noted(kind: type, name: str) -> bool:
+    """Can a descriptor lie in a class without a difference to those that use it?"""
+    default = _of_class(kind, name)
+    return (users(kind) and (default is ABSENT or type(default) in PLAIN or type(default) is Noting)
+            and _changes.get(kind, 0) < MOST_CHANGES)
+
+
+def _of_class(kind: type, name: str) -> Any:
+    """What a class, or a base of it, holds by a name."""
+    return next((vars(b)[name] for b in kind.__mro__ if name in vars(b)), ABSENT)

@@ -1,0 +1,185 @@
+"""Attributes that are set before they are read.
+
+A layer keeps what it computed for whoever looks at it later:
+
+    self.last = h.detach()
+    self.losses = {"mean": h.mean().detach()}
+
+What lay there before is of no matter to a run. It is not compared before a replay, whatever it is,
+and the walk over what a function can reach does not go on from it. What the run leaves there is
+laid there by a replay.
+
+That is so where no code within reach asks for the name, or where the runs before this one have set
+it first: then each further run is watched for that (see `capture/first_uses.py`).
+"""
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from whet.tensor_base import is_strided
+
+from . import spots
+from .container_places import Entries, OtherEntries
+from .immutable_types import PLAIN
+from .name_places import AttributesDict
+from .names_in_code import names_in
+from .native_entry import MISSED
+from .origin import users
+from .places import ABSENT, Change, Place
+from .spots import Spot
+from .unnamed import is_member, names_that_others_use, only_set, takes_objects_apart
+
+# A value of another type could be one that the run found elsewhere: a constant of its code, say.
+NEVER_CONSTANT = frozenset((list, dict))
+
+
+@dataclass(frozen=True, slots=True)
+class SetFirst:
+    """The key of an attribute that runs set before they read it: the id of the dict that holds it,
+    and its name."""
+    owner: int
+    name: str
+
+
+class Overwritten(Place):
+    """The entry `name` of the dict of the attributes of `holder`. What it holds is known while a
+    function runs, and forgotten afterwards. `is_learned`: code asks for it, but not before it was
+    set."""
+    __slots__ = ("holder", "name", "is_learned", "is_compared")
+    can_be_set = True
+
+    def __init__(self, holder: Any, owner: dict[str, Any], name: str, is_learned: bool) -> None:
+        super().__init__(owner, ())
+        self.holder, self.name, self.is_learned = holder, name, is_learned
+        self.is_compared = False
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What tells it from others."""
+        return id(self.owner), self.name
+
+    @property
+    def is_read(self) -> bool:               # type: ignore[override]
+        return self.is_compared
+
+    def begin(self) -> None:
+        """A run begins: hold what lies there."""
+        if not self.is_compared:
+            self.objects = [self.owner.get(self.name, ABSENT)]
+
+    def end(self) -> None:
+        """The run is over: what lies there may be anything, unless it is to be compared."""
+        if not self.is_compared:
+            self.objects = []
+
+    def look(self) -> list[Any]:
+        return [self.owner.get(self.name, ABSENT)] if self.objects else []
+
+    def changes(self) -> list[Change]:
+        # It can be laid anew where there was nothing, too.
+        return [Change(self, None if x is ABSENT else 0, was, x)
+                for x, was in zip(self.look(), self.objects) if x is not was]
+
+    def name_of(self, i: int) -> str:
+        return self.name
+
+    def spot(self, i: int) -> Spot | None:
+        return spots.Entry(self.owner, self.name)
+
+    def restore(self) -> None:
+        for was in self.objects:
+            if was is ABSENT:
+                self.owner.pop(self.name, None)
+            else:
+                self.owner[self.name] = was
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        for was in self.objects:
+            t.name(self.owner, self.name, MISSED if was is ABSENT else was)
+        return True
+
+
+def is_set_first(walk: Any, spot: Spot, x: Any) -> bool:
+    """Do runs set what lies in a spot before they read it? Then the walk does not go on from it."""
+    if type(spot) is not spots.Entry or type(spot.name) is not str:
+        return False
+    key = SetFirst(*spot.key)
+    if key in walk.loose:
+        walk.set_first[key] = x
+    return key in walk.set_first
+
+
+def not_left_alone(walk: Any) -> list[Any]:
+    """What the walk has to go on from after all, as others than the user's code may read it."""
+    holders = {id(p.objects[0]): p.owner for p in walk.places if type(p) is AttributesDict}
+    gone = [key for key in walk.set_first
+            if key.owner not in holders or not only_named(holders[key.owner], key.name)]
+    return [walk.set_first.pop(key) for key in gone]
+
+
+def leave_alone(walk: Any) -> list[Overwritten]:
+    """Compare the other attributes alone, in the places that a walk has found. Its last step."""
+    learned, names = walk.set_first.keys(), only_set(walk)
+    if takes_objects_apart(walk) or not (names or learned):
+        return []
+    at = {id(p.owner): k for k, p in enumerate(walk.places) if type(p) in (Entries, OtherEntries)}
+    found: list[Overwritten] = []
+    for place in [p for p in walk.places if type(p) is AttributesDict]:
+        x, d = place.owner, place.objects[0]
+        if id(d) not in at:
+            continue
+        mine, of_runs = names_of(x, d, names), {k.name for k in learned if k.owner == id(d)}
+        if mine or of_runs:
+            mine |= of_runs
+            _skip(walk, at[id(d)], mine)
+            found += [Overwritten(x, d, name, name in of_runs) for name in sorted(mine)]
+            held = walk.held_back.get(id(x), {})
+            walk.held_back[id(x)] = {name: y for name, y in held.items() if name not in mine}
+    walk.places += found
+    return found
+
+
+def names_of(x: Any, d: dict[str, Any], names: set[str]) -> frozenset[str]:
+    """The attributes of such names that an object has, or that methods of its class give it."""
+    if type(d) is not dict:
+        return frozenset()
+    mine = names & (d.keys() | set_by_methods(type(x)))
+    return frozenset(name for name in mine if only_named(x, name))
+
+
+def only_named(x: Any, name: str) -> bool:
+    """Can nobody come to an attribute of an object but code of the user's, by its name?"""
+    known = names_that_others_use(type(x))
+    return known is not None and name not in known and not is_member(x, name)
+
+
+def set_by_methods(t: type) -> set[str]:
+    """The names that methods of a class set, of whatever object."""
+    methods = [f for b in t.__mro__ if users(b) for f in vars(b).values()
+               if type(f) is types.FunctionType]
+    return {name for f in methods for name in names_in(f.__code__).only_set}
+
+
+def _skip(walk: Any, k: int, names: frozenset[str]) -> None:
+    """Compare a dict but for some names: place `k` of a walk becomes another."""
+    old = walk.places[k]
+    skipped = names | frozenset(getattr(old, "skipped", ()))
+    new = walk.places[k] = OtherEntries(old.owner, skipped)
+    index = {name: i for i, name in enumerate(new.names)}
+    for s in list(walk.slots):
+        s.cells = [(new, index[old.name_of(i)]) if place is old and old.name_of(i) in index
+                   else (place, i) for place, i in s.cells
+                   if not (place is old and old.name_of(i) in names)]
+        if not s.cells:
+            walk.slots.remove(s)
+
+
+def could_be_found_elsewhere(x: Any, known: Iterable[Any]) -> bool:
+    """Could a run lay a value where it already lay, having it from somewhere else? `known`: what
+    the run could reach."""
+    if type(x) in PLAIN or not (type(x) in NEVER_CONSTANT or is_strided(x)):
+        return True
+    return any(y is x for y in known)
