@@ -36,6 +36,7 @@ class Op(Protocol):
     keeps_elements: bool         # the result has all elements of the operand, as `size` tells
     as_large: bool               # all results have the sizes of the first operand
     makes: Callable[..., Any] | None         # outlines of the results, of those of the operands
+    outlined: Callable[..., Any] | None      # the same, of an op whose launches do not tell
     at_result: bool              # its gradient may read the result in the place of the operand
     forward: Callable[..., Any]
     compute: Callable[..., Any]          # the same on the device of the operands

@@ -8,6 +8,7 @@ their code.
 """
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,11 +36,13 @@ SOUNDINGS = 4                    # times as many calls as before come until one 
 
 
 class SizedTable:
-    """The table for all sizes of a `sheet`, made of a recording's own. `first`: the recording that
+    """The table for all sizes of a `sheet`, made of a recording's own. `constants`: what its code
+    computes besides what the sheet does, as a function of the symbols; `first`: the recording that
     the family's are made like; `entered`: calls that are in the policy's account."""
 
-    def __init__(self, table: Table, sheet: SheetOfCall, checks: Any) -> None:
+    def __init__(self, table: Table, sheet: SheetOfCall, constants: Any, checks: Any) -> None:
         self.table, self.sheet, self.checks, self.entered = table, sheet, checks, 0
+        self.constants = constants
         self.first: Recording = sheet.first
         self.sounding = SOUNDINGS            # the call that is eager next
 
@@ -56,7 +59,12 @@ class SizedTable:
     def learn(self, shapes: list[tuple[int, ...]]) -> bool:
         """Have Python's functions say what they give for arguments of these shapes: machine code
         looks it up. Is the table one for them?"""
-        return self.sheet.numbers(self.first.family.values(shapes)) is not None
+        values = self.first.family.values(shapes)
+        if values is None or self.sheet.numbers(values) is None:
+            return False
+        with contextlib.suppress(ArithmeticError, ValueError):   # eager mode raises it
+            return self.constants(*values) is not None
+        return False
 
     @property
     def is_sounding(self) -> bool:
@@ -85,7 +93,7 @@ class SizedTableMaker:
         self.words, self.handed, self.r, self.program = ready[0].copy(), ready[1][1], r, r.program
         self.sheet: SheetOfCall = r.program.sheet
         self.stores: list[tuple[Any, int, Any]] = []     # expression, address, dtype
-        self.numbers = np.zeros(0, np.int64)
+        self.numbers, self.of_constants = np.zeros(0, np.int64), list[Any]()
         # symbol -> argument, and dimension of a tensor
         self.places: dict[int, tuple[int, int]] = {}
 
@@ -129,7 +137,7 @@ class SizedTableMaker:
     def constants(self) -> None:
         """The memory of constants that go by sizes: numbers, that is."""
         own = self.sheet.own
-        if own.merged:
+        if own.merged or own.guards:
             raise Uncoded("constants are compared for each size")
         self.numbers = np.zeros(len(own.makers), np.int64)
         for i, maker in enumerate(own.makers):
@@ -137,6 +145,7 @@ class SizedTableMaker:
             if x is None or type(maker) is not Constant:
                 raise Uncoded("what is made of sizes is no number")
             self.stores.append((x, self.numbers.ctypes.data + 8 * i, maker.outline.dtype))
+            self.of_constants.append(x)
 
     def arguments(self) -> None:
         """The rows of arguments, and where symbols are found."""
@@ -206,8 +215,10 @@ def sized(ready: Table, r: Recording, checks: Any) -> SizedTable | None:
     where machine code cannot tell what they are."""
     try:
         with r.program.sheet.facts.recalled():
-            table = SizedTableMaker(ready, r).table()
+            maker = SizedTableMaker(ready, r)
+            table = maker.table()
+            constants = r.program.sheet.facts.function(maker.of_constants)
     except Uncoded:
         return None
     table[1].extend(ready[1][1:])
-    return SizedTable(table, r.program.sheet, checks)
+    return SizedTable(table, r.program.sheet, constants, checks)

@@ -26,7 +26,7 @@ from .size_expressions import equal, same_number
 
 if TYPE_CHECKING:
     from whet.ir.extent import Quantity, Size
-    from whet.ir.graph import Node
+    from whet.ir.graph import Guard, Node
     from whet.ir.op import Op
     from whet.ir.outline import Array
 
@@ -103,6 +103,7 @@ class OwnArrays:
         self.computed: set[int] = set()
         self.makers: list[Constant | Counters | Positions] = []
         self.merged: list[tuple[int, int]] = []  # constants of which one stands for both
+        self.guards: list[tuple[int, Array]] = []  # constants, and what Python found them to be
         self.texts: dict[str, Extent | Real] = {}  # of an expression -> the expression
 
     def __contains__(self, n: int) -> bool:
@@ -155,11 +156,17 @@ class OwnArrays:
         self.compute(b, types)
         self.merged.append((a, b))
 
+    def guard(self, guard: Guard, types: Mapping[int, Outline]) -> None:
+        """Let a constant that Python went on from be looked at wherever it is made."""
+        n = int(guard.refs()[0])
+        self.compute(n, types)
+        self.guards.append((n, guard.expected))
+
     def settled(self) -> OwnArrays:
         """These as they are now, whatever is added later."""
         made = copy.copy(self)
         made.steps, made.makers, made.texts = [*self.steps], [*self.makers], dict(self.texts)
-        made.merged = [*self.merged]
+        made.merged, made.guards = [*self.merged], [*self.guards]
         return made
 
     def number(self, maker: Constant | Counters | Positions) -> Quantity | None:
@@ -189,18 +196,23 @@ class OwnArrays:
 
     def arrays(self, values: Iterable[Any]) -> list[Array] | None:
         """The arrays where the expressions have these values; None where one lies otherwise, they
-        are too large to keep, or one no longer stands for another."""
+        are too large to keep, one no longer stands for another, or Python would go another way."""
         at, total = dict(zip(self.texts, values, strict=True)), 0
         constants: dict[int, Array] = {}
         for op, ins, attrs, outs in self.steps:
             given = [constants[x] if type(x) is Ref else filled(x, at) for x in ins]
-            made = op.forward(*given, **{k: filled(x, at) for k, x in attrs.items()})
+            try:
+                made = op.forward(*given, **{k: filled(x, at) for k, x in attrs.items()})
+            except (ArithmeticError, ValueError):    # Eager mode gets to that, and raises it.
+                return None
             made = [np.asarray(a) for a in (made if type(made) is tuple else (made,))]
             total += sum(a.nbytes for a in made)
             if total > LARGEST:
                 return None
             constants.update(zip(outs, made, strict=True))
         if any(content(constants[a]) != content(constants[b]) for a, b in self.merged):
+            return None
+        if any(content(constants[n]) != content(expected) for n, expected in self.guards):
             return None
         found = [maker.make(at, constants) for maker in self.makers]
         known = [a for a in found if a is not None]

@@ -172,7 +172,7 @@ class Sheet:
         many others that Python's stack does not reach."""
         try:
             return None if values is None else self.evaluate(*values)
-        except (ZeroDivisionError, OverflowError, RecursionError):
+        except (ArithmeticError, ValueError, RecursionError):
             return None
 
     def program(self, values: Sequence[int] | None,

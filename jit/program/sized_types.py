@@ -158,10 +158,20 @@ class SizedTypes:
                     and not self.is_of_one_size(node, other)):
                 raise Unsized(f"{node.op.name} may go by how large sizes are")
             if isinstance(node, Guard) and node.refs()[0] in self.own:
-                if not self.sizes.told.still(node):
-                    raise Unsized("Python goes another way at these sizes")
+                self.ask_again(node)
             self.infer(node, other)
             self.expect(node, other)
+
+    def ask_again(self, guard: Guard) -> None:
+        """Have a guard on what goes by sizes alone hold: as an expression, or else by computing it
+        wherever a program for new sizes is made."""
+        try:
+            holds = self.sizes.told.still(guard)
+        except Unsized:
+            self.own.guard(guard, self.arrays)
+            return
+        if not holds:
+            raise Unsized("Python goes another way at these sizes")
 
     def is_of_one_size(self, node: Node, other: Node) -> bool:
         """Is all that a node is given of sizes that do not differ? Then what it makes is, too."""
@@ -299,6 +309,11 @@ class SizedTypes:
         if makes is not None:
             outlines: Sequence[Outline] = dry(lambda: makes(*ins, **attrs))
             return outlines
+        outlined = node.op.outlined
+        if outlined is not None:
+            told: Any = dry(lambda: outlined(*ins, **attrs))
+            return tuple(self.lying_like(o, a) for o, a in zip(
+                node.outs, told if type(told) is tuple else (told,), strict=True))
         if node.op.write is not None:  # a copy of the first operand, changed
             return (Outline(ins[0].shape, ins[0].dtype),)
         try:
@@ -312,6 +327,13 @@ class SizedTypes:
                 return tuple(Outline(ins[0].shape, a.dtype) for a, _ in pairs)
             return tuple(self.similar(a, b, shapes) for a, b in pairs)
         return out if type(out) is tuple else (out,)
+
+    def lying_like(self, n: int, told: Outline) -> Outline:
+        """The outline of a value of told sizes, which lies as it did in the two lists."""
+        a, b = self.like.arrays[n], self.other.arrays[n]
+        if a.contiguous and b.contiguous:
+            return Outline(told.shape, told.dtype)
+        return self.without_gaps(a, b, told.shape)
 
     def lies_densely(self, node: Node) -> bool:
         """Do all operands of a node have the strides of C order, whatever sizes are? Then what a

@@ -239,11 +239,6 @@ _cholesky = host("cholesky", factors.cholesky, infer=square("cholesky"), samples
                  vjp=_cholesky_vjp, onnx=in_onnx.cholesky)
 
 
-# (what others make goes by which of two sizes is less)
-for _of in (_inv, _det, _slogdet, _solve, _cholesky):
-    _of.op.any_sizes = True
-
-
 def cholesky(A, *, upper=False):
     """L with A = L @ L.mH (or the upper U with A = U.mH @ U)."""
     y = _cholesky(A)
@@ -305,7 +300,8 @@ def _pinv_run(a, atol, rtol, *, hermitian):
 def _pinv_vjp(g, y, a, _atol, _rtol, *, hermitian):
     """Of any rank, as long as that does not change."""
     yh, gh = _h(y), _h(g)
-    if a.shape[-2] <= a.shape[-1]:
+    m, n = sizes_of(a)[-2:]
+    if m <= n:
         k = gh @ y
         ky = k @ yh
         return [ky - _h(y @ k) - (a @ y) @ ky + (yh @ y) @ (gh - k @ a), None, None]
@@ -341,7 +337,7 @@ def _qr_outlined(a, *, mode):
 
 def _qr_vjp(g, y, a, *, mode):
     q, r = y
-    m, n = a.shape[-2:]
+    m, n = sizes_of(a)[-2:]
     if mode != "reduced" and not (mode == "complete" and m <= n):
         raise RuntimeError(
             f"linalg.qr: the derivative is not defined for mode={mode!r} of a {m}x{n} matrix")
@@ -408,7 +404,7 @@ def _values_outlined(a):
 def _svd_vjp(g, y, a, *, full_matrices):
     u, s, vh = y
     gu, gs, gvh = g
-    k = s.shape[-1]
+    k = sizes_of(s)[-1]
     u, vh = u[..., :k], vh[..., :k, :]
     v, uh = _h(vh), _h(u)
     inner = (gs.diag_embed().to(u.dtype)
@@ -491,6 +487,19 @@ def eigh(A, UPLO="L"):
 def eigvalsh(A, UPLO="L"):
     """Eigenvalues (ascending) of a symmetric matrix."""
     return eigh(A, UPLO).eigenvalues
+
+
+def _pinv_outlined(a, _atol, _rtol, *, hermitian):
+    *batch, m, n = a.shape
+    return Outline((*batch, n, m), a.dtype)
+
+
+pinv.op.outlined = _pinv_outlined
+_eigh.op.outlined = lambda a, *, upper: (
+    Outline(a.shape[:-1], FROM_NUMPY[a.dtype].to_real().np), like_first(a))
+for _of in (_inv, _det, _slogdet, _solve, solve_triangle, _cholesky, _cholesky_ex, pinv, _qr_op,
+            _svd, _svdvals, _eigh):
+    _of.op.any_sizes = True
 
 
 # ---- eigenvalues of any matrix -------------------------------------------------------------------

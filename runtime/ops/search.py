@@ -49,7 +49,7 @@ search_op = Op(
 search_op.outlined = lambda sequence, values, *_, right, out_int32: Outline(
     values.shape, np.int32 if out_int32 else np.int64)
 search_op.there = devices.there("order", "searchsorted")
-search_op.memo = True
+search_op.memo = search_op.any_sizes = True
 
 
 def _check_sorter(sorter, shape):
@@ -251,7 +251,8 @@ isin_op = Op("isin",
              search.isin,
              samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)],
              onnx=in_onnx.contained)
-isin_op.memo = True
+isin_op.memo = isin_op.any_sizes = True
+isin_op.outlined = lambda a, tests, *, invert: Outline(a.shape, np.bool_)
 by_rows(isin_op)
 
 
@@ -366,7 +367,8 @@ def _histc(a, bins, low, high):
 
 
 histc_op = Op("histc", _histc, samples=lambda make: [Sample(make(10), bins=4, low=-1.0, high=1.0)])
-histc_op.memo = True
+histc_op.memo = histc_op.any_sizes = True
+histc_op.outlined = lambda a, *, bins, low, high: Outline((bins,), a.dtype)
 
 
 @function(out=True)
@@ -485,6 +487,11 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
         raise RuntimeError(
             "histogramdd(): The size of bins must be equal to the innermost dimension of the "
             f"input: {len(bins)} and {n}")
+    if weight is not None and tuple(weight.shape) != tuple(input.shape[:-1]):
+        raise RuntimeError(
+            "histogramdd(): if weight tensor is provided it should have the same shape as the "
+            "input tensor excluding its innermost dimension, but got input with shape "
+            f"{list(input.shape)} and weight with shape {list(weight.shape)}")
     edges = []
     for d in builtins.range(n):
         bounds = None if range is None else (range[2 * d], range[2 * d + 1])

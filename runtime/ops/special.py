@@ -184,6 +184,7 @@ ndtri_op = Op("special_ndtri",
               samples=lambda make: [Sample(make(5, low=0.02, high=0.98)),
                                     Sample(make(2, 3, low=0.001, high=0.2))], batch=broadcast,
               onnx=lambda b, p: b.expression(_NDTRI, b.cast(p, b.result_type(0))))
+ndtri_op.any_sizes = ndtri_op.as_large = True
 xlog1py = _special("xlog1py", lambda input,
                    other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))),
                    (R, reals(-0.8, 3)), wide=True, vjp=lambda g, y, x,
@@ -552,6 +553,7 @@ def _host_function(name, run, doc):
             run,
             samples=lambda make: [Sample(make(5, low=0.3, high=6, grad=False))],
             batch=broadcast)
+    op.any_sizes = op.as_large = True
 
     def call(input):
         if not is_tensor(input):

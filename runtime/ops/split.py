@@ -9,7 +9,7 @@ from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import shifted
 from .creation import zeros
-from .registry import apply, is_tensor
+from .registry import apply, is_tensor, sizes_of
 from .samples import Sample
 from .surface import FUNCTIONS, function
 from .view import ViewOp, slice_along
@@ -60,14 +60,13 @@ def _cutting(name):
         batch=shifted("dim"),
         onnx=in_onnx.pieces,
     )
-    op.any_sizes = True
+    op.any_sizes, op.size_attrs = True, frozenset(("sizes",))
     return op
 
 
 split_op = _cutting("split")
 # what was joined, taken apart again: as many pieces as there were, whatever their sizes are
 unjoin_op = _cutting("unjoin")
-unjoin_op.size_attrs = frozenset(("sizes",))
 
 
 def _unbind(a, dim):
@@ -96,7 +95,8 @@ unbind_op.any_sizes = True
 
 
 def _pieces(input, lengths, dim):
-    return apply(split_op, (input,), {"sizes": tuple(lengths), "dim": dim})
+    lengths = tuple([n if type(n) is int else indexing.whole(n) for n in lengths])
+    return apply(split_op, (input,), {"sizes": lengths, "dim": dim})
 
 
 @function()
@@ -111,9 +111,9 @@ def split(tensor, split_size_or_sections, dim=0):
     if not tensor._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = dims.one(dim, tensor._array.ndim)
-    n = tensor._array.shape[d]
     if isinstance(split_size_or_sections, list | tuple):
         return _split_sizes(tensor, split_size_or_sections, d)
+    n = sizes_of(tensor)[d]
     k = as_int(split_size_or_sections, "split", "split_size")
     if k < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={k}")
@@ -123,13 +123,25 @@ def split(tensor, split_size_or_sections, dim=0):
                 f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
             )
         return _pieces(tensor, (0,), d)
-    return _pieces(tensor, [min(k, n - i) for i in range(0, n, k)] or (0,), d)
+    return _pieces(tensor, _lengths(n, k) or (0,), d)
+
+
+def _lengths(n, k):
+    """The lengths of pieces of `k`, of which the last may be smaller."""
+    whole = -(-n // k) - 1
+    return [*[k] * whole, n - k * whole] if n else []
 
 
 def _split_sizes(tensor, lengths, d):
-    n = tensor._array.shape[d]
-    lengths = [as_int(s, "split", "split_sizes") for s in lengths]
-    if any(s < 0 for s in lengths):
+    lengths = [as_int(s, "split", "split_sizes", index=indexing.whole) for s in lengths]
+    _check_lengths(tensor._array.shape[d], d, lengths)
+    return _pieces(tensor, lengths, d) if lengths else ()
+
+
+@indexing.checks
+def _check_lengths(n, d, lengths):
+    """Raise RuntimeError where pieces of these lengths are not all of a dimension."""
+    if any([s < 0 for s in lengths]):
         raise RuntimeError(
             "split_with_sizes expects split_sizes have only non-negative entries, but got "
             f"split_sizes={lengths}")
@@ -137,7 +149,6 @@ def _split_sizes(tensor, lengths, d):
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
             f"dimension {d}), but got split_sizes={lengths}")
-    return _pieces(tensor, lengths, d) if lengths else ()
 
 
 @function()
@@ -174,11 +185,11 @@ def chunk(input, chunks, dim=0):
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = dims.one(dim, input._array.ndim)
-    n = input._array.shape[d]
+    n = sizes_of(input)[d]
     k = -(-n // chunks)
     if k == 0:
         return _pieces(input, (0,) * chunks, d)
-    return _pieces(input, [min(k, n - i) for i in range(0, n, k)], d)
+    return _pieces(input, _lengths(n, k), d)
 
 
 @function()
@@ -196,7 +207,7 @@ def tensor_split(input, indices_or_sections, dim=0):
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
         )
     d = dims.one(dim, input._array.ndim)
-    n = input._array.shape[d]
+    n = sizes_of(input)[d]
     at = indices_or_sections
     if is_tensor(at):
         if at.dtype is not dtypes.int64 or at.ndim > 1:
@@ -208,7 +219,7 @@ def tensor_split(input, indices_or_sections, dim=0):
     if isinstance(at, int):
         if at <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {at}")
-        q, r = divmod(n, at)
+        q, r = n // at, n % at
         return _pieces(input, [q + 1] * r + [q] * (at - r), d)
     cuts = [i + n if i < 0 else i for i in at]
     views, last = [], 0

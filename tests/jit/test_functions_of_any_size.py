@@ -81,3 +81,52 @@ def test_taps_go_by_the_names_of_what_they_are_made_of():
     for name in ("resized_places", "resized_weights"):
         forward = REGISTRY[name].forward
         assert forward(**at).tobytes() == forward(**dict(sorted(at.items()))).tobytes()
+
+
+def test_constants_that_python_went_on_from_are_asked_again():
+    """A scale that is no scale at some sizes: eager mode says so, and so does the traced one."""
+    def fn(x):
+        scale = whet.ones(2) * (len(x) - 5)
+        return whet.distributions.Normal(x[:, :2], scale).log_prob(x[:, :2])
+    traced = jit.trace(fn)
+    for n in (9, 12, 14, 17, 22, 33, 8, 7, 6):
+        x = whet.randn(n, 4)
+        assert traced(x).equal(fn(x))
+    for n in (5, 4):
+        with pytest.raises(ValueError, match="scale"):
+            traced(whet.randn(n, 4))
+
+
+def test_an_error_of_a_function_of_sizes_comes_where_eager_has_it():
+    calls = []
+
+    def fn(x):
+        calls.append(1)
+        return x * math.log(len(x) - 5)
+    traced = jit.trace(fn)
+    for n in (9, 12, 14, 17, 22, 33, 8, 7, 6):
+        traced(whet.randn(n, 4))
+    before = len(calls)
+    for n in (5, 4):
+        with pytest.raises(ValueError, match="domain"):
+            traced(whet.randn(n, 4))
+    assert len(calls) == before + 2
+
+
+def test_pieces_that_are_not_all_of_a_tensor_at_some_sizes_are_refused():
+    def fn(x):
+        return x.split([2, len(x) // 2])[1] * 2
+    traced = jit.trace(fn)
+    for n in (3, 4, 3, 4):
+        assert traced(whet.ones(n, 4)).equal(fn(whet.ones(n, 4)))
+    with pytest.raises(RuntimeError, match="sum exactly"):
+        traced(whet.ones(9, 4))
+
+
+def test_a_way_that_goes_by_elements_made_of_sizes_is_chosen_again():
+    def fn(x):
+        return x * 2 if (whet.arange(len(x)).square().sum() > 2000).item() else x * 3
+    traced = jit.trace(fn)
+    for n in (*range(20, 40), *range(3, 20)):
+        assert traced(whet.ones(n, 4)).equal(fn(whet.ones(n, 4))), n
+    assert traced._calls.policy.summary().unseen >= LEAST

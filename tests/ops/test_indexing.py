@@ -343,6 +343,8 @@ def test_counts():
     h, e = whet.histogramdd(x.view(50, 2), [3, 4], range=(-2.0, 2.0, -1.0, 1.0))
     np.testing.assert_array_equal(h.numpy(),
                                   np.histogramdd(a.reshape(50, 2), [3, 4], [(-2, 2), (-1, 1)])[0])
+    with pytest.raises(RuntimeError, match="weight tensor"):      # it would be read beyond its end
+        whet.histogramdd(x.view(50, 2), [3, 4], weight=x[:20])
     assert (one_hot(whet.tensor([[0, 2]])).tolist() == [[[1, 0, 0], [0, 0, 1]]]
             and one_hot(whet.tensor([1]), 2).tolist() == [[0, 1]])
     for bad in (lambda: whet.bincount(whet.tensor([-1])), lambda: one_hot(whet.tensor([3]), 2),

@@ -3,7 +3,7 @@
 `FUNCTIONS`: name -> (the function, what it takes for a size). Each is replayed for sizes that no
 run had: see test_functions_of_any_size.py.
 """
-from . import rows_and_images, sequences
+from . import laws_and_factors, rows_and_images, sequences
 from .common import FUNCTIONS
 
-__all__ = ["FUNCTIONS", "rows_and_images", "sequences"]
+__all__ = ["FUNCTIONS", "laws_and_factors", "rows_and_images", "sequences"]
