@@ -23,12 +23,19 @@ Stream: TypeAlias = "Generator | Position"
 
 class _At:
     """Where a generator is: in the stream that its draws continue, and how far from what."""
-    __slots__ = ("generator", "stream", "of", "seed", "offset")
+    __slots__ = ("generator", "stream", "of", "seed", "offset", "has_drawn")
 
     def __init__(self, generator: Generator, stream: Stream | None, of: Generator | None,
                  seed: int | None, offset: int) -> None:
         self.generator, self.stream = generator, stream
         self.of, self.seed, self.offset = of, seed, offset
+        self.has_drawn = False
+
+    @property
+    def is_where_it_was(self) -> bool:
+        """Is it where the call found it, and was it nowhere else but by being put there? A
+        checkpoint keeps the state of a generator and puts it back, whether it draws or not."""
+        return self.of is self.generator and not (self.offset or self.has_drawn)
 
     def go(self, of: Generator | None, seed: int | None, offset: int) -> None:
         """Start another stream."""
@@ -56,7 +63,7 @@ class Streams:
     def drawn(self, g: Generator, blocks: int) -> Stream:
         """The stream that a draw continues."""
         at = self.at(g)
-        at.offset += blocks
+        at.offset, at.has_drawn = at.offset + blocks, True
         return at.stream
 
     def positioned(self, how: str, g: Generator, given: Any) -> bool:
@@ -87,9 +94,7 @@ class Streams:
     # ---- afterwards ------------------------------------------------------------------------------
     def outside(self) -> list[_At]:
         """The generators from outside that are elsewhere now: where they are."""
-        return [
-            at for i, at in self.all.items() if i in self.starts and (
-                at.of is not at.generator or at.offset or at.stream is not at.generator)]
+        return [at for i, at in self.all.items() if i in self.starts and not at.is_where_it_was]
 
     def moved(self) -> list[Generator]:
         """The generators from outside that are elsewhere now."""

@@ -105,6 +105,8 @@ def name_text(fn, error, args, kwargs):
 
 def _derived(given, found):
     """Was this computed from an argument that is no tensor?"""
+    if isinstance(given, np.generic) and type(found) is type(given.item()):
+        return True
     if isinstance(given, np.ndarray | np.generic):
         return isinstance(found, np.ndarray | np.generic | np.dtype)
     # a part of it

@@ -478,7 +478,9 @@ def arrays_of(op, inputs):
                 # (it varies in a trace, but nobody records any more)
                 if hasattr(x, "__whet_tensor__"):
                     x = x.__whet_plain__()
-                elif not isinstance(x, np.generic | int | float | complex):
+                elif isinstance(x, np.generic):      # what has elements is an array, or a mistake
+                    x = x.item()
+                if not isinstance(x, int | float | complex):
                     raise TypeError(
                         f"{op.name}(): argument {i + 1} must be a Tensor or a number, not "
                         f"{x.__class__.__name__}") from None

@@ -220,3 +220,12 @@ def test_lengths_that_labels_do_not_have(targets, inputs, lengths, words):
     with pytest.raises(RuntimeError, match="blank must be in label range, 0 to 2, got 3"):
         whet.nn.functional.ctc_loss(scores, whet.tensor([[1]] * len(lengths)), [3] * len(lengths),
                                     [1] * len(lengths), blank=3)
+
+
+@pytest.mark.parametrize("name", ["histc", "unique", "nonzero", "unique_consecutive", "argwhere"])
+@pytest.mark.parametrize("number", [np.float64(1.5), np.float32(2), np.int64(3)])
+def test_a_number_of_numpys_is_no_tensor(name, number):
+    """It has a type and a size as arrays have, and no memory that machine code could read."""
+    import whet
+    with pytest.raises(TypeError, match=f"must be Tensor, not {type(number).__name__}"):
+        getattr(whet, name)(number)
