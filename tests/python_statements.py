@@ -151,6 +151,43 @@ state.total = {n}
 
 state.last = {v}
 
+held.kept = {t}
+
+held.kept = {v}
+
+held.parts = {{}}
+held.parts["a"] = {t}
+held.parts["n"] = {n}
+
+held.parts = [{t}, {n}]
+
+held.pair = {t}, {n}
+{name:t} = held.pair[0] + {name:t}
+
+held.kept = {t}
+{name:t} = {name:t} * held.kept
+
+held.encode({t})
+{name:t} = {name:t} + held.code
+
+held.encode({t})
+if {b}:
+    {block}
+{name:t} = held.decode() - {name:t}
+
+if {b}:
+    held.code = {t}
+
+if {b}:
+    del held.kept
+    {block}
+
+{name:t} = {name:t} + held.code.sum() if whet.is_tensor(held.code) else {name:t}
+
+{name:f} = 1.0 if hasattr(held, "kept") else 2.0
+
+{name:i} = {{True: 0, False: 1}}[held.kept is None]
+
 state.seen = [*state.seen[-2:], {n}]
 
 state.count += 1
@@ -289,7 +326,22 @@ class Plain:
         self.rate, self.steps, self.names = 0.5, 2, {"a": 1}
 
 
-model, plain = Model(), Plain()
+class Held(whet.nn.Module):
+    code = None
+
+    def __init__(self):
+        super().__init__()
+        self.parts, self.kept = None, None
+        self.linear = whet.nn.Linear(4, 4)
+
+    def encode(self, t):
+        self.code = self.linear(t)
+
+    def decode(self):
+        return self.code * 2
+
+
+model, plain, held = Model(), Plain(), Held()
 state, log, table, seen = State(), [], {}, set()
 K, EPS, W = 2, 0.5, whet.tensor([0.5, -1.0, 2.0, 0.0])
 """
@@ -306,6 +358,13 @@ plain.rate = 3
 plain.steps += 1
 plain.names = {"a": 2, "c": 3}
 plain = Plain()
+held = Held()
+held.kept = None
+held.kept = whet.ones(2)
+held.code = whet.ones(4)
+held.parts = {"b": 1}
+vars(held).pop("code", None)
+vars(held).pop("kept", None)
 state.total = 5
 state.total = 0.5
 state.last = None

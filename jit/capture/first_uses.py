@@ -51,12 +51,12 @@ class Noting:
         self.default = _of_class(kind, name)
         self.uses: list[tuple[Any, FirstUse]] = []
 
-    def note(self, x: Any, sets: bool) -> None:
-        """The attribute of an object is set, or asked for."""
+    def note(self, x: Any, sets: bool | None) -> None:
+        """The attribute of an object is set, or asked for; None: it is deleted."""
         for holder, use in self.uses:
             if holder is x and use.thread == threading.get_ident():
-                use.was_set |= sets
-                use.was_read |= not use.was_set
+                use.was_set |= bool(sets)
+                use.was_read |= sets is None or not use.was_set
 
     def __get__(self, x: Any, kind: Any = None) -> Any:
         if x is None:
@@ -75,7 +75,7 @@ class Noting:
         own_dict(x)[self.name] = value
 
     def __delete__(self, x: Any) -> None:
-        self.note(x, False)
+        self.note(x, None)                   # what is set again later comes last in the dict
         if own_dict(x).pop(self.name, ABSENT) is ABSENT:
             self.found(ABSENT, type(x))
 

@@ -8,7 +8,7 @@ from ..capture.numpy_stand_in import Array, real_of
 from ..capture.refused import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.container_places import Elements
-from ..guards.overwritten import could_be_found_elsewhere
+from ..guards.overwritten import Overwritten, could_be_found_elsewhere
 from ..guards.places import ABSENT, Change
 from ..guards.spots import MemoryOf
 from ..report.reasons import Changes, Inspects, OtherMemory
@@ -57,7 +57,8 @@ class LeftBehind:
         run = self.run
         known = [*run.whole.seen.values(), *run.tensors, *run.grads, *run.leaves, *run.boxes]
         for place in run.world.overwritten:
-            there, was_set = place.look()[0], run.first_uses.was_set(place.key)
+            there, = place.look()
+            was_set = run.first_uses.was_set(place.key)
             if there is place.objects[0] and there is not ABSENT and was_set is not False:
                 if was_set:
                     self.effects.append((place.spot(0), self.results.describe(there)))
@@ -76,6 +77,8 @@ class LeftBehind:
     def changed(self, learned: Any) -> None:
         """Describe what the run changed of what it could reach."""
         changes = self.run.world.changes()
+        # what is new in a dict is laid there in the order in which the run has set it
+        changes.sort(key=lambda c: c.place.position if type(c.place) is Overwritten else -1)
         whole = {id(c.owner) for c in changes if c.is_of_all}
         for c in changes:
             if self.is_what_was_there(c.key, c.now):

@@ -5,9 +5,9 @@ A layer keeps what it computed for whoever looks at it later:
     self.last = h.detach()
     self.losses = {"mean": h.mean().detach()}
 
-What lay there before is of no matter to a run. It is not compared before a replay, whatever it is,
-and the walk over what a function can reach does not go on from it. What the run leaves there is
-laid there by a replay.
+What lay there before is of no matter to a run. It is not compared before a replay, whatever it is
+(that something lay there, or nothing, is), and the walk over what a function can reach does not go
+on from it. What the run leaves there is laid there by a replay.
 
 That is so where no code within reach asks for the name, or where the runs before this one have set
 it first: then each further run is watched for that (see `capture/first_uses.py`).
@@ -34,6 +34,7 @@ from .unnamed import is_member, names_that_others_use, only_set, takes_objects_a
 
 # A value of another type could be one that the run found elsewhere: a constant of its code, say.
 NEVER_CONSTANT = frozenset((list, dict))
+ANYTHING = object()              # what lies where it may be anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,14 @@ class Overwritten(Place):
     """The entry `name` of the dict of the attributes of `holder`. What it holds is known while a
     function runs, and forgotten afterwards. `is_learned`: code asks for it, but not before it was
     set."""
-    __slots__ = ("holder", "name", "is_learned", "is_compared")
+    __slots__ = ("holder", "name", "is_learned", "is_compared", "holds")
     can_be_set = True
 
     def __init__(self, holder: Any, owner: dict[str, Any], name: str, is_learned: bool) -> None:
         super().__init__(owner, ())
         self.holder, self.name, self.is_learned = holder, name, is_learned
-        self.is_compared = False
+        self.is_compared = self.holds = False
+        self.objects = self.look()
 
     @property
     def key(self) -> tuple[int, str]:
@@ -63,20 +65,28 @@ class Overwritten(Place):
 
     @property
     def is_read(self) -> bool:               # type: ignore[override]
-        return self.is_compared
+        return self.is_compared or self.objects[0] is ABSENT
+
+    @property
+    def position(self) -> int:
+        """Which entry of the dict it is; -1 where it is none."""
+        return [*self.owner].index(self.name) if self.name in self.owner else -1
 
     def begin(self) -> None:
         """A run begins: hold what lies there."""
         if not self.is_compared:
-            self.objects = [self.owner.get(self.name, ABSENT)]
+            self.holds = True
+            self.objects = self.look()
 
     def end(self) -> None:
-        """The run is over: what lies there may be anything, unless it is to be compared."""
-        if not self.is_compared:
-            self.objects = []
+        """The run is over: what lay there may be anything, unless it is to be compared."""
+        self.holds = self.is_compared
+        if not self.holds and self.objects[0] is not ABSENT:
+            self.objects = [ANYTHING]
 
     def look(self) -> list[Any]:
-        return [self.owner.get(self.name, ABSENT)] if self.objects else []
+        x = self.owner.get(self.name, ABSENT)
+        return [x if self.holds or x is ABSENT else ANYTHING]
 
     def changes(self) -> list[Change]:
         # It can be laid anew where there was nothing, too.
@@ -90,14 +100,15 @@ class Overwritten(Place):
         return spots.Entry(self.owner, self.name)
 
     def restore(self) -> None:
-        for was in self.objects:
-            if was is ABSENT:
-                self.owner.pop(self.name, None)
-            else:
-                self.owner[self.name] = was
+        was, = self.objects
+        if was is ABSENT:
+            self.owner.pop(self.name, None)
+        elif was is not ANYTHING:
+            self.owner[self.name] = was
 
     def table(self, t: Any, objects: list[Any]) -> bool:
-        for was in self.objects:
+        was, = self.objects
+        if was is not ANYTHING:              # the place of the whole dict compares its names
             t.name(self.owner, self.name, MISSED if was is ABSENT else was)
         return True
 
