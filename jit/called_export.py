@@ -61,13 +61,13 @@ def _dynamic(mod: Any, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: A
         called = mod.forward if hasattr(mod, "forward") else mod
         names = [*inspect.signature(called).bind(*args, **kwargs).arguments]
         shapes = dict(zip(names, shapes))
-    found = {name: _dimensions(name, given) for name, given in shapes.items()}
+    found = {name: _dimensions(name, sizes) for name, sizes in shapes.items()}
     return {name: dims for name, dims in found.items() if dims}
 
 
-def _dimensions(name: str, given: Any) -> dict[int, Any]:
+def _dimensions(name: str, sizes: Any) -> dict[int, Any]:
     """{dimension: its Dim} of one argument."""
-    numbered = given.items() if isinstance(given, dict) else enumerate(given or ())
+    numbered = sizes.items() if isinstance(sizes, dict) else enumerate(sizes or ())
     return {i: Dim(f"{name}_{i}") if d is Dim.AUTO else d for i, d in numbered if d is not None}
 
 

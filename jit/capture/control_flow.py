@@ -205,9 +205,9 @@ def build(rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> Body:
 def verify(rec: Recorder, body: Body) -> None:
     """The program of what was tried, against what that gave."""
     with unseen():
-        body.place(body.given)
-        given = [a for n in body.given if (a := rec.values.array(n)) is not None]
-        made = body(given)
+        body.place(body.inputs)
+        inputs = [a for n in body.inputs if (a := rec.values.array(n)) is not None]
+        made = body(inputs)
     if not all(same_bits(a, rec.values.array(n)) for a, n in zip(made, body.results)):
         raise No("a replay of what was tried gives other bits")
 
@@ -215,7 +215,7 @@ def verify(rec: Recorder, body: Body) -> None:
 def put(rec: Recorder, at: int, first: Sequence[int], results: Sequence[int], op: Control) -> None:
     """Put a node in the place of what was noted since. `first` are its operands beside what the
     bodies read."""
-    operands = list(dict.fromkeys([*first, *(n for b in op.bodies.values() for n in b.given)]))
+    operands = list(dict.fromkeys([*first, *(n for b in op.bodies.values() for n in b.inputs)]))
     made = {
         o for nodes in (rec.nodes[at:], *(b.nodes for b in op.bodies.values())) for n in nodes
         for o in n.outs}

@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """Some nodes as a program: from the values of a node's operands (`given`, by their places)
-    to results. `arrays` tell how values lie."""
+    """Some nodes as a program: from `inputs`, which are operands of the node, to `results`.
+    `arrays` tell how values lie."""
 
     def __init__(self, arrays: Any, nodes: Sequence[Node], results: Iterable[int]) -> None:
         inside = {o for n in nodes for o in n.outs}
         self.nodes, self.results = nodes, list(results)
-        self.given = list(dict.fromkeys(int(x) for n in nodes for x in n.refs() if x not in inside))
+        self.inputs = list(dict.fromkeys(
+            int(x) for n in nodes for x in n.refs() if x not in inside))
         self.program = self.built(arrays)
 
     def built(self, arrays: Any) -> Program:
         """The program; raises No for what is no body."""
-        program: Program = builder.build(self.nodes, arrays, self.given, self.results)
+        program: Program = builder.build(self.nodes, arrays, self.inputs, self.results)
         inside, origin = {o for n in self.nodes for o in n.outs}, program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
             raise No("a result is a view, or an operand")
@@ -46,7 +47,7 @@ class Body:
 
     def place(self, operands: Sequence[int]) -> None:
         """Note where among some operands those are that it needs."""
-        self.at = [operands.index(n) for n in self.given]
+        self.at = [operands.index(n) for n in self.inputs]
 
     def launches(self) -> tuple[int, int, list[Any]] | None:
         """The one list of launches that it is, with what that works on: places of operands,
@@ -54,7 +55,7 @@ class Body:
         alone = self.program.only_launches
         if alone is None or self.program.checks:
             return None
-        operands, made = (dict(zip(self.given, self.at)),
+        operands, made = (dict(zip(self.inputs, self.at)),
                           {ARENA: ARENA, **{n: ("made", i) for i, n in enumerate(self.results)}})
         return (alone.address, alone.words,
                 [operands[n] if n in operands else made[n] for n in alone.values])
@@ -64,8 +65,8 @@ class Body:
         arrays = self.program.arrays
         numbers = {v for n in self.nodes for v in n.values()} | set(self.results)
         types = {v: arrays[v] for v in numbers}
-        given = {n: operands[i] for n, i in zip(self.given, self.at)}
-        made: list[Any] = b.inside(self.nodes, types, given, self.results)
+        inputs = {n: operands[i] for n, i in zip(self.inputs, self.at)}
+        made: list[Any] = b.inside(self.nodes, types, inputs, self.results)
         return made
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
@@ -81,7 +82,7 @@ class Control(Op):
         super().__init__(name, register=False)
         self.bodies = bodies
 
-    def makes(self, given: Sequence[Type]) -> list[Type]:
+    def makes(self, types: Sequence[Type]) -> list[Type]:
         """The types of results, where operands have these types."""
         raise NotImplementedError
 
@@ -96,7 +97,7 @@ class Control(Op):
 class Cond(Control):
     """The results of one of two bodies."""
 
-    def makes(self, given: Sequence[Type]) -> list[Type]:
+    def makes(self, types: Sequence[Type]) -> list[Type]:
         body = self.bodies["true"]
         return [body.program.arrays[v] for v in body.results]
 
@@ -123,8 +124,8 @@ class While(Control):
         self.ways = ways
         self.rounds: Rounds | None = None
 
-    def makes(self, given: Sequence[Type]) -> list[Type]:
-        return list(given[:len(self.ways)])
+    def makes(self, types: Sequence[Type]) -> list[Type]:
+        return list(types[:len(self.ways)])
 
     def join(self) -> None:
         """Find out whether machine code can do it, when the bodies know their operands."""
@@ -154,8 +155,8 @@ class While(Control):
         """The operator `Loop`."""
         ask, body = self.bodies["ask"], self.bodies["body"]
         n, inner = len(self.ways), b.body()
-        carried = [inner.given(x) for x in operands[:n]]
-        count, going = inner.given(b.number(0, "i64")), inner.given(b.number(True, "bool"))
+        carried = [inner.add_input(x) for x in operands[:n]]
+        count, going = inner.add_input(b.number(0, "i64")), inner.add_input(b.number(True, "bool"))
         made = body.onnx(inner, [*carried, *operands[n:]])
         after = [made[i] if new else carried[i] for new, i in self.ways]
         asked = inner.one_truth(ask.onnx(inner, [*after, *operands[n:]])[0])
@@ -182,13 +183,13 @@ class While(Control):
         if self.rounds is not None:
             memory = {(i, t): template(body.program.arrays[body.results[i]])
                       for i, n in enumerate(self.turns) for t in range(n)}
-            given: dict[Any, Array] = {
+            by_name: dict[Any, Array] = {
                 **dict(enumerate(arrays)),
                 **memory, "pred": template(ask.program.arrays[ask.results[0]])}
-            (given.update({
+            (by_name.update({
                 "asking": empty(ask.program.arena, np.uint8),
                 ARENA: empty(body.program.arena, np.uint8)}))
-            rounds = self.rounds(lambda name: address(given[name]))
+            rounds = self.rounds(lambda name: address(by_name[name]))
             for k, (i, depth) in enumerate(self.depths):
                 if 0 < depth <= rounds:
                     now[k] = memory[i, (rounds - depth) % self.turns[i]]

@@ -151,9 +151,9 @@ class Exchanged:
         for i in list(self.tuples):
             new, was = self.tuples.pop(i)
             if sys.getrefcount(new) > UNHELD:
-                reclaim([(functools.partial(_given, new), was)])
+                reclaim([(functools.partial(_same_object, new), was)])
         self.numbers, self.ids = {}, {}
 
 
-def _given(x: Any) -> Any:
+def _same_object(x: Any) -> Any:
     return x

@@ -141,13 +141,13 @@ class FollowedSizes:
                 new = {int(x) for x in node.refs()} - found
                 found |= new
                 todo += new
-        given = {x: rec.outside[x] for x in found if x in rec.outside}
+        numbers = {x: rec.outside[x] for x in found if x in rec.outside}
         sources = {x for x in found if is_source(makers.get(x))}
         if (rec.in_control_flow or rec.trying is not None
-                or not all(id(t) in self.possible for t in given.values())
-                or not given.keys() | self.values >= sources):
+                or not all(id(t) in self.possible for t in numbers.values())
+                or not numbers.keys() | self.values >= sources):
             return False
-        for x, t in given.items():
+        for x, t in numbers.items():
             self.give_as_size(rec, x, t)
         for node in rec.nodes:
             if isinstance(node, OpNode):
@@ -163,7 +163,7 @@ class FollowedSizes:
             self.known |= self.lengths
         length = self.known[path]
         del rec.outside[n]
-        attrs = dict(of=Ref(rec.values.given(length._array)), dim=0, less=LEAST,
+        attrs = dict(of=Ref(rec.values.from_outside(length._array)), dim=0, less=LEAST,
                      value=length_of(length))
         _begin_with(rec, OpNode(size_of, (), attrs, [n], ""))
 

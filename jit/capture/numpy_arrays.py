@@ -87,11 +87,11 @@ class Arrays:
         self.wrote, self.asks = False, False
         self.can_stand = True                # for arrays, unless the world is solid
 
-    def stand_in(self, real: NumPyArray, given: bool = False) -> Array:
-        """What the run finds in the place of an array that was there before. Was the function
-        `given` it? (Then there is a tensor around it.)"""
+    def stand_in(self, real: NumPyArray, has_tensor: bool = False) -> Array:
+        """What the run finds in the place of an array that was there before. `has_tensor`: it is
+        an argument, or was drawn, so there is a tensor around it."""
         made = self.known.get(id(real))
-        if not given and id(real) not in self.around:
+        if not has_tensor and id(real) not in self.around:
             t = self.around[id(real)] = wrap(real)
             self.rec.borrowed[id(t)] = t
             self.rec.reachable.setdefault(id(real), t)

@@ -108,7 +108,8 @@ class Outward:
 
     def __init__(self, rec: Recorder, watch: Watch, world: World, slots: Sequence[Base]) -> None:
         self.rec, self.watch, self.busy = rec, watch, False
-        self.given: dict[int, Any] = {}      # id of an object -> what the run finds in its place
+        # id of an object -> what the run finds in its place
+        self.stand_ins: dict[int, Any] = {}
         # stand-ins that the run may have left somewhere, and what they stand for
         self.left: list[tuple[Callable[[], Any], Any]] = []
         self.known = world.seen              # objects that are guarded, by id
@@ -120,9 +121,9 @@ class Outward:
 
     def stand_in(self, x: Any) -> Any:
         """What a run finds in place of an object."""
-        made = self.given.get(id(x))
+        made = self.stand_ins.get(id(x))
         if made is None:
-            self.given[id(x)] = made = self.make(x)
+            self.stand_ins[id(x)] = made = self.make(x)
         return made
 
     def make(self, x: Any) -> Any:
@@ -275,10 +276,10 @@ class Outward:
         """A method of a stream that writes."""
         stream = method.__self__
         writes_lines = method.__name__ == "writelines"
-        given = [
+        pieces = [
             guarded_value(x) if type(x) in NUMBERS else tuple(x) if writes_lines else x
             for x in self.texts(args, True)]
-        return self.do(method, given, {}, lambda: not stream.closed,
+        return self.do(method, pieces, {}, lambda: not stream.closed,
                        lambda: is_pythons_own(stream))
 
     def warn(self, message: Warning | str, category: type[Warning] | None = None,
@@ -326,11 +327,11 @@ class Outward:
             log_at(logger, level, where, msg, *args)
             return
         text, *values = self.texts([msg, *args])
-        given = [
+        shown = [
             passed(text),
             *(x.detach() if is_strided(x) and way in NUMERALS else passed(x)
               for x, way in zip(values, ways))]
-        self.do(functools.partial(log_at, logger, level, where), given, {}, None,
+        self.do(functools.partial(log_at, logger, level, where), shown, {}, None,
                 lambda: all(is_pythons_own(h) for h in handlers_of(logger)))
 
     def identity(self, x: object) -> int:
@@ -375,8 +376,8 @@ class Outward:
         """The real objects wherever the run left stand-ins."""
         self.rec.outward = None
         self.left += [(weakref.ref(x), object.__getattribute__(x, "_real"))
-                      for x in self.given.values() if isinstance(x, StandIn)]
-        self.given.clear()
+                      for x in self.stand_ins.values() if isinstance(x, StandIn)]
+        self.stand_ins.clear()
         reclaim(self.left)
 
 

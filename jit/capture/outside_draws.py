@@ -124,7 +124,7 @@ class OutsideDraws:
         if varies(y):
             return Number(y, t, rec)
         return rec.numpys.lend(y, t) if isinstance(y, np.generic) \
-            else rec.numpys.stand_in(y, given=True)
+            else rec.numpys.stand_in(y, has_tensor=True)
 
     def tensors(self) -> list[Base]:
         """What stands for the numbers that were drawn."""

@@ -204,9 +204,9 @@ class Watch:
             self.native(arg, frame)
         elif (event == "return" and self.told is None and arg is not None and ours(frame)
               and informs(arg)):
-            self.given(frame, arg)
+            self.returned(frame, arg)
 
-    def given(self, of: types.FrameType, x: Any) -> None:
+    def returned(self, of: types.FrameType, x: Any) -> None:
         """A function of the framework's, in this frame, returns something to its caller, or to
         whom that works for."""
         code, frame = of.f_code, of.f_back

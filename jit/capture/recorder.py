@@ -147,7 +147,7 @@ class Recorder(Writes):
 
     def enter(self, a: Array, tensor: Base) -> int:
         """Number the array of a tensor from outside."""
-        n = self.values.given(a)
+        n = self.values.from_outside(a)
         self.outside[n] = tensor
         if n in self.values.devices:
             Watch.unwatched(self.originals.meet, n)

@@ -47,7 +47,7 @@ class Session:
     def __init__(self, subject: Any, learned: Any, call: Any, loose: Any, items_vary: bool) -> None:
         self.subject, self.learned, self.call = subject, learned, call
         self.loose, self.items_vary = loose, items_vary
-        self.args, self.kwargs, self.leaves = call.args, call.kwargs, call.given.leaves
+        self.args, self.kwargs, self.leaves = call.args, call.kwargs, call.flat.leaves
         self.model: Any = None               # a recording that this one is like, but for sizes
         self.is_unwatched = False            # a model shows that nothing needs to be watched for
         self.follows_sizes = False           # are sizes that Python is told taken as they come?
@@ -163,10 +163,10 @@ class Session:
 
     def search(self) -> None:
         """Find what the function can reach from outside."""
-        given, fn, codes = self.call.given, self.subject.fn, self.learned.codes
+        flat, fn, codes = self.call.flat, self.subject.fn, self.learned.codes
 
         def searched(loose: Any) -> Search:
-            return Search(fn, given.others, loose | set_first, numpy=bool(given.arrays), ran=codes)
+            return Search(fn, flat.others, loose | set_first, numpy=bool(flat.arrays), ran=codes)
         set_first = frozenset(self.learned.set_first)
         search = None if self.is_unwatched else searched(self.loose)
         world = self.model.world.of_another_run() if search is None else search.world
@@ -185,14 +185,14 @@ class Session:
             world = search.world
         if world.solid and not self.learned.arrays_are_known:
             self.arrays_become_known()
-        if tangled := world.entangled(self.leaves, given.boxes):
+        if tangled := world.entangled(self.leaves, flat.boxes):
             search = searched(frozenset(self.loose) - tangled)
-            if search.world.entangled(self.leaves, given.boxes):
+            if search.world.entangled(self.leaves, flat.boxes):
                 search = searched(frozenset())
             world = search.world
         world.pair_twins(self.leaves)
-        within = [path for path in (*given.numbers, *given.lengths) if len(path) > 1]
-        if within and any(id(x) in world.seen for x in given.boxes):
+        within = [path for path in (*flat.numbers, *flat.lengths) if len(path) > 1]
+        if within and any(id(x) in world.seen for x in flat.boxes):
             self.learned.arguments.fix(within)           # They have another name, too.
             raise Unrecorded
         self.world = world
@@ -200,18 +200,18 @@ class Session:
         self.slots = [s.fetch(world.tensors, self.leaves) for s in world.slots]
         self.leaves = [*self.leaves, *self.slots]
         more = [*self.leaves, *self.args, *self.kwargs.values()]
-        apart = frozenset(given.arrays or ())
+        apart = frozenset(flat.arrays or ())
         self.whole = search.further(more, apart) if search is not None else \
-            world_of(fn, [*given.others, *more], apart, codes, set_first)
+            world_of(fn, [*flat.others, *more], apart, codes, set_first)
         if not {p.key for p in world.overwritten} <= {p.key for p in self.whole.overwritten}:
             raise Unwatchable(Inspects("what it is given could read an attribute that it sets"))
 
     def exchange(self) -> None:
         """Prepare the recorder and all that stands for something else during the run."""
-        given, whole = self.call.given, self.whole
+        flat, whole = self.call.flat, self.whole
         for world in {id(w): w for w in (self.world, whole)}.values():
             world.run_begins()
-        self.run = run = StateBefore(self.world, whole, self.leaves, given.boxes, next_number())
+        self.run = run = StateBefore(self.world, whole, self.leaves, flat.boxes, next_number())
         run.first_uses = FirstUses(
             self.world, () if self.world.takes_apart else self.learned.suspected)
         self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
@@ -236,11 +236,11 @@ class Session:
 
     def exchange_arguments(self) -> None:
         """Numbers stand for those that vary, and something for each NumPy array."""
-        given, rec = self.call.given, self.rec
-        array = functools.partial(rec.numpys.stand_in, given=True) if given.arrays else None
-        numbers = {path: Number(t._array.item(), t, rec) for path, t in given.numbers.items()}
-        numbers |= {path: rec.followed.length(rec, path, given.leaves[i])
-                    for path, i in given.lengths.items()}
+        flat, rec = self.call.flat, self.rec
+        array = functools.partial(rec.numpys.stand_in, has_tensor=True) if flat.arrays else None
+        numbers = {path: Number(t._array.item(), t, rec) for path, t in flat.numbers.items()}
+        numbers |= {path: rec.followed.length(rec, path, flat.leaves[i])
+                    for path, i in flat.lengths.items()}
         self.exchanged = exchanged = Exchanged(numbers, array)
         self.run.tuples, self.run.written = exchanged.tuples, exchanged.written
         if numbers or array:

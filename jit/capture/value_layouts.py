@@ -112,7 +112,7 @@ class Values:
         """The array of a value; None where eager has freed it."""
         return self.real[n]()
 
-    def given(self, a: Array) -> int:
+    def from_outside(self, a: Array) -> int:
         """Number an array that was there before. One of a device is stood for by an array that
         tells where it lies, and cannot be read."""
         n = self.enter(a, devices.places(a))

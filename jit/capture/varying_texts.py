@@ -83,8 +83,8 @@ def _stack(instructions: Iterable[dis.Instruction]) -> list[Source] | None:
     for i in instructions:
         name, n = i.opname, i.arg or 0
         if name in SIMPLE:
-            taken, given = SIMPLE[name]
-            made = [None] * given
+            taken, put = SIMPLE[name]
+            made = [None] * put
         elif name == "LOAD_CONST":
             taken, made = 0, [[i.argval] if type(i.argval) is str else None]
         elif name == "LOAD_GLOBAL":

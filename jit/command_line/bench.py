@@ -16,18 +16,18 @@ from .sources import opened
 WARM = 3  # calls before any is timed
 
 
-def bench(given: argparse.Namespace) -> None:
+def bench(options: argparse.Namespace) -> None:
     """Time a model on its sample, and ONNX Runtime on the same arrays in turn."""
-    if given.calls < 1:
+    if options.calls < 1:
         raise ValueError("--calls is at least 1")
-    model = opened(given.model)
+    model = opened(options.model)
     arrays = model.samples.inputs
     runs: dict[str, Callable[[], Any]] = {"whet": lambda: model.run(arrays)}
-    if given.onnx is not None:
-        runs["ONNX Runtime"] = onnx_runtime(given.onnx, model)
-    times = timed(runs, given.calls)
+    if options.onnx is not None:
+        runs["ONNX Runtime"] = onnx_runtime(options.onnx, model)
+    times = timed(runs, options.calls)
     print(
-        f"{model.name}, {', '.join(map(repr, model.inputs))}: {given.calls} calls, "
+        f"{model.name}, {', '.join(map(repr, model.inputs))}: {options.calls} calls, "
         f"{whet.get_num_threads()} threads"
     )
     for name, xs in times.items():
@@ -35,7 +35,7 @@ def bench(given: argparse.Namespace) -> None:
             f"  {name:<14} median {statistics.median(xs) * 1e3:.3f} ms, "
             f"least {min(xs) * 1e3:.3f} ms"
         )
-    if given.onnx is not None:
+    if options.onnx is not None:
         ours, theirs = (statistics.median(times[k]) for k in ("whet", "ONNX Runtime"))
         print(f"  whet / ONNX Runtime: {ours / theirs:.2f}")
 

@@ -17,7 +17,7 @@ from whet.passes.lower_llvm.targets import current
 PACKAGES = "whet", "numpy", "llvmlite", "ml_dtypes", "networkx", "onnx", "onnxruntime", "triton"
 
 
-def doctor(given: argparse.Namespace) -> int:
+def doctor(options: argparse.Namespace) -> int:
     """Say what there is. The exit code is 1 where something keeps whet from its speed."""
     problems: list[str] = []
     facts: dict[str, str] = {

@@ -11,33 +11,33 @@ from . import sources
 from .arrays import in_order
 
 
-def export(given: argparse.Namespace) -> None:
+def export(options: argparse.Namespace) -> None:
     """Write a source as an archive, an ONNX file or a library."""
-    model = sources.exported(given.source, given.inputs, given.dynamic, given.rewrite)
+    model = sources.exported(options.source, options.inputs, options.dynamic, options.rewrite)
     print(model)
-    sources.write(model, given.output)
+    sources.write(model, options.output)
 
 
-def quantize(given: argparse.Namespace) -> None:
+def quantize(options: argparse.Namespace) -> None:
     """Write a model whose layers compute with bytes, and say what that does to each."""
     from whet.jit import quantize as q
 
-    model = sources.opened(given.model)
-    if given.calls:
+    model = sources.opened(options.model)
+    if options.calls:
         made = q.static(
             model,
-            [call(model, file) for file in given.calls],
-            calibrate=given.calibrate,
-            symmetric=given.symmetric,
-            per_channel=not given.per_tensor,
-            leave=given.leave,
+            [call(model, file) for file in options.calls],
+            calibrate=options.calibrate,
+            symmetric=options.symmetric,
+            per_channel=not options.per_tensor,
+            leave=options.leave,
         )
     else:
-        made = q.convert(model, *map(whet.from_numpy, model.samples.inputs), leave=given.leave)
+        made = q.convert(model, *map(whet.from_numpy, model.samples.inputs), leave=options.leave)
     if not made.report.layers:
         raise ValueError("no layer became one of bytes: give typical calls")
     print(made.report)
-    sources.write(made, given.output)
+    sources.write(made, options.output)
 
 
 def call(model: Any, file: str) -> tuple[Any, ...]:

@@ -10,12 +10,12 @@ from whet.ir.values import Type
 from .sources import opened
 
 
-def info(given: argparse.Namespace) -> None:
+def info(options: argparse.Namespace) -> None:
     """Say what is in an archive."""
-    model = opened(given.model)
+    model = opened(options.model)
     made = getattr(model, "manifest", None)
     maker = f", made by whet {made.get('whet')} on {made.get('machine')}" if made else ""
-    print(f"{model.name}: {os.path.getsize(given.model):,} bytes{maker}")
+    print(f"{model.name}: {os.path.getsize(options.model):,} bytes{maker}")
     for title, lines in (
         ("inputs", list(map(repr, model.inputs))),
         ("results", list(map(repr, model.results))),
@@ -33,10 +33,10 @@ def info(given: argparse.Namespace) -> None:
         for line in lines:
             print(f"  {line}")
     print(f"graph: {len(model.graph.nodes)} nodes, {model.nbytes:,} bytes of weights")
-    if given.graph:
+    if options.graph:
         print(model.graph)
 
 
-def view(given: argparse.Namespace) -> None:
+def view(options: argparse.Namespace) -> None:
     """Write the page of an archive."""
-    print(opened(given.model).show(given.output))
+    print(opened(options.model).show(options.output))

@@ -8,14 +8,14 @@ import os
 from .sources import opened
 
 
-def compile(given: argparse.Namespace) -> None:
+def compile(options: argparse.Namespace) -> None:
     """Make a library of an archive, and say what was written."""
-    made = opened(given.model).compile(
-        given.output,
-        target=given.target or "host",
-        weights="beside" if given.beside else "inside",
-        name=given.name,
-        threads=given.threads,
+    made = opened(options.model).compile(
+        options.output,
+        target=options.target or "host",
+        weights="beside" if options.beside else "inside",
+        name=options.name,
+        threads=options.threads,
     )
     for path in made:
         print(f"{path}: {os.path.getsize(path):,} bytes")

@@ -22,15 +22,15 @@ FAILURES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what a command line says; gives the exit code."""
-    given = parser().parse_args(argv)
+    options = parser().parse_args(argv)
     try:
-        return int(given.do(given) or OK)
+        return int(options.do(options) or OK)
     except BrokenPipeError:  # who reads the output has read enough
         sys.stderr.close()
         return OK
     except FAILURES as e:
         first, *rest = (str(e) or type(e).__name__).splitlines()
-        print(f"whet {given.command}: {first}", file=sys.stderr)
+        print(f"whet {options.command}: {first}", file=sys.stderr)
         if first.endswith(":"):  # what follows is a list of what is wrong
             print("\n".join(rest), file=sys.stderr)
         return WRONG

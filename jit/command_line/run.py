@@ -11,10 +11,10 @@ from .arrays import in_order
 from .sources import opened
 
 
-def run(given: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> None:
     """Run a model on the arrays of files."""
-    model = opened(given.model)
-    arrays = in_order([v.name for v in model.inputs], given.inputs)
+    model = opened(options.model)
+    arrays = in_order([v.name for v in model.inputs], options.inputs)
     for v, a in zip(model.inputs, arrays):
         fixed = zip(v.sizes, a.shape) if a.ndim == len(v.sizes) else [("0", 1)]
         differs = any(n.isdecimal() and int(n) != m for n, m in fixed)
@@ -25,24 +25,24 @@ def run(given: argparse.Namespace) -> None:
     made = dict(
         zip([v.name for v in model.results], model.run([np.ascontiguousarray(a) for a in arrays]))
     )
-    if given.output is None:
+    if options.output is None:
         for name, a in made.items():
             print(f"{name}:\n{a}")
         return
-    ending = os.path.splitext(given.output)[1]
+    ending = os.path.splitext(options.output)[1]
     if ending == ".npz":
-        np.savez(given.output, **made)
+        np.savez(options.output, **made)
     elif ending == ".npy" and len(made) == 1:
-        np.save(given.output, *made.values())
+        np.save(options.output, *made.values())
     else:
         raise ValueError(
-            f"the output is an .npz, or an .npy for one result, not {given.output!r} for "
+            f"the output is an .npz, or an .npy for one result, not {options.output!r} for "
             f"{len(made)}"
         )
 
 
-def verify(given: argparse.Namespace) -> None:
+def verify(options: argparse.Namespace) -> None:
     """Run the sample of an archive."""
-    model = opened(given.model)
+    model = opened(options.model)
     model.verify()
     print(f"{model.name}: the sample gives the same bits, {len(model.results)} results")

@@ -62,7 +62,7 @@ class Attempts:
         # From here on nothing stands for something else.
         if r is not None and r.lock.acquire(False):
             try:
-                r.prepare(call.args, call.kwargs, call.given)
+                r.prepare(call.args, call.kwargs, call.flat)
             finally:
                 r.lock.release()
         return out, attempt
@@ -105,11 +105,11 @@ class FirstRecording(Session):
         """Find a recording that this one may be like, and what the function can reach from
         outside."""
         call, recordings = self.call, self.recordings
-        self.model_key, self.model = recordings.model(call.args, call.kwargs, call.given)
+        self.model_key, self.model = recordings.model(call.args, call.kwargs, call.flat)
         # Else it becomes a model itself, for what its guards are.
         self.is_of_the_family = self.model is not None and self.model.fits_but_for_sizes(
-            call.given.leaves, call.given.boxes)
-        paths = recordings.begin(call.key, call.given.others)
+            call.flat.leaves, call.flat.boxes)
+        paths = recordings.begin(call.key, call.flat.others)
         if not recordings.make_place(call.key):
             last = paths[0].missed.last
             reason = OtherWays(len(paths), last and last.named(self.subject.fn, call.key))
@@ -136,23 +136,23 @@ class FirstRecording(Session):
 
     def may_be_unwatched(self, paths: list[Recording]) -> bool:
         """Does a model show that nothing needs to be watched for?"""
-        model, given = self.model, self.call.given
-        if (model is None or not model.leads or paths or given.numbers or given.lengths
+        model, flat = self.model, self.call.flat
+        if (model is None or not model.leads or paths or flat.numbers or flat.lengths
                 or self.call.key in self.recordings.watched or self.learned.ran is not None):
             return False
-        return sizes.unwatched(model) and model.fits(self.leaves, given.boxes)
+        return sizes.unwatched(model) and model.fits(self.leaves, flat.boxes)
 
     def numbers_become_known(self) -> None:
         """Somebody would notice a Number: if some argument is one, the call has another key now."""
         self.learned.fix_numbers()
-        if self.call.given.numbers or self.call.given.lengths:
+        if self.call.flat.numbers or self.call.flat.lengths:
             raise Unrecorded
 
     def arrays_become_known(self) -> None:
         """Somebody would notice what stands for an array: if there are some, the call has another
         key now."""
         self.learned.arrays_are_known = True
-        if self.call.given.arrays:
+        if self.call.flat.arrays:
             raise Unrecorded
 
     def may_only_grow(self, world: World) -> frozenset[Any]:
@@ -194,25 +194,25 @@ class FirstRecording(Session):
         """Numbers of which sizes are made are given as sizes."""
         if self.follows_sizes:
             self.rec.followed.possible.update(
-                (id(t), (path, t._array.item())) for path, t in self.call.given.numbers.items()
+                (id(t), (path, t._array.item())) for path, t in self.call.flat.numbers.items()
                 if is_one(t._array.item()))
         super().exchange_arguments()
 
     def numbers_become_sizes(self) -> bool:
         """Numbers were found to become sizes: the call has another key. False where others in its
         lists cannot be sizes."""
-        call, given, lengths = self.call, self.call.given, self.rec.followed.lengths
-        numbers, learned = [*given.numbers], self.learned.arguments
+        call, flat, lengths = self.call, self.call.flat, self.rec.followed.lengths
+        numbers, learned = [*flat.numbers], self.learned.arguments
         for path, length in lengths.items():
-            given.become_length(path, length, self.leaves)
+            flat.become_length(path, length, self.leaves)
         learned.become_lengths(lengths)
         self.recordings.ended(call.key)
         call.key = key_with_lengths(call.key, numbers, lengths)
-        call.kind = self.policy.kind(call.key, given.others, given.leaves)
+        call.kind = self.policy.kind(call.key, flat.others, flat.leaves)
         self.model = None
         self.model_key = key_with_lengths(self.model_key, numbers, lengths, sizes=False)
-        self.recordings.begin(call.key, given.others)
-        return not any(of_all(path) in learned.lengths for path in given.numbers)
+        self.recordings.begin(call.key, flat.others)
+        return not any(of_all(path) in learned.lengths for path in flat.numbers)
 
     def conclude(self, out: Any) -> None:
         """Make the recording, and keep it if numbers that vary were only computed with."""
@@ -280,7 +280,7 @@ class FirstRecording(Session):
             if self.only_set_up and any(c.index is None for c in changes):
                 # What it made may be such that the next call will not be recorded.
                 with contextlib.suppress(Unwatchable):
-                    found = Search(self.subject.fn, self.call.given.others).world
+                    found = Search(self.subject.fn, self.call.flat.others).world
                     self.learned.expect_to_go_on(self.world, found)
             self.learned.expect(self.world)
             self.learned.foresee(self.left.effects)
@@ -289,7 +289,7 @@ class FirstRecording(Session):
         """Were numbers that vary only computed with? Those that Python went on from are guards from
         now on."""
         rec = self.rec
-        paths = [path for path, t in self.call.given.numbers.items() if id(t) in rec.pinned]
+        paths = [path for path, t in self.call.flat.numbers.items() if id(t) in rec.pinned]
         bound = [s.spot.key for s, t in zip(self.world.slots, self.slots) if id(t) in rec.pinned]
         self.learned.arguments.fix(paths)
         self.learned.fix(bound)

@@ -63,12 +63,12 @@ class Calls:
         if policy.resting:
             return self.unasked(args, kwargs)
         try:
-            key, given = self.learned.key(args, kwargs)
-            kind = policy.kind(key, given.others, given.leaves)
+            key, flat = self.learned.key(args, kwargs)
+            kind = policy.kind(key, flat.others, flat.leaves)
         except TypeError:                    # The key cannot be hashed.
             policy.count("refused")
             return self.subject.fn(*args, **kwargs)
-        call = Invocation(args, kwargs, key, given, kind, begun)
+        call = Invocation(args, kwargs, key, flat, kind, begun)
         out = self.replays.result(call)
         if out is not MISSED:
             policy.pay(kind, timing.clock() - begun)
@@ -175,7 +175,7 @@ class Calls:
         policy = self.policy
         if not policy.sized or not policy.tells(call.kind):
             return None
-        shapes = [t._array.shape for t in call.given.leaves]
+        shapes = [t._array.shape for t in call.flat.leaves]
         table: SizedTable
         for table in list(policy.sized):
             if not table.is_due and not table.first.slow and self.with_kernels(
@@ -214,8 +214,8 @@ class Calls:
                     if r is not None:
                         r.kind, r.key = call.kind, key
                         r.checks = self.checks(model, r.program.sheet.sized)
-                        r.prepare_like_another(call.args, call.kwargs, call.given)
-                        recordings.begin(key, call.given.others).insert(0, r)
+                        r.prepare_like_another(call.args, call.kwargs, call.flat)
+                        recordings.begin(key, call.flat.others).insert(0, r)
                         recordings.take_in(r)
                         return True
         return False
@@ -234,7 +234,7 @@ class Calls:
         be compiled with later calls, it is planned after that."""
         start, compiled = timing.busy(), native.compiling_seconds()
         r: Recording | None = self.with_kernels(
-            call, lambda: model.family.recording(call.given.leaves, may_plan))
+            call, lambda: model.family.recording(call.flat.leaves, may_plan))
         if may_plan:
             self.policy.planned(timing.busy() - start, native.compiling_seconds() - compiled)
         return r
@@ -242,7 +242,7 @@ class Calls:
     def with_kernels(self, call: Invocation, make: Callable[[], Any]) -> Any:
         """make(), with the kernels that it asks for; None where these had better be compiled with
         later calls."""
-        elements = max((t._array.size for t in call.given.leaves), default=0)
+        elements = max((t._array.size for t in call.flat.leaves), default=0)
         try:
             with haste.recording(), haste.work(elements):   # somebody waits for the result
                 return orders.once_ready(make, self.policy.affords_kernel)
@@ -270,7 +270,7 @@ class Calls:
 
         def model() -> Recording | None:
             return None if known else self.recordings.model(
-                call.args, call.kwargs, call.given)[1]
+                call.args, call.kwargs, call.flat)[1]
 
         def has_model() -> bool:
             return model() is not None
@@ -281,7 +281,7 @@ class Calls:
             call.kind, has_model)
         why: str | None = self.policy.against(call.kind, known, has_model, grows, is_worth_it)
         if why is None and not known and not has_model() and self.recordings.had_better_wait(
-                call.args, call.kwargs, call.given):
+                call.args, call.kwargs, call.flat):
             return "new"
         return why
 
@@ -290,8 +290,8 @@ class Calls:
         start = timing.busy()
         before, is_new = self.recordings.before(call.key), call.key not in self.recordings.by_key
         if self.learned.learn(before, is_new, call.args, call.kwargs):
-            call.key, call.given = self.learned.key(call.args, call.kwargs)
-            call.kind = self.policy.kind(call.key, call.given.others, call.given.leaves)
+            call.key, call.flat = self.learned.key(call.args, call.kwargs)
+            call.kind = self.policy.kind(call.key, call.flat.others, call.flat.leaves)
         compiled = native.compiling_seconds()
         out, attempt = self.attempts.first(call)
         took, kernels = timing.busy() - start, native.compiling_seconds() - compiled

@@ -39,7 +39,7 @@ class Comparison(Session):
         if self.subject.verify == "off" or not applies(self.known):
             return
         try:
-            self.early = EarlyCheck(self.rec, self.known, self.call.given.leaves)
+            self.early = EarlyCheck(self.rec, self.known, self.call.flat.leaves)
         except Miss:                         # Copies it is.
             return
         originals = self.rec.originals

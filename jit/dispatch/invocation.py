@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..policy import timing
 
 if TYPE_CHECKING:
-    from ..guards.signature import Given
+    from ..guards.signature import FlatArguments
     from ..policy.ledger import Kind
     from ..report.names import Key
 
@@ -18,15 +18,16 @@ Kwargs: TypeAlias = Mapping[str, Any]
 
 
 class Invocation:
-    """What a call was given, by which `key` it is known, of which of the policy's kinds it is, and
-    when it began. `seconds_aside`: what went into compiling kernels for later calls meanwhile;
-    `declined`: a recording could be made without a run, which is not worth it now."""
-    __slots__ = ("args", "begun", "declined", "given", "key", "kind", "kwargs", "seconds_aside")
+    """A call: its arguments, also as `flat` lists, the `key` by which it is known, which of the
+    policy's kinds it is of, and when it began. `seconds_aside`: what went into compiling kernels
+    for later calls meanwhile; `declined`: a recording could be made without a run, which is not
+    worth it now."""
+    __slots__ = ("args", "begun", "declined", "flat", "key", "kind", "kwargs", "seconds_aside")
 
     def __init__(
-        self, args: Args, kwargs: Kwargs, key: Key, given: Given, kind: Kind, begun: float
+        self, args: Args, kwargs: Kwargs, key: Key, flat: FlatArguments, kind: Kind, begun: float
     ) -> None:
-        self.args, self.kwargs, self.key, self.given = args, kwargs, key, given
+        self.args, self.kwargs, self.key, self.flat = args, kwargs, key, flat
         self.kind, self.begun, self.seconds_aside = kind, begun, 0.0
         self.declined = False
 

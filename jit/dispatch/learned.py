@@ -17,7 +17,7 @@ from ..guards.container_places import GROWS, Elements, Entries, OtherEntries
 from ..guards.immutable_types import PLAIN
 from ..guards.outside_state import World
 from ..guards.places import Change
-from ..guards.signature import Given
+from ..guards.signature import FlatArguments
 from ..guards.slots import several
 from .varying_arguments import VaryingArguments
 
@@ -58,22 +58,24 @@ class Learned:
         return None if self.ran is None else self.ran.codes
 
     # ---- the key of a call -----------------------------------------------------------------------
-    def key(self, args: Args, kwargs: Kwargs, given: Given | None = None) -> tuple[Key, Given]:
-        """What tells calls apart, and what the call was given."""
-        given = Given(arrays=not self.arrays_are_known) if given is None else given
+    def key(self, args: Args, kwargs: Kwargs,
+            flat: FlatArguments | None = None) -> tuple[Key, FlatArguments]:
+        """What tells calls apart, and the arguments as they were flattened for it."""
+        flat = FlatArguments(arrays=not self.arrays_are_known) if flat is None else flat
         key: tuple[Hashable, Hashable]
-        branches, flatten = self.arguments.branches, given.flatten
+        branches, flatten = self.arguments.branches, flat.flatten
         if branches is not None:
             key = (tuple([flatten(x, branches.part(i), (i,)) for i, x in enumerate(args)]),
                    tuple([(k, flatten(v, branches.part(k), (k,))) for k, v in kwargs.items()]))
         else:
             key = (tuple([flatten(x) for x in args]),
                    tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None)
-        return (*key, *CallSettings.now()), given
+        return (*key, *CallSettings.now()), flat
 
     def key_without_sizes(self, args: Args, kwargs: Kwargs) -> Key:
         """What tells calls apart whose tensors may have other sizes."""
-        return self.key(args, kwargs, Given(sizes=False, arrays=not self.arrays_are_known))[0]
+        flat = FlatArguments(sizes=False, arrays=not self.arrays_are_known)
+        return self.key(args, kwargs, flat)[0]
 
     # ---- learning --------------------------------------------------------------------------------
     def learn(self, before: Iterable[Recording], is_new: bool, args: Args, kwargs: Kwargs) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whet.cpu.orders import Order
 
     from ..capture.recorder import Recorder
-    from ..guards.signature import Given
+    from ..guards.signature import FlatArguments
     from ..policy.ledger import Kind
     from ..replay.recording import Recording
     from ..report.names import Key
@@ -112,39 +112,41 @@ class Recordings:
         return self.by_key.get(key) or self.policy.held[-1:]
 
     # ---- like which a recording is made ----------------------------------------------------------
-    def model(self, args: Args, kwargs: Kwargs, given: Given) -> tuple[Key, Recording | None]:
+    def model(self, args: Args, kwargs: Kwargs,
+              flat: FlatArguments) -> tuple[Key, Recording | None]:
         """The key of a call without its sizes; and a recording that this one is like but for
         sizes."""
-        kind, found = self.fitting(args, kwargs, given)
+        kind, found = self.fitting(args, kwargs, flat)
         return kind, next(found, None)
 
-    def fitting(self, args: Args, kwargs: Kwargs, given: Given) -> tuple[Key, Iterator[Recording]]:
+    def fitting(self, args: Args, kwargs: Kwargs,
+                flat: FlatArguments) -> tuple[Key, Iterator[Recording]]:
         """The key of a call without its sizes; and all recordings that this one is like but for
         sizes, which may lead different ways."""
         kind = self.learned.key_without_sizes(args, kwargs)
-        found = (r for r in self.models.get(kind, ()) if sizes.fits(r, given.leaves) and (
+        found = (r for r in self.models.get(kind, ()) if sizes.fits(r, flat.leaves) and (
             self.free is None
-            or sizes.may_differ(self.free, r.shapes, args, kwargs, given.leaves)))
+            or sizes.may_differ(self.free, r.shapes, args, kwargs, flat.leaves)))
         return kind, found
 
     def nearest(self, call: Invocation, model: Recording, rec: Recorder) -> Recording:
         """Of the recordings that one may be like, but for sizes, which is as good as a `model`: the
         one whose nodes a run came to, with values in the place of which its own are, if there is
         one."""
-        _, found = self.fitting(call.args, call.kwargs, call.given)
+        _, found = self.fitting(call.args, call.kwargs, call.flat)
         return next((m for m in found if sizes.came_to(m, rec.nodes)
                      and sizes.scales(m, rec.nodes, rec.values.arrays)), model)
 
     def untried(self, call: Invocation) -> list[Recording]:
         """The recordings that give others without a run, for sizes like those of a call, and have
         not given one for its key: those first that fit as things are now."""
-        _, found = self.fitting(call.args, call.kwargs, call.given)
-        known, given = self.of(call.key), call.given
+        _, found = self.fitting(call.args, call.kwargs, call.flat)
+        known, flat = self.of(call.key), call.flat
         models = [m for m in found if families.serves(m) and sizes.serves_others(m)
                   and not any(m.does_as(r) for r in known)]
         if len(models) < 2:
             return models
-        return sorted(models, key=lambda m: not m.fits_but_for_sizes(given.leaves, given.boxes))
+        return sorted(models, key=lambda m: not m.fits_but_for_sizes(flat.leaves, flat.boxes))
 
     @property
     def plans(self) -> int:
@@ -164,22 +166,22 @@ class Recordings:
         self.ventured += 1
         return True
 
-    def had_better_wait(self, args: Args, kwargs: Kwargs, given: Given) -> bool:
+    def had_better_wait(self, args: Args, kwargs: Kwargs, flat: FlatArguments) -> bool:
         """Is a call that is like none so far, but for its sizes, a poor one to make others like,
         where a better one may come soon?"""
         if self.waited >= WAITS:
             return False
         kind = self.learned.key_without_sizes(args, kwargs)
         models, set_up = self.models.get(kind), self.set_up.get(kind, ())
-        waits = (sizes.coincide(models[0], given.leaves) if models else
-                 sizes.by_chance([*zip([t._array.shape for t in given.leaves], set_up)]))
+        waits = (sizes.coincide(models[0], flat.leaves) if models else
+                 sizes.by_chance([*zip([t._array.shape for t in flat.leaves], set_up)]))
         self.waited += waits
         return waits
 
     def was_set_up(self, call: Invocation) -> None:
         """A call set something up, and there is no recording of it."""
         kind = self.learned.key_without_sizes(call.args, call.kwargs)
-        self.set_up.setdefault(kind, [t._array.shape for t in call.given.leaves])
+        self.set_up.setdefault(kind, [t._array.shape for t in call.flat.leaves])
 
     def add_model(self, kind: Key, r: Recording) -> None:
         """Others can be made like a new recording, if they cannot without a run like one that does

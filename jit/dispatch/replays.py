@@ -18,7 +18,7 @@ from .recordings import Recordings
 from .subject import Subject
 
 if TYPE_CHECKING:
-    from ..guards.signature import Given
+    from ..guards.signature import FlatArguments
     from ..replay.recording import Recording
 
 
@@ -116,12 +116,12 @@ class Replays:
             r.counted += 1
             return self.subject.fn(*call.args, **call.kwargs), timing.clock() - start
         try:
-            given = call.given
-            renewed = r.moves_on and (not r.is_due or _fits(r, given)) \
-                and r.prepare(call.args, call.kwargs, given)
-            out = r.call(given.leaves, given.boxes)
+            flat = call.flat
+            renewed = r.moves_on and (not r.is_due or _fits(r, flat)) \
+                and r.prepare(call.args, call.kwargs, flat)
+            out = r.call(flat.leaves, flat.boxes)
             if out is not MISSED and not r.moves_on:
-                renewed |= r.prepare(call.args, call.kwargs, given)
+                renewed |= r.prepare(call.args, call.kwargs, flat)
         finally:
             r.lock.release()
         took = timing.clock() - start
@@ -187,7 +187,7 @@ class Replays:
         """A comparison, by the thread that holds the lock of attempts."""
         start, before = timing.clock(), r.checks.made
         try:
-            if not _serves(r, call.given):
+            if not _serves(r, call.flat):
                 return MISSED
             if r.unseen:
                 return self.rerun(r, call)
@@ -213,21 +213,21 @@ class Replays:
         return out
 
 
-def _serves(r: Recording, given: Given) -> bool:
-    """Does a recording fit a call that was given this?"""
+def _serves(r: Recording, flat: FlatArguments) -> bool:
+    """Does a recording fit a call with these arguments?"""
     if not r.lock.acquire(False):
         return False
     try:
-        return _fits(r, given)
+        return _fits(r, flat)
     finally:
         r.lock.release()
 
 
-def _fits(r: Recording, given: Given) -> bool:
-    """Does a recording fit a call that was given this? This thread holds the recording's lock."""
+def _fits(r: Recording, flat: FlatArguments) -> bool:
+    """Does a recording fit a call with these arguments? This thread holds the recording's lock."""
     try:
-        leaves = r.reach(given.leaves)
-        if leaves is None or not r.fits(leaves, given.boxes):
+        leaves = r.reach(flat.leaves)
+        if leaves is None or not r.fits(leaves, flat.boxes):
             return False
         r.replay.inputs.arrays(leaves)
         return True

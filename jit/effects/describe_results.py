@@ -29,7 +29,16 @@ from ..report.type_names import full_thing, thing
 from . import made_objects
 from .made_objects import MadeDict, MadeTuple, TensorKeyedDict
 from .python_state import GROWING
-from .recipes import Constant, FilledText, Found, GivenArray, GivenBox, MadeArray, Number, Recipe
+from .recipes import (
+    ArrayArgument,
+    Constant,
+    ContainerArgument,
+    FilledText,
+    Found,
+    MadeArray,
+    Number,
+    Recipe,
+)
 from .tensor_recipes import Freed, History, Leaf, LiveEnd, MadeTensor, MadeView, VersionCell
 
 
@@ -97,7 +106,7 @@ class Results:
             return Constant(x.real)
         if id(x) in self.boxes or id(x) in self.exchanged:
             self.returns_a_box = True
-            return GivenBox(self.boxes.get(id(x), self.exchanged.get(id(x), 0)))
+            return ContainerArgument(self.boxes.get(id(x), self.exchanged.get(id(x), 0)))
         return Constant(x) if id(x) in self.guarded else None
 
     def constant(self, x: Any) -> Recipe | None:
@@ -141,7 +150,7 @@ class Results:
             return Constant(known)
         source = next((source for t, source in self.arguments if t._array is known), None)
         if source is not None:
-            return GivenArray(source)
+            return ArrayArgument(source)
         numpys.described.add(id(x))
         n = self.rec.value(tensor_of(x))
         self.numbers.append(n)

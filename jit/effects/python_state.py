@@ -25,9 +25,9 @@ class Growing(list):                     # type: ignore[type-arg]
     """What a run finds in place of a list that others only append to: whether it does more than
     that is noted."""
 
-    def __new__(cls, *given: Any) -> Any:
+    def __new__(cls, *items: Any) -> Any:
         """Code that makes another one of its type, by `type(x)(...)`, makes a list."""
-        return list(*given)
+        return list(*items)
 
     def __init__(self, real: list[Any]) -> None:
         super().__init__(real)
@@ -55,9 +55,9 @@ class GrowingDeque(collections.deque):   # type: ignore[type-arg]
     """What a run finds in place of a deque that others only append to. Old elements may fall out of
     it."""
 
-    def __new__(cls, *given: Any) -> Any:
+    def __new__(cls, *items: Any) -> Any:
         """Another one of its type is a deque."""
-        return collections.deque(*given)
+        return collections.deque(*items)
 
     def __init__(self, real: collections.deque[Any]) -> None:
         super().__init__(real, real.maxlen)
@@ -169,7 +169,7 @@ class Swapped:
         """Before the run; `leaves` are the tensors of the slots."""
         for s, t in zip(self.world.slots, self.leaves):
             if s.is_array:
-                s.spot.put(recorder.numpys.stand_in(t._array, given=True))
+                s.spot.put(recorder.numpys.stand_in(t._array, has_tensor=True))
             if s.is_number:
                 n: Any = Number(s.there(), t, recorder)
                 if s.item is not None:

@@ -134,7 +134,7 @@ class Found(Recipe):
         return self.source.same(other.source)
 
 
-class GivenBox(Recipe):
+class ContainerArgument(Recipe):
     """A container among the arguments."""
     __slots__ = ("index",)
 
@@ -144,7 +144,7 @@ class GivenBox(Recipe):
     def build(self, making: Making) -> Any:
         return making.boxes[self.index]
 
-    def same(self, other: GivenBox, runs: Runs) -> bool:
+    def same(self, other: ContainerArgument, runs: Runs) -> bool:
         return other.index == self.index
 
 
@@ -180,7 +180,7 @@ class MadeArray(Recipe):
         return other.is_array == self.is_array and runs.values(self.value, other.value)
 
 
-class GivenArray(Recipe):
+class ArrayArgument(Recipe):
     """A NumPy array among the arguments."""
     __slots__ = ("source",)
 
@@ -190,7 +190,7 @@ class GivenArray(Recipe):
     def build(self, making: Making) -> Any:
         return self.source.find(making.leaves)._array
 
-    def same(self, other: GivenArray, runs: Runs) -> bool:
+    def same(self, other: ArrayArgument, runs: Runs) -> bool:
         return self.source.same(other.source)
 
 

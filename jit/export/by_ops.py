@@ -14,8 +14,8 @@ from .errors import PreconditionError
 
 def run(g: Graph, inputs: Sequence[Any], constants: Mapping[str, Any]) -> list[Any]:
     """The results for these tensors, as ops that a trace records and a transform batches."""
-    given = iter(inputs)
-    env = {x.value: constants[x.name] if x.place == "constant" else next(given) for x in g.inputs}
+    arrays = iter(inputs)
+    env = {x.value: constants[x.name] if x.place == "constant" else next(arrays) for x in g.inputs}
     with modes.no_grad():
         for n in g.nodes:
             ins = tuple([env[x] if type(x) is Ref else x for x in n.ins])

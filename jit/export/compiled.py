@@ -22,11 +22,11 @@ class Compiled:
     def __init__(self, g: Graph, constants: Mapping[str, Tensor]) -> None:
         self.graph, self.lock = g, threading.Lock()
         own = [x for x in g.inputs if x.place == "constant"]
-        self.given = [x.value for x in g.inputs if x.place != "constant"]
-        self.types = [g.types[v] for v in self.given]
+        self.inputs = [x.value for x in g.inputs if x.place != "constant"]
+        self.types = [g.types[v] for v in self.inputs]
         self.held = [constants[x.name]._array for x in own]
         self.values = [v for v, _ in g.results]
-        outside = [*self.given, *(x.value for x in own)]
+        outside = [*self.inputs, *(x.value for x in own)]
         steady = {x.value: constants[x.name] for x in own}
         self.program: Program = builder.build(
             g.nodes, layouts(g), outside, self.values, builder.Options(steady=steady)

@@ -63,9 +63,9 @@ def without_bodies(n: Node, bodies: list[Graph]) -> Node:
         number = len(bodies)
         bodies.append(Graph([], {}, [], []))
         inner = [without_bodies(m, bodies) for m in b.nodes]
-        given = [Input(v, f"argument {i}", f"x{i}") for i, v in enumerate(b.given)]
+        inputs = [Input(v, f"argument {i}", f"x{i}") for i, v in enumerate(b.inputs)]
         wanted = [(v, "") for v in b.results]
-        bodies[number] = Graph.of(inner, b.program.arrays, given, wanted, name)
+        bodies[number] = Graph.of(inner, b.program.arrays, inputs, wanted, name)
         attrs[name] = number, tuple(b.at)
     if isinstance(n.op, While):
         attrs["ways"] = tuple((bool(new), i) for new, i in n.op.ways)
@@ -80,7 +80,7 @@ class Read(Body):
     def __init__(self, g: Graph, written: Graph, at: Sequence[int], most: int) -> None:
         self.graph, self.written, self.most = g, written, most
         self.nodes, self.results = g.nodes, [v for v, _ in g.results]
-        self.given, self.at = [x.value for x in g.inputs], list(at)
+        self.inputs, self.at = [x.value for x in g.inputs], list(at)
 
     @functools.cached_property
     def program(self) -> Program:  # type: ignore[override]
@@ -122,30 +122,30 @@ class Linker:
         expected = {*op.bodies_of, *(["ways"] if op.name == "while_loop" else [])}
         if n.attrs.keys() != expected:
             raise ValueError(f"{op.name} has other bodies than {', '.join(op.bodies_of)}")
-        given = [g.types[x] for x in n.refs()]
-        if len(given) < len(n.ins) or not given:
+        types = [g.types[x] for x in n.refs()]
+        if len(types) < len(n.ins) or not types:
             raise ValueError(f"{op.name} is given something else than values")
-        bodies = {k: self.body(n.attrs[k], given, number) for k in op.bodies_of}
+        bodies = {k: self.body(n.attrs[k], types, number) for k in op.bodies_of}
         made = [g.types[o] for o in n.outs]
         linked: Control = (
-            cond(bodies, given, made) if op.name == "cond"
-            else while_loop(bodies, n.attrs["ways"], given, made))
+            cond(bodies, types, made) if op.name == "cond"
+            else while_loop(bodies, n.attrs["ways"], types, made))
         self.ops.append(linked)
         return OpNode(linked, n.ins, {}, n.outs, n.line)
 
-    def body(self, named: Any, given: Sequence[Type], outer: int) -> Read:
+    def body(self, named: Any, types: Sequence[Type], outer: int) -> Read:
         """The body that an attribute names."""
         if (
             type(named) is not tuple or len(named) != 2 or type(named[0]) is not int
             or not outer < named[0] < len(self.bodies) or named[0] in self.used
             or type(named[1]) is not tuple
-            or not all(type(i) is int and 0 <= i < len(given) for i in named[1])
+            or not all(type(i) is int and 0 <= i < len(types) for i in named[1])
         ):
             raise ValueError(f"{named!r} names no body")
         number, places = named
         self.used.add(number)
         g = self.bodies[number]
-        if [g.types[x.value] for x in g.inputs] != [given[i] for i in places]:
+        if [g.types[x.value] for x in g.inputs] != [types[i] for i in places]:
             raise ValueError(f"body {number} is given values of other types")
         checks.check(g, {})
         linked = self.linked(g, number)
@@ -156,22 +156,22 @@ class Linker:
         return Read(linked, g, places, self.most)
 
 
-def cond(bodies: Mapping[str, Read], given: Sequence[Type], made: Sequence[Type]) -> Cond:
+def cond(bodies: Mapping[str, Read], types: Sequence[Type], made: Sequence[Type]) -> Cond:
     """The op of a `cond`."""
-    if given[0].size != 1 or any(b.types != list(made) for b in bodies.values()):
+    if types[0].size != 1 or any(b.types != list(made) for b in bodies.values()):
         raise ValueError("the branches of a cond do not give what the graph says")
     return Cond("cond", **bodies)
 
 
-def while_loop(bodies: Mapping[str, Read], ways: Any, given: Sequence[Type],
+def while_loop(bodies: Mapping[str, Read], ways: Any, types: Sequence[Type],
                made: Sequence[Type]) -> While:
     """The op of a `while_loop`."""
     after, n = bodies["body"].types, len(made)
-    fine = type(ways) is tuple and len(ways) == n and list(made) == list(given[:n]) and all(
+    fine = type(ways) is tuple and len(ways) == n and list(made) == list(types[:n]) and all(
         type(w) is tuple and len(w) == 2 and type(w[0]) is bool and type(w[1]) is int
         for w in ways)
     if not fine or any(
-        not 0 <= i < (len(after) if new else n) or (after[i] if new else given[i]) != made[k]
+        not 0 <= i < (len(after) if new else n) or (after[i] if new else types[i]) != made[k]
         for k, (new, i) in enumerate(ways)
     ):
         raise ValueError("the rounds of a while_loop do not give what they are given")

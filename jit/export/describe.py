@@ -16,7 +16,7 @@ from whet.tensor import Size, wrap
 from whet.tensor_base import is_strided
 
 from ..effects import made_objects
-from ..effects.recipes import Constant, Found, GivenArray, MadeArray, Number, Recipe
+from ..effects.recipes import ArrayArgument, Constant, Found, MadeArray, Number, Recipe
 from ..effects.tensor_recipes import MadeTensor, MadeView
 from ..report.type_names import full_thing
 from .errors import ExportError
@@ -217,7 +217,7 @@ KINDS: dict[type, Any] = {
     Found: Results.found,
     Number: Results.number,
     MadeArray: Results.array,
-    GivenArray: Results.found,
+    ArrayArgument: Results.found,
     Constant: Results.constant,
     made_objects.MadeTuple: Results.sequence,
     made_objects.MadeList: Results.sequence,

@@ -99,7 +99,7 @@ def _exported(
     """What `export` gives: recorded, simplified by rewrites of these names, and checked."""
     recording = Attempts(fn, names, args, kwargs)
     run, told = recording.first()
-    dims = declared(dynamic, run.input_names, run.given)
+    dims = declared(dynamic, run.input_names, run.input_arrays)
     name = getattr(fn, "__name__", type(fn).__name__)
     if dims is None:
         made, sized = Simplified(run, name, names), None
@@ -120,7 +120,7 @@ def _exported(
     signature = Signature(
         recording.parameters, run.output, inputs(made.graph, dims), results(made.graph, sizes)
     )
-    samples = Samples(run.given, run.made)
+    samples = Samples(run.input_arrays, run.made)
     exported = Exported(name, made.graph, made.constants, signature, made.rewrites, samples, sized)
     for r in runs:
         check(exported, r, bool(names))
@@ -155,11 +155,11 @@ class Attempts:
         """A run, or the last of several: one may show code that the next reads. `follows`: are
         sizes numbers that are followed?"""
         while True:
-            given = arguments()
+            inputs = arguments()
             bound = bound_call(self.fn, self.args, self.kwargs)
-            self.parameters = parameters(bound, given)
+            self.parameters = parameters(bound, inputs)
             session = ExportSession(
-                self.subject, given, bound.args, bound.kwargs, follows, self.ran)
+                self.subject, inputs, bound.args, bound.kwargs, follows, self.ran)
             run, error = attempt(session)
             self.ran = session.learned.ran
             if not session.may_learn:
@@ -206,11 +206,11 @@ def checked(rewrites: Iterable[str]) -> tuple[str, ...]:
 def check(exported: Exported, run: Recorded, is_rewritten: bool) -> None:
     """Compare the program with the run that was recorded; where rewrites changed bits, with what
     the graph means."""
-    made, wanted = exported.run(run.given), run.made
+    made, wanted = exported.run(run.input_arrays), run.made
     if is_rewritten:
-        g = exported.graph_at(exported.sizes(run.given))
+        g = exported.graph_at(exported.sizes(run.input_arrays))
         constants = [exported.constants[x.name] for x in g.inputs if x.place == "constant"]
-        wanted = interpret(g, *run.given, *constants)
+        wanted = interpret(g, *run.input_arrays, *constants)
         if not all(map(near, wanted, run.made)):
             raise ExportError(
                 f"{exported.name}: a rewrite moved a result by more than its rounding"

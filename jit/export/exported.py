@@ -183,10 +183,10 @@ class Exported:
         return sum(t._array.nbytes for t in self.constants.values())
 
     def __repr__(self) -> str:
-        given, made = (", ".join(map(repr, xs)) for xs in (self.inputs, self.results))
+        inputs, made = (", ".join(map(repr, xs)) for xs in (self.inputs, self.results))
         n = len(self.constants)
         held = f"{n} constant{'s' * (n != 1)}, {self.nbytes:,} bytes"
-        return f"<exported {self.name}({given}) -> {made}; {held}>"
+        return f"<exported {self.name}({inputs}) -> {made}; {held}>"
 
     def explain(self) -> str:
         """Inputs, results, constants with their bytes, preconditions, what was rewritten, and

@@ -44,12 +44,12 @@ SAID = {kind: name for name, kind in KINDS.items()}
 # ---- writing -------------------------------------------------------------------------------------
 def said_signature(s: Signature) -> dict[str, Any]:
     """A signature as plain data."""
-    given = [
+    parameters = [
         {"name": p.name, "kind": SAID[p.kind], "optional": p.optional, "value": said(p.part)}
         for p in s.parameters
     ]
     return {
-        "parameters": given,
+        "parameters": parameters,
         "result": said(s.output),
         "inputs": [said_value(v) for v in s.inputs],
         "results": [said_value(v) for v in s.results],

@@ -72,8 +72,8 @@ def broken(name: str, error: Miss) -> PreconditionError:
     )
 
 
-def wrong_type(v: Value, given: Any) -> PreconditionError:
+def wrong_type(v: Value, passed: Any) -> PreconditionError:
     """The error for an input of another type."""
     return PreconditionError(
-        f"input `{v.name}` is {Type.of(given)}, but the function was exported for {v.said}"
+        f"input `{v.name}` is {Type.of(passed)}, but the function was exported for {v.said}"
     )

@@ -65,12 +65,12 @@ class Recorded:
         self.followed = rec.followed if run.follows_sizes and not rec.followed.lost else None
         self.inputs = [rec.value(t) for t in run.arguments.tensors]
         self.input_names = run.arguments.names
-        given = set(self.inputs)
-        self.outside = {n: t for n, t in rec.outside.items() if n not in given}
+        inputs = set(self.inputs)
+        self.outside = {n: t for n, t in rec.outside.items() if n not in inputs}
         self.names = Names(run.world, run.subject.fn, run.call.key)
         self.modules = run.modules
         self.output, self.values, self.result_names = part, output.values, output.names
-        self.given = [laid(t._array) for t in run.arguments.tensors]
+        self.input_arrays = [laid(t._array) for t in run.arguments.tensors]
         self.made = [laid(found.rec.values.array(n)) for n in output.values]
 
 
@@ -92,8 +92,8 @@ class ExportSession(Session):
         if ran is not None:
             learned.ran = ran
             learned.fix_numbers()
-        key, given = learned.key(args, kwargs)
-        call = Invocation(args, kwargs, key, given, Kind(0.0, ()), 0.0)
+        key, flat = learned.key(args, kwargs)
+        call = Invocation(args, kwargs, key, flat, Kind(0.0, ()), 0.0)
         super().__init__(subject, learned, call, frozenset(), True)
         self.follows_sizes = follows
         self.arguments, self.lines = arguments, list[str]()

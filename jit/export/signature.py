@@ -66,8 +66,8 @@ class Signature:
         self.by_name = {p.name: p for p in parameters}
 
     def __repr__(self) -> str:
-        given, made = (", ".join(map(repr, xs)) for xs in (self.inputs, self.results))
-        return f"({', '.join(map(repr, self.parameters))}): {given} -> {made}"
+        inputs, made = (", ".join(map(repr, xs)) for xs in (self.inputs, self.results))
+        return f"({', '.join(map(repr, self.parameters))}): {inputs} -> {made}"
 
     @property
     def told(self) -> inspect.Signature:
@@ -85,10 +85,10 @@ class Signature:
             for p, x in zip(self.parameters, args):
                 p.part.gather(x, found)
             return found
-        given = self.bound(args, kwargs)
+        arguments = self.bound(args, kwargs)
         for p in self.parameters:
-            if p.name in given:
-                p.part.gather(given[p.name], found)
+            if p.name in arguments:
+                p.part.gather(arguments[p.name], found)
             elif p.kind in ANY:
                 p.part.gather(() if p.kind is inspect.Parameter.VAR_POSITIONAL else {}, found)
             elif not p.optional:
@@ -112,9 +112,9 @@ def bound_call(
         stated = hasattr(fn, "__signature__")
         signature = inspect.signature(fn if stated else getattr(fn, "forward", fn))
     except (TypeError, ValueError):  # a function of C's that says nothing of its parameters
-        given = [inspect.Parameter(f"arg{i}", POSITIONAL[0]) for i in range(len(args))]
-        given += [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY) for k in kwargs]
-        signature = inspect.Signature(given)
+        unnamed = [inspect.Parameter(f"arg{i}", POSITIONAL[0]) for i in range(len(args))]
+        unnamed += [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY) for k in kwargs]
+        signature = inspect.Signature(unnamed)
     return signature.bind(*args, **kwargs)
 
 

@@ -126,8 +126,8 @@ class Simplified:
             or (self.differing is not None and id(n.source or n) in self.differing)
         ):
             return None
-        given = sum(known[x].nbytes for x in n.refs())
-        if sum(self.arrays[o].nbytes for o in n.outs) > max(LEAST, GROWTH * given):
+        read = sum(known[x].nbytes for x in n.refs())
+        if sum(self.arrays[o].nbytes for o in n.outs) > max(LEAST, GROWTH * read):
             return None
         with np.errstate(all="ignore"):
             made = n.op.forward(*[known[x] if type(x) is Ref else x for x in n.ins], **n.attrs)
@@ -144,8 +144,8 @@ class Simplified:
         new = {n: i for i, n in enumerate(order)}
         made = [renumbered(n, new) for n in nodes]
         self.constants = {self.names[n]: laid(self.held[n]) for n in held}
-        given = enumerate(zip(self.run.inputs, self.run.input_names))
-        inputs = [Input(new[n], f"argument {i}", called) for i, (n, called) in given]
+        named = enumerate(zip(self.run.inputs, self.run.input_names))
+        inputs = [Input(new[n], f"argument {i}", called) for i, (n, called) in named]
         inputs += [Input(new[n], "constant", self.names[n]) for n in held]
         results = list(zip([new[n] for n in self.values], self.run.result_names))
         arrays = [self.arrays[n] for n in order]

@@ -53,12 +53,12 @@ class SizedGraph:
         if values == self.dims.example:
             return self.graph
         g, types = self.graph, dict[int, Type]()
-        given = 0
+        number = 0
         for x in g.inputs:
             t = g.types[x.value]
             if x.place != "constant":
-                t = Type(t.dtype, self.dims.shape(given, t.shape, values))
-                given += 1
+                t = Type(t.dtype, self.dims.shape(number, t.shape, values))
+                number += 1
             types[x.value] = t
         nodes = [filled(n, self.holes.get(i, {}), values) for i, n in enumerate(g.nodes)]
         with np.errstate(all="ignore"):

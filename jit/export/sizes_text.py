@@ -71,12 +71,12 @@ def read_dims(x: Any, g: Graph) -> Dims:
             raise Damaged(f"{name!r} is there twice")
         known[name] = Dim(name, min=whole(of(d, "min")), max=bound(of(d, "max")))
     names, example = list(known), dict[str, int]()
-    given = [g.types[x.value].shape for x in g.inputs if x.place != "constant"]
+    shapes = [g.types[x.value].shape for x in g.inputs if x.place != "constant"]
     axes = list_of(x, "inputs")
     places: dict[int, dict[int, int]] = {}
-    if len(axes) != len(given) or not names:
+    if len(axes) != len(shapes) or not names:
         raise Damaged("there are not the sizes of each input")
-    for i, (said, shape) in enumerate(zip(axes, given)):
+    for i, (said, shape) in enumerate(zip(axes, shapes)):
         for axis, name in sizes_of(said, len(shape)):
             n = shape[axis]
             if name not in known or n not in known[name] or example.setdefault(name, n) != n:

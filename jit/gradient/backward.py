@@ -252,9 +252,9 @@ class Backward:
         edges = tuple([edge_of(t) for t in found])
         node = Call(self, edges, {}, len(self.are_nodes))
         inputs, versions = [], []
-        for n, given, cell, behind in self.saving:
-            if given is not None:
-                t = without_base(tensors[given])
+        for n, position, cell, behind in self.saving:
+            if position is not None:
+                t = without_base(tensors[position])
             else:
                 t = wrap(making.env[n])
                 if cell is not None:
@@ -297,10 +297,10 @@ class Backward:
             way = None
         h = self.history
         nodes = self.graph.nodes(node, {})
-        given = {nodes[h.roots[k]]: x for k, x in enumerate(gs) if x is not None}
+        seeds = {nodes[h.roots[k]]: x for k, x in enumerate(gs) if x is not None}
         ran: list[int] = []
         try:
-            found = {h.keys[key]: g for key, g in walk(nodes, given, ran)}
+            found = {h.keys[key]: g for key, g in walk(nodes, seeds, ran)}
         finally:
             node.ran = _bits(ran)
         if way is not None:

@@ -97,15 +97,15 @@ class BackwardProgram:
     def __init__(self, rec: Recorder, run: BackwardRun, part: Partition | None,
                  like: BackwardProgram | None = None) -> None:
         nodes = run.nodes if part is None else part.backward(run.nodes)
-        self.given, self.values, self.sums, self.ran = (
+        self.incoming, self.values, self.sums, self.ran = (
             list(run.seeds), run.values, run.sums, run.ran)
         self.lock = threading.Lock()
         got = list(run.values.values())
-        inside = {o for n in nodes for o in n.outs} | set(self.given)
+        inside = {o for n in nodes for o in n.outs} | set(self.incoming)
         read = (int(x) for n in nodes for x in n.refs())
         self.saved = list(dict.fromkeys(n for n in (*read, *got) if n not in inside))
         self.program: Program = programs.made(
-            nodes, rec.values, [*self.saved, *self.given], got,
+            nodes, rec.values, [*self.saved, *self.incoming], got,
             Options(like=None if like is None else like.program))
         origin = self.program.origin
         writes = {origin[n.ins[0]] for n in nodes if isinstance(n, Write)}
@@ -117,7 +117,7 @@ class BackwardProgram:
                        if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
         # The layout of what eager gives follows the layout of the gradients that it is given.
         self.layouts: dict[Strides, dict[int, Type]] = {
-            tuple([rec.arrays[n].strides for n in self.given]): {}}
+            tuple([rec.arrays[n].strides for n in self.incoming]): {}}
         # Gradients that are spread over all elements, as a sum's is, have strides of 0. Where eager
         # lays what it finds of some as the program does, it does so at any sizes.
         self.spread: set[tuple[bool, ...]] = set()
@@ -126,23 +126,23 @@ class BackwardProgram:
         """This backward for other sizes, which are those of `program`."""
         made = copy.copy(self)
         made.program = program
-        made.layouts = {tuple([program.arrays[n].strides for n in self.given]): {}}
+        made.layouts = {tuple([program.arrays[n].strides for n in self.incoming]): {}}
         return made
 
     def check(self, rec: Recorder, run: BackwardRun, saved: dict[int, Any]) -> None:
         """The program against the run that it was made of. `saved`: value -> its array."""
-        given = {**{n: saved[n] for n in self.saved}, **run.seeds}
-        env = self.program(list(given.values()))
+        inputs = {**{n: saved[n] for n in self.saved}, **run.seeds}
+        env = self.program(list(inputs.values()))
         if not all(digest(env[n]) == d for n, d in run.digests.items()):
             from ..verify.reproducer import report  # seldom needed
-            small = report(self.program.recorded, rec.arrays, given, run.digests)
+            small = report(self.program.recorded, rec.arrays, inputs, run.digests)
             raise Wrong(f"a replay of its backward gives other bits: {small}")
 
     def learn(self, gradients: Sequence[Any], found: dict[int, Any]) -> None:
         """Note how eager laid the gradients that it found: {edge: gradient}."""
         layout: dict[int, Type] = {}
         for k, n in self.values.items():
-            if n not in self.given and k in found:
+            if n not in self.incoming and k in found:
                 a = found[k]._array
                 for other in self.sums.get(k, ()):
                     a = added(a, found[other]._array)
@@ -162,21 +162,21 @@ class BackwardProgram:
             if spread(gradients) not in self.spread:
                 return None
             layout = {}
-        given = [saved[n]._array for n in self.saved]
-        for x, n in zip(gradients, self.given):
+        inputs = [saved[n]._array for n in self.saved]
+        for x, n in zip(gradients, self.incoming):
             a, like = x._array, self.program.arrays[n]
             if a.dtype != like.dtype:
                 return None
-            given.append(a if a.strides == like.strides else laid(a, like))
+            inputs.append(a if a.strides == like.strides else laid(a, like))
         if not self.lock.acquire(False):     # another thread works in the program's memory
             return None
         try:
-            env = self.program(given)
+            env = self.program(inputs)
         except Miss:
             return None
         finally:
             self.lock.release()
-        passed = {n: x._array for n, x in zip(self.given, gradients)}        # as they lie
+        passed = {n: x._array for n, x in zip(self.incoming, gradients)}     # as they lie
         made = {n: wrap(passed.get(n, env[n])) for n in self.values.values()}
         for n, kind in layout.items():
             made[n] = wrap(laid(env[n], kind))

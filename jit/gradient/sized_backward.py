@@ -40,17 +40,18 @@ class SizedBackward:
     def planned(self, some: Some, way: BackwardProgram, other: BackwardProgram) -> SizedProgram:
         """The program of one of the ways."""
         if (way.program.plan is not other.program.plan
-                or (way.saved, way.given, way.values, way.sums, way.ran)
-                != (other.saved, other.given, other.values, other.sums, other.ran)):
+                or (way.saved, way.incoming, way.values, way.sums, way.ran)
+                != (other.saved, other.incoming, other.values, other.sums, other.ran)):
             raise Unsized("gradients are computed another way")
         types = self.forward.arrays
-        given = {n: types[n] for n in way.saved}
-        for n, k in zip(way.given, some, strict=True):
+        inputs = {n: types[n] for n in way.saved}
+        for n, k in zip(way.incoming, some, strict=True):
             end = self.first.ends_of[k]
             if end is None:
                 raise Unsized("a result is no value of the run")
-            given[n] = Outline(types[end].shape, way.program.arrays[n].dtype)
-        return SizedProgram(way.program, other.program, self.forward.sizes, {}, given=given)
+            inputs[n] = Outline(types[end].shape, way.program.arrays[n].dtype)
+        return SizedProgram(
+            way.program, other.program, self.forward.sizes, {}, input_outlines=inputs)
 
     def ask(self) -> None:
         """Ask that each gradient have the sizes of what it is of."""

@@ -12,7 +12,7 @@ from . import number_paths
 from .cpython_layouts import holds
 from .native_entry import L
 from .number_paths import Path
-from .signature import Given
+from .signature import FlatArguments
 from .table_rows import Leaves, No, Rows
 from .tensor_facts import Look, named
 
@@ -21,13 +21,13 @@ ALIGNED = 0x100                  # among the flags of an array
 WORD_SIZE = 1 << 64
 
 
-def arguments(t: Rows, r: Any, args: Any, kwargs: Any, given: Given, leaves: Leaves) -> int:
+def arguments(t: Rows, r: Any, args: Any, kwargs: Any, flat: FlatArguments, leaves: Leaves) -> int:
     """Rows for the arguments, and for what lies in slots; how many."""
-    looks = [*given.looks, *(s.look for s in r.world.slots)]
+    looks = [*flat.looks, *(s.look for s in r.world.slots)]
     rows = ArgumentRows(t, r, leaves, looks, len(args) + 1)
     if len(leaves.order) > L.MAX_LEAVES:
         raise No
-    rows.given(args, kwargs, given)
+    rows.arguments(args, kwargs, flat)
     rows.slots()
     rows.all_tensors()
     _hashed(t["known"], r.world.tensors)
@@ -70,7 +70,7 @@ class ArgumentRows:
         kind = L.ANY_FLOAT if type(x) is float else L.ANY_INT
         self.row(kind, i, self.leaves.place[id(leaf)])
 
-    def given(self, args: Any, kwargs: Any, given: Given) -> None:
+    def arguments(self, args: Any, kwargs: Any, flat: FlatArguments) -> None:
         """The arguments; of numbers those that may be any, and those that are sizes, are known."""
         if kwargs:                           # their values are the first parts
             self.todo.append((len(args), kwargs, ()))
@@ -78,11 +78,11 @@ class ArgumentRows:
         for i, x, path in self.todo:         # it grows meanwhile
             if is_strided(x):
                 self.tensors.append((i, x))
-            elif path in given.numbers:
-                self.any_number(i, x, given.numbers[path])
+            elif path in flat.numbers:
+                self.any_number(i, x, flat.numbers[path])
             else:
-                if path in given.lengths:
-                    self.leaves.lengths[given.lengths[path]] = len(self.t["rows"])
+                if path in flat.lengths:
+                    self.leaves.lengths[flat.lengths[path]] = len(self.t["rows"])
                 self.constant(i, x, path)
 
     def constant(self, i: int, x: Any, path: Path) -> None:

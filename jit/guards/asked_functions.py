@@ -86,7 +86,7 @@ def _outcome(f: Any, make: Iterable[Callable[[], Any]]) -> Any:
 
 # ---- numbers -------------------------------------------------------------------------------------
 # each made anew for each call
-_GIVEN: Sequence[Callable[[], Any]] = (
+_EXAMPLES: Sequence[Callable[[], Any]] = (
     lambda: 2, lambda: 0.5, lambda: [1, 2, 3, 4], lambda: "d")
 _STANDING_IN: Sequence[Callable[[], Any]] = lambda: idle_number(2), lambda: idle_number(0.5)
 
@@ -107,9 +107,9 @@ def wants_pythons_numbers(f: Any) -> frozenset[int]:
     fewer_were_taken = False
     for n in range(1, MOST_ARGUMENTS + 1):
         are_taken = False
-        for chosen in itertools.product(range(len(_GIVEN)), repeat=n):
+        for chosen in itertools.product(range(len(_EXAMPLES)), repeat=n):
             numbers = [i for i, which in enumerate(chosen) if which < len(_STANDING_IN)]
-            want = _outcome(f, [_GIVEN[k] for k in chosen])
+            want = _outcome(f, [_EXAMPLES[k] for k in chosen])
             are_taken |= want is not None
             if want is not None and numbers:
                 _add_what_matters(found, f, chosen, numbers, want)
@@ -125,7 +125,8 @@ def _add_what_matters(found: set[int], f: Any, chosen: Sequence[int], numbers: l
     beside others."""
     for count in range(1, len(numbers) + 1):
         for replaced in itertools.combinations(numbers, count):
-            make = [_STANDING_IN[k] if i in replaced else _GIVEN[k] for i, k in enumerate(chosen)]
+            make = [_STANDING_IN[k] if i in replaced else _EXAMPLES[k]
+                    for i, k in enumerate(chosen)]
             if found.isdisjoint(replaced) and _outcome(f, make) != want:
                 found.update(replaced)
 

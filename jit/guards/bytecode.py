@@ -257,7 +257,7 @@ def instructions(code: CodeType) -> Iterator[Instruction]:
         >>> [value for name, _, value in instructions(code) if name in ("LOAD_GLOBAL", "LOAD_ATTR")]
         ['len', 'shape']
     """
-    raw, given = code.co_code, 0
+    raw, operand = code.co_code, 0
     cells = [n for n in code.co_cellvars if n not in code.co_varnames]
     values = {
         "name": code.co_names, "const": code.co_consts,
@@ -265,17 +265,17 @@ def instructions(code: CodeType) -> Iterator[Instruction]:
     for op, arg in zip(raw[::2], raw[1::2]):
         if op == _CACHE:
             continue
-        given = given << 8 | arg
+        operand = operand << 8 | arg
         if op != _EXTENDED:
             name, kind, bits = _OPS[op]
             found: tuple[Any, ...] = values[kind] if kind else ()
             if name in _PAIRS:
-                for half, place in zip(_PAIRS[name], (given >> 4, given & 15)):
+                for half, place in zip(_PAIRS[name], (operand >> 4, operand & 15)):
                     yield half, place, found[place]
-                given = 0
+                operand = 0
                 continue
-            yield name, given, found[given >> bits] if given >> bits < len(found) else None
-            given = 0
+            yield name, operand, found[operand >> bits] if operand >> bits < len(found) else None
+            operand = 0
 
 
 def gives_pythons_own(code: CodeType) -> bool:

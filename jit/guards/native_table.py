@@ -27,7 +27,7 @@ from .table_rows import Leaves, No, Rows, Table
 if TYPE_CHECKING:
     from ..program.program import Program
     from ..replay.recording import Recording
-    from .signature import Given
+    from .signature import FlatArguments
 
 # words of a tensor's row before its sizes and strides, of that of a number before this
 SIZES, VALUE = 11, 3
@@ -40,22 +40,22 @@ SECTIONS = ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always",
 
 
 def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
-          given: Given) -> Table | None:
+          flat: FlatArguments) -> Table | None:
     """(the table as an array, what it points to) for calls like this one; None where a table does
     not do, or the world has moved on.
 
     To be made when `r` fits."""
-    if not _can_have_one(r, given):
+    if not _can_have_one(r, flat):
         return None
-    reached = r.reach(given.leaves)
+    reached = r.reach(flat.leaves)
     if reached is None or not r.world.takes_equals():
         return None
-    slots = reached[len(given.leaves):]
-    numbers = ({id(x) for x in given.numbers.values()}
+    slots = reached[len(flat.leaves):]
+    numbers = ({id(x) for x in flat.numbers.values()}
                | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number})
-    t, leaves = Rows(), Leaves(reached, slots, numbers, given.lengths.values())
+    t, leaves = Rows(), Leaves(reached, slots, numbers, flat.lengths.values())
     try:
-        described = arguments(t, r, args, kwargs, given, leaves)
+        described = arguments(t, r, args, kwargs, flat, leaves)
         header = dict(flags=r.settings.flags, nargs=len(args), names=len(kwargs), rows=described,
                       leaves=leaves.tensors, numbers=len(numbers), slots=len(r.world.taken_keys),
                       **outside(t, r))
@@ -70,15 +70,15 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
         r, handed, *t.owned]
 
 
-def _can_have_one(r: Recording, given: Given) -> bool:
+def _can_have_one(r: Recording, flat: FlatArguments) -> bool:
     """Can a table compare all that there is to compare for such a call, and make it?"""
     if enter is None or r.guards.is_in_python or r.replay.is_in_python or r.returns_a_box:
         return False
     # which containers are one is not compared, nor whether one is reached from outside, too
-    alike = itertools.combinations(given.boxes, 2)
-    outside_too = itertools.product(given.boxes, r.world.seen.values())
+    alike = itertools.combinations(flat.boxes, 2)
+    outside_too = itertools.product(flat.boxes, r.world.seen.values())
     return not any(like(x, y) for x, y in itertools.chain(alike, outside_too)) \
-        and r.replay.inputs.are_arguments_like(given.looks)
+        and r.replay.inputs.are_arguments_like(flat.looks)
 
 
 def _laid_out(t: Rows, header: dict[str, Any]) -> list[int]:
@@ -99,11 +99,11 @@ def _laid_out(t: Rows, header: dict[str, Any]) -> list[int]:
     return words
 
 
-def resized(ready: Table, r: Recording, given: Given) -> Table | None:
+def resized(ready: Table, r: Recording, flat: FlatArguments) -> Table | None:
     """The table of a recording that differs from that of another one in sizes alone: of what is
     compared only the arguments' sizes are others, and what is done is its own. None where that may
     not be."""
-    words, owned, at, looks = ready[0].copy(), ready[1], L.H, given.looks
+    words, owned, at, looks = ready[0].copy(), ready[1], L.H, flat.looks
     handed: Handed = owned[1]
     if not r.replay.inputs.are_arguments_like(looks):
         return None
@@ -113,7 +113,7 @@ def resized(ready: Table, r: Recording, given: Given) -> Table | None:
             words[row + SIZES:row + words[row + 2]] = sizes(looks[k])
         row += words[row + 2]
     for leaf, row in handed.lengths.items():
-        words[words[at["rows_at"] // 8] // 8 + row + VALUE] = length_of(given.leaves[leaf])
+        words[words[at["rows_at"] // 8] // 8 + row + VALUE] = length_of(flat.leaves[leaf])
     words[at["count"] // 8] = words[at["until"] // 8] = 0
     if words[at["kind"] // 8] == L.PYTHON:
         finish = after_table(r, handed)

@@ -110,9 +110,9 @@ class World:
         grows."""
         tuples = {id(s.spot.found()): s.spot.key for s in self.slots if s.item is not None}
         keys: set[Any] = {tuples[id(x)] for x in boxes if id(x) in tuples}
-        given = set(map(id, boxes))
+        in_arguments = set(map(id, boxes))
         keys |= {(i, None) for i in self.growing
-                 if self.facts.notices_lists or i in self.seen or i in given}
+                 if self.facts.notices_lists or i in self.seen or i in in_arguments}
         known = {*self.tensors, *self.inputs, *(id(x._array) for x in leaves)}
         found = [(s, id(s.there())) for s in self.slots if not s.is_number]
         times = collections.Counter([*map(id, leaves), *(i for _, i in found)])

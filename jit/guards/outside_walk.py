@@ -26,11 +26,11 @@ from .container_places import GROWS, OtherEntries, entries
 from .data_in_modules import compare_data
 from .entered_names import EnteredNames, leave_out, look_into
 from .functions_of_c import FunctionsOfC
-from .given_numbers import are_given_numbers
 from .immutable_types import PLAIN, same_key
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
 from .number_settings import SETTINGS
+from .numbers_passed_to_c import may_get_stand_ins
 from .object_places import ClassAttribute, FrameworkState, Setting
 from .origin import is_as_it_was_made, origin_of, origin_of_class
 from .overwritten import SetFirst, is_set_first, leave_alone, not_left_alone
@@ -77,7 +77,7 @@ class Walk:
         self.facts = CodeFacts(notices_numbers=unread, notices_types=unread)     # of all code
         self.types_of_numbers = False        # is `int` or `float` used for more than to be called?
         self.methods: set[types.CodeType] = set()        # of classes that were met
-        self.want_numbers: dict[int, Any] = {}           # see given_numbers.py
+        self.want_numbers: dict[int, Any] = {}           # see numbers_passed_to_c.py
         self.in_no_place: set[int] = set()   # ids of what may be called by any name
         self.watched_for = False             # was something met that tells who watches?
         self.watching: set[Any] = set()      # the names by which code finds such things
@@ -342,7 +342,7 @@ class Walk:
         say_of_themselves(self)
         asks_types = self.types_of_numbers or "__class__" in self.attributes
         self.facts.notices_numbers |= (
-            are_given_numbers(self) or asks_types and bool(METHODS & self.attributes))
+            may_get_stand_ins(self) or asks_types and bool(METHODS & self.attributes))
         self.without_stand_ins()
         self.bases_and_watchers()
         for name in sorted(self.settings):

@@ -1,4 +1,4 @@
-"""What a call was given, by which its recordings are looked up."""
+"""The arguments of a call, flattened, and the key by which its recordings are looked up."""
 from __future__ import annotations
 
 import collections
@@ -20,9 +20,9 @@ from .tensor_facts import Look, look, named
 MOST = 256                       # numbers of a call that vary: each is an input of its own
 
 
-class Given:
-    """What a call was given: its tensors, objects that are known by identity only, and
-    containers, each in the order in which they are met.
+class FlatArguments:
+    """The arguments of a call in flat lists: tensors (`leaves`), objects that are known by identity
+    only (`others`), and containers (`boxes`), each in the order in which they are met.
 
     `looks` says what each leaf was when it was met, None for one that stands for a number: another
     thread may exchange a tensor's memory at any time after."""

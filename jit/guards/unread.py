@@ -98,10 +98,10 @@ class Unread:
             return self.read[code]
         if code is OF_ONE_NAME:
             return None
-        given = list(frame.f_locals.values())
-        for x in given[:]:                   # other arguments than those that have a name, too
-            given += x if type(x) in (tuple, list) else x.values() if type(x) is dict else ()
-        found = [self.of[id(x)] for x in given if id(x) in self.of]
+        arguments = list(frame.f_locals.values())
+        for x in arguments[:]:               # other arguments than those that have a name, too
+            arguments += x if type(x) in (tuple, list) else x.values() if type(x) is dict else ()
+        found = [self.of[id(x)] for x in arguments if id(x) in self.of]
         return next((reason for names in found if (reason := _read_by(code, names))), None)
 
     def read_by_template(self, f: Any) -> Reason | None:

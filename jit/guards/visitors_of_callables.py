@@ -19,9 +19,9 @@ from ..report.reasons import Calls, Inspects
 from . import allowed_calls as known
 from . import asked_functions as asked
 from .asking_code import asks_what_others_say
-from .given_numbers import constructor_wants_numbers
 from .name_places import AttributesDict
 from .names_in_code import EXACT, could_give_a_number
+from .numbers_passed_to_c import constructor_wants_numbers
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
 from .origin import Origin, foreign, is_compiled_function, origin_of_what, users
 from .unnamed import ASKED_BY_NAME, hold_back, may_be_held_back

@@ -25,7 +25,7 @@ from whet.tensor import wrap
 
 from ..capture.refused import Refused
 from ..gradient.eager_graph import inside, walk
-from ..guards.signature import Given
+from ..guards.signature import FlatArguments
 
 clock = perf_counter             # what all calls are timed by
 # what recordings are timed by, and the eager calls that they are compared with: seconds in which
@@ -123,12 +123,12 @@ class Trial:
 def seconds_back(out: Any, first: int) -> float:
     """How long eager's backward of a result takes, through the nodes with numbers from `first`
     on; infinite where it cannot be tried."""
-    given, before = Given(), modes.state.flags
+    flat, before = FlatArguments(), modes.state.flags
     modes.set_flags(before & ~modes.GRAD)
     try:
-        given.flatten(out)
+        flat.flatten(out)
         start = {
-            e: t for t in given.leaves
+            e: t for t in flat.leaves
             if (e := edge_of(t)) is not None and e is not t and e.seq >= first}
         order = inside(list(start), first)
         nodes = [n for n in order if type(n) is not OutputOf]

@@ -299,10 +299,10 @@ class ProgramBuilder:
     def windows(self, steps: Sequence[Step], fresh: Sequence[int]) -> Windows | None:
         """When the list works on what; None where it writes to no large memory that it is given:
         nobody will ask."""
-        given = self.passed.order.written
-        if all(self.arrays[n].nbytes < memory.SMALLEST for n in given):
+        written = self.passed.order.written
+        if all(self.arrays[n].nbytes < memory.SMALLEST for n in written):
             return None
-        return windows_of(steps, self.roots.moving, given, fresh)
+        return windows_of(steps, self.roots.moving, written, fresh)
 
     def env(self, local: Mapping[int, Any]) -> list[Any]:
         """The arrays of values that are the same at each call; the last place is the arena's."""

@@ -98,9 +98,9 @@ def _product(b: ProgramBuilder, node: Contract | OpNode, ins: Sequence[Array]) -
 
 
 def _with_packed(b: ProgramBuilder, node: Node, first: Node, kept: list[int],
-                 given: tuple[Array, Array, list[Array]], found: Any) -> Entries | None:
+                 arrays: tuple[Array, Array, list[Array]], found: Any) -> Entries | None:
     """A product whose second operand is packed once."""
-    (x, w, operands), (plan, (size, dtype, *pack, table)) = given, found
+    (x, w, operands), (plan, (size, dtype, *pack, table)) = arrays, found
     out = b.arrays[node.outs[0]]
     if out.shape != plan.shape or out.dtype != plan.dtype or not out.flags.c_contiguous:
         return None

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
                 results: Iterable[int], homes: Homes, options: Options) -> DeviceProgram:
-    """A program that gives `results` when it is given `outside`, as `builder.build` makes it; some
+    """A program that makes `results` of `outside`, as `builder.build` makes it; some
     of the values lie on a device (`homes`)."""
     index = the_one(homes)
     outside, results = list(outside), list(dict.fromkeys(results))
@@ -77,16 +77,16 @@ class DeviceBuilder:
 
     def __init__(self, nodes: Sequence[Node], arrays: list[Array], roots: Roots, results: set[int],
                  homes: Homes, index: int) -> None:
-        self.given, self.arrays, self.roots, self.results = nodes, arrays, roots, results
-        self.homes, self.index, self.recorded = homes, index, len(arrays)
+        self.before, self.arrays, self.roots, self.results = nodes, arrays, roots, results
+        self.homes, self.index, self.value_count = homes, index, len(arrays)
         self.first: OnHost | None = None
         self.stages: list[Stage] = []
         self.nodes: list[Node] = []
-        self.in_order: list[Node] = []       # what was given, as it is done
+        self.in_order: list[Node] = []       # the nodes from before, as they are done
 
     def make(self) -> None:
         """Make the stages."""
-        parts = parted(self.given, self.roots.root, self.homes, self.arrays)
+        parts = parted(self.before, self.roots.root, self.homes, self.arrays)
         self.in_order = [*parts.before, *(
             n for s in parts.stages for n in (s if isinstance(s, list) else [s]))]
         wanted = self.wanted(parts.stages)
@@ -99,7 +99,7 @@ class DeviceBuilder:
         for s in lists:
             self.nodes += s if isinstance(s, list) else [s]
         types = [Type.of(a) for a in self.arrays]
-        there = {*self.homes, *range(self.recorded, len(types))}     # passes see nothing else
+        there = {*self.homes, *range(self.value_count, len(types))}  # passes see nothing else
         self.work = Work(self.index, types, there, self.lasting(wanted))
         self.stages = [
             Stage(self.index, s, later, self.work) if isinstance(s, list)

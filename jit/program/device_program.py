@@ -108,22 +108,22 @@ class Stage:
             for stage in self.apart:
                 stage.run(env, draws)
             return
-        given = [env[n] for n in self.ins]
+        inputs = [env[n] for n in self.ins]
         for node in self.draws:
             assert draws is not None
-            given += [np.asarray(x, U64) for x in draws.of(node)[::-1]]
-        plan = self.plan(given)
+            inputs += [np.asarray(x, U64) for x in draws.of(node)[::-1]]
+        plan = self.plan(inputs)
         if plan is None and self.apart:
             return self.run(env, draws)
-        made = (self.body(given) if plan is None or plan.run is None
-                else plan.run(current_stream(self.index), *given))
+        made = (self.body(inputs) if plan is None or plan.run is None
+                else plan.run(current_stream(self.index), *inputs))
         for n, a in zip(self.outs, made, strict=True):
             env[n] = a
 
-    def body(self, given: Sequence[Any]) -> tuple[Any, ...]:
+    def body(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The nodes, on arrays or on what stands for them."""
-        env = dict(zip(self.ins, given, strict=False))
-        numbers = iter(given[len(self.ins):])
+        env = dict(zip(self.ins, inputs, strict=False))
+        numbers = iter(inputs[len(self.ins):])
         for i, node in enumerate(self.nodes):
             self.at = i
             if isinstance(node, Draw):
@@ -134,7 +134,7 @@ class Stage:
                 env.pop(x, None)
         return tuple([env[n] for n in self.outs])
 
-    def plan(self, given: Sequence[Any]) -> plans.Plan | None:
+    def plan(self, inputs: Sequence[Any]) -> plans.Plan | None:
         """The plan for such arrays; None where there is none: then it has parts from now on, or, of
         one node, plans no more."""
         if not self.can_plan:
@@ -142,21 +142,21 @@ class Stage:
         if self.machine is not machine():
             self.machine = machine()
             self.plans.clear()
-        arrays = [given[i] for i in self.places]
+        arrays = [inputs[i] for i in self.places]
         kinds = [a.kind if k is None else k for a, k in zip(arrays, map(_kind, arrays))]
-        values = [given[i].tobytes() for i in self.untold()]
-        key = (*kinds, *values, self.sharing(given, arrays))
+        values = [inputs[i].tobytes() for i in self.untold()]
+        key = (*kinds, *values, self.sharing(inputs, arrays))
         plan = self.plans.get(key)
         if plan is None:
             try:
-                plan, told = plans.plan_of(self.index, given, self.body)
+                plan, told = plans.plan_of(self.index, inputs, self.body)
             except Exception:
                 self.take_apart()
                 return None
             untold = self.told.difference(self.ins[i] for i in told if i < len(self.ins))
             if untold:
                 self.told -= untold
-                return self.plan(given)
+                return self.plan(inputs)
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             self.plans[key] = plan
@@ -170,13 +170,13 @@ class Stage:
                 if x not in self.told and x not in self.work.there]
 
     @staticmethod
-    def sharing(given: Sequence[Any], arrays: Sequence[DeviceArray]) -> Any:
+    def sharing(inputs: Sequence[Any], arrays: Sequence[DeviceArray]) -> Any:
         """Which operands lie in one memory, and how far apart."""
         if len(set(map(id, map(_held, arrays)))) == len(arrays):
             return None
         return tuple([
-            (i, tuple([(k, given[k].address - given[i].address) for k in others]))
-            for i, others in plans.sharing(given).items() if len(others) > 1])
+            (i, tuple([(k, inputs[k].address - inputs[i].address) for k in others]))
+            for i, others in plans.sharing(inputs).items() if len(others) > 1])
 
     def take_apart(self) -> None:
         """Let the node that has no plan be a stage of its own."""

@@ -107,14 +107,14 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
     count = len(node.ins) // len(members)            # operands of each
     values = [x for k in range(count) for x in node.ins[k::count]]
     values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
-    given = placed([
+    arguments = placed([
         # The address of a Table is a word that is known later.
         Fixed(numbers) if type(numbers) is np.ndarray else Number(cast(int, numbers)),
         Number(len(members)), *[_where(b, x) for x in values]])
-    if given is None:
+    if arguments is None:
         return None
     b.tapes.launches(kernel)
-    return [Launch(kernel, sum(blocks), grain, given)]
+    return [Launch(kernel, sum(blocks), grain, arguments)]
 
 
 def _where(b: ProgramBuilder, x: Any) -> Argument | None:

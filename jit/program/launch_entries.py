@@ -87,7 +87,7 @@ class Launch(NamedTuple):
     kernel: int
     total: int
     grain: int
-    given: list[Argument]
+    arguments: list[Argument]
 
     @property
     def launches(self) -> int:
@@ -102,21 +102,21 @@ class Launch(NamedTuple):
     @property
     def size(self) -> int:
         """Its words."""
-        return size(L.Launch) + size(L.Argument) * len(self.given)
+        return size(L.Launch) + size(L.Argument) * len(self.arguments)
 
-    def arguments(self) -> Iterable[Argument]:
+    def all_arguments(self) -> Iterable[Argument]:
         """What it works on."""
-        return self.given
+        return self.arguments
 
     def positions(self) -> Iterator[int]:
         """The moving arrays that it is given."""
-        found = (a.position for a in self.given if type(a) is Moving or type(a) is InArena)
+        found = (a.position for a in self.arguments if type(a) is Moving or type(a) is InArena)
         return (p for p in found if p is not None)
 
     def words(self, places: Places) -> list[int]:
         """What machine code reads."""
-        out: list[int] = [*L.Launch(self.kernel, self.total, self.grain, len(self.given))]
-        for a in self.given:
+        out: list[int] = [*L.Launch(self.kernel, self.total, self.grain, len(self.arguments))]
+        for a in self.arguments:
             out += a.words(places)
         return out
 
@@ -144,7 +144,7 @@ class Check(NamedTuple):
         """Its words."""
         return size(L.Check)
 
-    def arguments(self) -> Iterable[Argument]:
+    def all_arguments(self) -> Iterable[Argument]:
         """What it looks at."""
         return (Fixed(self.flag),)
 
@@ -180,9 +180,9 @@ class UnlessWritten(NamedTuple):
         """Its words."""
         return len(self.guards) * (size(L.Skip) + sum(e.size for e in self.entries))
 
-    def arguments(self) -> Iterator[Argument]:
+    def all_arguments(self) -> Iterator[Argument]:
         """What they work on."""
-        return (a for e in self.entries for a in e.arguments())
+        return (a for e in self.entries for a in e.all_arguments())
 
     def positions(self) -> Iterator[int]:
         """The moving arrays that they are given."""
@@ -204,8 +204,8 @@ Entries: TypeAlias = list[Entry]
 assert size(L.Argument) == 2  # a pair
 
 
-def placed(arguments: Iterable[Argument | None]) -> list[Argument] | None:
+def placed(all_arguments: Iterable[Argument | None]) -> list[Argument] | None:
     """Arguments as they are; None where one of them has no place."""
-    found = list(arguments)
+    found = list(all_arguments)
     known = [x for x in found if x is not None]
     return known if len(known) == len(found) else None

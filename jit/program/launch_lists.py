@@ -39,7 +39,7 @@ class Launched(NamedTuple):
     def pieces(self) -> Iterator[Piece]:
         """The pieces that it works on."""
         for e in self.entries:
-            yield from (a.piece for a in e.arguments() if type(a) is InArena)
+            yield from (a.piece for a in e.all_arguments() if type(a) is InArena)
 
 
 class Called(NamedTuple):
@@ -138,10 +138,10 @@ class ListWriter:
     def add(self, step: Step) -> None:
         """One more step. A view needs no number that the list being made up computes."""
         if isinstance(step, Launched):
-            given = {p for e in step.entries for p in e.positions()}
-            if len(self.places.keys() | given) > MOST_ARRAYS:
+            positions = {p for e in step.entries for p in e.positions()}
+            if len(self.places.keys() | positions) > MOST_ARRAYS:
                 self.end()
-            for p in sorted(given - self.places.keys()):
+            for p in sorted(positions - self.places.keys()):
                 self.places[p] = len(self.places)
             if step.node is not None:
                 self.parts.append((self.words, step.node))
@@ -162,7 +162,7 @@ class ListWriter:
         words = [w for e in entries for w in e.words(Places(places, len(places)))]
         buffer = (C.c_int64 * len(words))(*words)
         self.keep.append(buffer)
-        self.keep += [a.array for e in entries for a in e.arguments() if type(a) is Fixed]
+        self.keep += [a.array for e in entries for a in e.all_arguments() if type(a) is Fixed]
         self.launches += sum(e.launches for e in entries)
         values = [*(self.moving[p] for p in places), *([ARENA] if self.arena else [])]
         long = sum(e.work for e in entries) >= LONG

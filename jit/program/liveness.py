@@ -23,8 +23,8 @@ class Roots:
         self.recorded = dict(self.root)  # building gives some views a root of their own
         self.moving = list(dict.fromkeys([*outside, *(self.root[n] for n in results)]))
         self.position = {r: i for i, r in enumerate(self.moving)}
-        given = set(outside)
-        self.fresh = [r for r in self.moving if r not in given]  # a call makes memory for these
+        inputs = set(outside)
+        self.fresh = [r for r in self.moving if r not in inputs]  # a call makes memory for these
 
     def __getitem__(self, n: int) -> int:
         return self.root[n]

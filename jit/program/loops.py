@@ -47,10 +47,10 @@ class Rounds:
     def arguments(self, table: Any, most: int) -> tuple[int, Any]:
         """The machine code and what it is called with."""
         ask, body = self.begins
-        given: list[Any] = [
+        words: list[Any] = [
             machine()[0], ask, body, self.pred, most, len(self.new), table, self.new, self.places,
             self.sources, self.steps, self.out]
-        return machines()["rounds"], L.Rounds(*given)
+        return machines()["rounds"], L.Rounds(*words)
 
     def __call__(self, value: Callable[[Any], Any]) -> int:
         """Run until the predicate is false; gives how many rounds there were."""

@@ -151,7 +151,7 @@ def asked(b: ProgramBuilder, node: Ask, x: Array, *numbers: Array) -> Entries | 
 def _reduced(made: list[Array], x: Array, numbers: Sequence[Array], fact: Any) -> None:
     """Is a fact true of some element? The answer goes into `made`."""
     if numbers:
-        x, given = taped_launches.partial(memory.empty(x.shape, np.dtype(np.bool_))), x
-        Pointwise("asked", (fact,), 1 + len(numbers))([given, *numbers], [x])
+        x, source = taped_launches.partial(memory.empty(x.shape, np.dtype(np.bool_))), x
+        Pointwise("asked", (fact,), 1 + len(numbers))([source, *numbers], [x])
         fact = None
     made.append(reduce("any", x, pre=fact))

@@ -200,9 +200,9 @@ class OwnArrays:
         at, total = dict(zip(self.texts, values, strict=True)), 0
         constants: dict[int, Array] = {}
         for op, ins, attrs, outs in self.steps:
-            given = [constants[x] if type(x) is Ref else filled(x, at) for x in ins]
+            operands = [constants[x] if type(x) is Ref else filled(x, at) for x in ins]
             try:
-                made = op.forward(*given, **{k: filled(x, at) for k, x in attrs.items()})
+                made = op.forward(*operands, **{k: filled(x, at) for k, x in attrs.items()})
             except (ArithmeticError, ValueError):    # Eager mode gets to that, and raises it.
                 return None
             made = [np.asarray(a) for a in (made if type(made) is tuple else (made,))]

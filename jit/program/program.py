@@ -95,14 +95,14 @@ class Program:
         return self
 
     def __call__(
-        self, given: Sequence[np.ndarray], spent: Mapping[int, np.ndarray] = NOTHING_SPENT
+        self, inputs: Sequence[np.ndarray], spent: Mapping[int, np.ndarray] = NOTHING_SPENT
     ) -> list[Any]:
         """Run with the arrays of the outside values. Gives the environment: the array of each
         value that a step or a caller wants. `spent`: arrays that the values of these numbers may
         be written to, of the same layout."""
         before: list[tuple[np.ndarray, np.ndarray]] = []
         try:
-            env = self.with_memory(given, spent)
+            env = self.with_memory(inputs, spent)
             if self.draws is not None:
                 self.draws.take()
             before = [(env[n], laid(env[n])) for n in self.undone]
@@ -129,13 +129,13 @@ class Program:
                 self.needs[id(one)] = memory.growth(lambda node=one: self.do(node, env))
 
     def with_memory(
-        self, given: Sequence[np.ndarray], spent: Mapping[int, np.ndarray]
+        self, inputs: Sequence[np.ndarray], spent: Mapping[int, np.ndarray]
     ) -> list[Any]:
         """The environment of a call that begins: what it is given, and memory for the rest."""
         env = self.env.copy()
         if self.arena:
             env[ARENA] = memory.empty(self.arena, np.uint8)
-        for n, a in zip(self.outside, given):
+        for n, a in zip(self.outside, inputs):
             env[n] = a
         for n in self.fresh:
             env[n] = spent[n] if n in spent else template(self.arrays[n])
@@ -188,10 +188,10 @@ class Program:
         lists = [one for one in self.steps if isinstance(one, LaunchList)]
         return None if self.called or len(lists) > 1 else lists[0] if lists else NO_LAUNCHES
 
-    def meaning(self, given: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+    def meaning(self, inputs: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         """The values that the graph has after the named rewrites, by the interpreter: what the
-        program's bits must be. `given`: the arrays of a call by value, which are written to."""
-        env = dict(given)
+        program's bits must be. `inputs`: the arrays of a call by value, which are written to."""
+        env = dict(inputs)
         streams: dict[int, tuple[int, int]] = {}
         for node in self.rewritten or ():
             if isinstance(node, Draw):

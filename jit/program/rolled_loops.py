@@ -55,8 +55,8 @@ def _entries(b: ProgramBuilder, loop: Loop, body: Program, rounds: Rounds,
     code, args = rounds.arguments(table, loop.rounds)
     where = b.places.argument
     words = [Number(x) if type(x) is int else x for x in filled]
-    given = [where(x) if type(x) is np.ndarray else Number(x) for x in args]
-    fill, going = placed([where(table), Number(len(filled)), *words]), placed(given)
+    arguments = [where(x) if type(x) is np.ndarray else Number(x) for x in args]
+    fill, going = placed([where(table), Number(len(filled)), *words]), placed(arguments)
     if fill is None or going is None:
         return None
     return [Launch(machines()["fill"], 1, 1, fill), Launch(code, 1, 1, going)]

@@ -42,9 +42,9 @@ class AtSizes(Program):
     def model(self) -> Program:
         return self.sheet.model
 
-    def __call__(self, given: Sequence[Array],
+    def __call__(self, inputs: Sequence[Array],
                  spent: Mapping[int, Array] = NOTHING_SPENT) -> list[Any]:
-        env = Program.__call__(self, given, spent)
+        env = Program.__call__(self, inputs, spent)
         for o, (root, offset, t) in self.views.items():
             env[o] = part_of(env[root], offset, t)
         return env

@@ -62,9 +62,9 @@ class LiesOtherwise(Exception):
 
 class SizedProgram:
     """The planning. `other`: the program of the second sizes, `sizes`: what these are expressed
-    by, `steady`: see `builder.build`, `given`: where another program planned with the same
-    expressions gives it what it is given, the outlines of that. Raises Unsized where something is
-    no function of sizes. Kinds of nodes use it as they use a `ProgramBuilder`.
+    by, `steady`: see `builder.build`, `input_outlines`: those of its inputs,
+    where another program that is planned with the same expressions makes them. Raises Unsized where
+    something is no function of sizes. Kinds of nodes use it as they use a `ProgramBuilder`.
 
     Types are known when it is made; `finish` plans the launches. It can be planned again for sizes
     that go another way (`finish_again`): what a node came to is what it comes to wherever the
@@ -74,14 +74,14 @@ class SizedProgram:
 
     def __init__(self, like: Program, other: Program, sizes: SizeExpressions,
                  steady: Mapping[int, Base], follows: Mapping[int, Told] | None = None,
-                 given: Mapping[int, Outline] | None = None) -> None:
+                 input_outlines: Mapping[int, Outline] | None = None) -> None:
         if like.rewritten is not None or guard.SIDE:
             raise Unsized("named rewrites go by sizes")
         self.like, self.other = like, other
         self.sizes, self.facts = sizes, sizes.facts
         self.outside, self.results, self.nodes = like.outside, like.results, like.nodes
         self.roots = Roots([*like.recorded, *added(like)], like.outside, like.results)
-        self.types = SizedTypes(like, other, sizes, self.roots, follows, given)
+        self.types = SizedTypes(like, other, sizes, self.roots, follows, input_outlines)
         self.arrays, self.own = self.types.arrays, self.types.own
         self.draws = None if like.draws is None else SizedDraws(like.draws, self.nodes, self.own)
         self.places = SizedPlaces(self.arrays, self.roots)
@@ -253,8 +253,8 @@ class SizedProgram:
 
     def view(self, node: OpNode) -> None:
         """Views of what is held."""
-        given = [self.held[x] if type(x) is Ref else x for x in node.ins]
-        made = dry(lambda: node.op.forward(*given, **node.attrs))
+        operands = [self.held[x] if type(x) is Ref else x for x in node.ins]
+        made = dry(lambda: node.op.forward(*operands, **node.attrs))
         self.held.update(zip(node.outs, made if type(made) is tuple else (made,)))
 
     def as_indices(self, xs: object) -> None:
@@ -303,8 +303,8 @@ class SizedProgram:
         elif isinstance(node, Draw):
             shape = self.arrays[node.outs[0]].shape
             attrs = {**attrs, "shape": shape}
-        given = iter(self.types.operands(node, other, self.arrays))
-        ins = [x if type(x) is Ref else y for x, y in zip(node.ins, given, strict=True)]
+        operands = iter(self.types.operands(node, other, self.arrays))
+        ins = [x if type(x) is Ref else y for x, y in zip(node.ins, operands, strict=True)]
         if attrs is node.attrs and all(x is y for x, y in zip(ins, node.ins, strict=True)):
             return node
         made = node.like()

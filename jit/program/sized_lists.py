@@ -88,7 +88,7 @@ class SizedLists:
         first = len(self.words)
         for e in filter(self.wants, entries):
             self.words += e.words(Places(places, len(places)))
-            self.keep += [a.array for a in e.arguments() if type(a) is Fixed]
+            self.keep += [a.array for a in e.all_arguments() if type(a) is Fixed]
             self.launches += e.launches
         values = [*(self.roots.moving[i] for i in places), *([ARENA] if has_arena else [])]
         work = [x for e in entries if type(e) is Launch for x in (e.total, e.grain)]
@@ -98,7 +98,7 @@ class SizedLists:
         """Is an entry needed? Weights that several nodes put into one order are put there once."""
         if type(e) is not UnlessWritten:
             return True
-        into = {id(a.array) for a in e.arguments() if type(a) is Fixed} & self.to_pack
+        into = {id(a.array) for a in e.all_arguments() if type(a) is Fixed} & self.to_pack
         self.to_pack -= into
         return bool(into)
 
@@ -121,7 +121,7 @@ def lives(steps: Sequence[Step]) -> list[Piece]:
             found = [x for x in rooms if type(x) is Piece]
         else:
             placed: list[Any] = [
-                a.piece for e in step for a in e.arguments() if type(a) is InArena]
+                a.piece for e in step for a in e.all_arguments() if type(a) is InArena]
             found = placed
         for p in found:
             if id(p) not in pieces:

@@ -120,8 +120,8 @@ class SizedTapes(TapeEntries):
         tape = self.listened(run, node)
         if tape is None:
             return None
-        given = [n if isinstance(n, np.ndarray) else self.arrays[n] for n in outs]
-        if not all(map(lies_as, made, given)):
+        wanted = [n if isinstance(n, np.ndarray) else self.arrays[n] for n in outs]
+        if not all(map(lies_as, made, wanted)):
             return None
         if not all(
             any(

@@ -1,6 +1,6 @@
 """The types of all values of a program whose sizes are not known: outlines with Extents.
 
-What is given has the sizes that the symbols say. What an op makes is found by running the op on
+Inputs have the sizes that the symbols say. What an op makes is found by running the op on
 outlines. Where it is no code for these, its sizes are expressions of those of its operands, and
 who runs it looks whether it makes them.
 """
@@ -53,22 +53,25 @@ class Inferred(NamedTuple):
 class SizedTypes:
     """`arrays`: the outline of each value. `like` and `other` are the programs of the two lists,
     `sizes` the expressions that tell them apart, `follows` where sizes that Python was told came
-    to ops, `given` the outlines of what another program gives to this one (see `SizedProgram`)."""
+    to ops, `input_outlines` the outlines of what another program makes for this one (see
+    `SizedProgram`)."""
 
     def __init__(self, like: Program, other: Program, sizes: SizeExpressions, roots: Roots,
-                 follows: Mapping[int, Told] | None, given: Mapping[int, Outline] | None) -> None:
+                 follows: Mapping[int, Told] | None,
+                 input_outlines: Mapping[int, Outline] | None) -> None:
         self.like, self.other, self.sizes = like, other, sizes
         visible = {*like.results, *roots.moving}
         found = constants(like.recorded, roots.root, like.arrays, visible, math.inf)
         self.own = OwnArrays(found.known, like.recorded, other.recorded, sizes)
         self.arrays: dict[int, Outline] = {}
-        if given is None:
+        if input_outlines is None:
             sizes.told = ToldNumbers(like.recorded, self.arrays, follows, sizes.facts)
         # of each recorded node: its operands, and its attributes
         self.expected: list[tuple[Sequence[Any], Mapping[str, Any]]] = []
         self.inferred: list[Inferred] = []
         for n in like.outside:
-            self.keep(n, self.given(like.arrays[n], other.arrays[n]) if given is None else given[n])
+            self.keep(n, self.input_type(like.arrays[n], other.arrays[n])
+                      if input_outlines is None else input_outlines[n])
         self.lengths()
         self.recorded()
         self.added()
@@ -104,8 +107,8 @@ class SizedTypes:
         self.arrays[n] = a
         self.sizes.met(a.shape)
 
-    def given(self, a: Type, b: Type) -> Outline:
-        """The type of what was given like this in the two calls."""
+    def input_type(self, a: Type, b: Type) -> Outline:
+        """The type of an input that is of these types in the two calls."""
         shape = [self.sizes.symbol(x, y) for x, y in zip(a.shape, b.shape, strict=True)]
         if not (a.contiguous and b.contiguous):
             return Outline(shape, a.dtype, self.steps(a, b, shape))
@@ -116,9 +119,9 @@ class SizedTypes:
         return Outline(shape, a.dtype, steps, dense.room)
 
     def steps(self, a: Type, b: Type, shape: Sequence[Size]) -> list[Size]:
-        """The strides of what was given: those of a part of something dense, of which each
-        dimension is as long as the part's, or longer. (All that is given is compared: where it
-        lies otherwise, this is not the plan for it.)"""
+        """The strides of an input: those of a part of something dense, of which each
+        dimension is as long as the part's, or longer. Inputs are compared: where one lies
+        otherwise, this is not the plan for it."""
         steps: list[Size] = [*a.strides]
         step: Size = a.dtype.itemsize
         length: Size = 1
@@ -127,7 +130,7 @@ class SizedTypes:
             if own[0] == own[1]:
                 step = own[0]
             elif min(*own, *inner) <= 0 or own[0] % inner[0] or own[1] % inner[1]:
-                raise Unsized("what it is given has gaps that differ")
+                raise Unsized("an input has gaps that differ")
             else:
                 x, y = own[0] // inner[0], own[1] // inner[1]
                 step = step * self.length_of_whole(x, y, length, shape)
@@ -145,11 +148,11 @@ class SizedTypes:
         return self.sizes.natural(x, y, [shape])
 
     def lengths(self) -> None:
-        """What stands for numbers that became sizes: it is given, though no program reads it."""
+        """What stands for numbers that became sizes: an input, though no program reads it."""
         for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
             if node.op is size_of and node.attrs["less"]:
                 n, m = node.attrs["of"], other.attrs["of"]
-                self.arrays[n] = self.given(self.like.arrays[n], self.other.arrays[m])
+                self.arrays[n] = self.input_type(self.like.arrays[n], self.other.arrays[m])
 
     def recorded(self) -> None:
         """What the recorded nodes make."""
@@ -174,11 +177,11 @@ class SizedTypes:
             raise Unsized("Python goes another way at these sizes")
 
     def is_of_one_size(self, node: Node, other: Node) -> bool:
-        """Is all that a node is given of sizes that do not differ? Then what it makes is, too."""
+        """Are all operands of a node of sizes that do not differ? Then what it makes is, too."""
         if not isinstance(node, OpNode) or self.sizes.told.attributes(node):
             return False
-        given = [self.arrays[x] for x in node.refs()]
-        return (not any(type(n) is Extent for a in given for n in (*a.shape, *a.strides))
+        operands = [self.arrays[x] for x in node.refs()]
+        return (not any(type(n) is Extent for a in operands for n in (*a.shape, *a.strides))
                 and len(node.ins) == len(other.ins)
                 and all(type(x) is Ref or same_number(x, y)
                         for x, y in zip(node.ins, other.ins, strict=True))
@@ -191,11 +194,11 @@ class SizedTypes:
             told = self.sizes.told.attributes(node)
             self.expected.append((node.ins, {"shape": self.arrays[node.outs[0]].shape, **told}))
             return
-        given = [self.arrays[x] for x in node.refs()]
-        shapes = [a.shape for a in given]
+        operands = [self.arrays[x] for x in node.refs()]
+        shapes = [a.shape for a in operands]
         ins = [x if type(x) is Ref or same_number(x, y) else self.sizes.number(x, y, shapes)
                for x, y in zip(node.ins, other.ins, strict=True)]
-        attrs = {} if node.op is None else self.sizes.attributes(node, other, given)
+        attrs = {} if node.op is None else self.sizes.attributes(node, other, operands)
         self.expected.append((ins, attrs))
 
     def added(self) -> None:

@@ -53,8 +53,8 @@ class TapeEntries:
         tape = self.listened(run, node)
         if tape is None:
             return None
-        given = [n if type(n) is np.ndarray else self.arrays[n] for n in outs]
-        if not all(map(lies_as, made, given)) or not all(_launched(tape, m) for m in made):
+        wanted = [n if type(n) is np.ndarray else self.arrays[n] for n in outs]
+        if not all(map(lies_as, made, wanted)) or not all(_launched(tape, m) for m in made):
             return None
         mine = [n if type(n) is np.ndarray else self.places.memory(n) for n in outs]
         return self.entries(tape, known, made, mine, node)
@@ -80,10 +80,10 @@ class TapeEntries:
         for kernel, *_ in tape.launches:
             self.launches(kernel)
         for launch in T.Reader(tape, operands, made).launches() or ():
-            given = [self.argument(x, operands, mine) for x in launch.arguments]
-            if None in given:
+            arguments = [self.argument(x, operands, mine) for x in launch.arguments]
+            if None in arguments:
                 return None
-            out.append(Launch(launch.kernel, launch.total, max(launch.grain, 1), given))
+            out.append(Launch(launch.kernel, launch.total, max(launch.grain, 1), arguments))
             out += [self.check(x.flag, 0, node) for x in launch.arguments if type(x) is T.Verdict]
         return out or None
 
@@ -113,7 +113,7 @@ TRANSLATIONS: dict[type, Callable[..., Any]] = {
     T.Operand: lambda t, x, operands, mine: t.places.argument(operands[x.which], x.offset),
     T.Result: lambda t, x, operands, mine: t.places.argument(mine[x.which], x.offset),
     T.Scratch: lambda t, x, operands, mine: t.scratch(x),
-    T.GivenNumber: lambda t, x, operands, mine: Fixed(x.array),
+    T.NumberOperand: lambda t, x, operands, mine: Fixed(x.array),
     T.Verdict: lambda t, x, operands, mine: Fixed(x.flag),
     T.Table: lambda t, x, operands, mine: Fixed(x.array),
 }

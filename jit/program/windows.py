@@ -51,7 +51,8 @@ class _Times:
         self.lent: dict[int, list[tuple[int, int]]] = {}
         for i, step in enumerate(steps):
             if isinstance(step, Launched):
-                own = {a.position for e in step.entries for a in e.arguments() if type(a) is Moving}
+                own = {a.position for e in step.entries for a in e.all_arguments()
+                       if type(a) is Moving}
                 for found, positions in (self.wrote, step.changes), (self.own, own):
                     for p in positions:
                         found.setdefault(moving[p], []).append(i)

@@ -34,19 +34,19 @@ def ordered(nodes: Sequence[Node], root: Any, outside: Iterable[int],
             arrays: Sequence[Any]) -> tuple[Sequence[Node], Order]:
     """The nodes in such an order, and what is so of it. Only numbers move, and what asks, as long
     as that is enough: larger values are best made where their neighbours are."""
-    given, memory = set(outside), memories(nodes, root, arrays)
+    inputs, memory = set(outside), memories(nodes, root, arrays)
     for most in (1, math.inf):
-        moved = asked_early(nodes, memory, given, arrays, most)
-        order = order_of(moved, root, given)
+        moved = asked_early(nodes, memory, inputs, arrays, most)
+        order = order_of(moved, root, inputs)
         if sum(arrays[n].nbytes for n in order.undone) <= LARGEST_COPY:
             return moved, order
     what = "large tensors from outside are written before a call may turn out otherwise"
     raise Refused(WritesFirst(what, order.last.line if order.last else ""))
 
 
-def asked_early(nodes: Sequence[Node], memory: Mapping[int, int], given: set[int],
+def asked_early(nodes: Sequence[Node], memory: Mapping[int, int], inputs: set[int],
                 arrays: Sequence[Any], most: float) -> Sequence[Node]:
-    """The nodes, with what may miss right behind what it goes by where one of the values `given`
+    """The nodes, with what may miss right behind what it goes by where one of the values `inputs`
     would be written between. What it goes by comes as early, where that has `most` elements.
     Questions about numbers that are given come first: they tell the ways of a function apart.
     `memory`: which values lie in one, see `memories`."""
@@ -63,7 +63,7 @@ def asked_early(nodes: Sequence[Node], memory: Mapping[int, int], given: set[int
             early[i] = behind
         at.update(dict.fromkeys(node.outs, early.get(i, i)))
         written.update((memory[x], i) for x in node.written())
-        last = i if any(memory[x] in given for x in node.written()) else last
+        last = i if any(memory[x] in inputs for x in node.written()) else last
     asked: set[int] = set()                  # values
     for i in reversed([*early]):
         if may_miss(nodes[i]) or not asked.isdisjoint(nodes[i].outs):
@@ -89,8 +89,8 @@ def may_miss(node: Node) -> bool:
         isinstance(node, OpNode | Write) and node.op.may_fail)
 
 
-def order_of(nodes: Iterable[Node], root: Any, given: set[int]) -> Order:
-    """What is so of nodes in this order; `given` are the values from outside."""
+def order_of(nodes: Iterable[Node], root: Any, inputs: set[int]) -> Order:
+    """What is so of nodes in this order; `inputs` are the values from outside."""
     last: Node | None = None
     undone: list[int] = []
     written: dict[int, bool] = {}
@@ -100,6 +100,6 @@ def order_of(nodes: Iterable[Node], root: Any, given: set[int]) -> Order:
         made.update(root[o] for o in node.outs)
         if may_miss(node):
             last, undone, early = node, list(written), made.copy()
-        if isinstance(node, Write) and root[node.ins[0]] in given:
+        if isinstance(node, Write) and root[node.ins[0]] in inputs:
             written[root[node.ins[0]]] = True
     return Order(last is not None, set(written), undone, early, last)

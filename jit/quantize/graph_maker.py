@@ -29,7 +29,7 @@ class GraphMaker:
         self.arrays[made] = array
         return made
 
-    def given(self, array: Array, place: str, name: str) -> Ref:
+    def add_input(self, array: Array, place: str, name: str) -> Ref:
         """An input of the graph."""
         made = self.value(array)
         self.inputs.append(Input(int(made), place, name))
@@ -46,7 +46,7 @@ class GraphMaker:
                 return made
         name = constant_names.unused(name, self.held)
         self.held[name] = array
-        asked.append((array, self.given(array, "constant", name)))
+        asked.append((array, self.add_input(array, "constant", name)))
         return asked[-1][1]
 
     def op(self, op: Any, *ins: Any, line: str = "", **attrs: Any) -> Ref:

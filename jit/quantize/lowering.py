@@ -46,8 +46,8 @@ def cut(n: OpNode, plain: PlainGraph) -> tuple[float, float] | None:
         return 0.0, 6.0 if name == "relu6" else math.inf
     if name not in CUTS or any(plain.number(x) is None for x in n.ins[1:]):
         return None
-    given = [None, *map(plain.number, n.ins[1:])]
-    low, high = (None if i is None else given[i] for i in CUTS[name])
+    numbers = [None, *map(plain.number, n.ins[1:])]
+    low, high = (None if i is None else numbers[i] for i in CUTS[name])
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
@@ -147,7 +147,7 @@ class Lowering:
         arrays = iter(sample)
         for x in g.inputs:
             if x.place != "constant":
-                self.real[int(x.value)] = self.made.given(next(arrays), x.place, x.name)
+                self.real[int(x.value)] = self.made.add_input(next(arrays), x.place, x.name)
                 self.rounded(int(x.value))
         done = set[int]()
         for n in plain.nodes:

@@ -84,10 +84,10 @@ def report(lowering: Any, env: dict[int, Array]) -> Report:
         node, real = makers[int(y)], env[layer.out]
         arrays = [lowering.made.arrays[x] for x in node.refs()]
         x = int(layer.node.ins[0])
-        given = [as_bytes(env[x], lowering.schemes[x]), *arrays[1:5]]
+        operands = [as_bytes(env[x], lowering.schemes[x]), *arrays[1:5]]
         if layer.added is not None:
-            given.append(as_bytes(env[layer.added], lowering.schemes[layer.added]))
-        alone = node.op.forward(*given, **node.attrs)
+            operands.append(as_bytes(env[layer.added], lowering.schemes[layer.added]))
+        alone = node.op.forward(*operands, **node.attrs)
         before = lowering.plain.known[int(layer.node.ins[1])]
         after = weights.numbers.nbytes + sum(len(weights.numbers) * a.itemsize for a in arrays[2:5])
         error = distance(as_real(lowering.made.arrays[y], out), real)

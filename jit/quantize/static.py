@@ -49,15 +49,15 @@ class Recording:
     @property
     def sample(self) -> list[Array]:
         """The arrays of the call."""
-        return list(self.run.given)
+        return list(self.run.input_arrays)
 
     def values(self, arrays: Sequence[Array]) -> dict[int, Array]:
         """What each value is in a call with such arrays, in real numbers. What a model itself says
         to be bytes ends where these end: that is often in place of an activation."""
         g = self.plain.graph
         env: dict[Any, Array] = dict(self.plain.known)
-        given = [x for x in g.inputs if x.place != "constant"]
-        for x, a in zip(given, arrays, strict=True):
+        inputs = [x for x in g.inputs if x.place != "constant"]
+        for x, a in zip(inputs, arrays, strict=True):
             env[x.value] = a
         with np.errstate(all="ignore"):
             for n in self.plain.nodes:
@@ -72,17 +72,17 @@ class Recording:
         """Calls of the recorded sizes with such arrays. A batch of another size is cut, and a part
         that is too small is filled up with its own first rows."""
         g = self.plain.graph
-        given = [(x, g.types[x.value]) for x in g.inputs if x.place != "constant"]
-        for (x, t), a in zip(given, arrays, strict=True):
+        inputs = [(x, g.types[x.value]) for x in g.inputs if x.place != "constant"]
+        for (x, t), a in zip(inputs, arrays, strict=True):
             if a.dtype != t.dtype or a.shape[1:] != t.shape[1:] or a.ndim != len(t.shape):
                 raise ValueError(
                     f"calibration data: `{x.name}` is {a.dtype}{list(a.shape)}, but was {t} in the "
                     "first call; only the first size, that of a batch, may differ"
                 )
-        if all(a.shape == t.shape for (_, t), a in zip(given, arrays)):
+        if all(a.shape == t.shape for (_, t), a in zip(inputs, arrays)):
             yield list(arrays)
             return
-        count, size = batch([a.shape for a in arrays]), batch([t.shape for _, t in given])
+        count, size = batch([a.shape for a in arrays]), batch([t.shape for _, t in inputs])
         for first in range(0, count, size):
             rows = np.arange(first, first + size)
             rows = np.where(rows < count, rows, first + (rows - first) % (count - first))

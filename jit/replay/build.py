@@ -53,7 +53,7 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     is_doubtful = bool(found.left) and not session.run.alone()
     session.run.release(rec)
     rec.ceiling.make_room(memory.taken(program.arena))
-    shapes = [t._array.shape for t in session.call.given.leaves]
+    shapes = [t._array.shape for t in session.call.flat.leaves]
 
     is_unproven = rec.originals.are_lost and session.subject.verify != "off"
     if not is_unproven:
@@ -72,7 +72,7 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     r = Recording(session.world, session.run.settings, guards, replay,
                   Recorded(overlaps, found.positions), found.results.returns_a_box)
     r.doubtful, r.unproven, r.shapes = is_doubtful or is_unproven, is_unproven, shapes
-    r.lengths = [*session.call.given.lengths.values()]
+    r.lengths = [*session.call.flat.lengths.values()]
     if rec.originals.are_lost:
         r.lull = rec.lull.at
     if back is not None:
@@ -146,7 +146,7 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     if session.is_of_the_family:
         def of_family() -> Program | None:
             return families.program(like, nodes, rec.nodes, found.outside, values,
-                                    session.call.given.leaves, rec.arrays)
+                                    session.call.flat.leaves, rec.arrays)
         made = of_family() if affords is None else orders.once_ready(of_family, affords)
         if made is not None:
             return made

@@ -108,7 +108,7 @@ class Recording:
         """Is the table made anew for the next call that Python makes?"""
         return not self.renewed & self.renewed + 1
 
-    def prepare(self, args: Any, kwargs: Any, given: Any) -> bool:
+    def prepare(self, args: Any, kwargs: Any, flat: Any) -> bool:
         """Make the table for calls like this one, which fits; not each time where it keeps
         changing. After such a call, or before it where it `moves_on`."""
         n = self.renewed = self.renewed + 1
@@ -117,18 +117,18 @@ class Recording:
         if self.ready is not None:
             self.counted += calls(self.ready)
             self.ready = None
-        if n == 1 and self.prepare_like_another(args, kwargs, given):
+        if n == 1 and self.prepare_like_another(args, kwargs, flat):
             return True
-        self.ready = native_table.table(self, args, kwargs, given)
+        self.ready = native_table.table(self, args, kwargs, flat)
         sheet = getattr(self.program, "sheet", None)
         if sheet is not None and self.ready is not None:
             sheet.table = self.guards, self.ready
             if sheet.sized is None and self.unseen:
                 sheet.sized = sized_table.sized(self.ready, self, self.checks.anew())
-        self.is_prepared_for(args, kwargs, given)
+        self.is_prepared_for(args, kwargs, flat)
         return True
 
-    def prepare_like_another(self, args: Any, kwargs: Any, given: Any) -> bool:
+    def prepare_like_another(self, args: Any, kwargs: Any, flat: Any) -> bool:
         """Make the table for calls like this one of one that a recording of other sizes has, if
         there is one: it compares whether the call fits, so this may come before that is known."""
         # Recordings that a family made are one run's, and one shows the others its table. A run of
@@ -139,17 +139,17 @@ class Recording:
         guards, table = sheet.table
         if guards is not self.guards:
             return False
-        self.ready = native_table.resized(table, self, given)
+        self.ready = native_table.resized(table, self, flat)
         if self.ready is None:
             return False
         self.renewed = 1
-        self.is_prepared_for(args, kwargs, given)
+        self.is_prepared_for(args, kwargs, flat)
         return True
 
-    def is_prepared_for(self, args: Any, kwargs: Any, given: Any) -> None:
+    def is_prepared_for(self, args: Any, kwargs: Any, flat: Any) -> None:
         """The table was made, or cannot be, for calls like this one."""
         self.moves_on = self.ready is None
-        self.finger = fingerprint(args, kwargs, {*positions(given.numbers)})
+        self.finger = fingerprint(args, kwargs, {*positions(flat.numbers)})
         self.limit()
 
     def limit(self) -> None:

@@ -91,8 +91,8 @@ class Replay:
             return self.run(arrays_of(leaves), leaves, boxes)
         drawn, before = draw_again(self.outside_draws)
         try:
-            given = [*leaves, *drawn]
-            return self.run(arrays_of(given), given, boxes)
+            tensors = [*leaves, *drawn]
+            return self.run(arrays_of(tensors), tensors, boxes)
         except Miss:
             put_back(before)
             raise
@@ -189,17 +189,17 @@ def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
     arrays_of = recording.replay.inputs.arrays_beside(known)
     in_order = order == list(range(len(number))) and not any(number)
 
-    def arranged(given: tuple[Any, ...]) -> list[Any]:
+    def arranged(tensors: tuple[Any, ...]) -> list[Any]:
         own: list[Any] = [None] * len(number)
-        for i, x in zip(order, given):
+        for i, x in zip(order, tensors):
             own[i] = tensor_of(x) if number[i] else x
         return own
 
-    def rest(*given: Any) -> Any:
+    def rest(*tensors: Any) -> Any:
         if not lock.acquire(False):
             return MISSED
         try:
-            own = given if in_order else arranged(given)
+            own = tensors if in_order else arranged(tensors)
             return run(arrays_of, own, ())
         except Miss:
             return MISSED

@@ -42,19 +42,21 @@ if TYPE_CHECKING:
     from .reasons import Reason
 
 
-def given(traced: Traced, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> list[Any]:
+def graph_inputs(
+    traced: Traced, args: Sequence[Any], kwargs: dict[str, Any] | None = None
+) -> list[Any]:
     """What `traced.recorded` (or `.graph`) is given in a call with these arguments: the tensors at
     its inputs' places, in order.
 
     >>> import whet
     >>> from whet.ir.interpret import interpret
-    >>> from whet.jit.report.explain import given
+    >>> from whet.jit.report.explain import graph_inputs
     >>> w = whet.ones(2)
     >>> @whet.jit.trace
     ... def f(x):
     ...     return x + w
     >>> _ = f(whet.ones(2))
-    >>> interpret(f.recorded, *given(f, [whet.zeros(2)]))
+    >>> interpret(f.recorded, *graph_inputs(f, [whet.zeros(2)]))
     [array([1., 1.], dtype=float32)]
     """
     _, found = traced._calls.learned.key(args, kwargs or {})
@@ -288,7 +290,7 @@ def moved(r: Recording, before: Graph, after: Graph) -> Facts:
 def backward(r: Recording) -> dict[str, int]:
     """What becomes of the gradients of a recording's results."""
     b = r.backward
-    way = max(b.ways.values(), key=lambda w: len(w.given), default=None)
+    way = max(b.ways.values(), key=lambda w: len(w.incoming), default=None)
     memory = {r.program.origin[n] for n in b.saved}.difference(r.program.outside)
     return {
         "launches": way.program.launches if way else 0,

@@ -148,9 +148,9 @@ def kinds(shown: Sequence[Facts]) -> list[str]:
     """The recordings, the most used first: their calls, their arguments."""
     out = []
     for p in shown[:KINDS if len(shown) <= KINDS else KINDS - 1]:
-        given = ", ".join(f"{path} is {d}" for path, d in p["arguments"]) or "no arguments"
+        arguments = ", ".join(f"{path} is {d}" for path, d in p["arguments"]) or "no arguments"
         because = [x for x in p["because"] or () if x in MODES]
-        out.append(f"{p['number']}. {many(p['calls'], 'call')}: {given}"
+        out.append(f"{p['number']}. {many(p['calls'], 'call')}: {arguments}"
                    + (f" ({'; '.join(because)})" if because else ""))
     if len(shown) > len(out):
         rest = shown[len(out):]

@@ -60,8 +60,8 @@ def why(g: Graph, first: tuple[int, OpNode], second: tuple[int, OpNode], users: 
         t = g.types[n.outs[0]]
         if n.attrs:
             return f"{n.op.name} has attributes ({', '.join(n.attrs)})"
-        given = [template(g.types[x]) if type(x) is Ref else x for x in n.ins]
-        if n.op.family == "pointwise" and not has_parts(n, given):
+        types = [template(g.types[x]) if type(x) is Ref else x for x in n.ins]
+        if n.op.family == "pointwise" and not has_parts(n, types):
             return "a function of complex numbers has no kernel"
         if not t.size:
             return "there are no elements"

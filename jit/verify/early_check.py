@@ -35,7 +35,7 @@ class EarlyCheck:
         self.leaves = known.reach(leaves)
         if self.leaves is None:
             raise Miss
-        self.given = known.replay.inputs.arrays(self.leaves)
+        self.input_arrays = known.replay.inputs.arrays(self.leaves)
         self.digests: dict[int, int] | None = None
         self.problem: Refused | None = None
 
@@ -56,13 +56,14 @@ class EarlyCheck:
             self.problem = Refused(Large(str(e) or "there is too little memory to check it"))
         finally:
             self.known.lock.release()
-            self.given, self.leaves = [], None
+            self.input_arrays, self.leaves = [], None
 
     def shadow(self) -> dict[int, int]:
         """The digests that the program leaves when it is run on what there was before the run."""
         rec, p = self.rec, self.known.program
         number = rec.values.number
-        given = [a if (n := number(a)) is None else rec.originals[n] for a in self.given]
+        input_arrays = [
+            a if (n := number(a)) is None else rec.originals[n] for a in self.input_arrays]
         moved = [*rec.streams.moved(), *(() if p.draws is None else p.draws.generators)]
         after = {id(g): (g, g._seed, g._offset) for g in moved}
         for i, (g, *now) in after.items():
@@ -70,7 +71,7 @@ class EarlyCheck:
         try:
             rec.ceiling.make_room(memory.taken(p.arena))
             with memory.once(p.arena):
-                return ShadowRun(p, given, p.results, self.gradients()).run()
+                return ShadowRun(p, input_arrays, p.results, self.gradients()).run()
         finally:
             for g, seed, offset in after.values():
                 g._seed, g._offset = seed, offset

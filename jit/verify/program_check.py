@@ -37,12 +37,12 @@ class ProgramCheck:
             raise Refused(
                 Memory("it writes to a tensor from outside where the recorder does not look")
             )
-        given, made, spare = self.replayed(generators, values, last)
+        inputs, made, spare = self.replayed(generators, values, last)
         want = self.wanted(values)
         if self.program.rewritten is not None:
             want = self.rewritten(want, spare)
         wrong = {n for n in values if n in want and not same_bits(made[n], want[n])}
-        changed = {n for n, m, a in zip(self.program.outside, self.outside, given) if n in want
+        changed = {n for n, m, a in zip(self.program.outside, self.outside, inputs) if n in want
                    and not (originals.untouched(m) if a is want[n] else same_bits(a, want[n]))}
         if wrong or changed:
             what = (
@@ -72,9 +72,9 @@ class ProgramCheck:
                 if self.program.rewritten is None
                 else copies(rec, self.outside, pattern, spare=True)
             )
-            given = copies(rec, self.outside, pattern, spare=not last)
-            env = self.program(given)
-            return given, {n: env[n] for n in values}, spare             # The arena is let go of.
+            inputs = copies(rec, self.outside, pattern, spare=not last)
+            env = self.program(inputs)
+            return inputs, {n: env[n] for n in values}, spare            # The arena is let go of.
         except Miss as e:
             if e.no_room:
                 raise MemoryError(str(e)) from None

@@ -128,9 +128,9 @@ def smaller(g: Graph, arrays: Sequence[Any], until: float) -> tuple[Graph, Seque
             if results is None
             else Graph(nodes, best[0].types, best[0].inputs, results, g.name, g.streams)
         )
-        given = [had[x.value] for x in h.inputs]
-        if (nodes or results is not None) and perf_counter() < until and differing(h, given):
-            best = h, given
+        inputs = [had[x.value] for x in h.inputs]
+        if (nodes or results is not None) and perf_counter() < until and differing(h, inputs):
+            best = h, inputs
             return True
         return False
     size = len(g.nodes)
@@ -206,20 +206,20 @@ def reproduce(graph: str, inputs: Sequence[int | str], constants: Sequence[tuple
     table = [unpacked(text, types()[0][letters].np, -1) for letters, text in constants]
     g = parse(graph.strip() + "\n", table)
     arrays = [
-        seeded(g.types[x.value], given)
-        if isinstance(given, int)
-        else laid(unpacked(given, g.types[x.value].dtype, g.types[x.value].shape), g.types[x.value])
-        for x, given in zip(g.inputs, inputs)
+        seeded(g.types[x.value], value)
+        if isinstance(value, int)
+        else laid(unpacked(value, g.types[x.value].dtype, g.types[x.value].shape), g.types[x.value])
+        for x, value in zip(g.inputs, inputs)
     ]
     wrong = differing(g, arrays)
     print(g)
     if not wrong:
         print("the program gives the interpreter's bits")
         return False
-    given = [laid(a) for a in arrays]
+    copied = [laid(a) for a in arrays]
     env = values(g, [laid(a) for a in arrays])
-    got = dict(zip([v for v, _ in g.results], compiled(g, given, env)))
-    got.update((x.value, a) for x, a in zip(g.inputs, given))
+    got = dict(zip([v for v, _ in g.results], compiled(g, copied, env)))
+    got.update((x.value, a) for x, a in zip(g.inputs, copied))
     for v in wrong:
         print(f"%{v} is\n{env[v]}\nand by the program\n{got[v]}")
     if without:
@@ -256,22 +256,22 @@ def written(g: Graph, inputs: Sequence[Any], random: bool, passes: Sequence[str]
     )
 
 
-def report(nodes: Sequence[Node], arrays: Any, given: dict[int, Any],
+def report(nodes: Sequence[Node], arrays: Any, before: dict[int, Any],
            results: Iterable[int]) -> str:
     """What to say of a program that gave other bits: where the file is that shows it, with what it
     takes; as good as it can be made.
 
-    `nodes` over `arrays` were recorded, `given` is what was there before (number -> array),
+    `nodes` over `arrays` were recorded, `before` is what was there before (number -> array),
     `results` what was wanted."""
     try:
         g = Graph.of(
             nodes,
             arrays,
-            [Input(n, f"argument {i}") for i, n in enumerate(given)],
+            [Input(n, f"argument {i}") for i, n in enumerate(before)],
             [(n, "") for n in results],
             "wrong",
         )
-        inputs: Sequence[Any] = [laid(a, arrays[n]) for n, a in given.items()]
+        inputs: Sequence[Any] = [laid(a, arrays[n]) for n, a in before.items()]
         if not differing(g, inputs):
             return "please report this (the same program, made once more, gives the right bits)"
         g, inputs = smaller(g, inputs, perf_counter() + SECONDS)

@@ -32,14 +32,14 @@ def can_shadow(program: Program) -> bool:
 
 
 class ShadowRun:
-    """`given`: what the program is given, as it is before the call. `wanted`: the values whose
+    """`inputs`: what the program is given, as it is before the call. `wanted`: the values whose
     digests are to be left beside those of what it writes to. `others`: by value, arrays that may
     hold the same bits as what the program makes, which are taken in its place where they do."""
 
-    def __init__(self, program: Program, given: Sequence[Any], wanted: Iterable[int],
+    def __init__(self, program: Program, inputs: Sequence[Any], wanted: Iterable[int],
                  others: Mapping[int, Any]) -> None:
         assert program.windows is not None
-        self.program, self.given, self.others = program, given, others
+        self.program, self.inputs, self.others = program, inputs, others
         self.windows: Windows = program.windows
         self.digests: dict[int, int] = {}
         self.values: dict[int, list[int]] = {w.value: [w.value] for w in self.windows.changed}
@@ -59,7 +59,7 @@ class ShadowRun:
         assert launches is not None
         self.env = env = p.env.copy()
         self.arena = ShrinkingArena(p.arena, self.windows.lodgers)
-        for n, a in zip(p.outside, self.given, strict=True):
+        for n, a in zip(p.outside, self.inputs, strict=True):
             env[n] = a
         known = {*p.outside, *(w.value for w in self.windows.made)}
         for n in p.fresh:

@@ -65,7 +65,7 @@ class OutlineReader(T.Reader):
             if type(m) is np.ndarray and np.may_share_memory(a, m):
                 return T.Scratch(m, size, T.address(a) - T.address(m))
         if id(a) in self.tape.numbers:
-            return T.GivenNumber(*self.tape.numbers[id(a)])
+            return T.NumberOperand(*self.tape.numbers[id(a)])
         if any(T.address(x) == T.address(a) for x in self.tape.tables):
             return T.Table(a)
         return T.Table(a) if a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata else None

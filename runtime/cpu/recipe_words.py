@@ -14,7 +14,7 @@ from ..ir.spans import address
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
 from . import recorded_call
 from .taped_launches import (
-    GivenNumber,
+    NumberOperand,
     NumbersOfSizes,
     Operand,
     Reader,
@@ -198,7 +198,7 @@ def _slot(x, tensors, rooms):
         return L.DATA, tensors[x.which][0] + x.offset * OFFSET
     if type(x) is Result:
         return L.RESULT, x.which + x.offset * OFFSET
-    if type(x) is GivenNumber:
+    if type(x) is NumberOperand:
         kind = _NUMBERS.get(x.array.dtype.str[1:])
         return None if kind is None else (getattr(L, kind), x.operand)
     if type(x) is Verdict:

@@ -140,7 +140,7 @@ class Result(NamedTuple):
     offset: int
 
 
-class GivenNumber(NamedTuple):
+class NumberOperand(NamedTuple):
     """The address of a number that is an operand, in the type that the kernel reads."""
 
     operand: int
@@ -175,7 +175,7 @@ class NumbersOfSizes(NamedTuple):
     items: list[tuple[Any, int]]
 
 
-Argument = Word | Operand | Result | GivenNumber | Verdict | Scratch | Table | NumbersOfSizes
+Argument = Word | Operand | Result | NumberOperand | Verdict | Scratch | Table | NumbersOfSizes
 
 
 class Launch(NamedTuple):
@@ -276,7 +276,7 @@ class Reader:
             if np.may_share_memory(a, m):
                 return Scratch(m, size, address(a) - address(m))
         if id(a) in self.tape.numbers:
-            return GivenNumber(*self.tape.numbers[id(a)])
+            return NumberOperand(*self.tape.numbers[id(a)])
         for x in self.tape.tables:
             if address(x) == address(a):
                 return Table(x)

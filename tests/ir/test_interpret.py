@@ -11,7 +11,7 @@ from whet import jit
 from whet.ir.interpret import Diverged, interpret
 from whet.ir.parse import parse
 from whet.ir.serialize import dumps
-from whet.jit.report.explain import given
+from whet.jit.report.explain import graph_inputs
 from whet.ops.registry import is_tensor
 
 from tests import graphs
@@ -30,7 +30,7 @@ def test_it_gives_eagers_results_and_writes(name):
     for g in (f.recorded, f.graph, again(f.recorded), again(f.graph)):
         mine, theirs = [[t.clone() for t in args] for _ in range(2)]
         want = [t for t in graphs.flat(f.fn(*theirs)) if isinstance(t, whet.Tensor)]
-        got = interpret(g, *given(f, mine))
+        got = interpret(g, *graph_inputs(f, mine))
         assert len(want) <= len(got)
         values = [a for a, (_, n) in zip(got, g.results) if not n]
         assert (len(values) == len(want)
@@ -44,7 +44,7 @@ def test_a_training_step_leaves_eagers_bits(name):
     """The graph runs on copies of what the step would be given; then the step is made eagerly."""
     f, args = graphs.traced(name)
     for g in (f.recorded, f.graph):
-        held = dict(zip((x.value for x in g.inputs), given(f, args)))
+        held = dict(zip((x.value for x in g.inputs), graph_inputs(f, args)))
         before = [held[x.value].detach().clone() for x in g.inputs]
         got = interpret(g, *before)
         with jit.disable():

@@ -18,7 +18,7 @@ from whet.ir.interpret import interpret
 from whet.ir.layout import Layout, layers, nearest
 from whet.ir.view import dependencies, to_networkx
 from whet.jit.report import page
-from whet.jit.report.explain import given
+from whet.jit.report.explain import graph_inputs
 
 from tests import graphs
 
@@ -32,7 +32,7 @@ def test_any_topological_order_computes_the_same(name):
     nx = to_networkx(g)
     assert (networkx.is_directed_acyclic_graph(nx)
             and nx.number_of_nodes() == len(g.nodes) + len(g.inputs))
-    arrays = [t._array.copy() for t in given(f, args)]
+    arrays = [t._array.copy() for t in graph_inputs(f, args)]
     twin = [a.copy() for a in arrays]
     priority = [random.Random(1).random() for _ in g.nodes]
     order = networkx.lexicographical_topological_sort(

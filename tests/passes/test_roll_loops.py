@@ -8,7 +8,7 @@ from whet.cpu import native
 from whet.ir.interpret import Diverged, interpret
 from whet.ir.parse import ParseError, parse
 from whet.ir.verify import VerifyError, verify
-from whet.jit.report.explain import given
+from whet.jit.report.explain import graph_inputs
 from whet.passes import pipeline
 from whet.passes import roll_loops as pass_
 
@@ -38,7 +38,7 @@ def rolled(f, *args, loops=1, calls=3, grads=()):
     table = []
     g = parse(t.graph.text(table), table)
     assert verify(g) == t.graph and str(g) == str(t.graph)
-    arrays = [x._array for x in given(t, args)]
+    arrays = [x._array for x in graph_inputs(t, args)]
     assert [a.tobytes() for a in interpret(g, *arrays)[:len(t.recorded.results)]] \
         == [a.tobytes() for a in interpret(t.recorded, *arrays)]
     return t
@@ -376,4 +376,4 @@ def test_a_round_reads_nothing_outside_of_its_operand():
     *_, step = along.split(" : ")[0].split()
     far = parse(str(t.graph).replace(along, along.replace(f" {step} :", " 1000000 :"), 1))
     with pytest.raises(Diverged, match="outside of its operand"):
-        interpret(far, *[x._array for x in given(t, args)])
+        interpret(far, *[x._array for x in graph_inputs(t, args)])

@@ -73,15 +73,15 @@ def create_context(m: Module, facts: Facts) -> None:
     processors(m)
     names = [("ptr", "out"), ("ptr", "model"), ("ptr", "threads")]
     f: Any = m.fn(f"{facts.prefix}_context_create", names, "i32")
-    out, model, given = f.args
+    out, model, options = f.args
     null, zero = f.const("ptr", 0), f.const("i64", 0)
     asked = f.alloca("i64", size(Threads))
     put(f, Threads, asked, threads=f.const("i64", 1), executor=zero, width=zero, run=zero)
 
     def copy() -> None:
-        f.call("memcpy", "ptr", asked, given, f.const("i64", 8 * size(Threads)))
+        f.call("memcpy", "ptr", asked, options, f.const("i64", 8 * size(Threads)))
 
-    f.if_(f.cmp("ne", given, null), copy)
+    f.if_(f.cmp("ne", options, null), copy)
     wish = load(f, asked, Threads)
     one_only = f.cmp("ne", f.cmp("eq", wish.width, null), f.cmp("eq", wish.run, null))
     odd = f.cmp("slt", wish.threads, 0) | f.cmp("sgt", wish.threads, MOST_THREADS) | one_only

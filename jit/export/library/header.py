@@ -79,7 +79,7 @@ const char *{p}_model_level(const {p}_model *model);
 int {p}_context_create({p}_context **context, {p}_model *model, const {p}_threads *threads);
 int {p}_context_destroy({p}_context *context); /* ends its threads; NULL is nothing */
 
-int {p}_run({p}_context *context, {given}const {p}_buffer *inputs, int64_t n_inputs,
+int {p}_run({p}_context *context, {sizes_argument}const {p}_buffer *inputs, int64_t n_inputs,
 {indent}const {p}_buffer *results, int64_t n_results);
 {prepare}
 const {p}_value *{p}_input(int64_t i); /* NULL past the last */
@@ -145,7 +145,7 @@ def text(prefix: str, title: str, inputs: Sequence[Described], results: Sequence
         codes="\n".join(codes), inputs=len(inputs), results=len(results),
         weights=f"the path of {weights}" if weights else "NULL, they are inside",
         levels=", ".join(levels), indent=" " * len(f"int {prefix}_run("),
-        given=f"const {prefix}_sizes *sizes, " if dims else "",
+        sizes_argument=f"const {prefix}_sizes *sizes, " if dims else "",
         sizes=SIZES.format(p=prefix, bounds=said, fields=fields) if dims else "",
         prepare=PREPARE.format(p=prefix) if dims else "")
 

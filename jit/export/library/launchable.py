@@ -40,9 +40,10 @@ def made_of_nothing(
     refs = [int(x) for x in n.refs()]
     if not refs or any(x not in known and types[x].size for x in refs):
         return None
-    given = {x: known[x] if x in known else np.empty(types[x].shape, types[x].dtype) for x in refs}
+    operands = {
+        x: known[x] if x in known else np.empty(types[x].shape, types[x].dtype) for x in refs}
     try:
-        made = n.forward(given, [])
+        made = n.forward(operands, [])
     except Exception:  # an op may raise anything; the caller names what is refused
         return None
     arrays = made if isinstance(made, tuple) else (made,)

@@ -77,7 +77,7 @@ class AtOnce:
         """Nobody writes to constants."""
         pieces: dict[int, np.ndarray] = {}
         for e in (e for e in entries if isinstance(e, Launch)):
-            native.launch(e.kernel, e.total, e.grain, *[self.now(a, pieces) for a in e.given])
+            native.launch(e.kernel, e.total, e.grain, *[self.now(a, pieces) for a in e.arguments])
         return []
 
     def now(self, a: Argument, pieces: dict[int, np.ndarray]) -> int:
@@ -126,10 +126,10 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
     kernels are written for. Whoever calls it notes the sources of kernels before any is
     compiled."""
     own = {x.value: constants[x.name] for x in g.inputs if x.place == "constant"}
-    given = [x.value for x in g.inputs if x.place != "constant"]
+    inputs = [x.value for x in g.inputs if x.place != "constant"]
     results = [v for v, _ in g.results]
     arrays = layouts(g)
-    passed = Passed(g.nodes, arrays, [*given, *own], results, Options(steady=own))
+    passed = Passed(g.nodes, arrays, [*inputs, *own], results, Options(steady=own))
     values = {v: t._array for v, t in own.items()}
     with np.errstate(all="ignore"), haste.form("full"):
         b = LevelBuilder(passed, values)
@@ -143,7 +143,7 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
                 return built(again, constants)
             return REFUSED._replace(refused=[
                 (n.op.name if n.op is not None else SAID[n.kind], n.line) for n in called])
-        return Writer(b, steps, given, values, results).level()
+        return Writer(b, steps, inputs, values, results).level()
 
 
 def of_nothing(nodes: Sequence[Node]) -> dict[int, Any]:
@@ -159,15 +159,15 @@ def does_nothing(b: ProgramBuilder, node: Any, known: Mapping[int, Any]) -> bool
         return False
     if node.outs and node.op is not None and not node.op.may_fail:
         return True
-    given = {int(x): known[x] if x in known else b.arrays[x] for x in node.refs()}
-    if any(v not in known and a.size for v, a in given.items()):
+    operands = {int(x): known[x] if x in known else b.arrays[x] for x in node.refs()}
+    if any(v not in known and a.size for v, a in operands.items()):
         return False
     try:
         if isinstance(node, OpNode):
-            node.forward(given, [])
+            node.forward(operands, [])
             return True
         if isinstance(node, Ask):
-            node.run(given, None, [])
+            node.run(operands, None, [])
             return True
     except Exception:  # an op may raise anything; the caller names what is refused
         return False
@@ -208,13 +208,13 @@ class Writer:
         self,
         b: LevelBuilder,
         steps: list[Any],
-        given: list[int],
+        inputs: list[int],
         values: Mapping[int, Any],
         results: list[int],
     ) -> None:
         self.b, self.values = b, values
         self.room, self.bases = 0, {b.roots.position[v]: Base("input", i)
-                                    for i, v in enumerate(given)}
+                                    for i, v in enumerate(inputs)}
         self.copies: list[tuple[int, int]] = []
         steps = [*steps, *self.outputs(results)]
         self.arena, _ = find_places(steps, b.places.heirs)
@@ -232,7 +232,7 @@ class Writer:
 
     def constant_arrays(self) -> Iterator[Any]:
         """What launches read that is the same at each call."""
-        for a in (a for e in self.entries for a in e.arguments()):
+        for a in (a for e in self.entries for a in e.all_arguments()):
             if type(a) is Moving and a.position not in self.bases:
                 yield self.values[self.b.roots.moving[a.position]]
             elif type(a) is Fixed and address(a.array) not in self.tables | self.flags:
@@ -308,9 +308,9 @@ class Writer:
             reasons.append(str(broken(self.b.tapes.checks[address(e.flag)])))
             at = Place(Base("room"), self.flags[address(e.flag)])
             return Stop(at, e.wanted, len(reasons) - 1)
-        if len(e.given) > L.MOST:
-            raise NotImplementedError(f"a launch of {len(e.given)} arguments")
-        return Step(self.kernel(e.kernel), e.total, e.grain, [self.place(a) for a in e.given])
+        if len(e.arguments) > L.MOST:
+            raise NotImplementedError(f"a launch of {len(e.arguments)} arguments")
+        return Step(self.kernel(e.kernel), e.total, e.grain, [self.place(a) for a in e.arguments])
 
     def place(self, a: Any) -> int | Place:
         """An argument."""

@@ -105,12 +105,12 @@ def buffers(m: Any) -> None:
     which the first is number `first` of all, are as they should be, and become bases."""
     names = [("ptr", "context"), ("ptr", "values"), ("i64", "count"), ("ptr", "given")]
     f: Any = m.fn("buffers", [*names, ("i64", "first")], "i64", "internal")
-    context, values, count, given, first = f.args
+    context, values, count, array, first = f.args
     bases = f.at(context, size(Context) + FIRST, "i64")
 
     def one(i: Any) -> Any:
         v = load(f, f.at(values, i * size(Value), "i64"), Value)
-        b = load(f, f.at(given, i * size(Buffer), "i64"), Buffer)
+        b = load(f, f.at(array, i * size(Buffer), "i64"), Buffer)
         number = f.binary("shl", first + i + 1, 8)
         data = f.v("i64", f"ptrtoint ptr {b.data.ref} to i64")
         f.store(data, f.at(bases, first + i, "i64"))
@@ -181,7 +181,7 @@ def run(m: Any, facts: Facts) -> None:
     names = [("ptr", "context"), *([("ptr", "sizes")] if about else []), ("ptr", "inputs"),
              ("i64", "given"), ("ptr", "results"), ("i64", "wanted")]
     f: Any = m.fn(f"{facts.prefix}_run", names, "i32")
-    context, *sizes, given, n, wanted, k = f.args
+    context, *sizes, inputs_at, n, wanted, k = f.args
     null = f.const("ptr", 0)
     count = [f.const("i64", x) for x in (inputs, results)]
     bases = f.at(context, size(Context) + FIRST, "i64")
@@ -198,7 +198,7 @@ def run(m: Any, facts: Facts) -> None:
         code = chain(
             f,
             *[lambda: f.call("plan", "i64", context, *sizes) for _ in sizes],
-            lambda: f.call("buffers", "i64", context, tables[0], count[0], given, zero),
+            lambda: f.call("buffers", "i64", context, tables[0], count[0], inputs_at, zero),
             lambda: f.call("buffers", "i64", context, tables[1], count[1], wanted, first),
             lambda: f.call("apart", "i64", context, tables[2]),
             lambda: f.call("run_list", "i64", context),
@@ -208,7 +208,7 @@ def run(m: Any, facts: Facts) -> None:
         return code
 
     missing = f.cmp("eq", context, null)
-    for pointer, some in (*[(x, 1) for x in sizes], (given, inputs), (wanted, results)):
+    for pointer, some in (*[(x, 1) for x in sizes], (inputs_at, inputs), (wanted, results)):
         missing = missing | f.cmp("eq", pointer, null) if some else missing
     code = chain(
         f,

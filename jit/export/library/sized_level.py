@@ -75,19 +75,19 @@ class SizedLevel:
                  stated: Mapping[int, Mapping[Path, Expression]]) -> None:
         g, self.sizes = graphs[0], list(sizes[0])
         own = {x.value: constants[x.name] for x in g.inputs if x.place == "constant"}
-        self.given = [x.value for x in g.inputs if x.place != "constant"]
+        self.inputs = [x.value for x in g.inputs if x.place != "constant"]
         self.results = [v for v, _ in g.results]
         self.values = {v: t._array for v, t in own.items()}
         programs: list[Any] = []
         for g in graphs:
-            outside, like = [*self.given, *own], programs[-1] if programs else None
+            outside, like = [*self.inputs, *own], programs[-1] if programs else None
             programs.append(builder.build(
                 g.nodes, layouts(g), outside, self.results,
                 builder.Options(steady=own, like=like)))
         first, other = programs
         if other.plan is not first.plan:
             raise Unsized("passes go another way")
-        symbols = Sizes(*[[n for v in self.given for n in p.arrays[v].shape]
+        symbols = Sizes(*[[n for v in self.inputs for n in p.arrays[v].shape]
                           for p in (first, other)])
         pairs = {(sizes[0][k], sizes[1][k]): k for k in dims}
         if set(pairs) != set(symbols.pairs):
@@ -138,7 +138,7 @@ class SizedLevel:
         fixed = [(k, n) for k, n in enumerate(self.sizes) if k not in self.symbols]
         parts = {k: t for k, t in self.facts.parts.items() if k not in lookups}
         shapes = [[formula(n) for n in self.program.arrays[v].shape]
-                  for v in (*self.given, *self.results)]
+                  for v in (*self.inputs, *self.results)]
         return Case(self.symbols, fixed, self.facts.source(), parts, dict(lookups), shapes)
 
     def level(self, served: Sequence[Sequence[int]]) -> LevelProgram:
@@ -233,12 +233,12 @@ class SizedWriter(Writer):
         self.b, self.values = p, of.values
         self.room, self.copies, self.own = 0, [], set[int]()
         position = p.roots.position
-        self.bases = {position[v]: Base("input", i) for i, v in enumerate(of.given)}
+        self.bases = {position[v]: Base("input", i) for i, v in enumerate(of.inputs)}
         self.bases |= {position[v]: Base("output", i) for i, v in enumerate(of.results)}
         self.tail: list[Any] = []
         self.constants_of_sizes: dict[bytes, int] = {}
         entries = [e for step in p.steps if not isinstance(step, Done) for e in step]
-        arrays = {address(a.array): a.array for e in entries for a in e.arguments()
+        arrays = {address(a.array): a.array for e in entries for a in e.all_arguments()
                   if type(a) is Fixed}
         self.collect(entries, {at: a for at, a in arrays.items() if may_be_table(a)})
 
@@ -260,10 +260,11 @@ class SizedWriter(Writer):
     def step(self, e: Any, reasons: list[str]) -> Step | Stop:
         if type(e) is Check:
             return super().step(e, reasons)
-        if len(e.given) > L.MOST:
-            raise Unsized(f"a launch of {len(e.given)} arguments")
+        if len(e.arguments) > L.MOST:
+            raise Unsized(f"a launch of {len(e.arguments)} arguments")
         kernel = formula(e.kernel) if type(e.kernel) is Extent else self.kernel(e.kernel)
-        return Step(kernel, formula(e.total), formula(e.grain), [self.place(a) for a in e.given])
+        places = [self.place(a) for a in e.arguments]
+        return Step(kernel, formula(e.total), formula(e.grain), places)
 
     def place(self, a: Any) -> Any:
         if type(a) is Number:

@@ -19,14 +19,14 @@ ASIDE = ("WHET_CPU", "WHET_CHECK", "WHET_GUARD", "WHET_NATIVE", "WHET_JIT", "WHE
 # Texts are for the target, and kept, before anything is compiled: whet.jit does so as it loads.
 START = f"""
 import json, sys
-path, archive, target, *given = json.loads(sys.argv[1])
+path, archive, target, *arguments = json.loads(sys.argv[1])
 sys.path += [p for p in path if p and p not in sys.path]
 from whet.cpu import native
 from whet.passes.lower_llvm import targets
 targets.write_for(target)
 native.sources = {{}}
 from {__name__} import main
-main(archive, *given)
+main(archive, *arguments)
 """
 
 
@@ -39,8 +39,8 @@ def programs(
     env["WHET_CACHE"] = "0"
     made, running = [os.path.join(folder, t) for t in targets], []
     for target, path in zip(targets, made):
-        given = json.dumps([sys.path, archive, target, threads, path])
-        command = [sys.executable, "-P", "-c", START, given]
+        arguments = json.dumps([sys.path, archive, target, threads, path])
+        command = [sys.executable, "-P", "-c", START, arguments]
         running.append(
             subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         )

@@ -27,15 +27,15 @@ class FormulaBuilder(GraphBuilder):
         self,
         nodes: Sequence[Any],
         types: Mapping[int, Any],
-        given: Mapping[int, Value],
+        values: Mapping[int, Value],
         results: Sequence[int],
     ) -> list[Value]:
         """The results of recorded nodes, written into this graph."""
         assert self.walk is not None
-        made: list[Value] = self.walk(self, nodes, types, given, results)
+        made: list[Value] = self.walk(self, nodes, types, values, results)
         return made
 
-    def given(self, like: Value) -> Value:
+    def add_input(self, like: Value) -> Value:
         """A value that a body is given, of the type and sizes of another."""
         return Value(self.names.fresh("given"), like.dtype, like.shape)
 

@@ -71,7 +71,7 @@ class Writer:
             for i in range(len(getattr(r.roles, kind))):
                 number = given[kind, i]
                 t = self.type(number)
-                inputs.append(inner.given(Value("", short(t.dtype), t.shape)))
+                inputs.append(inner.add_input(Value("", short(t.dtype), t.shape)))
                 known[number] = inputs[-1]
         outs = [*(c.local for c in r.roles.carried), *sorted(self.wanted())]
         numbers = [r.body[k].outs[j] for k, j in outs]

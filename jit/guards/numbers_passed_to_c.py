@@ -29,11 +29,11 @@ class Wanted(NamedTuple):
         return self.names is None or argument in self.names
 
 
-def are_given_numbers(walk: Any) -> bool:
+def may_get_stand_ins(walk: Any) -> bool:
     """Could one of those that a walk has met get something that stands for a number?"""
     types_met = set(map(type, walk.seen.values())) if "__class__" in walk.attributes else ()
     return any(map(constructor_wants_numbers, types_met)) or any(
-        _is_given_numbers(walk, f, Wanted(wants_pythons_numbers(f), None))
+        _may_get_one(walk, f, Wanted(wants_pythons_numbers(f), None))
         for f in walk.want_numbers.values())
 
 
@@ -43,7 +43,7 @@ def constructor_wants_numbers(c: type) -> bool:
                for b in c.__mro__ if (origin := origin_of_what(b)) is not None)
 
 
-def _is_given_numbers(walk: Any, f: Any, wanted: Wanted, by_constructors: bool = True) -> bool:
+def _may_get_one(walk: Any, f: Any, wanted: Wanted, by_constructors: bool = True) -> bool:
     """Code that finds one by its name in a module can be read; from elsewhere anybody may call it.
     `by_constructors`: is it followed what constructors are given?"""
     found = [(p, i) for p in walk.places for i, x in enumerate(p.objects) if x is f]
@@ -88,6 +88,6 @@ def _is_passed(walk: Any, code: CodeType, found: list[Instruction], x: Instructi
             or any(name == "STORE_FAST" and value == x[2] for name, _, value in found):
         return False
     wanted = Wanted({arguments.index(x[2])}, {x[2]})
-    return not any(_is_given_numbers(walk, c, wanted, by_constructors=False)
+    return not any(_may_get_one(walk, c, wanted, by_constructors=False)
                    for c in walk.seen.values() if isinstance(c, type)
                    and getattr(getattr(c, "__init__", None), "__code__", None) is code)
