@@ -40,7 +40,7 @@ class Answers:
         self.now = Scope(self, values)
         self.codes: dict[str, CodeType] = {}
         # what something gave so far, each time with what it asked
-        self.given: dict[Any, list[tuple[dict[str, bool], Any]]] = {}
+        self.answers: dict[Any, list[tuple[dict[str, bool], Any]]] = {}
         self.asked: dict[str, bool] = {}
         self.functions: dict[str, Asked[Any]] = {}
         self.parts: dict[str, str] = {}
@@ -86,15 +86,15 @@ class Answers:
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make()` gave for a key, where what it asked has the same answers now. (A key holds
         sizes as texts, see `by_texts`.)"""
-        known = self.given.setdefault(key, [])
+        known = self.answers.setdefault(key, [])
         for asked, made in known:
             if self.hold(asked):
                 return cast(T, made)
         with self.noting() as asked:
-            given = make()
+            answer = make()
         self.hold(asked)
-        known.append((asked, given))
-        return given
+        known.append((asked, answer))
+        return answer
 
     def settled(self) -> Self:
         """These answers with what is asked so far, whatever is asked later."""

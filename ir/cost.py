@@ -65,11 +65,11 @@ def of_op(op: Op, made: Type, ins: list[Type | None]) -> int:
     return 0
 
 
-def _of_rows(op: Op, made: Type, given: Type) -> int:
+def _of_rows(op: Op, made: Type, operand: Type) -> int:
     """The floating point operations of an op over rows."""
     total = 0
-    for s in op.program(short(given.dtype)).stages:
-        elements = made.size if type(s) is StoreRow else given.size
+    for s in op.program(short(operand.dtype)).stages:
+        elements = made.size if type(s) is StoreRow else operand.size
         total += elements * sum(e.op not in FREE for e in scalar.walk(s.expr))
-        total += given.size * (type(s) is Reduce)
+        total += operand.size * (type(s) is Reduce)
     return total

@@ -163,9 +163,9 @@ class Folded:
         for (one, other), values in found.items():
             if all(k[0] not in few or k in few[k[0]] for k in (one, other)):
                 v.links[one, other] = self.link(values)
-        given = [x for (_, to), values in found.items() if to[0] == "result" for x in values]
-        if given:
-            v.boxes["result", 0] = self.result(given)
+        returned = [x for (_, to), values in found.items() if to[0] == "result" for x in values]
+        if returned:
+            v.boxes["result", 0] = self.result(returned)
         self.fill_inputs(v)
         self.fill_parts(v)
         for key in dict.fromkeys(k for link in v.links for k in link if k[0] in few):
@@ -202,11 +202,11 @@ class Folded:
                 note(key, ("result", 0), x, "value")
         return found
 
-    def result(self, given: Sequence[int]) -> Box:
+    def result(self, values: Sequence[int]) -> Box:
         """The box of what a view gives."""
-        said = collections.Counter(self.roles[x] or "returned" for x in given)
+        said = collections.Counter(self.roles[x] or "returned" for x in values)
         more = [f"{n} x {what}" if n > 1 else what for what, n in said.most_common(2 * AROUND)]
-        name = "result" if len(given) == 1 else f"{len(given)} results"
+        name = "result" if len(values) == 1 else f"{len(values)} results"
         return Box([(name, "op")], "#e3f2fd", "\n".join(["results", *more]), "input result")
 
     def fill_inputs(self, v: View) -> None:

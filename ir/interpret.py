@@ -35,15 +35,15 @@ def interpret(g: Graph, *arrays: Any,
     >>> interpret(double.recorded, whet.tensor([1.0, 2.0, 3.0]))
     [array([2., 4., 6.], dtype=float32)]
     """
-    given = [getattr(a, "_array", a) for a in arrays]
-    if len(given) != len(g.inputs):
+    inputs = [getattr(a, "_array", a) for a in arrays]
+    if len(inputs) != len(g.inputs):
         names = ", ".join(x.name or x.place for x in g.inputs)
-        raise ValueError(f"the graph has {len(g.inputs)} inputs ({names}), not {len(given)}")
+        raise ValueError(f"the graph has {len(g.inputs)} inputs ({names}), not {len(inputs)}")
     positions = [list(s) for s in (g.streams if streams is None else streams)]
     if len(positions) != len(g.streams):
         raise ValueError(f"the graph draws from {len(g.streams)} generators, not {len(positions)}")
     env: Env = {}
-    for x, a in zip(g.inputs, given):
+    for x, a in zip(g.inputs, inputs):
         t = g.types[x.value]
         if not isinstance(a, np.ndarray) or (a.dtype, a.shape) != (t.dtype, t.shape):
             found = Type.of(a) if isinstance(a, np.ndarray) else type(a).__name__

@@ -289,15 +289,15 @@ class Roll(Node):
 
     def wrong_results(self, inner: set[int], types: Types) -> str | None:
         """What is wrong with what it gives."""
-        given: list[int] = []
+        covered: list[int] = []
         for first, y in self.loop.results.items():
             wrong = [
                 v for v in y.values
                 if v not in types or first not in inner or not types[v].fits(types[first])]
             if wrong:
                 return f"%{wrong[0]} is not %{first} of a round"
-            given += y.values
-        return (None if sorted(given) == sorted(self.outs) else
+            covered += y.values
+        return (None if sorted(covered) == sorted(self.outs) else
                 "its results are not what its rounds give")
 
     # ---- what it means

@@ -183,11 +183,11 @@ class Outline:
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Outline:
         """The dimensions in another order."""
-        given: Any = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        named: Any = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         order: list[int] = (
             list(range(self.ndim))[::-1]
-            if not given or given[0] is None
-            else [a % self.ndim for a in given]
+            if not named or named[0] is None
+            else [a % self.ndim for a in named]
         )
         return self.seen([self.shape[a] for a in order], [self.strides[a] for a in order])
 
@@ -260,8 +260,8 @@ class Outline:
     def reshape(self, *shape: Size | Sequence[Size], order: str = "C",
                 copy: bool | None = None) -> Outline:
         """A view of other sizes; where NumPy would copy, the planning ends."""
-        given: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        sizes: list[Size] = list(given)
+        wanted: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        sizes: list[Size] = list(wanted)
         for i, n in enumerate(sizes):
             if type(n) is int and n == -1:
                 sizes[i] = self.size // math.prod([m for k, m in enumerate(sizes) if k != i])
@@ -389,11 +389,11 @@ def like_first(a: Outline, *_: object, **__: object) -> Outline:
 
 def broadcast_to(x: Outline | Array, shape: Size | Sequence[Size], subok: bool = False) -> Any:
     """As NumPy's."""
-    given: Any = shape if not isinstance(shape, int) else (shape,)
-    shape = tuple(given)
+    wanted: Any = shape if not isinstance(shape, int) else (shape,)
+    shape = tuple(wanted)
     if type(x) is not Outline:
         if not sized(shape):
-            return np.broadcast_to(x, given)
+            return np.broadcast_to(x, wanted)
         known = np.asarray(x)
         if known.size == 1:
             return Outline(shape, known.dtype, [0] * len(shape), Room(known.itemsize, known))

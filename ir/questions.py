@@ -61,8 +61,8 @@ def find(name: str, cells: Mapping[str, Any], defaults: Iterable[Any]) -> Callab
     if code is None:
         raise Unknown(f"{module} has no function {path}")
     if set(cells) != set(code.co_freevars) or len(defaults) > code.co_argcount:
-        wanted, given = (", ".join(names) or "nothing" for names in (code.co_freevars, cells))
-        raise Unknown(f"{name} closes over {wanted}, not {given}")
+        wanted, cell_names = (", ".join(names) or "nothing" for names in (code.co_freevars, cells))
+        raise Unknown(f"{name} closes over {wanted}, not {cell_names}")
     closure = tuple(types.CellType(cells[k]) for k in code.co_freevars)
     return types.FunctionType(code, vars(sys.modules[module]), code.co_name, defaults or None,
                               closure)

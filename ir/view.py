@@ -123,11 +123,11 @@ class Plan:
                 del self.links[key, b]
                 keys.remove(key)
         keys += [*range(len(g.nodes)), *(["return"] if g.results else [])]
-        given = {f"%{x.value}" for x in g.inputs if not x.outside}
+        inputs = {f"%{x.value}" for x in g.inputs if not x.outside}
         for a, b in sorted(self.links, key=lambda e: e[1] if type(e[1]) is int else len(g.nodes)):
-            if a in given:
-                given.add(b)
-        self.layer = layers(keys, self.links, set(keys) - given)
+            if a in inputs:
+                inputs.add(b)
+        self.layer = layers(keys, self.links, set(keys) - inputs)
         for (a, b), (v, kind) in list(self.links.items()):
             if b != "return" and self.layer[b] - self.layer[a] > FAR:
                 del self.links[a, b]

@@ -224,19 +224,20 @@ def _number(kernel: fuse_moves.Kernel, n: int) -> Expr:
 def _walked(node: Picks, arrays: Arrays, outs: Sequence[int]) -> bool:
     """Does a kernel walk the operands without turning them, and slices in runs?"""
     part, = node.parts
-    given = part.inputs([arrays[x] if type(x) is Ref else x for x in node.ins])
+    operands = part.inputs([arrays[x] if type(x) is Ref else x for x in node.ins])
     shape = arrays[outs[0]].shape
-    strides = [np.broadcast_to(a, shape).strides for a in given] + [arrays[o].strides for o in outs]
+    made = [arrays[o] for o in outs]
+    strides = [np.broadcast_to(a, shape).strides for a in operands] + [a.strides for a in made]
     walk = K.plan(
-        shape, strides, [a.itemsize for a in given] + [arrays[o].itemsize for o in outs], len(given)
+        shape, strides, [a.itemsize for a in (*operands, *made)], len(operands)
     )
     read = [
-        [i for i in S.uses(e.args[1]) if i < len(given)]
+        [i for i in S.uses(e.args[1]) if i < len(operands)]
         for e in S.walk(*part.roots)
         if e.op == "pick"
     ]
     slices = any(
-        all(walk.access[i] == "s" for i in r) and any(prod(given[i].shape) > 1 for i in r)
+        all(walk.access[i] == "s" for i in r) and any(prod(operands[i].shape) > 1 for i in r)
         for r in read
     )
     return walk.space != "tiles" and (walk.shape[-1] >= RUN or not slices)

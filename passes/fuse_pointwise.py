@@ -215,9 +215,9 @@ def mappable(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
     if not isinstance(node, OpNode) or node.op.family != "pointwise" or node.attrs:
         return False
     a = arrays[node.outs[0]]
-    given = [arrays[x] if type(x) is Ref else x for x in node.ins]
+    operands = [arrays[x] if type(x) is Ref else x for x in node.ins]
     return bool(a.size) and dense(a) and all(
-        map(is_operand, node.ins)) and has_parts(node, given)
+        map(is_operand, node.ins)) and has_parts(node, operands)
 
 
 def is_real(node: Node, arrays: Arrays) -> bool:
@@ -230,13 +230,13 @@ def is_operand(x: Any) -> bool:
     return type(x) is Ref or type(x) in (int, float, bool, complex)
 
 
-def has_parts(node: OpNode, given: list[Any]) -> bool:
+def has_parts(node: OpNode, operands: list[Any]) -> bool:
     """Has all that a node computes of complex numbers a kernel?"""
-    if not any(type(n) is Ref and x.dtype.kind == "c" for n, x in zip(node.ins, given)):
+    if not any(type(n) is Ref and x.dtype.kind == "c" for n, x in zip(node.ins, operands)):
         return True
-    one, number, t = node.op.plan(given)
+    one, number, t = node.op.plan(operands)
     return bool(one.has_parts([x if type(n) is Ref else node.op._number(x, number, t)
-                               for n, x in zip(node.ins, given)]))
+                               for n, x in zip(node.ins, operands)]))
 
 
 def joinable(a: _Group, b: _Group, i: int, uses: Uses) -> bool:

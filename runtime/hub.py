@@ -42,8 +42,8 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
     beside = f"{dst}.{secrets.token_hex(8)}.partial"
     digest = hashlib.sha256()
     try:
-        with urllib.request.urlopen(url) as given, open(beside, "xb") as out:
-            while piece := given.read(READ_SIZE):
+        with urllib.request.urlopen(url) as response, open(beside, "xb") as out:
+            while piece := response.read(READ_SIZE):
                 digest.update(piece)
                 out.write(piece)
         if hash_prefix and not digest.hexdigest().startswith(hash_prefix):

@@ -180,8 +180,8 @@ class CustomOpDef:
                 raise RuntimeError(
                     f"Trying to backward through {op._qualname} but no autograd formula was "
                     "registered. Please use register_autograd to add one.")
-            given = (list(grads),) if ctx.call.result_type is list else grads
-            return (None, *ctx.call.gradients(op._qualname, op._backward(ctx, *given)))
+            passed = (list(grads),) if ctx.call.result_type is list else grads
+            return (None, *ctx.call.gradients(op._qualname, op._backward(ctx, *passed)))
 
         def vmap(info: Any, in_dims: Any, call: Any, *tensors: Any) -> Any:
             args, _ = call.filled(tensors)
@@ -220,12 +220,12 @@ class Parameters:
         if len(args) > len(self.positional):
             raise TypeError(f"{self.op}() takes {len(self.positional)} positional arguments but "
                             f"{len(args)} were given")
-        given = dict(zip(self.positional, args))
+        bound = dict(zip(self.positional, args))
         for name, x in kwargs.items():
-            if name in given or name not in (*self.positional, *self.keyword):
+            if name in bound or name not in (*self.positional, *self.keyword):
                 raise TypeError(f"{self.op}() got an unexpected argument '{name}'")
-            given[name] = x
-        whole = {**self.defaults, **given}
+            bound[name] = x
+        whole = {**self.defaults, **bound}
         missing = [n for n in (*self.positional, *self.keyword) if n not in whole]
         if missing:
             raise TypeError(f"{self.op}() missing argument '{missing[0]}'")
@@ -236,11 +236,11 @@ class _Arguments:
     """The arguments of one call: its tensors, in lists too, apart from the rest."""
 
     def __init__(self, parameters: Parameters, args: Any, kwargs: Any):
-        self.parameters, self.given = parameters, parameters.bind(args, kwargs)
+        self.parameters, self.bound = parameters, parameters.bind(args, kwargs)
         self.result_type: Any = None
         self.tensors: list[Any] = []
         self.names: list[str] = []
-        self.places = {name: self._place(name, x) for name, x in self.given.items()}
+        self.places = {name: self._place(name, x) for name, x in self.bound.items()}
 
     def _place(self, name: str, x: Any) -> Any:
         if isinstance(x, Tensor):
@@ -254,13 +254,13 @@ class _Arguments:
     def filled(self, tensors: Sequence[Any], fill: Any = ...) -> Any:
         """(positional, keyword) arguments with these tensors in their places; `fill` stands for
         all else, where it is given."""
-        values = {name: _put(self.places[name], x, tensors, fill) for name, x in self.given.items()}
+        values = {name: _put(self.places[name], x, tensors, fill) for name, x in self.bound.items()}
         return ([values[n] for n in self.parameters.positional],
                 {n: values[n] for n in self.parameters.keyword})
 
     def let_go(self) -> None:
         """Hold the tensors no longer, only where they were."""
-        self.given, self.tensors = {}, [None] * len(self.tensors)
+        self.bound, self.tensors = {}, [None] * len(self.tensors)
 
     def results(self, made: Any) -> Any:
         """What the Function gave, as the user's function did."""

@@ -269,23 +269,23 @@ def _moved(name: str, func: Any, args: Any, kwargs: Any) -> Any:
 def _reduced(name: str, func: Any, args: Any, kwargs: Any) -> Any:
     self, *rest = args
     names = ("ord", "dim") if name == "norm" else ("dim", "keepdim", "dtype")
-    given = dict(zip(names, rest)) | kwargs
+    options = dict(zip(names, rest)) | kwargs
     mask = self._mask
     if name == "all":
         filled = self._held.masked_fill(~mask, True)
-        dim = given.get("dim")
-        held = filled.all() if dim is None else filled.all(dim, given.get("keepdim", False))
+        dim = options.get("dim")
+        held = filled.all() if dim is None else filled.all(dim, options.get("keepdim", False))
     else:
-        held = getattr(masked_reductions, name)(self._held, **given, mask=mask)
-    dim = given.get("dim")
-    counted = mask.any() if dim is None else mask.any(dim, given.get("keepdim", False))
+        held = getattr(masked_reductions, name)(self._held, **options, mask=mask)
+    dim = options.get("dim")
+    counted = mask.any() if dim is None else mask.any(dim, options.get("keepdim", False))
     return _of(held, counted)
 
 
 def _normalised(name: str, func: Any, args: Any, kwargs: Any) -> Any:
     self, *rest = args
-    given = dict(zip(("dim", "dtype"), rest)) | kwargs
-    return _of(getattr(masked_reductions, name)(self._held, **given, mask=self._mask), self._mask)
+    options = dict(zip(("dim", "dtype"), rest)) | kwargs
+    return _of(getattr(masked_reductions, name)(self._held, **options, mask=self._mask), self._mask)
 
 
 def _where(name: str, func: Any, args: Any, kwargs: Any) -> Any:

@@ -136,9 +136,9 @@ class Listener:
         """What is called after a module's `forward`."""
         def hook(module, args, result):
             self.spans.pop().__exit__(None, None, None)
-            given = list(tensors(result))
-            self.layers[name].outputs = [tuple(t.shape) for t in given]
-            self.layers[name].output_bytes = size_in_bytes(given)
+            outputs = list(tensors(result))
+            self.layers[name].outputs = [tuple(t.shape) for t in outputs]
+            self.layers[name].output_bytes = size_in_bytes(outputs)
         return hook
 
     def close(self):

@@ -289,10 +289,10 @@ class Fn:
     def intr(self, name: str, *args: Number) -> Val:
         """An LLVM intrinsic overloaded on its first operand's type: `f.intr("fma", a, b, c)`."""
         first = next(a for a in args if isinstance(a, Val))
-        given = [self.as_val(a, first.ty) for a in args]
+        values = [self.as_val(a, first.ty) for a in args]
         full = f"llvm.{name}.{suffix(first.ty)}"
-        self.mod.declare(full, first.ty, [a.ty for a in given])
-        said = ", ".join(f"{a.ty} {a.ref}" for a in given)
+        self.mod.declare(full, first.ty, [a.ty for a in values])
+        said = ", ".join(f"{a.ty} {a.ref}" for a in values)
         return self.v(first.ty, f"call {first.ty} @{full}({said})")
 
     def fma(self, a: Val, b: Number, c: Number) -> Val:

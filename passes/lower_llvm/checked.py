@@ -80,9 +80,9 @@ class CheckedFn(Fn):
         self.sealed = False
         self.args, bounds = self.args[: len(args)], self.args[len(args) :]
         if self.internal:
-            given = [x for x in self.args if x.ty == "ptr"]
+            with_bounds = [x for x in self.args if x.ty == "ptr"]
             self.bounds.update(
-                (x.ref, (bounds[2 * k], bounds[2 * k + 1])) for k, x in enumerate(given)
+                (x.ref, (bounds[2 * k], bounds[2 * k + 1])) for k, x in enumerate(with_bounds)
             )
 
     def text(self) -> str:

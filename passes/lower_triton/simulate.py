@@ -45,8 +45,8 @@ def run(source: Source, arrays: Sequence[np.ndarray[Any, Any]],
         numbers: Mapping[str, float]) -> None:
     """Run all programs of a kernel, the last one first: `arrays` for its pointers in order,
     `numbers` by name."""
-    given = iter(arrays)
-    starts = {name: _start(next(given)) for name, ty in source.parameters if ty[0] == "*"}
+    remaining = iter(arrays)
+    starts = {name: _start(next(remaining)) for name, ty in source.parameters if ty[0] == "*"}
     regions = [(_start(a) + _reach(a)[0], _start(a) + _reach(a)[1]) for a in arrays]
     run_at(source, {**numbers, **starts}, regions, source.programs(numbers))
 

@@ -206,21 +206,21 @@ class _Mode:
             def generator(*args, **kwargs):
                 with again():
                     it = fn(*args, **kwargs)
-                go, given = it.send, None
+                go, sent = it.send, None
                 while True:
                     try:
                         with again():
-                            item = go(given)
+                            item = go(sent)
                     except StopIteration as stop:
                         return stop.value
                     try:
-                        go, given = it.send, (yield item)
+                        go, sent = it.send, (yield item)
                     except GeneratorExit:
                         with again():
                             it.close()
                         raise
                     except BaseException as e:
-                        go, given = it.throw, e
+                        go, sent = it.throw, e
             return generator
 
         @functools.wraps(fn)

@@ -70,10 +70,10 @@ class Packed:
 
     def __init__(self, t, hooks):
         pack, self.hook = hooks
-        given = t._without_history()
-        before = given._version
-        self.value = pack(given)
-        if given._version != before:
+        unsaved = t._without_history()
+        before = unsaved._version
+        self.value = pack(unsaved)
+        if unsaved._version != before:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors passed as input "
                 "to pack hook can not be modified in place.")
@@ -176,11 +176,11 @@ class Node:
             self.pre_hooks = Hooks()
 
         def hook(g):
-            given = tuple(g) if isinstance(g, list) else (g,)
-            r = fn(given)
+            gradients = tuple(g) if isinstance(g, list) else (g,)
+            r = fn(gradients)
             if r is None or not isinstance(r, tuple | list):
                 return r
-            check_count(fn, r, given)
+            check_count(fn, r, gradients)
             return list(r) if isinstance(g, list) else r[0]
         hook.turn = 2
         return self.pre_hooks.add(hook)

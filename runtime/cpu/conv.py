@@ -221,7 +221,7 @@ def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
                             padding, dilation, groups)
         if elements(x) is None:
             return conv_weight_grad(gy, x.copy(), w_shape, stride, padding, dilation, groups)
-        plan, = by_sizes(lambda *given: [weight_grad_plan(*given)], [w_shape], gy, x, w_shape,
+        plan, = by_sizes(lambda *xs: [weight_grad_plan(*xs)], [w_shape], gy, x, w_shape,
                          stride, padding, dilation, groups)
         remember(key, plan)
     # no weights, or no outputs to sum over

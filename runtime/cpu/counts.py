@@ -22,8 +22,8 @@ def add_numbers(sums, x, weights, from_zero=False):
     """The same, added to what is there, or `from_zero` on."""
     kernel = row_kernel("counting", "emit_numbers", NAMES[x.dtype], NAMES[sums.dtype],
                         weights is not None)
-    given = [] if weights is None else [places.converted(weights, sums.dtype)]
-    native.launch(kernel, *ONE_UNIT, contiguous(x), sums, x.size, sums.size, int(from_zero), *given)
+    more = [] if weights is None else [places.converted(weights, sums.dtype)]
+    native.launch(kernel, *ONE_UNIT, contiguous(x), sums, x.size, sums.size, int(from_zero), *more)
     return sums
 
 

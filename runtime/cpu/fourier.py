@@ -201,9 +201,9 @@ def complex_to_complex(x, *, dims, inverse, norm):
     if not dims or x.dtype.kind != "c" or not all(fits(x, x.shape[d]) for d in dims):
         return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=dims, norm=norm)
 
-    def run(given, out, n=None, count=None, inner=1):
-        n = n or given.shape[-1]
-        _launch("complex", given, out, n, count or given.size // n, inner, inverse,
+    def run(source, out, n=None, count=None, inner=1):
+        n = n or source.shape[-1]
+        _launch("complex", source, out, n, count or source.size // n, inner, inverse,
                 _scale(n, inverse, norm))
     for d in reversed(dims):
         n, inner = x.shape[d], math.prod(x.shape[d + 1:])
@@ -221,13 +221,13 @@ def real_to_complex(x, *, dim, norm):
     n = x.shape[dim]
     if n % 2 or x.dtype.kind != "f" or not fits(x, n // 2):
         return np.fft.rfft(x, axis=dim, norm=norm)
-    return _along(dim, x, n // 2 + 1, np.dtype(x.dtype.char.upper()), lambda given, out: _launch(
-        "real", given, out, n // 2, x.size // n, 1, False, _scale(n, False, norm)))
+    return _along(dim, x, n // 2 + 1, np.dtype(x.dtype.char.upper()), lambda source, out: _launch(
+        "real", source, out, n // 2, x.size // n, 1, False, _scale(n, False, norm)))
 
 
 def complex_to_real(x, *, dim, n, norm):
     """The real numbers whose transform has this half."""
     if (n % 2 or x.dtype.kind != "c" or x.shape[dim] != n // 2 + 1 or not fits(x, n // 2)):
         return np.fft.irfft(x, n, axis=dim, norm=norm)
-    return _along(dim, x, n, np.dtype(x.dtype.char.lower()), lambda given, out: _launch(
-        "to real", given, out, n // 2, out.size // n, 1, True, _scale(n, True, norm)))
+    return _along(dim, x, n, np.dtype(x.dtype.char.lower()), lambda source, out: _launch(
+        "to real", source, out, n // 2, out.size // n, 1, True, _scale(n, True, norm)))

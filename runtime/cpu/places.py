@@ -84,15 +84,15 @@ def named(shape, index, dims, axes, result, wrap=False):
     for i, d in zip(index, dims):
         if not within(i, shape[d], wrap):
             return None
-    step, given = steps(shape), []
+    step, operands = steps(shape), []
     for i, d in zip(index, dims):
-        given += [i, *[table(np.array([n], I64)) for n in (shape[d], step[d])]]
+        operands += [i, *[table(np.array([n], I64)) for n in (shape[d], step[d])]]
     others = [d for d in range(len(shape)) if d not in dims and result[axes[d]] > 1]
     for d in others:
         along = table(np.arange(result[axes[d]], dtype=I64) * step[d])
-        given.append(along.reshape([-1 if k == axes[d] else 1 for k in range(len(result))]))
+        operands.append(along.reshape([-1 if k == axes[d] else 1 for k in range(len(result))]))
     out = partial(memory.empty(result, I64))
-    _place(len(dims), len(others), wrap)(given, [out])
+    _place(len(dims), len(others), wrap)(operands, [out])
     return out
 
 

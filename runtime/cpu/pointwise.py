@@ -246,10 +246,10 @@ class _Plan:
             self.news, strides = None, [o.strides for o in outs]
         if not typed.compiled or not self.total:
             return
-        given = [a.strides if a.shape == shape else K.spread(a, shape) for a in inputs]
+        steps = [a.strides if a.shape == shape else K.spread(a, shape) for a in inputs]
         sizes = typed.sizes
-        walk = (K.anyhow(shape, given + strides, len(inputs)) if anyhow else K.near(
-            K.plan(shape, given + strides, sizes, len(inputs)), sizes))
+        walk = (K.anyhow(shape, steps + strides, len(inputs)) if anyhow else K.near(
+            K.plan(shape, steps + strides, sizes, len(inputs)), sizes))
         run = (walk.shape[-1] * sizes[-1]
                if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0)
         stream = run >= 4096 and self.total * sizes[-1] >= _cache_bytes()
@@ -328,11 +328,11 @@ def result_layouts(shape, inputs, dtypes):
 def _order(shape, inputs):
     """The dimensions from the outermost in memory: of two, the one with larger steps in the
     first input that tells them apart."""
-    given = [K.spread(a, shape) for a in inputs if a.ndim]
+    steps = [K.spread(a, shape) for a in inputs if a.ndim]
 
     def inside(i, j):
         """Does dimension i lie inside j? None where no input tells."""
-        for st in given:
+        for st in steps:
             if st[i] and st[j] and shape[i] != 1 != shape[j] and st[i] != st[j]:
                 return abs(st[i]) < abs(st[j])
         return None

@@ -37,9 +37,10 @@ def _three_axes(spatial, windows):
     return list(zip(three(spatial, 1), (*[whole] * (3 - len(windows)), *windows)))
 
 
-def _planned(key, make, out, *given):
-    """The plan by which `make` pools what is given; its result's sizes are `out`."""
-    plan, = by_sizes(lambda *given: [_plan(*make(*given))], [(*given[0].shape[:2], *out)], *given)
+def _planned(key, make, out, *arguments):
+    """The plan by which `make` pools these arguments; its result's sizes are `out`."""
+    shape = *arguments[0].shape[:2], *out
+    plan, = by_sizes(lambda *xs: [_plan(*make(*xs))], [shape], *arguments)
     return remember(key, plan)
 
 

@@ -18,8 +18,8 @@ class PlansBySizes:
     """A function of the sizes among what `make` is given, whose texts are `names`: the numbers of
     its plans. It keeps these, and with them the tables that kernels read."""
 
-    def __init__(self, make, given, names):
-        self.make, self.given, self.names, self.made = make, given, names, {}
+    def __init__(self, make, arguments, names):
+        self.make, self.arguments, self.names, self.made = make, arguments, names, {}
 
     def __call__(self, *sizes):
         """The numbers of the plans for these sizes."""
@@ -28,21 +28,21 @@ class PlansBySizes:
             if len(self.made) >= MOST:
                 raise OverflowError("so many sizes have no plans")
             at = dict(zip(self.names, sizes, strict=True))
-            plans = self.made[sizes] = self.make(*[filled(x, at) for x in self.given])
+            plans = self.made[sizes] = self.make(*[filled(x, at) for x in self.arguments])
         if any(not 0 <= n < COUNT for p in plans for n in (p.units, p.scratch)):
             raise OverflowError("a plan is too large")
         return tuple([n for p in plans for n in p.numbers()])
 
 
-def by_sizes(make, outs, *given):
-    """make(*given), a list of plans, one for each shape in `outs` that a plan's result has. What
-    is given may have sizes that are not known."""
+def by_sizes(make, outs, *arguments):
+    """make(*arguments), a list of plans, one for each shape in `outs` that a plan's result has.
+    Arguments may have sizes that are not known."""
     known: dict = {}
-    given = tuple([outlined(x, known) for x in given])
+    arguments = tuple([outlined(x, known) for x in arguments])
     if not known:
-        return make(*given)
+        return make(*arguments)
     facts = next(iter(known.values())).facts
-    numbers = items(facts, PlansBySizes(make, given, list(known)), list(known.values()))
+    numbers = items(facts, PlansBySizes(make, arguments, list(known)), list(known.values()))
     each = len(numbers) // len(outs)
     return [unpacked(numbers[i * each:(i + 1) * each], out) for i, out in enumerate(outs)]
 

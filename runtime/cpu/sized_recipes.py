@@ -145,8 +145,8 @@ def has_sizes(op: Any, attrs: dict[str, Any]) -> bool:
 def sizes_of(arrays: list[Any], attrs: dict[str, Any]) -> Sizes:
     """The sizes of a call."""
     size = attrs.get("size")
-    given = [(x.shape, x.strides) for x in arrays if type(x) is np.ndarray]
-    return (*given, (size, ())) if type(size) is tuple else tuple(given)
+    described = [(x.shape, x.strides) for x in arrays if type(x) is np.ndarray]
+    return (*described, (size, ())) if type(size) is tuple else tuple(described)
 
 
 def in_common(a: Sizes, b: Sizes) -> int:
@@ -264,12 +264,12 @@ def planned(op: Any, attrs: dict[str, Any], kinds: list[int], arrays: list[Any],
             return None
         outlines = iter([Outline(shape, x.dtype, strides)
                          for (shape, strides), x in zip(symbols.outlines, tensors)])
-        given = [next(outlines) if k == L.TENSOR else x for x, k in zip(arrays, kinds)]
+        operands = [next(outlines) if k == L.TENSOR else x for x, k in zip(arrays, kinds)]
         size = symbols.attribute
         tape = Tape(dry=True)
-        result = tape.listen(forward, *given, **({"size": size} if size else attrs))
+        result = tape.listen(forward, *operands, **({"size": size} if size else attrs))
         made = result if type(result) is tuple else (result,)
-        found = recipe_words.recipe(op, kinds, given, made, tape, OutlineReader)
+        found = recipe_words.recipe(op, kinds, operands, made, tape, OutlineReader)
     except REFUSALS:
         return None
     functions = symbols.facts.functions.values()

@@ -66,16 +66,16 @@ class _Attention:
                kept: Mapping[str, DeviceArray]) -> None:
         """Run one of the kernels."""
         from ..passes.lower_triton import attention as lower
-        given = {name: self.in_two(x) for name, x in (self.operands | {**results}).items()}
-        for name, x in given.items():
+        tensors = {name: self.in_two(x) for name, x in (self.operands | {**results}).items()}
+        for name, x in tensors.items():
             self.tell(name, x, "roi")
         if self.mask is not None:
             shape = (*self.batch, *self.sizes)
-            given["mask"] = self.in_two(self.mask.view_as(
+            tensors["mask"] = self.in_two(self.mask.view_as(
                 np.broadcast_to(self.mask.geometry, shape)), adjacent=False)
-            self.tell("mask", given["mask"], "mnoi")
-        given |= kept
-        geometries = {name: x.geometry for name, x in given.items()}
+            self.tell("mask", tensors["mask"], "mnoi")
+        tensors |= kept
+        geometries = {name: x.geometry for name, x in tensors.items()}
         mask = None if self.mask is None else FROM_NUMPY[self.mask.dtype].short
         form = lower.Form(FROM_NUMPY[self.operands["q"].dtype].short, self.features, self.values,
                           self.is_causal, mask, is_wide([*geometries.values()]))

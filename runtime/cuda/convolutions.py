@@ -246,8 +246,9 @@ class Contraction:
         self.out, self.shape, self.batch = out, shape, batch
         self.dtype = FROM_NUMPY[left.dtype].short
         self.kind = kind_of(self.dtype, tf32.CONVOLUTIONS)
-        self.given: dict[str, Any] = {"a": left.geometry, "b": right.geometry, "c": out.geometry}
-        self.is_wide = is_wide([*self.given.values()])
+        self.parameters: dict[str, Any] = {
+            "a": left.geometry, "b": right.geometry, "c": out.geometry}
+        self.is_wide = is_wide([*self.parameters.values()])
         self.numbers = dict(zip("mnk", shape, strict=True)) | {
             "inner": batch[1], "batches": batch[0] * batch[1]}
         self.held: list[DeviceArray] = []
@@ -266,7 +267,7 @@ class Contraction:
                 number = np.int64 if self.is_wide else np.int32
                 self.held.append(s.on_device(self.out.index, number))
                 self.tables.append(lower.Table(key, *s.runs()))
-                self.given[key] = self.held[-1].geometry
+                self.parameters[key] = self.held[-1].geometry
             else:
                 self.numbers[key] = s
                 if s == 1 and d in "mnk":
@@ -290,7 +291,7 @@ class Contraction:
             self.in_parts(described, found, parts, bias)
             return
         if bias is not None:
-            self.given["e0"] = bias.geometry
+            self.parameters["e0"] = bias.geometry
             self.lies("e0", (1, 0, 0, self.shape[0]))
         self.launch(described, found.tile)
 
@@ -298,7 +299,7 @@ class Contraction:
         """The sums of parts, then the sum of those."""
         from ..passes.lower_triton import contract as lower
         sums = empty(self.out.index, (parts, self.out.size), F32)
-        self.given["c"] = sums.geometry
+        self.parameters["c"] = sums.geometry
         self.numbers |= {"part": found.part, "parts": parts, "c_p": self.out.size}
         self.launch(lower.Contract(self.dtype), found.tile, in_parts=True)
         if bias is None:
@@ -312,7 +313,7 @@ class Contraction:
         from ..passes.lower_triton import contract as lower
         form = self.kind, tuple(self.ones), self.is_wide, tuple(self.tables), tile, in_parts
         source = lowered(("contract", described, form), lambda: lower.lower(described, *form))
-        launch(self.out.index, source, self.given, self.numbers)
+        launch(self.out.index, source, self.parameters, self.numbers)
 
 
 class Run:

@@ -57,9 +57,9 @@ def ranged(words: DeviceArray, *, low: int, span: int) -> DeviceArray:
         number = S.shr(word * one, S.cast(S.const(32), "u64"))
     else:
         number = S.mod(word, one) if span < 1 << 64 else word
-    given = [words, np.asarray(min(span, (1 << 64) - 1), U64)]
+    operands = [words, np.asarray(min(span, (1 << 64) - 1), U64)]
     root = S.cast(number, "i64") + low if low else S.cast(number, "i64")
-    made, = compute(Expressions("random_range", (root,)), given, words.index)
+    made, = compute(Expressions("random_range", (root,)), operands, words.index)
     return made
 
 

@@ -159,17 +159,17 @@ class Driver(abc.ABC):
         """Run a loaded kernel later."""
 
     def prepare(self, kernel: Any, programs: int, fixed: Mapping[str, float],
-                given: Sequence[str]) -> Begin:
+                varying: Sequence[str]) -> Begin:
         """A function that runs a loaded kernel later: of a stream, the spans (where the driver
-        checks addresses) and the parameters `given`; the others are `fixed`."""
+        checks addresses) and the parameters `varying`; the others are `fixed`."""
         def begin(stream: int, spans: Sequence[Span], *values: float) -> None:
-            arguments = {**fixed, **dict(zip(given, values, strict=True))}
+            arguments = {**fixed, **dict(zip(varying, values, strict=True))}
             self.launch(kernel, Launch(programs, arguments, spans), stream)
         return begin
 
     def sequence(self, starts: Sequence[Any],
-                 given: Sequence[Sequence[tuple[int, int]]]) -> Begin | None:
+                 varying: Sequence[Sequence[tuple[int, int]]]) -> Begin | None:
         """A function that makes launches (`plan_code.Start`) one after the other: of the stream
-        and words. `given`: of each parameter that a call tells, which of the words it is, and what
-        is added to that. None where each launch is a call of its own."""
+        and words. `varying`: of each parameter that a call tells, which of the words it is, and
+        what is added to that. None where each launch is a call of its own."""
         return None

@@ -71,8 +71,8 @@ class Walk:
             numbers |= {f"size{k}": size, f"step{k}": step}
             numbers[f"slot{k}"] = bad_data(index, name, self.complaint(k))
         words = m.machine().checks[index].words(m.current_stream(index))
-        given = {f"q{k}": i.geometry for k, i in enumerate(self.named.indices)}
-        launch(index, source, {**arrays, **given, "words": words}, numbers | (more or {}))
+        indices = {f"q{k}": i.geometry for k, i in enumerate(self.named.indices)}
+        launch(index, source, {**arrays, **indices, "words": words}, numbers | (more or {}))
 
     def complaint(self, k: int) -> Callable[[int, int], Exception]:
         """The error of bad numbers of an index."""

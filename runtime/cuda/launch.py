@@ -38,8 +38,8 @@ def launch(index: int, source: Source, arrays: Mapping[str, np.ndarray],
     programs, plan = source.programs(numbers), planning.current()
     if plan is not None:
         return plan.start(kernel, programs, arrays, numbers)
-    given = Launch(programs, arguments, [span(a) for a in arrays.values()])
-    machine.driver.launch(kernel, given, m.current_stream(index))
+    call = Launch(programs, arguments, [span(a) for a in arrays.values()])
+    machine.driver.launch(kernel, call, m.current_stream(index))
 
 
 def bad_data(index: int, name: str, error: Callable[[int, int], Exception]) -> Any:

@@ -160,10 +160,10 @@ done:
 
 class Prepared:
     """The words of a launch. `kernel` is what the driver, of library `cuda`, loaded, in a context;
-    the parameters `given` vary, the others are `fixed`."""
+    the parameters `varying` vary, the others are `fixed`."""
 
     def __init__(self, cuda: Any, kernel: Any, context: int, programs: int,
-                 fixed: Mapping[str, float], given: Sequence[str]) -> None:
+                 fixed: Mapping[str, float], varying: Sequence[str]) -> None:
         kinds = dict(kernel.parameters)
         values = [bits(kinds[name], fixed[name]) if name in fixed else 0 for name in kinds]
         # the values, and those of two parameters that the compiler adds: memory that is not needed
@@ -177,16 +177,16 @@ class Prepared:
         head[PARAMETERS] = self.pointers.ctypes.data
         head[ACTIVATE], head[LAUNCH] = (C.cast(f, C.c_void_p).value for f in (
             cuda.cuCtxSetCurrent, cuda.cuLaunchKernel))
-        self.words = np.array([*head, *(places[name] for name in given)], np.uint64)
+        self.words = np.array([*head, *(places[name] for name in varying)], np.uint64)
         self.address = self.words.ctypes.data
-        self.told = [(k, kinds[name]) for k, name in enumerate(given) if kinds[name] in FLOATS]
+        self.told = [(k, kinds[name]) for k, name in enumerate(varying) if kinds[name] in FLOATS]
 
     def by_bits(self, values: Sequence[float]) -> list[Any]:
         """Values of the parameters that vary, those that are not whole by their bits."""
-        given = list(values)
+        words = list(values)
         for k, kind in self.told:
-            given[k] = bits(kind, given[k])
-        return given
+            words[k] = bits(kind, words[k])
+        return words
 
 
 def bits(kind: str, value: float) -> int:
@@ -200,13 +200,13 @@ def bits(kind: str, value: float) -> int:
 
 class LaunchWords:
     """The words of launches that are made one after the other by one call of machine code.
-    `given`: of each parameter that a call tells, which of its words it is, and what is added."""
+    `varying`: of each parameter that a call tells, which of its words it is, and what is added."""
 
     def __init__(self, prepared: Sequence[Prepared],
-                 given: Sequence[Sequence[tuple[int, int]]]) -> None:
+                 varying: Sequence[Sequence[tuple[int, int]]]) -> None:
         self.prepared = list(prepared)
         words: list[int] = []
-        for one, pairs in zip(prepared, given, strict=True):
+        for one, pairs in zip(prepared, varying, strict=True):
             words += [one.address, len(pairs), *(w for pair in pairs for w in pair)]
         self.words = np.array([*words, 0], np.int64)
         self.address = self.words.ctypes.data

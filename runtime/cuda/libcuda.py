@@ -246,10 +246,10 @@ class LibCuda(Driver):
         self.prepare(kernel, launch.programs, launch.arguments, ())(stream, launch.spans)
 
     def prepare(self, kernel: Loaded, programs: int, fixed: Mapping[str, float],
-                given: Sequence[str]) -> Begin:
+                varying: Sequence[str]) -> Begin:
         self._activate(kernel.device)
         made = Prepared(self.cuda, kernel, self.contexts[kernel.device].value or 0, programs, fixed,
-                        given)
+                        varying)
         launch, address = launcher(), made.address
 
         def begin(stream: int, _spans: Sequence[Span], *values: Any) -> None:
@@ -259,7 +259,7 @@ class LibCuda(Driver):
         return begin
 
     def sequence(self, starts: Sequence[Any],
-                 given: Sequence[Sequence[tuple[int, int]]]) -> Begin | None:
+                 varying: Sequence[Sequence[tuple[int, int]]]) -> Begin | None:
         launch = all_launcher()
         if launch is None:
             return None
@@ -267,7 +267,7 @@ class LibCuda(Driver):
         self._activate(device)
         context = self.contexts[device].value or 0
         made = LaunchWords([Prepared(self.cuda, s.kernel, context, s.programs, s.fixed,
-                                     list(s.given)) for s in starts], given)
+                                     list(s.varying)) for s in starts], varying)
         address = made.address
 
         def begin(stream: int, *values: int, kept: LaunchWords = made) -> None:

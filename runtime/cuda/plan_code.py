@@ -46,12 +46,12 @@ class Drop(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A kernel is launched: `fixed` are the parameters that are the same at each call, `given`
+    """A kernel is launched: `fixed` are the parameters that are the same at each call, `varying`
     those that a call tells. `spans` are the bytes that it may touch."""
     kernel: Any
     programs: int
     fixed: Mapping[str, Any]
-    given: Mapping[str, Any]
+    varying: Mapping[str, Any]
     spans: Sequence[tuple[Any, ...]]
 
 
@@ -118,7 +118,7 @@ class Code:
             at = self.placed(of)
             return f"{self.start(at.memory)} + {at.offset}"
         if type(of) is Number:
-            return f"{self.constant(of.given)}(a{of.operand})"
+            return f"{self.constant(of.value_of)}(a{of.operand})"
         if type(of) is Noted:
             return f"noted(stream, {of.name!r}, {self.constant(of.error)})"
         return repr(of)
@@ -163,7 +163,7 @@ class Code:
     def notes(self) -> int:
         """How many launches note bad data."""
         return sum(type(x) is Noted for s in self.found.steps if type(s) is Start
-                   for x in s.given.values())
+                   for x in s.varying.values())
 
     def launches(self, starts: Sequence[Start]) -> list[str]:
         """Launches that follow each other."""
@@ -171,10 +171,10 @@ class Code:
             return [self.launch(s) for s in starts]
         words: dict[Any, int] = {}                 # what is told at each call -> its place
         told: list[str] = []
-        given: list[list[tuple[int, int]]] = []
+        varying: list[list[tuple[int, int]]] = []
         for s in starts:
             kinds, mine = dict(s.kernel.parameters), []
-            for name, of in s.given.items():
+            for name, of in s.varying.items():
                 at = self.placed(of) if type(of) is Place else None
                 key = (at.memory,) if at is not None else (len(told), None)
                 if key not in words:
@@ -182,8 +182,8 @@ class Code:
                     told.append(self.start(at.memory) if at is not None
                                 else self.by_bits(kinds[name], self.value(of)))
                 mine.append((words[key], 0 if at is None else at.offset))
-            given.append(mine)
-        launch = self.driver.sequence(starts, given)
+            varying.append(mine)
+        launch = self.driver.sequence(starts, varying)
         if launch is None:
             return [self.launch(s) for s in starts]
         return [f"{self.constant(launch)}({', '.join(['stream', *told])})"]
@@ -195,11 +195,11 @@ class Code:
 
     def launch(self, s: Start) -> str:
         """One launch."""
-        begin = self.driver.prepare(s.kernel, s.programs, s.fixed, list(s.given))
+        begin = self.driver.prepare(s.kernel, s.programs, s.fixed, list(s.varying))
         spans = ", ".join(f"({self.value(low)}, {self.value(high)})" for low, high in s.spans)
-        given = ", ".join(["stream", f"({spans},)" if self.driver.checks_addresses and spans
-                           else "()", *map(self.value, s.given.values())])
-        return f"{self.constant(begin)}({given})"
+        arguments = ", ".join(["stream", f"({spans},)" if self.driver.checks_addresses and spans
+                               else "()", *map(self.value, s.varying.values())])
+        return f"{self.constant(begin)}({arguments})"
 
     def function(self, result: Any) -> Callable[..., Any]:
         """The function, which gives an array, several, or nothing."""

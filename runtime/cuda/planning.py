@@ -20,9 +20,9 @@ class NoPlan(Exception):
 
 
 class Number(NamedTuple):
-    """A number among the operands, and what a kernel is given of it."""
+    """A number among the operands, and what a kernel gets of it."""
     operand: int
-    given: Callable[[Any], Any]
+    value_of: Callable[[Any], Any]
 
 
 class Noted(NamedTuple):
@@ -54,13 +54,13 @@ def unplanned() -> None:
         raise NoPlan
 
 
-def number(operand: int, made: Any, given: Callable[[Any], Any]) -> Any:
-    """`made`, of a number among an op's operands: a kernel that is given it is given `given` of
-    that operand at each call. In a plan of many ops a number that the plan is not given is always
+def number(operand: int, made: Any, value_of: Callable[[Any], Any]) -> Any:
+    """`made`, of a number among an op's operands: a kernel that takes it gets `value_of` of that
+    operand at each call. In a plan of many ops a number that is no operand of the plan is always
     the same."""
     found = current()
     if found is not None and not found.is_of_many:
-        found.numbers[id(made)] = made, Number(operand, given)
+        found.numbers[id(made)] = made, Number(operand, value_of)
     return made
 
 
@@ -69,8 +69,8 @@ def seen_as(made: Any, other: Any, through: Callable[[Any], Any]) -> Any:
     found = current()
     known = None if found is None else found.numbers.get(id(made))
     if known is not None:
-        operand, given = known[1]
-        number(operand, other, lambda x: through(given(x)))
+        operand, value_of = known[1]
+        number(operand, other, lambda x: through(value_of(x)))
     return other
 
 
@@ -81,5 +81,5 @@ def parameter(made: Any, value: Callable[[Any], Any]) -> Any:
     known = None if found is None else found.numbers.get(id(made))
     if known is None:
         return value(made)
-    operand, given = known[1]
-    return Number(operand, lambda x: value(given(x)))
+    operand, value_of = known[1]
+    return Number(operand, lambda x: value(value_of(x)))

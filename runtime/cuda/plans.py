@@ -115,9 +115,9 @@ class Planning:
     def start(self, kernel: Any, programs: int, arrays: Mapping[str, np.ndarray],
               numbers: Mapping[str, Any]) -> None:
         """A launch for every call."""
-        given = {name: self.place(address(a)) for name, a in arrays.items()} | dict(numbers)
-        fixed = {k: v for k, v in given.items() if isinstance(v, int | float)}
-        vary = {k: v for k, v in given.items() if k not in fixed}
+        parameters = {name: self.place(address(a)) for name, a in arrays.items()} | dict(numbers)
+        fixed = {k: v for k, v in parameters.items() if isinstance(v, int | float)}
+        vary = {k: v for k, v in parameters.items() if k not in fixed}
         spans = [tuple(map(self.place, span(a))) for a in arrays.values()]
         self.steps.append(Start(kernel, programs, fixed, vary, spans))
 
@@ -169,11 +169,11 @@ def key(what: Any, index: int, arrays: Sequence[Any], attrs: Mapping[str, Any],
             *[(k, told(v)) for k, v in attrs.items()])
 
 
-def _types(result: Any, given: Sequence[Any]) -> tuple[np.dtype, ...] | None:
+def _types(result: Any, operands: Sequence[Any]) -> tuple[np.dtype, ...] | None:
     """The types of results' elements; None where they are no arrays, or operands, or a tuple of
     fewer than two."""
     made = () if result is None else result if type(result) is tuple else (result,)
-    own = all(type(y) is DeviceArray and all(y is not x for x in given) for y in made)
+    own = all(type(y) is DeviceArray and all(y is not x for x in operands) for y in made)
     if not own or type(result) is tuple and len(result) < 2:
         return None
     return tuple([y.dtype for y in made])
@@ -205,7 +205,7 @@ def plan_of(index: int, arrays: Sequence[Any],
         with planning.of(found):
             result = body(found.stand_ins)
         told = {x.operand for step in found.steps if type(step) is Start
-                for x in step.given.values() if type(x) is Number}
+                for x in step.varying.values() if type(x) is Number}
         return Plan(Code(found).function(result), found.kept), told
     finally:
         found.stand_ins.clear()

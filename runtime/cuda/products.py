@@ -155,8 +155,8 @@ def added(contract: Any, sums: DeviceArray, out: DeviceArray | None = None,
     key = "added", contract.dtype, K.text((contract.epilogue,)), contract.operands, wide
     if key not in _sources:
         _sources[key] = lower.lower_added(contract, wide)
-    given = {"x": sums, "y": made, **{f"e{q}": e for q, e in enumerate(operands)}}
-    launch(sums.index, _sources[key], {name: a.geometry for name, a in given.items()},
+    arrays = {"x": sums, "y": made, **{f"e{q}": e for q, e in enumerate(operands)}}
+    launch(sums.index, _sources[key], {name: a.geometry for name, a in arrays.items()},
            {"n": made.size, "parts": sums.shape[0], **groups})
     return made
 

@@ -158,8 +158,8 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     if backend not in BACKENDS and ":" not in backend:
         raise ValueError(f"Invalid backend: '{backend}'")
     rank, world_size = (
-        _of_environment(name) if given == -1 and store is None else given
-        for name, given in (("RANK", rank), ("WORLD_SIZE", world_size)))
+        _of_environment(name) if value == -1 and store is None else value
+        for name, value in (("RANK", rank), ("WORLD_SIZE", world_size)))
     if world_size != 1:
         raise NotImplementedError(
             f"init_process_group(): world_size is {world_size}, and processes cannot send each "
@@ -286,16 +286,16 @@ def _only(name, what, tensors):
     return tensors[0]
 
 
-def _copy(name, output, given):
+def _copy(name, output, source):
     """Put what was given into a tensor of the same type and number of elements."""
-    if output.dtype != given.dtype:
+    if output.dtype != source.dtype:
         raise TypeError(f"{name}(): tensors must have one type, got {output.dtype} and "
-                        f"{given.dtype}")
-    if output.numel() != given.numel():
+                        f"{source.dtype}")
+    if output.numel() != source.numel():
         raise ValueError(f"{name}(): output has {output.numel()} elements, and input "
-                         f"{given.numel()}")
+                         f"{source.numel()}")
     with modes.no_grad():
-        output.copy_(given.reshape(output.shape))
+        output.copy_(source.reshape(output.shape))
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):

@@ -206,8 +206,8 @@ class Categorical(ProbsOrLogits):
     def __init__(self, probs=None, logits=None, validate_args=None):
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        given = logits if probs is None else probs
-        if given.ndim < 1:
+        parameter = logits if probs is None else probs
+        if parameter.ndim < 1:
             raise ValueError(
                 f"`{'logits' if probs is None else 'probs'}` parameter must be at least "
                 "one-dimensional.")
@@ -215,8 +215,8 @@ class Categorical(ProbsOrLogits):
             self.probs = probs / probs.sum(-1, keepdim=True)
         else:
             self.logits = logits - logits.logsumexp(-1, keepdim=True)
-        self._num_events = given.shape[-1]
-        super().__init__(given.shape[:-1], validate_args=validate_args)
+        self._num_events = parameter.shape[-1]
+        super().__init__(parameter.shape[:-1], validate_args=validate_args)
 
     @c.dependent_property(is_discrete=True, event_dim=0)
     def support(self):

@@ -240,9 +240,9 @@ class ProbsOrLogits(Distribution):
         returned."""
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        name, given = ("probs", probs) if logits is None else ("logits", logits)
-        given, *others = broadcast_all(given, *others)
-        setattr(self, name, given)
+        name, parameter = ("probs", probs) if logits is None else ("logits", logits)
+        parameter, *others = broadcast_all(parameter, *others)
+        setattr(self, name, parameter)
         return others
 
     @property

@@ -40,13 +40,13 @@ class ExponentialFamily(Distribution):
 
     def _normalizer_and_slopes(self):
         """(F, its gradient, theta), as functions of the parameters where they are followed."""
-        given = self._natural_params
-        followed = whet.is_grad_enabled() and any(p.requires_grad for p in given)
-        theta = [p if p.requires_grad else p.detach().requires_grad_() for p in given]
+        parameters = self._natural_params
+        followed = whet.is_grad_enabled() and any(p.requires_grad for p in parameters)
+        theta = [p if p.requires_grad else p.detach().requires_grad_() for p in parameters]
         with whet.enable_grad():
             value = self._log_normalizer(*theta)
             slopes = whet.autograd.grad(value.sum(), theta, create_graph=followed)
-        return (value if followed else value.detach()), slopes, given
+        return (value if followed else value.detach()), slopes, parameters
 
     def entropy(self):
         """The entropy, from the normaliser and its gradient."""

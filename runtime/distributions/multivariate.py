@@ -55,12 +55,12 @@ class _OfCovariance(Distribution):
 
     def _take(self, forms, batch_of_others):
         """Keep the form that is given, for the whole batch, whose shape is returned."""
-        given = {name: m for name, m in zip(FORMS, forms) if m is not None}
-        if len(given) != 1:
+        named = {name: m for name, m in zip(FORMS, forms) if m is not None}
+        if len(named) != 1:
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril "
                              "may be specified.")
-        (name, m), = given.items()
-        check_tensors(type(self).__name__, **given)
+        (name, m), = named.items()
+        check_tensors(type(self).__name__, **named)
         if m.ndim < 2:
             raise ValueError(
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions")
@@ -115,10 +115,10 @@ class MultivariateNormal(_OfCovariance):
                  validate_args=None):
         if loc.ndim < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        batch, given = self._take((covariance_matrix, precision_matrix, scale_tril), loc.shape[:-1])
+        batch, form = self._take((covariance_matrix, precision_matrix, scale_tril), loc.shape[:-1])
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        self._factorise(*given)
+        self._factorise(*form)
 
     mean = mode = property(lambda self: self.loc)
 
@@ -289,13 +289,13 @@ class Wishart(_OfCovariance, ExponentialFamily):
         like = next((m for m in forms if isinstance(m, whet.Tensor)), None)
         if like is not None and not isinstance(df, whet.Tensor):
             df = like.new_tensor(float(df))
-        batch, given = self._take(forms, getattr(df, "shape", ()))
-        self.df, event = df.expand(*batch), given[1].shape[-2:]
+        batch, form = self._take(forms, getattr(df, "shape", ()))
+        self.df, event = df.expand(*batch), form[1].shape[-2:]
         if not bool((self.df > event[-1] - 1).all()):
             raise ValueError(
                 f"Value of df={df} expected to be greater than ndim - 1 = {event[-1] - 1}.")
         super().__init__(batch, event, validate_args=validate_args)
-        self._factorise(*given)
+        self._factorise(*form)
 
     mean = property(lambda self: self.df[..., None, None] * self.covariance_matrix)
 

@@ -112,7 +112,7 @@ def _groups(calls):
         else:
             same.append(c)
     return [Group(g) for kind, same in kinds.items() for g in (
-        _apart(same, kind.given) if kind.given else (same,))]
+        _apart(same, kind.outside) if kind.outside else (same,))]
 
 
 def _apart(calls, places):

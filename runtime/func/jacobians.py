@@ -4,7 +4,7 @@ from functools import wraps
 from ..autograd.modes import enable_grad
 from ..ops import cat, eye
 from .forward import jvp
-from .reverse import given, gradients, positions, run
+from .reverse import gradients, positions, run, without_own_history
 from .trees import like, mapped, tensors
 from .vmap import checked_chunk, vmap
 
@@ -75,7 +75,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
                 parts = like(inputs, parts)
                 return parts[0] if isinstance(argnums, int) else parts
             result = mapped(of, out)
-        result = given(result, recorded)
+        result = without_own_history(result, recorded)
         return (result, aux) if has_aux else result
     return compute
 

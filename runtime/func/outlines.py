@@ -21,11 +21,11 @@ MOST_KINDS = 1 << 14
 
 class Outline:
     """Type, shape and strides of a tensor, by an array that has them and no numbers that mean
-    anything. `given`: is it of a tensor from outside, which many calls may share?"""
-    __slots__ = ("array", "given", "size")
+    anything. `is_outside`: is it of a tensor from outside, which many calls may share?"""
+    __slots__ = ("array", "is_outside", "size")
 
-    def __init__(self, array, given):
-        self.array, self.given = array, given
+    def __init__(self, array, is_outside):
+        self.array, self.is_outside = array, is_outside
         self.size = math.prod(array.shape) * array.dtype.itemsize
 
 
@@ -35,9 +35,9 @@ class Kind:
     outlines   of the result; a tuple of them, where there are several
     form       the operands: numbers and None in their places, and `...` for each tensor
     mode       the gradient mode in which they were noted, as bits
-    given      the tensors that are from outside, by their places among the tensors
+    outside    the tensors that are from outside, by their places among the tensors
     regular    do the tensors lie in memory without gaps? Views may ask for that"""
-    __slots__ = ("outlines", "form", "mode", "given", "regular", "is_plain", "array", "shapes")
+    __slots__ = ("outlines", "form", "mode", "outside", "regular", "is_plain", "array", "shapes")
 
     def __init__(self, op, outlines, form, mode, operands):
         # has a call one result, in memory of its own?
@@ -46,7 +46,7 @@ class Kind:
         self.outlines, self.form, self.mode = outlines, form, mode
         self.shapes = ([o.array.shape for o in outlines] if type(outlines) is tuple else
                        [outlines.array.shape])
-        self.given = tuple([i for i, o in enumerate(operands) if o.given])
+        self.outside = tuple([i for i, o in enumerate(operands) if o.is_outside])
         self.regular = [_is_regular(o.array) for o in operands]
 
 
@@ -58,17 +58,17 @@ def _is_regular(array):
     return bool(devices.places(array).flags.c_contiguous)
 
 
-def outline(array, given=False):
+def outline(array, is_outside=False):
     """The outline of an array, the same object for equal ones."""
     where = devices.places(array)
-    key = (array.dtype, array.shape, where.strides, given,
+    key = (array.dtype, array.shape, where.strides, is_outside,
            None if where is array else array.device)
     found = _outlines.get(key)
     if found is None:
         if len(_outlines) >= MOST_KINDS:
             _outlines.clear()
         like = _like(array) if where is array else _like_on_device(array, where)
-        found = _outlines[key] = Outline(like, given)
+        found = _outlines[key] = Outline(like, is_outside)
     return found
 
 

@@ -293,7 +293,7 @@ class PendingLevel(Level):
         """A tensor from outside, in the form in which it is kept; None if it is none."""
         if not registry.is_tensor(x):
             return None
-        found = x, Result(outlines.outline(x._array, given=True), x)
+        found = x, Result(outlines.outline(x._array, is_outside=True), x)
         self.outside[id(x)] = found
         return found
 

@@ -135,8 +135,8 @@ def gradients(outputs, inputs, cotangents, create_graph):
     )
 
 
-def given(value, recorded):
-    """What a transform gives back: without the history of the variables that it made, if nobody
+def without_own_history(value, recorded):
+    """The results of a transform: without the history of the variables that it made, if nobody
     else needs it."""
     return value if recorded else mapped(lambda t: t._without_history(), value)
 
@@ -169,5 +169,6 @@ def vjp(func, *primals, has_aux=False):
         again = recorded or any(v.requires_grad for v in vs)
         with enable_grad():
             gs = gradients(outs, tensors(inputs), vs, again)
-        return given(like(inputs, gs), again)
-    return (given(out, recorded), back, aux) if has_aux else (given(out, recorded), back)
+        return without_own_history(like(inputs, gs), again)
+    found = without_own_history(out, recorded)
+    return (found, back, aux) if has_aux else (found, back)

@@ -55,8 +55,8 @@ def _key(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any,
     told = [(x.shape, x.strides, x.dtype, first.setdefault(id(x.held), i), x.address - x.start)
             if type(x) is MetaArray else x.dtype if isinstance(x, np.ndarray) else (type(x), x)
             for i, x in enumerate(arrays)]
-    given = [(name, type(v), v) for name, v in attrs.items()]
-    return op, dtypes.get_default_dtype(), *told, *given
+    described = [(name, type(v), v) for name, v in attrs.items()]
+    return op, dtypes.get_default_dtype(), *told, *described
 
 
 def _made(like: list[Like | None] | Like, arrays: Sequence[Any]) -> Any:
@@ -125,9 +125,9 @@ def _tried(op: Any, outlines: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         raise NotImplementedError(
             f"{op.name}: what its result is like is found by computing one on the CPU, which "
             f"meta tensors of {size} bytes are too large for")
-    given = [_numbers(x) if type(x) is Outline else x for x in outlines]
+    operands = [_numbers(x) if type(x) is Outline else x for x in outlines]
     with np.errstate(all="ignore"):
-        return op.forward(*given, **attrs)
+        return op.forward(*operands, **attrs)
 
 
 def _numbers(x: Outline) -> np.ndarray:

@@ -13,14 +13,14 @@ NAME = "MultiheadAttention"
 
 def attend(module: Any, query: Any, key: Any, value: Any, is_causal: bool) -> Any:
     """What an `Attention` gives (`nn/attention_heads.py`): each part attends to its own keys."""
-    given = query, key, value
-    if not all(is_nested(x) and x.ndim == 3 and x._ragged == 1 for x in given):
+    inputs = query, key, value
+    if not all(is_nested(x) and x.ndim == 3 and x._ragged == 1 for x in inputs):
         raise refusal(NAME, "query, key and value must all be of shape (B, j, width)")
-    if module.bias_k is not None or module.add_zero or module.given != (None, None):
+    if module.bias_k is not None or module.add_zero or module.projected != (None, None):
         raise refusal(NAME, "there are no further keys beside nested ones")
-    projected = module.project(*(x._held for x in given), module.width, module.bias)
+    projected = module.project(*(x._held for x in inputs), module.width, module.bias)
     q, k, v = (transpose(x._with(p.unflatten(-1, (module.heads, -1))), 1, 2)
-               for x, p in zip(given, projected, strict=True))
+               for x, p in zip(inputs, projected, strict=True))
     found = attention(scaled_dot_product_attention, q, k, v, None, module.dropout, is_causal)
     together = transpose(found, 1, 2)
     return together._with(module.project_out(together._held.flatten(-2)))

@@ -151,20 +151,20 @@ def along(func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
     name = func.__name__
     at, default = PIECES[name]
     called = NAMES.get(name, "dim")
-    given = list(args)
-    dim = given[at] if len(given) > at else kwargs.pop(called, kwargs.pop("axis", default))
+    arguments = list(args)
+    dim = arguments[at] if len(arguments) > at else kwargs.pop(called, kwargs.pop("axis", default))
     if dim is None:
         raise refusal(name, "a dimension must be named")
-    if name == "flip" and len(given) > 1:                # a method may be given several
-        dim, given = given, []
+    if name == "flip" and len(arguments) > 1:            # a method may be given several
+        dim, arguments = arguments, []
     several = isinstance(dim, list | tuple)
     found = [inner(name, input, d) for d in (dim if several else [dim])]
     new: Any = found if several else found[0]
-    if len(given) > at:
-        given[at] = new
+    if len(arguments) > at:
+        arguments[at] = new
     else:
         kwargs[called] = new
-    return wrapped(func(input._held, *given, **kwargs), input._with)
+    return wrapped(func(input._held, *arguments, **kwargs), input._with)
 
 
 # ---- shapes --------------------------------------------------------------------------------------

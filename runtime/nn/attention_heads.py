@@ -51,7 +51,7 @@ class Attention:
     add_zero: bool
     dropout: float
     project_out: Callable[..., Any]
-    given: tuple = (None, None)                 # keys and values that need no projection
+    projected: tuple = (None, None)             # keys and values that need no projection
 
     def __call__(self, query, key, value, key_padding_mask, need_weights, attn_mask, average,
                  is_causal, batch_first):
@@ -95,14 +95,14 @@ class Attention:
         head)."""
         n, head = query.shape[0], self.width // self.heads
         q, k, v = self.project(query, key, value, self.width, self.bias)
-        extra, (given_k, given_v) = 0, self.given
+        extra, (own_k, own_v) = 0, self.projected
         if self.bias_k is not None:
             k = whet.cat([k, self.bias_k.expand(n, 1, -1)], 1)
             v = whet.cat([v, self.bias_v.expand(n, 1, -1)], 1)
             extra += 1
         q, k, v = (x.reshape(n, x.shape[1], self.heads, head).transpose(1, 2) for x in (q, k, v))
-        k = k if given_k is None else given_k.reshape(n, self.heads, *given_k.shape[1:])
-        v = v if given_v is None else given_v.reshape(n, self.heads, *given_v.shape[1:])
+        k = k if own_k is None else own_k.reshape(n, self.heads, *own_k.shape[1:])
+        v = v if own_v is None else own_v.reshape(n, self.heads, *own_v.shape[1:])
         if self.add_zero:
             zero = k.new_zeros((n, self.heads, 1, head))
             k, v = whet.cat([k, zero], 2), whet.cat([v, zero], 2)

@@ -63,10 +63,10 @@ def become(p, made):
     swap_tensors(p, made)
 
 
-def load(mine, given, assign):
+def load(mine, loaded, assign):
     """Let a parameter or buffer be what it makes of a tensor that is loaded (`module_load`)."""
-    made = mine.module_load(given, assign=assign)
-    if made is mine or made is given:
+    made = mine.module_load(loaded, assign=assign)
+    if made is mine or made is loaded:
         raise RuntimeError("module_load must return a tensor of its own: detach() what it returns")
     grad = mine.grad
     become(mine, made)

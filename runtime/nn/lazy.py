@@ -19,9 +19,9 @@ class LazyModuleMixin:
                         unexpected_keys, error_msgs):
         """Uninitialised tensors take the shapes of what is loaded."""
         for name, mine in itertools.chain(self._parameters.items(), self._buffers.items()):
-            given = state_dict.get(prefix + name)
-            if is_lazy(mine) and given is not None and not is_lazy(given):
-                mine.materialize(given.shape)
+            loaded = state_dict.get(prefix + name)
+            if is_lazy(mine) and loaded is not None and not is_lazy(loaded):
+                mine.materialize(loaded.shape)
 
     def initialize_parameters(self, *args, **kwargs):
         """Override: make the parameters, given the arguments of the first call."""

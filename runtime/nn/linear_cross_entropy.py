@@ -107,9 +107,9 @@ def _rows(options, count, features, classes):
     return by_shape
 
 
-def _type_of_scores(options, given):
+def _type_of_scores(options, dtype):
     """The type that the scores are computed in."""
-    return options.acc_dtype or (dtypes.float32 if given.itemsize == 2 else given)
+    return options.acc_dtype or (dtypes.float32 if dtype.itemsize == 2 else dtype)
 
 
 def _loss(input, target, matrix, bias, classes, **settings):

@@ -30,8 +30,8 @@ class _Loss(Layer):
     def prepare(self):
         """`size_average` and `reduce` are the old way to say `reduction`."""
         average, reduce = self.__dict__.pop("size_average", None), self.__dict__.pop("reduce", None)
-        for name, given in (("size_average", average), ("reduce", reduce)):
-            if isinstance(given, Tensor):
+        for name, value in (("size_average", average), ("reduce", reduce)):
+            if isinstance(value, Tensor):
                 raise TypeError(
                     f"{type(self).__name__}: {name} must be a bool, not a Tensor. Make the loss "
                     f"first, then call it: nn.{type(self).__name__}()(input, target)")

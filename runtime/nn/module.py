@@ -34,8 +34,9 @@ class Module(hooks.Hooked, Stateful):
 
     def __init__(self, *args, **kwargs):
         if not self.call_super_init and (args or kwargs):
-            given = f"'{next(iter(kwargs))}'" if kwargs else f"{len(args)} positional"
-            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected argument: {given}")
+            unexpected = f"'{next(iter(kwargs))}'" if kwargs else f"{len(args)} positional"
+            raise TypeError(
+                f"{type(self).__name__}.__init__() got an unexpected argument: {unexpected}")
         attrs = self.__dict__
         attrs["training"] = True
         attrs["_parameter_names"], attrs["_buffer_names"], attrs["_module_names"] = {}, {}, {}

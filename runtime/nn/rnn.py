@@ -37,9 +37,9 @@ def _check_dropout(mode, num_layers, dropout):
 def _check_sizes(mode, input_size, hidden_size, num_layers, bias, batch_first, proj_size):
     if not isinstance(hidden_size, int):
         raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
-    for name, given in (("bias", bias), ("batch_first", batch_first)):
-        if not isinstance(given, bool):
-            raise TypeError(f"{name} should be of type bool, got: {type(given).__name__}")
+    for name, value in (("bias", bias), ("batch_first", batch_first)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
     if not isinstance(input_size, int):
         raise TypeError(f"input_size should be of type int, got: {type(input_size).__name__}")
     if input_size <= 0:

@@ -107,26 +107,26 @@ class Stateful:
                 if strict:
                     missing_keys.append(key)
                 continue
-            given = state_dict[key]
-            if not isinstance(given, Tensor):
+            loaded = state_dict[key]
+            if not isinstance(loaded, Tensor):
                 error_msgs.append(
                     f'While copying the parameter named "{key}", expected whet.Tensor or '
                     'Tensor-like object from '
-                    f"checkpoint but received {type(given)}")
+                    f"checkpoint but received {type(loaded)}")
                 continue
             if not is_lazy(mine):
-                if (is_lazy(given) or
-                    (not assign and given.ndim == 1 and mine.ndim == 0 and given.shape[0] == 1)):
+                if (is_lazy(loaded) or
+                    (not assign and loaded.ndim == 1 and mine.ndim == 0 and loaded.shape[0] == 1)):
                     # checkpoints of long ago have scalars of one element
-                    given = given[0]
-                if tuple(given.shape) != tuple(mine.shape):
+                    loaded = loaded[0]
+                if tuple(loaded.shape) != tuple(mine.shape):
                     error_msgs.append(
-                        f"size mismatch for {key}: copying a param with shape {_size(given)} from "
+                        f"size mismatch for {key}: copying a param with shape {_size(loaded)} from "
                         f"checkpoint, the shape in current model is {_size(mine)}.")
                     continue
-                if not assign and not _can_copy(key, given, mine, error_msgs):
+                if not assign and not _can_copy(key, loaded, mine, error_msgs):
                     continue
-            take = functools.partial(self._take, name, given, assign)
+            take = functools.partial(self._take, name, loaded, assign)
             take() if later is None else later.append(take)
         self._load_extra_state(state_dict, prefix, strict, missing_keys, unexpected_keys)
 
@@ -150,24 +150,24 @@ class Stateful:
                             if below else name not in known):
                         unexpected_keys.append(key)
 
-    def _take(self, name, given, assign):
+    def _take(self, name, loaded, assign):
         mine = self.__dict__[name]
         with whet.no_grad():
             if conversion.settings.get_swap_module_params_on_conversion() and not is_lazy(mine):
-                conversion.load(mine, given, assign)
+                conversion.load(mine, loaded, assign)
                 return
             if assign:
                 if isinstance(mine, Parameter):
-                    if not isinstance(given, Parameter):
-                        given = Parameter(given, requires_grad=mine.requires_grad)
-                    given.requires_grad_(mine.requires_grad)
-                self.__dict__[name] = given
+                    if not isinstance(loaded, Parameter):
+                        loaded = Parameter(loaded, requires_grad=mine.requires_grad)
+                    loaded.requires_grad_(mine.requires_grad)
+                self.__dict__[name] = loaded
                 return
             if is_lazy(mine):
-                if is_lazy(given):
+                if is_lazy(loaded):
                     return
-                mine.materialize(given.shape)
-            mine.copy_(given)
+                mine.materialize(loaded.shape)
+            mine.copy_(loaded)
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copy (or with `assign` put) the tensors of `state_dict` into this module; nothing is
@@ -215,13 +215,13 @@ def _load(module, state, prefix, metadata, assign, later, missing, unexpected, e
                 "inplace.")
 
 
-def _can_copy(key, given, mine, error_msgs):
+def _can_copy(key, loaded, mine, error_msgs):
     """Has a tensor that is loaded elements? A warning, where the module's own has none."""
-    if given.is_meta and not mine.is_meta:
+    if loaded.is_meta and not mine.is_meta:
         error_msgs.append(f'While copying the parameter named "{key}": it is on meta in the '
                           "checkpoint, where it has no data")
         return False
-    if mine.is_meta and not given.is_meta:
+    if mine.is_meta and not loaded.is_meta:
         modes.warn(
             f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
             "in the current model, which is a no-op. (Did you mean to pass `assign=True` to assign "

@@ -31,8 +31,8 @@ class Prepared:
                 ports = sorted(self.module.inputs, key=lambda p: not p.needed)
                 if len(inputs) > len(ports):
                     raise OnnxError(f"the model takes {len(ports)} inputs, not {len(inputs)}")
-                given = len(inputs) == len(ports)
-                names = [p.name for p in (self.module.inputs if given else ports)]
+                all_inputs = len(inputs) == len(ports)
+                names = [p.name for p in (self.module.inputs if all_inputs else ports)]
                 found = self.module(**dict(zip(names, inputs)))
         single = len(self.module.outputs) == 1
         return tuple(map(to_numpy, [found] if single else found))
@@ -70,11 +70,11 @@ def run_node(node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = No
              **kwargs: Any) -> tuple[Any, ...]:
     """Run one node."""
     helper = onnx_library("onnx.helper")
-    given = [n for n in node.input if n]
+    names = [n for n in node.input if n]
     arrays = list(inputs.values()) if isinstance(inputs, dict) else list(inputs)
     typed = [helper.make_tensor_value_info(
         n, helper.np_dtype_to_tensor_dtype(np.asarray(a).dtype), None)
-        for n, a in zip(given, arrays)]
+        for n, a in zip(names, arrays)]
     results = [helper.make_empty_tensor_value_info(n) for n in node.output if n]
     version = kwargs.get("opset_version", onnx_library("onnx.defs").onnx_opset_version())
     opsets = [helper.make_opsetid("", version)]

@@ -42,9 +42,9 @@ class Holder(nn.Module):
         """An initialiser, as the plan reads it."""
         return self.numbers[name] if name in self.numbers else self.__dict__[name]
 
-    def _take(self, name: str, given: Any, assign: bool) -> None:
+    def _take(self, name: str, loaded: Any, assign: bool) -> None:
         """Take a tensor of a state dict, and its numbers."""
-        super()._take(name, given, assign)
+        super()._take(name, loaded, assign)
         if name in self.numbers:
             tensor = self.__dict__[name]
             self.numbers[name] = Lasting(tensor.numpy(), tensor.dtype)
@@ -152,21 +152,21 @@ class OnnxModule(Holder):
         """The values of all inputs, in order."""
         if len(args) > len(self.inputs):
             raise OnnxError(f"the model takes {len(self.inputs)} inputs, not {len(args)}")
-        given = dict(zip((p.name for p in self.inputs), args))
+        named = dict(zip((p.name for p in self.inputs), args))
         for name, value in kwargs.items():
-            if name in given:
+            if name in named:
                 raise OnnxError(f"input {name!r} is passed twice")
-            given[name] = value
+            named[name] = value
         values = []
         for port in self.inputs:
-            if port.name in given:
-                values.append(port.value(given.pop(port.name)))
+            if port.name in named:
+                values.append(port.value(named.pop(port.name)))
             elif port.needed:
                 raise OnnxError(f"input {port.name!r} is missing")
             else:
                 values.append(self.default(port.name))
-        if given:
-            raise OnnxError(f"the model has no input {next(iter(given))!r}: it has "
+        if named:
+            raise OnnxError(f"the model has no input {next(iter(named))!r}: it has "
                             f"{', '.join(repr(p.name) for p in self.inputs)}")
         return values
 

@@ -82,12 +82,12 @@ def export(
     >>> len(file.getvalue()) > 100
     True
     """
-    given, named = _arguments(model, args, kwargs)
+    positional, named = _arguments(model, args, kwargs)
     with _in_mode(model, training):
-        exported = importlib.import_module("whet.jit.export").export(model, *given, **named)
+        exported = importlib.import_module("whet.jit.export").export(model, *positional, **named)
         names = Names(exported, input_names, output_names)
         dynamic = Dynamic.of_torch(exported, names.inputs, dynamic_axes, dynamic_shapes)
-        source = with_sizes(exported, model, given, named, dynamic)
+        source = with_sizes(exported, model, positional, named, dynamic)
     proto = model_of(exported, names, checked_opset(opset_version), source).proto
     samples = samples_of(exported, names, source)
     _give_constants(proto, samples, export_params, keep_initializers_as_inputs)
@@ -103,12 +103,12 @@ def _arguments(
     model: Any, args: Any, kwargs: Mapping[str, Any] | None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """(positional, keyword) arguments of the example call."""
-    given = tuple(args) if isinstance(args, tuple | list) else (args,)
-    if kwargs is not None or not given or not isinstance(given[-1], dict):
-        return given, dict(kwargs or {})
+    positional = tuple(args) if isinstance(args, tuple | list) else (args,)
+    if kwargs is not None or not positional or not isinstance(positional[-1], dict):
+        return positional, dict(kwargs or {})
     parameters = inspect.signature(getattr(model, "forward", model)).parameters
-    last = given[-1]
-    return (given[:-1], last) if all(k in parameters for k in last) else (given, {})
+    last = positional[-1]
+    return (positional[:-1], last) if all(k in parameters for k in last) else (positional, {})
 
 
 @contextlib.contextmanager

@@ -19,14 +19,14 @@ SIZES = frozenset("normalized_shape output_size physical_layout repeats shape si
 TEXTS = frozenset("driver interpolation norm".split())
 
 
-def _given(fn, args, kwargs):
+def _named_arguments(fn, args, kwargs):
     """(name, value) of what a call was given."""
     return [*zip(inspect.signature(fn).parameters, args), *kwargs.items()]
 
 
 def name_kind(fn, args, kwargs):
     """Raise TypeError where an argument is of another kind than its name says."""
-    for name, v in _given(fn, args, kwargs):
+    for name, v in _named_arguments(fn, args, kwargs):
         wanted = _wanted(name, v)
         if wanted and not (v is None and _may_be_none(fn, name)):
             raise TypeError(
@@ -67,14 +67,14 @@ def name_argument(fn, error, args, kwargs):
     """Raise TypeError where the AttributeError came of an argument that is not what the function
     is written for."""
     names = list(inspect.signature(fn).parameters)
-    given = [(names[min(i, len(names) - 1)], i, v) for i, v in enumerate(args)]
-    given += [(p, names.index(p) if p in names else len(args), v) for p, v in kwargs.items()]
+    arguments = [(names[min(i, len(names) - 1)], i, v) for i, v in enumerate(args)]
+    arguments += [(p, names.index(p) if p in names else len(args), v) for p, v in kwargs.items()]
     # (a function that is a method first has a tensor there, or the argument to name)
     method = names[:1] == ["self"]
     called = fn.__qualname__.removesuffix(".__init__").removesuffix(".forward")
     lacks = error.obj
     itself = [
-        g for g in given
+        g for g in arguments
         if g[2] is lacks or isinstance(g[2], list | tuple) and any(x is lacks for x in g[2])]
     wanted = f"something with `{error.name}`"
     if (not registry.is_tensor(lacks)
@@ -86,7 +86,7 @@ def name_argument(fn, error, args, kwargs):
         raise TypeError(
             f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, "
             f"not {lacks.__class__.__name__}") from None
-    for p, i, v in given:
+    for p, i, v in arguments:
         if _derived(v, lacks):
             raise TypeError(
                 f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be "
@@ -97,21 +97,21 @@ def name_text(fn, error, args, kwargs):
     """Raise TypeError where Python was to make a number of an argument that is a text."""
     if not str(error).startswith(("could not convert string to float", "invalid literal for int")):
         return
-    for p, v in _given(fn, args, kwargs):
+    for p, v in _named_arguments(fn, args, kwargs):
         if isinstance(v, str):
             raise TypeError(
                 f"{fn.__name__}(): argument '{p}' must be a number, not str") from None
 
 
-def _derived(given, found):
+def _derived(argument, found):
     """Was this computed from an argument that is no tensor?"""
-    if isinstance(given, np.generic) and type(found) is type(given.item()):
+    if isinstance(argument, np.generic) and type(found) is type(argument.item()):
         return True
-    if isinstance(given, np.ndarray | np.generic):
+    if isinstance(argument, np.ndarray | np.generic):
         return isinstance(found, np.ndarray | np.generic | np.dtype)
     # a part of it
-    return (type(given) is type(found) and type(found) in PLAIN
-            or registry.is_tensor(given) and registry.is_tensor(found))
+    return (type(argument) is type(found) and type(found) in PLAIN
+            or registry.is_tensor(argument) and registry.is_tensor(found))
 
 
 def name_dtype(fn, error):

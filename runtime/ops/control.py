@@ -125,7 +125,7 @@ def while_loop(cond_fn, body_fn, carried_inputs):
 def rounds(cond_fn, body_fn, carried, done=lambda what, now: None):
     """A while_loop. `done("asked", answer)` is called after each question, `done("made",
     carried)` after each round."""
-    given = leaves(carried)
+    first = leaves(carried)
     while True:
         answer = _one("while_loop: cond_fn", cond_fn(*carried))
         done("asked", answer)
@@ -140,24 +140,24 @@ def rounds(cond_fn, body_fn, carried, done=lambda what, now: None):
             _stays("while_loop: Expected body_fn_output and carried_inputs", i, x, y)
         carried = made
         done("made", carried)
-    return _copied(carried, given)
+    return _copied(carried, first)
 
 
-def _copied(carried, given):
+def _copied(carried, first):
     """The results of a loop: copies of those that are still what was given."""
     return like(carried,
-                iter([x.clone() if is_tensor(x) and any(x is g for g in given) else x
+                iter([x.clone() if is_tensor(x) and any(x is g for g in first) else x
                       for x in leaves(carried)]))
 
 
 def rounds_apart(any_of, chosen, cond_fn, body_fn, carried):
     """A while_loop for several examples at once: it goes on while `any_of(answer)`, and those that
     are done keep what they carry, by `chosen(answer, new, old)`."""
-    going, given = True, leaves(carried)
+    going, first = True, leaves(carried)
     while True:
         going = cond_fn(*carried) & going
         if not any_of(going):
-            return _copied(carried, given)
+            return _copied(carried, first)
         made = body_fn(*carried)
         made = tuple(made) if isinstance(made, tuple | list) else (made,)
         if structure(made) != structure(carried):

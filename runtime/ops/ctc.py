@@ -38,13 +38,13 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     return reduced(r.squeeze(0) if single and reduction == "none" else r, reduction)
 
 
-def _ctc_lengths(name, given, batch, most=math.inf):
+def _ctc_lengths(name, lengths, batch, most=math.inf):
     """Lengths as ints, one for each sequence of the batch, none above `most`."""
-    if is_tensor(given):
-        if given.dtype.kind != INT:
-            raise RuntimeError(f"ctc_loss(): {name} must be integral, got {given.dtype}")
-        given = given.reshape(-1).tolist()
-    found = [int(i) for i in (given if isinstance(given, list | tuple) else [given])]
+    if is_tensor(lengths):
+        if lengths.dtype.kind != INT:
+            raise RuntimeError(f"ctc_loss(): {name} must be integral, got {lengths.dtype}")
+        lengths = lengths.reshape(-1).tolist()
+    found = [int(i) for i in (lengths if isinstance(lengths, list | tuple) else [lengths])]
     if len(found) != batch:
         raise RuntimeError(
             f"ctc_loss(): {name} must be of size batch_size, {batch}, got {len(found)}")

@@ -148,10 +148,10 @@ class _Noted:
         self.plan, self.shape, self.ndim = plan, tuple(shape), len(shape)
         self.place, plan.count = plan.count, plan.count + 1
 
-    def then(self, name, shape, *given, other=None):
+    def then(self, name, shape, *arguments, other=None):
         """What one more step makes."""
         places = [self.place] if other is None else [self.place, other.place]
-        self.plan.steps.append((name, places, given))
+        self.plan.steps.append((name, places, arguments))
         return _Noted(self.plan, shape)
 
     def sum(self, dim):
@@ -239,9 +239,9 @@ def einsum(equation, *operands):
     for x in operands[1:]:
         t = promote_types(t, x.dtype)
     there = [x if x.dtype is t else x.to(t) for x in operands]
-    for name, places, given in _steps(equation, tuple([tuple(x.shape) for x in operands])):
+    for name, places, arguments in _steps(equation, tuple([tuple(x.shape) for x in operands])):
         x, *others = [there[k] for k in places]
-        there.append(getattr(x, name)(*others, *given))
+        there.append(getattr(x, name)(*others, *arguments))
     return there[-1]
 
 

@@ -131,27 +131,28 @@ def _call(ours, names):
 
     def adapter(*args, **kwargs):
         out = kwargs.pop("out", None)
-        given = {}
+        arguments = {}
         for (_, mine), v in zip(pairs, args):
-            given[mine] = v
+            arguments[mine] = v
         known = dict(pairs)
         for k, v in kwargs.items():
             if v is np._NoValue:
                 continue
             if k not in known:
                 raise TypeError(f"numpy.{ours} on whet tensors does not support the argument {k!r}")
-            given[known[k]] = v
+            arguments[known[k]] = v
         if len(args) > len(pairs):
             raise TypeError(
                 f"numpy.{ours} on whet tensors takes at most {len(pairs)} positional arguments")
-        given = {k: _ours(v) for k, v in given.items() if v is not None and v is not np._NoValue}
-        if "dtype" in given:
-            given["dtype"] = dtypes.as_dtype(given["dtype"])
-        first = given.pop("", _NO)
+        arguments = {
+            k: _ours(v) for k, v in arguments.items() if v is not None and v is not np._NoValue}
+        if "dtype" in arguments:
+            arguments["dtype"] = dtypes.as_dtype(arguments["dtype"])
+        first = arguments.pop("", _NO)
         fn = FUNCTIONS.get(ours)
         if fn is None:
             raise TypeError(f"numpy's {ours} is not supported on whet tensors")
-        return _deliver(fn(**given) if first is _NO else fn(first, **given), out)
+        return _deliver(fn(**arguments) if first is _NO else fn(first, **arguments), out)
     return adapter
 
 

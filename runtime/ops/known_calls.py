@@ -53,14 +53,14 @@ class Failed(Exception):
 class Watch(Observer):
     """Notes what one call does: `steps`, each an op, a draw, a question or a write, which values
     its operands are, and the op's attributes or the answer, and the sizes of what an op makes that
-    may be others for other data. Values are what the call was given (see `given`), numbers that ops
-    are given, and what ops make, in this order. `steps` is None once something else has
+    may be others for other data. Values are those of the call (see `call_values`), numbers
+    that are operands, and what ops make, in this order. `steps` is None once something else has
     happened."""
     wants_parts = False
 
     def __init__(self, values):
         self.steps: list | None = []
-        self.given, self.numbers, self.made = values, [], []
+        self.values, self.numbers, self.made = values, [], []
         self.where = {id(t): i for i, t in enumerate(values) if is_tensor(t)}
         # tensors that the function makes of what the key has, and their views; they are operands
         # alone
@@ -171,11 +171,11 @@ class Watch(Observer):
         if isinstance(x, np.ndarray):
             return None
         self.numbers.append(x)
-        return len(self.given) + len(self.numbers) - 1
+        return len(self.values) + len(self.numbers) - 1
 
     def counted(self, at):
         """The same counted from 0 on, once there are no more numbers to come."""
-        return at if at is None or at >= 0 else len(self.given) + len(self.numbers) - 1 - at
+        return at if at is None or at >= 0 else len(self.values) + len(self.numbers) - 1 - at
 
     def beside(self, source, made):
         return made
@@ -252,8 +252,8 @@ def holds_data(x):
         isinstance(x, tuple | list) and any(map(holds_data, x)))
 
 
-def given(args, kwargs):
-    """What a call was given, in order; of a list with tensors, what is in it."""
+def call_values(args, kwargs):
+    """The arguments of a call, in order; of a list with tensors, what is in it."""
     found = []
     for x in (*args, *kwargs.values()):
         if has_tensors(x):
@@ -309,7 +309,7 @@ class KnownCalls:
         if len(self.table) >= KEYS:
             self.table.clear()
         self.check(args, kwargs)
-        watch = Watch(given(args, kwargs))
+        watch = Watch(call_values(args, kwargs))
         try:
             modes.state.observers = (watch,)
             modes.set_flags(modes.state.flags | modes.SPECIAL)
@@ -380,8 +380,8 @@ def known_call(watch, out, args, kwargs):
         write = functools.partial(_write, last.op, last.op.writes or last.op, operands, attrs)
     if None in found and not (write and out is None):
         return None
-    kept = [*kwargs, *[frozen(x) for x in watch.given if not is_tensor(x)]]
-    parts = given if any(map(has_tensors, (*args, *kwargs.values()))) else None
+    kept = [*kwargs, *[frozen(x) for x in watch.values if not is_tensor(x)]]
+    parts = call_values if any(map(has_tensors, (*args, *kwargs.values()))) else None
     made = [watch.counted(-1 - i) for i in range(len(watch.made))]
     if len(steps) == 1 and not write and found == made and (
             type(out) is tuple or not several) and steps[0][0] is not DRAW:

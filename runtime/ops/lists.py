@@ -13,14 +13,14 @@ _WITH_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}
 _SCALED = ("addcdiv", "addcmul")
 
 
-def _each(given, n, name):
+def _each(entries, n, name):
     """An argument for each of `n` tensors: a list has one for each, anything else is for all."""
-    if not isinstance(given, list | tuple):
-        return [given] * n
-    if len(given) != n:
+    if not isinstance(entries, list | tuple):
+        return [entries] * n
+    if len(entries) != n:
         raise RuntimeError(
-            f"{name}: the lists must have as many entries: got {n} tensors and {len(given)}")
-    return given
+            f"{name}: the lists must have as many entries: got {n} tensors and {len(entries)}")
+    return entries
 
 
 def _scaled(name, method, tensors, first, second, value=1):

@@ -8,11 +8,11 @@ from .surface import check_flag, function
 
 def _statistics(x, dim, eps, weight):
     """The means, and 1 / the standard deviations, along dimensions that stay."""
-    given = x.dtype if weight is None else weight.dtype
+    dtype = x.dtype if weight is None else weight.dtype
     wide = x if x.dtype.itemsize >= 4 else x.to(dtypes.float32)
     mean = wide.mean(dim, keepdim=True)
     scale = ((wide - mean).square().mean(dim, keepdim=True) + eps).rsqrt()
-    return mean.to(given), scale.to(given)
+    return mean.to(dtype), scale.to(dtype)
 
 
 @function(method=False)

@@ -68,7 +68,7 @@ class Told:
         raise Unsaid
 
 
-def _given(told, arrays):
+def _argument(told, arrays):
     """What `Told` has told of."""
     word, *rest = told
     if word in OPERANDS:
@@ -77,7 +77,7 @@ def _given(told, arrays):
         return rest[0]
     if word == "dtype":
         return np.dtype(rest[0])
-    parts = [_given(x, arrays) for x in rest]
+    parts = [_argument(x, arrays) for x in rest]
     return slice(*parts) if word == "slice" else tuple(parts) if word == "tuple" else parts
 
 
@@ -91,8 +91,8 @@ class NumpyCall(Op):
         if writes is not None:
             arrays = *arrays[:writes], arrays[writes].copy(), *arrays[writes + 1:]
         with np.errstate(**dict(zip(ERRORS, errors))):
-            made = find(function)(*[_given(x, arrays) for x in args],
-                                  **{k: _given(x, arrays) for k, x in kwargs})
+            made = find(function)(*[_argument(x, arrays) for x in args],
+                                  **{k: _argument(x, arrays) for k, x in kwargs})
         if writes is not None:
             return arrays[writes]
         return tuple(map(np.asarray, made)) if isinstance(made, tuple | list) else np.asarray(made)

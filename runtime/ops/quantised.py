@@ -260,9 +260,10 @@ def _conv_samples(make):
             (TO_BYTES, _bytes(make, shape[0], features, *size)),
         ):
             pack = functools.partial(packing.pack_window, window=window)
-            given = weights(make, pack, features, shape[1] // groups, *taps)
+            parameters = weights(make, pack, features, shape[1] // groups, *taps)
             yield Sample(
-                _bytes(make, *shape), *given, more, features=features, **window._asdict(), **tail
+                _bytes(make, *shape), *parameters, more,
+                features=features, **window._asdict(), **tail
             )
 
 

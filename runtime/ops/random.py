@@ -483,8 +483,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         shape = indexing.broadcast_shapes(*(t.shape for t in (mean, std) if is_tensor(t)))
         like = mean if is_tensor(mean) else std
         z = randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
-    given = [t.detach() if is_tensor(t) else t for t in (mean, std)]
-    drawn = attached((z * given[1] + given[0]).to(z.dtype), mean, std)
+    detached = [t.detach() if is_tensor(t) else t for t in (mean, std)]
+    drawn = attached((z * detached[1] + detached[0]).to(z.dtype), mean, std)
     return _finish(drawn, out, requires_grad, z.device)
 
 

@@ -51,13 +51,13 @@ def _formula(e: Expr) -> tuple[Any, list[int]]:
     return op, used
 
 
-def by_ops(recipe: Recipe, given: dict[str, Any], first: Any, matrices: Sequence[Any], size: int,
+def by_ops(recipe: Recipe, named: dict[str, Any], first: Any, matrices: Sequence[Any], size: int,
            is_reversed: bool) -> dict[str, Any]:
     """What a recipe makes, step by step in ops: what gradients of gradients are taken of. Gives
     tensors by their names."""
     what, names = recipe
     made: dict[int, list[Any]] = {p.array: [] for _, p in what.results}
-    held = {i: given[name] for i, name in enumerate(names) if name in given}
+    held = {i: named[name] for i, name in enumerate(names) if name in named}
     slices = {i: x.unbind(0) for i, x in held.items() if isinstance(what.arrays[i], kernels.Series)}
     count, source = len(next(iter(slices.values()))), first
     for t in reversed(range(count)) if is_reversed else range(count):
@@ -135,9 +135,9 @@ class RecurrentOp(_StepsOp):
         cell, n = self.cell, self.cell.states
         states, (w_ih, w_hh, b_ih, b_hh) = rest[:n], rest[n:]
         size, (count, rows) = w_hh.shape[1], x.shape[:2]
-        given = gemm.linear(x, w_ih, None if b_ih is None else contiguous(b_ih))
-        dtype = given.dtype
-        named = {"x": given, "y": memory.empty((count, rows, size), dtype)}
+        sums = gemm.linear(x, w_ih, None if b_ih is None else contiguous(b_ih))
+        dtype = sums.dtype
+        named = {"x": sums, "y": memory.empty((count, rows, size), dtype)}
         if b_hh is not None:
             named["bias"] = contiguous(b_hh)
         for i, s in enumerate(states):
@@ -146,11 +146,11 @@ class RecurrentOp(_StepsOp):
         if keep:
             width = len(cell.kept) * size
             # an element is read before it is written
-            named["kept"] = memory.empty((count, rows, width), dtype) if cell.lone else given
+            named["kept"] = memory.empty((count, rows, width), dtype) if cell.lone else sums
             for i in range(n):
                 named[f"before{i}"] = memory.empty((count, rows, size), dtype)
         if not keep or cell.lone:
-            taped_launches.partial(given)
+            taped_launches.partial(sums)
         recipe = forward_recipe(cell, gemm.SHORT[dtype], b_hh is not None, keep)
         matrices = contiguous(w_hh).reshape(cell.gates, size, size).swapaxes(1, 2)
         kernels.run(recipe.what, (count, rows, size), states[0], matrices,
@@ -162,8 +162,8 @@ class RecurrentOp(_StepsOp):
         cell, n = self.cell, self.cell.states
         (x, *states), (w_ih, w_hh, b_ih, b_hh) = inputs[:1 + n], inputs[1 + n:]
         size = w_hh.shape[-1]
-        given = x.movedim(0, 1) @ w_ih.mT
-        named = {"x": given if b_ih is None else given + b_ih.unsqueeze(1),
+        sums = x.movedim(0, 1) @ w_ih.mT
+        named = {"x": sums if b_ih is None else sums + b_ih.unsqueeze(1),
                  **{f"state{i}": s for i, s in enumerate(states)}}
         if b_hh is not None:
             named["bias"] = b_hh.unsqueeze(1)

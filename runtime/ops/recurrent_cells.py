@@ -165,14 +165,14 @@ def forward_recipe(cell: Cell, dtype: str, has_bias: bool, keep: bool) -> Recipe
 
 
 @functools.lru_cache(None)
-def backward_recipe(cell: Cell, dtype: str, given: frozenset[str]) -> Recipe:
-    """The steps back. `given`: the names of the gradients that there are, beside those of the
+def backward_recipe(cell: Cell, dtype: str, gradients: frozenset[str]) -> Recipe:
+    """The steps back. `gradients`: the names of the gradients that there are, beside those of the
     states and of the kept sums, which is made. A sum is read before its gradient is written: both
     may be in one place."""
     w, series, count = _Writer(1), kernels.Series, len(cell.kept)
     sizes = {"g_y": 1, "g_more": count, **{f"g_before{i}": 1 for i in range(cell.states)}}
     for name in sizes:
-        if name in given:
+        if name in gradients:
             w.array(name, series(sizes[name]))
     w.array("kept", series(count))
     for i in range(cell.states):
@@ -181,7 +181,7 @@ def backward_recipe(cell: Cell, dtype: str, given: frozenset[str]) -> Recipe:
     w.array("g_kept", series(count))
 
     def more(e: Expr | None, name: str, part: int = 0) -> Expr:
-        if name in given:
+        if name in gradients:
             return w.read(name, part) if e is None else e + w.read(name, part)
         return scalar.cast(scalar.const(0.0), dtype) if e is None else e
     kept = [w.read("kept", k) for k in range(count)]

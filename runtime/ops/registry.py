@@ -283,8 +283,8 @@ def check_one_type(name, **operands):
     by itself.)"""
     types = {t.dtype for t in operands.values() if is_tensor(t)}
     if len(types) > 1 and state.autocast is None:
-        given = ", ".join([f"{what} {t.dtype}" for what, t in operands.items() if is_tensor(t)])
-        raise RuntimeError(f"{name}: Expected all tensors to have the same dtype, but got {given}")
+        said = ", ".join([f"{what} {t.dtype}" for what, t in operands.items() if is_tensor(t)])
+        raise RuntimeError(f"{name}: Expected all tensors to have the same dtype, but got {said}")
 
 
 class Stopped(Exception):

@@ -46,5 +46,5 @@ class Sample:
         self.args, self.kwargs = args, kwargs
 
     def __repr__(self):
-        given = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs.items())]
-        return f"Sample({', '.join(given)})"
+        arguments = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs.items())]
+        return f"Sample({', '.join(arguments)})"

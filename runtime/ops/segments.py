@@ -59,14 +59,14 @@ def _bounds(data, lengths, offsets, axis, unsafe):
     """(where segments begin, where they end, how long they are), after a look at them."""
     if lengths is None and offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    given = offsets if lengths is None else lengths
-    if given.dtype.kind != INT:
+    bounds = offsets if lengths is None else lengths
+    if bounds.dtype.kind != INT:
         raise RuntimeError("segment_reduce(): lengths and offsets must be integers, not "
-                           f"{given.dtype}")
-    if axis != given.ndim - 1 or tuple(given.shape[:-1]) != tuple(data.shape[:axis]):
+                           f"{bounds.dtype}")
+    if axis != bounds.ndim - 1 or tuple(bounds.shape[:-1]) != tuple(data.shape[:axis]):
         raise RuntimeError(
             "segment_reduce(): axis must be the last dimension of lengths or offsets, which have "
-            f"the dimensions of data before it; got {list(given.shape)} for axis {axis} of data "
+            f"the dimensions of data before it; got {list(bounds.shape)} for axis {axis} of data "
             f"of shape {list(data.shape)}")
     if lengths is None:
         return offsets[..., :-1], offsets[..., 1:], offsets.diff(dim=-1)

@@ -40,8 +40,8 @@ def compile_function(name, source, env):
     hands over to operands that can."""
     source = _with_overrides(source.replace(f"def {name}(", "def _f(", 1))
     names = {**env, "speakers": speakers, "hand_over": _hand_over,
-             "asks": functools.partial(_given, function_protocol.is_to_ask),
-             "given": functools.partial(_given, function_protocol.foreign)}
+             "asks": functools.partial(_arguments_if, function_protocol.is_to_ask),
+             "foreign": functools.partial(_arguments_if, function_protocol.foreign)}
     fn = names["me"] = declarations.run(_compiled(source), names)["_f"]
     fn.__module__, fn.__name__, fn.__qualname__ = "whet", name, name
     return fn
@@ -54,11 +54,11 @@ def _with_overrides(source):
                       "    if speakers and (operands := asks(me, locals())):",
                       "        return hand_over(me, *operands)",
                       "    try:", *lines, "    except Exception:",
-                      "        operands = given(me, locals())", "        if not operands: raise",
+                      "        operands = foreign(me, locals())", "        if not operands: raise",
                       "    return hand_over(me, *operands)", ""])
 
 
-def _given(is_wanted, fn, names):
+def _arguments_if(is_wanted, fn, names):
     """What a call of a compiled function was given, by its local names; None where it is not
     `is_wanted(args, kwargs)`."""
     code, n = fn.__code__, fn.__code__.co_argcount

@@ -264,8 +264,8 @@ def _along_the_rest(x, w, bias, spanned, stride, padding, dilation, groups):
         # (of no dimension in which it moves, one of a single place)
         at = {k: tuple([v[i] for i in rest]) or (one,) for k, v, one in (
             ("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1))}
-        given = [a if rest else a.unsqueeze(-1) for a in channels]
-        y = apply(conv_op, (*given, bias) if bias is not None else tuple(given),
+        operands = [a if rest else a.unsqueeze(-1) for a in channels]
+        y = apply(conv_op, (*operands, bias) if bias is not None else tuple(operands),
                   dict(at, groups=int(groups)))
     else:
         y = linear(channels[0], channels[1], bias)

@@ -240,8 +240,8 @@ def _at_once(form, values, numbers):
     arrays = [t._array for t in values]
     if modes.state.observers or not all(map(devices.is_elsewhere, arrays)):
         return False
-    given = [n._array if isinstance(n, whet.Tensor) else n for n in numbers]
-    return devices.beyond.write_all(form, form.whole, arrays, given,
+    words = [n._array if isinstance(n, whet.Tensor) else n for n in numbers]
+    return devices.beyond.write_all(form, form.whole, arrays, words,
                                     [0, *range(2, len(arrays))])
 
 

@@ -60,12 +60,12 @@ class Formulas:
 
         def named(part):
             return f"{cls.__name__}.{part}/{','.join(map(_written, kind))}"
-        given = ["step", *hypers]
-        numbers = cls.numbers(S, kind, *S.args(len(given)))
+        operands = ["step", *hypers]
+        numbers = cls.numbers(S, kind, *S.args(len(operands)))
         self.numbers = [
-            Formula(named(f"number{i}"), e, given, is_ours) for i, e in enumerate(numbers)]
-        given = ["param", "grad", *states, *(f"number{i}" for i in range(len(numbers)))]
-        param, grad, *rest = S.args(len(given))
+            Formula(named(f"number{i}"), e, operands, is_ours) for i, e in enumerate(numbers)]
+        names = ["param", "grad", *states, *(f"number{i}" for i in range(len(numbers)))]
+        param, grad, *rest = S.args(len(names))
         made = cls.elements(S, kind, param, grad, rest[:len(states)], rest[len(states):])
         # the new parameter and the new states, of the first operands alone
         self.whole = tuple([S.lift(e) for e in made])
@@ -75,8 +75,8 @@ class Formulas:
         for k, (part, e) in enumerate(parts):
             for j in reversed(range(k)):
                 if self.elements[j].op is not None:
-                    e = S.replace(e, S.lift(parts[j][1]), S.arg(len(given) + j))
-            operands = [*given, *(f"new_{name}" for name, _ in parts[:k])]
+                    e = S.replace(e, S.lift(parts[j][1]), S.arg(len(names) + j))
+            operands = [*names, *(f"new_{name}" for name, _ in parts[:k])]
             self.elements.append(Formula(named(part), e, operands, is_ours))
 
     def update(self, param, grad, states, numbers):

@@ -62,11 +62,11 @@ class FunctionEvent(_Times):
         self.cpu_children: list = []
         self.cpu_parent = None
         if detail is not None:
-            given, made, self.cpu_memory_usage = detail
-            self.input_shapes = [list(x[0]) if type(x) is tuple else [] for x in given]
-            self.input_types = [x[1].name if type(x) is tuple else type(x).__name__ for x in given]
+            inputs, made, self.cpu_memory_usage = detail
+            self.input_shapes = [list(x[0]) if type(x) is tuple else [] for x in inputs]
+            self.input_types = [x[1].name if type(x) is tuple else type(x).__name__ for x in inputs]
             if "flops" in kinds:
-                self.flops = _flops(what, given, made)
+                self.flops = _flops(what, inputs, made)
             if "shapes" not in kinds:
                 self.input_shapes = []
         self.self_cpu_memory_usage = self.cpu_memory_usage
@@ -81,12 +81,12 @@ class FunctionEvent(_Times):
                 f"cpu_time={self.cpu_time_total_str} thread={self.thread}>")
 
 
-def _flops(what, given, made):
+def _flops(what, inputs, made):
     """The floating point operations of an op, about, as the cost model of graphs has them."""
     op = REGISTRY.get(what.rstrip("_"), None) if type(what) is str else what
     if op is None or op.is_view or not made:
         return 0
-    ins = [Type(x[1], x[0]) if type(x) is tuple else None for x in given]
+    ins = [Type(x[1], x[0]) if type(x) is tuple else None for x in inputs]
     try:
         return cost.of_op(op, Type(made[0][1], made[0][0]), ins)
     except (AttributeError, IndexError):     # an op whose operands say too little

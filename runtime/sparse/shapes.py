@@ -175,13 +175,13 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 def getitem(self: Any, key: Any) -> Any:
     """Parts by numbers, slices of step 1, None and `...`."""
     keys = list(key) if isinstance(key, tuple) else [key]
-    given = sum(k is not None and k is not Ellipsis for k in keys)
-    if given > self.ndim:
+    indexed = sum(k is not None and k is not Ellipsis for k in keys)
+    if indexed > self.ndim:
         raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
     if not any(k is Ellipsis for k in keys):
         keys.append(Ellipsis)
     at = next(i for i, k in enumerate(keys) if k is Ellipsis)
-    keys[at:at + 1] = [slice(None)] * (self.ndim - given)
+    keys[at:at + 1] = [slice(None)] * (self.ndim - indexed)
     d = 0
     for k in keys:
         if k is None:

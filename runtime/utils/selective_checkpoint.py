@@ -60,7 +60,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
     elif not callable(policy_fn_or_list):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     first = _Keeping(policy)
-    return first, _Given(first, allow_cache_entry_mutation)
+    return first, _Recalling(first, allow_cache_entry_mutation)
 
 
 class _OfTwoRuns(Passing):
@@ -120,7 +120,7 @@ class _Keeping(_OfTwoRuns):
         return [(t._without_history(), t._version) for t in made]
 
 
-class _Given(_OfTwoRuns):
+class _Recalling(_OfTwoRuns):
     """The context of the second run, whose results of kept ops are those of the first."""
 
     def __init__(self, first, may_be_written):
@@ -139,7 +139,7 @@ class _Given(_OfTwoRuns):
         results = self.next_of(op, f"aten.{aten.name_of(op, inputs, False)}")
         if results is None:
             return super().__call__(op, inputs, attrs)
-        return self.beneath(self.given, op, inputs, attrs, results)
+        return self.beneath(self.recalled, op, inputs, attrs, results)
 
     def custom(self, op, function, args, kwargs):
         results = self.next_of(op, op._qualname)
@@ -156,7 +156,7 @@ class _Given(_OfTwoRuns):
                                "checkpointed function must do the same both times")
         return results
 
-    def given(self, op, inputs, attrs, results):
+    def recalled(self, op, inputs, attrs, results):
         """The results of a call that were kept, as if it were made now."""
         arrays = self.arrays(results)
         return finish(op, inputs, attrs, tuple(arrays) if len(arrays) > 1 else arrays[0])

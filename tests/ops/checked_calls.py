@@ -43,7 +43,7 @@ class Before:
     they are views of."""
 
     def __init__(self, values):
-        tensors = [x for x in known_calls.given(values, {}) if is_tensor(x)]
+        tensors = [x for x in known_calls.call_values(values, {}) if is_tensor(x)]
         self.tensors = [*tensors, *[t._base for t in tensors if t._base is not None]]
         self.cells = [t._shared() for t in self.tensors]
         self.elements = [t._array.copy() for t in self.tensors]

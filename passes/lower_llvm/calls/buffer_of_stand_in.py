@@ -24,9 +24,9 @@ def source() -> str:
     real = f.call("PyObject_Vectorcall", "ptr", _ptr(f, "whet_array_behind"), box,
                   f.as_val(1, "i64"), null)
     f.bail(g.null(real), "error")
-    given = f.call("PyObject_GetBuffer", "i32", real, view, flags)
+    failed = f.call("PyObject_GetBuffer", "i32", real, view, flags)
     g.dec(real)
-    f.ret(given)
+    f.ret(failed)
     f.label("error")
     g.st(null, view, VIEW_OWNER)
     f.ret(f.as_val(-1, "i32"))

@@ -128,10 +128,10 @@ def prepare(f: Fn, args: Val, slots: Val, at: Val) -> tuple[Launch[Val], Val]:
     to = load(f, at, Launch[Val])
 
     def slot(i: Val) -> None:
-        given = load(f, f.at(at, i * size(Argument) + size(Launch), "i64"), Argument[Val])
-        base, = f.if_(f.cmp("slt", given.array, 0), lambda: [f.const("i64", 0)],
-                      lambda: [f.load("i64", f.at(args, given.array + 2, "i64"))])
-        f.store(base + given.offset, f.at(slots, i, "i64"))
+        argument = load(f, f.at(at, i * size(Argument) + size(Launch), "i64"), Argument[Val])
+        base, = f.if_(f.cmp("slt", argument.array, 0), lambda: [f.const("i64", 0)],
+                      lambda: [f.load("i64", f.at(args, argument.array + 2, "i64"))])
+        f.store(base + argument.offset, f.at(slots, i, "i64"))
     f.loop(0, to.arguments, 1, slot)
     return to, f.at(at, to.arguments * size(Argument) + size(Launch), "i64")
 

@@ -32,9 +32,9 @@ class Elsewhere:
     def operand(self, i: Val) -> Val:
         """What the plan is given of an operand."""
         c, f = self.call, self.f
-        (given,) = f.if_(c.is_tensor(i), lambda: [c.word(c.arrays, i, "ptr")],
+        (found,) = f.if_(c.is_tensor(i), lambda: [c.word(c.arrays, i, "ptr")],
                          lambda: [c.word(c.ins, i, "ptr")])
-        return given
+        return found
 
     def results(self, made: Val) -> None:
         """One array, or those of a tuple."""

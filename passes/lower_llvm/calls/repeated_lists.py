@@ -34,25 +34,25 @@ def source() -> str:
     m = Module()
     f = m.kernel("rounds")
     args = f.args[0]
-    given = load(f, args, Rounds[Val])
-    table, out = given.table, given.out
+    rounds = load(f, args, Rounds[Val])
+    table, out = rounds.table, rounds.out
 
     def run(begin: Val) -> None:
         f.raw(
-            f"call void {given.program.ref}(ptr {f.at(table, begin, 'i64').ref}, i64 0, i64 1, "
+            f"call void {rounds.program.ref}(ptr {f.at(table, begin, 'i64').ref}, i64 0, i64 1, "
             "i64 0)")
 
     def asked() -> list[Val]:
-        run(given.ask)
-        yes = f.load("i8", f.load("ptr", f.at(table, given.predicate, "i64")))
+        run(rounds.ask)
+        yes = f.load("i8", f.load("ptr", f.at(table, rounds.predicate, "i64")))
         more, = f.if_(f.cmp("ne", yes, 0), lambda: [f.const("i64", 1)], lambda: [f.const("i64", 0)])
         f.if_(f.cmp("eq", more, 0), lambda: f.store(f.const("i64", 1), f.at(out, 1, "i64")))
         return [more]
 
     def more(k: Val) -> Val:
         answer, = f.if_(
-            f.cmp("slt", k, given.most),
-            lambda: f.if_(f.cmp("slt", given.ask, 0), lambda: [f.const("i64", 1)], asked),
+            f.cmp("slt", k, rounds.most),
+            lambda: f.if_(f.cmp("slt", rounds.ask, 0), lambda: [f.const("i64", 1)], asked),
             lambda: [f.const("i64", 0)])
         return f.cmp("ne", answer, 0)
 
@@ -60,13 +60,13 @@ def source() -> str:
         return f.load("i64", f.at(p, i, "i64"))
 
     def one(k: Val) -> list[Val]:
-        run(given.body)
+        run(rounds.body)
         f.loop(
-            0, given.moves, 1, lambda i: f.store(
-                word(table, word(given.sources, i)) + word(given.steps, i), f.at(
-                    given.new, i, "i64")))
-        f.loop(0, given.moves, 1,
-               lambda i: f.store(word(given.new, i), f.at(table, word(given.places, i), "i64")))
+            0, rounds.moves, 1, lambda i: f.store(
+                word(table, word(rounds.sources, i)) + word(rounds.steps, i), f.at(
+                    rounds.new, i, "i64")))
+        f.loop(0, rounds.moves, 1,
+               lambda i: f.store(word(rounds.new, i), f.at(table, word(rounds.places, i), "i64")))
         return [k + 1]
     k, = f.while_(more, one, [f.const("i64", 0)])
     f.store(k, out)

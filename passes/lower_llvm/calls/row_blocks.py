@@ -51,7 +51,7 @@ def emit(module: Module, symbol: str) -> None:
         i = u - matrix * to.blocks
         row = matrix * to.rows + i * to.high
 
-        def launch(_: Val, at: Val, given: Val) -> list[Val]:
+        def launch(_: Val, at: Val, arguments: Val) -> list[Val]:
             link = load(f, at, Link[Val])
 
             def slot(k: Val) -> None:
@@ -59,7 +59,7 @@ def emit(module: Module, symbol: str) -> None:
                 between = f.v(
                     "i64",
                     f"ptrtoint ptr {f.bytes_at(mine, about.place - row * about.row).ref} to i64")
-                value = f.load("i64", f.at(given, k, "i64"))
+                value = f.load("i64", f.at(arguments, k, "i64"))
                 f.store(f.sel(f.cmp("ne", about.row, 0), between, value), f.at(slots, k, "i64"))
             f.loop(0, link.arguments, 1, slot)
             first, last = (matrix * link.units + f.imin(k * link.step, link.units)
@@ -68,6 +68,6 @@ def emit(module: Module, symbol: str) -> None:
                   f"i64 {worker.ref})")
             return [
                 f.at(at, link.arguments * size(Between) + size(Link), "i64"),
-                f.at(given, link.arguments, "i64")]
+                f.at(arguments, link.arguments, "i64")]
         f.loop(0, to.links, 1, launch, [f.at(table, size(Blocks), "i64"), f.at(args, 2, "i64")])
     f.loop(begin, end, 1, unit)

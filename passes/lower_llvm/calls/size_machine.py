@@ -41,8 +41,8 @@ class Resizing:
 
     HEAD: dict[str, int]         # where a block's words are
 
-    def __init__(self, m: Module, given: str) -> None:
-        f = m.fn("resize", [("ptr", "block"), ("ptr", given)], "i64", "internal", "noinline")
+    def __init__(self, m: Module, argument: str) -> None:
+        f = m.fn("resize", [("ptr", "block"), ("ptr", argument)], "i64", "internal", "noinline")
         self.f, self.g = f, Glue(f)
         self.block, self.args = f.args
         self.over = f.alloca("i32", 1)
@@ -194,8 +194,9 @@ class Resizing:
         f, g = self.f, self.g
         table = g.ptr(table)
         mask, n = _word(f, table, 0), _word(f, table, 1)
-        given, rows = f.at(self.registers, first, "i64"), f.at(table, 2, "i64")
-        h, = f.loop(0, n, 1, lambda i, h: [_mixed(f, h, _word(f, given, i))], [f.as_val(0, "i64")])
+        numbers, rows = f.at(self.registers, first, "i64"), f.at(table, 2, "i64")
+        h, = f.loop(
+            0, n, 1, lambda i, h: [_mixed(f, h, _word(f, numbers, i))], [f.as_val(0, "i64")])
 
         def row(i: Val) -> Val:
             return f.at(rows, (i & mask) * (n + 2), "i64")
@@ -204,7 +205,7 @@ class Resizing:
             at = row(i)
             self.must_not(f.cmp("eq", _word(f, at, 0), 0))
             differs, = f.loop(
-                0, n, 1, lambda k, d: [d | (_word(f, at, k + 2) ^ _word(f, given, k))],
+                0, n, 1, lambda k, d: [d | (_word(f, at, k + 2) ^ _word(f, numbers, k))],
                 [f.as_val(0, "i64")])
             return f.cmp("ne", differs, 0)
         i, = f.while_(other, lambda i: [i + 1], [f.lshr(h, 8)])

@@ -282,12 +282,12 @@ class Subscript:
         """A bound of a slice, within the size."""
         f, g = self.f, self.g
 
-        def given() -> list[Val]:
+        def stated() -> list[Val]:
             f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
             v = self.integer(x)
             v = f.sel(f.cmp("slt", v, 0), v + size, v)
             return [f.imin(f.imax(v, 0), size)]
-        return f.if_(g.same(x, self.none), lambda: [default], given)[0]
+        return f.if_(g.same(x, self.none), lambda: [default], stated)[0]
 
     def integer(self, x: Val) -> Val:
         """An exact int as i64; leaves for the slow path where it does not fit."""

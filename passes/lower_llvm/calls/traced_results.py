@@ -349,10 +349,10 @@ class State:
             lambda: self.word(where, x),
             lambda: f.if_(
                 f.cmp("eq", kind, ENTRY),
-                lambda: self.given(x, f.call("PyDict_SetItem", "i32", where, what, x)),
+                lambda: self.stored(x, f.call("PyDict_SetItem", "i32", where, what, x)),
                 lambda: f.if_(
                     f.cmp("eq", kind, END),
-                    lambda: self.given(x, f.call("PyList_Append", "i32", where, x)),
+                    lambda: self.stored(x, f.call("PyList_Append", "i32", where, x)),
                     lambda: self.item(where, what, x),
                 ),
             ),
@@ -365,7 +365,7 @@ class State:
         f.store(x, p, 8)
         f.if_(self.g.null(old), lambda: None, lambda: self.g.dec(old))
 
-    def given(self, x: Val, failed: Val) -> None:
+    def stored(self, x: Val, failed: Val) -> None:
         """What a dictionary or the end of a list was given."""
         self.g.dec(x)
         self.f.bail(self.f.cmp("ne", failed, 0), "unlaid")

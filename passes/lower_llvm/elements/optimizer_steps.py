@@ -43,8 +43,8 @@ def emit(u: Update, module: Module, symbol: str) -> None:
         return f.load(ty, f.at(args, i, "i64"))
 
     table, count = slot(0, "ptr"), slot(1)
-    given = [slot(2 + i, "double") for i in range(1 + u.hypers)]
-    numbers, _ = scalar.compute(f, u.numbers, given, ["f64"] * len(given), 0)
+    arguments = [slot(2 + i, "double") for i in range(1 + u.hypers)]
+    numbers, _ = scalar.compute(f, u.numbers, arguments, ["f64"] * len(arguments), 0)
     numbers = [
         f.splat(f.conv("fptrunc", x, wide) if wide != "double" else x, lanes) for x in numbers]
     kinds = [kind] * (arrays + len(numbers))

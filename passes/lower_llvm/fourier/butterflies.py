@@ -109,8 +109,8 @@ def pass_of(m: Module, radix: int, elem: str) -> Val:
                     return [[f.at(begin, stride * (step * (2 * lanes) * j) + part, elem)
                              for part in parts] for j in range(radix)]
                 zero = f.as_val(0, "i64")
-                given = line(x, zero + p, groups)
-                made = transform(f, [(f.load(ty, re), f.load(ty, im)) for re, im in given])
+                sources = line(x, zero + p, groups)
+                made = transform(f, [(f.load(ty, re), f.load(ty, im)) for re, im in sources])
                 for j, (re, im) in enumerate(line(y, zero + p * radix, 1)):
                     z = made[j]
                     if angles is not None and j:

@@ -68,8 +68,8 @@ class Kernel:
     def each_unit(self, body: Callable[[Val], None]) -> None:
         self.f.loop(self.begin, self.end, 1, body)
 
-    def passes(self, first: int | Val, count: Val, given: Val, a: Val, b: Val) -> Val:
-        """Do passes, whose words begin with `first`: from the lines at `given` to those at a, from
+    def passes(self, first: int | Val, count: Val, source: Val, a: Val, b: Val) -> Val:
+        """Do passes, whose words begin with `first`: from the lines at `source` to those at a, from
         there to b, and so on. Where the last ones' results are."""
         f = self.f
 
@@ -81,7 +81,7 @@ class Kernel:
                     helper, x, y, f.at(self.angles, table, self.elem), groups, stride,
                     self.w["first"]))
             return [y, other, y]
-        return f.loop(0, count, 1, one, [given, a, b])[0]
+        return f.loop(0, count, 1, one, [source, a, b])[0]
 
     # ---- what lies in memory as complex numbers ----------------------------------------------
     def apart(self, at: Val, left: Val) -> tuple[Val, Val]:
@@ -123,9 +123,9 @@ class Kernel:
 
         def chunk(i: Val) -> None:
             mask = f.lanes_below(length - i, n)
-            given = [f.load(self.ty, f.at(lines, (i + k) * n, self.elem)) * self.scale
-                     for k in range(n)]
-            for p, x in zip(rows, shuffles.transpose(f, given), strict=True):
+            columns = [f.load(self.ty, f.at(lines, (i + k) * n, self.elem)) * self.scale
+                       for k in range(n)]
+            for p, x in zip(rows, shuffles.transpose(f, columns), strict=True):
                 f.put(mask, (x, f.at(p, i, self.elem)))
         f.loop(0, length, n, chunk)
 
@@ -211,13 +211,13 @@ def split(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kin
     transform."""
     k = Split(m, symbol, elem, radices)
     f, n = k.f, k.w["n"]
-    given_row, made_row = (n * 2 + 2 * (kind == other) for other in ("to real", "real"))
+    source_row, made_row = (n * 2 + 2 * (kind == other) for other in ("to real", "real"))
 
     def unit(u: Val) -> None:
-        given, made = f.at(k.source, u * given_row, elem), f.at(k.target, u * made_row, elem)
+        source, made = f.at(k.source, u * source_row, elem), f.at(k.target, u * made_row, elem)
         if kind == "to real":
-            k.tangle(given)
-        k.turn_columns(k.row if kind == "to real" else given)
+            k.tangle(source)
+        k.turn_columns(k.row if kind == "to real" else source)
         k.finish_rows(k.row if kind == "real" else made, scaled=kind != "real")
         if kind == "real":
             k.untangle(made)
@@ -240,7 +240,7 @@ class Split(Kernel):
         blocks = f.sdiv(w["a"] + (self.lanes - 1), self.lanes)
         self.row = f.at(self.rows, blocks * self.block * self.line, elem)
 
-    def turn_columns(self, given: Val) -> None:
+    def turn_columns(self, source: Val) -> None:
         """Transform the columns and turn what comes of it; it is the lines of the rows then."""
         f, w, n = self.f, self.w, self.lanes
         a, b = w["a"], w["b"]
@@ -251,7 +251,7 @@ class Split(Kernel):
 
         def columns(j: Val) -> None:
             f.loop(0, a, 1, lambda i: self.put(
-                self.room, i, self.apart(f.at(given, (i * b + j) * 2, self.elem), b - j)))
+                self.room, i, self.apart(f.at(source, (i * b + j) * 2, self.elem), b - j)))
             made = self.passes(len(WORDS), w["passes"], self.room, self.spare, self.room)
 
             def block(i: Val) -> None:
@@ -276,8 +276,8 @@ class Split(Kernel):
         a, b = w["a"], w["b"]
 
         def rows(i: Val) -> None:
-            given = self.place(self.rows, f.sdiv(i, n) * self.block)
-            made = self.passes(w["passes"] * PASS + len(WORDS), w["passes_b"], given, self.room,
+            source = self.place(self.rows, f.sdiv(i, n) * self.block)
+            made = self.passes(w["passes"] * PASS + len(WORDS), w["passes_b"], source, self.room,
                                self.spare)
 
             def line(j: Val) -> None:
@@ -319,14 +319,14 @@ class Split(Kernel):
             self.together(self.scaled(made), f.at(to, i * 2, self.elem), left)
         f.loop(0, n + 1, self.lanes, some)
 
-    def tangle(self, given: Val) -> None:
+    def tangle(self, source: Val) -> None:
         """The numbers for the passes, in the row."""
         f, n = self.f, self.w["n"]
 
         def some(i: Val) -> None:
             ends = f.cmp("eq", f.iota("i64", self.lanes) + i, 0)        # they are real
-            re, im = self.apart(f.at(given, i * 2, self.elem), n - i)
-            x, y = self.mirrored(given, i)
+            re, im = self.apart(f.at(source, i * 2, self.elem), n - i)
+            x, y = self.mirrored(source, i)
             made = self.tangled((re, f.sel(ends, 0.0, im)), (x, f.sel(ends, 0.0, y)),
                                 *self.angles_of(i))
             self.together(made, f.at(self.row, i * 2, self.elem), n - i)

@@ -155,8 +155,8 @@ class _Emitter:
                 b = f.bytes_at(self.packed, (matrix + k0 * self.padded + j * kb) * self.s)
                 a, to = f.bytes_at(source, k0 * self.s), f.bytes_at(self.buffer,
                                                                     gate * width * self.s)
-                given = a, stride, column, b, step, kb, to, row, f.cmp("ne", q, 0)
-                f.raw(f"call void {tile.ref}({', '.join(map(repr, given))})")
+                arguments = a, stride, column, b, step, kb, to, row, f.cmp("ne", q, 0)
+                f.raw(f"call void {tile.ref}({', '.join(map(repr, arguments))})")
         # K = 0 is one empty block: its sum is +0
         f.loop(0, f.imax(f.sdiv(k + (KC - 1), KC), 1), 1, block)
         return count
@@ -180,12 +180,12 @@ class _Emitter:
 
         def vector(c: Val) -> None:
             mask = f.lanes_below(cols - c, lanes)
-            given = [
+            operands = [
                 f.load(type_, f.bytes_at(sums, (c + g * self.shape.width) * self.s))
                 for g in range(what.sums)]
-            given += [f.mload(type_, self.place(p, t, n, j + c), mask) for p in what.reads]
-            made = scalar.emit(f, [e for e, _ in what.results], given, [what.dtype] * len(given),
-                               lanes)
+            operands += [f.mload(type_, self.place(p, t, n, j + c), mask) for p in what.reads]
+            dtypes = [what.dtype] * len(operands)
+            made = scalar.emit(f, [e for e, _ in what.results], operands, dtypes, lanes)
             f.put(mask, *((x, self.place(p, t, n, j + c))
                           for x, (_, p) in zip(made, what.results, strict=True)))
         f.loop(0, cols, lanes, vector)

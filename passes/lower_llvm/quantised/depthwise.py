@@ -42,15 +42,16 @@ class Unit:
 
     def __init__(self, f: Fn, form: Form, finish: Val) -> None:
         self.f, self.form, self.finish = f, form, finish
-        self.given = {x: f.load("ptr", f.at(f.args[0], i, "i64")) for i, x in enumerate(ARGUMENTS)}
-        table = self.given["table"]
+        self.arguments = {
+            x: f.load("ptr", f.at(f.args[0], i, "i64")) for i, x in enumerate(ARGUMENTS)}
+        table = self.arguments["table"]
         self.d = {name: f.load("i64", f.at(table, i, "i64")) for i, name in enumerate(DIMS)}
         self.window = {
             name: f.load("i64", f.at(table, len(DIMS) + i, "i64"))
             for i, name in enumerate(gather.DIMS)
         }
         self.numbers = tail.numbers(f, self.d.__getitem__)
-        self.mine = f.bytes_at(self.given["scratch"], f.args[3] * self.d["scratch"])
+        self.mine = f.bytes_at(self.arguments["scratch"], f.args[3] * self.d["scratch"])
         self.sums = f.bytes_at(self.mine, self.d["sums_at"])
         self.blank = f.bytes_at(self.mine, self.d["blank_at"])
         byte = f.splat(f.conv("trunc", self.window["padding"], "i8"), dots.PANEL)
@@ -90,7 +91,7 @@ class Unit:
 
                 f.loop(0, each, 4, four)
 
-            start = f.bytes_at(self.given["x"], image * w["image_x"])
+            start = f.bytes_at(self.arguments["x"], image * w["image_x"])
             f.if_(f.cmp("ne", i, 0) & within, beside, lambda: self.looked_up(to, start, y, x, each))
             return gather.following(f, w, image, oy, ox)
 
@@ -123,7 +124,7 @@ class Unit:
     def panels(self, p: Val) -> None:
         """All pixels of the block, for 32 channels from p on, of which some may not be there."""
         f, d = self.f, self.d
-        b = f.bytes_at(self.given["w"], p * d["row_bytes"])
+        b = f.bytes_at(self.arguments["w"], p * d["row_bytes"])
         left = d["columns"] - p
         each = self.d["row_bytes"] * dots.PANEL
 
@@ -135,19 +136,19 @@ class Unit:
             f.loop(0, self.count, 1, lambda i: self.pixel(i, p, b, each, rest))
 
         f.if_(f.cmp("sge", left, dots.WIDE), whole, some)
-        parameters = [f.at(self.given[x], p, "i32") for x in ("scale", "bias")]
+        parameters = [f.at(self.arguments[x], p, "i32") for x in ("scale", "bias")]
         at = self.first * d["y_row"] + p
-        y = f.at(self.given["y"], at, "i8" if self.form.bytes_out else "float")
+        y = f.at(self.arguments["y"], at, "i8" if self.form.bytes_out else "float")
         f.call_helper(
             self.finish, self.sums, self.count, left, *parameters,
-            f.bytes_at(self.given["residual"], at), y, d["y_row"], *self.numbers,
+            f.bytes_at(self.arguments["residual"], at), y, d["y_row"], *self.numbers,
         )  # fmt: skip
 
     def pixel(self, i: Val, p: Val, b: Val, each: Val, rest: tuple[Val | None, Val | None]) -> None:
         """The sums of a pixel's 32 channels from p on, or of so many of each 16."""
         f, d, wide = self.f, self.d, self.form.kind != "pairs"
         ty, places = "<16 x i32>", f.at(self.mine, i * d["fours"] * 4, "ptr")
-        shift = f.at(self.given["shift"], p, "i32")
+        shift = f.at(self.arguments["shift"], p, "i32")
         starts = [f.load(ty, f.at(shift, j * dots.PANEL, "i32")) for j in range(2)]
         zero = f.const(ty, 0)
 

@@ -77,33 +77,35 @@ class Unit:
         self, f: Fn, form: Form, micros: dict[int, Val], finish: Val, fetch: Val | None
     ) -> None:
         self.f, self.form, self.micros, self.finish, self.fetch = f, form, micros, finish, fetch
-        given = {name: f.load("ptr", f.at(f.args[0], i, "i64")) for i, name in enumerate(ARGUMENTS)}
-        self.given, table = given, given["table"]
+        arguments = {
+            name: f.load("ptr", f.at(f.args[0], i, "i64")) for i, name in enumerate(ARGUMENTS)}
+        self.arguments, table = arguments, arguments["table"]
         self.d = {name: f.load("i64", f.at(table, i, "i64")) for i, name in enumerate(DIMS)}
         self.numbers = tail.numbers(f, self.d.__getitem__)
-        self.mine = f.bytes_at(given["scratch"], f.args[3] * self.d["scratch"])
+        self.mine = f.bytes_at(arguments["scratch"], f.args[3] * self.d["scratch"])
         self.sums = f.bytes_at(self.mine, self.d["sums_at"])
 
     def emit(self, u: Val) -> None:
         """The rows, then each pair of panels."""
-        f, d, given = self.f, self.d, self.given
+        f, d, arguments = self.f, self.d, self.arguments
         block, rest = f.srem(u, d["column_blocks"]), f.sdiv(u, d["column_blocks"])
         self.group = f.sdiv(rest, d["row_blocks"])
         self.first = f.srem(rest, d["row_blocks"]) * d["unit_rows"]
         self.count = f.imin(d["unit_rows"], d["rows"] - self.first)
-        x = f.bytes_at(given["x"], self.group * d["x_group"])
+        x = f.bytes_at(arguments["x"], self.group * d["x_group"])
         if self.fetch is None:
             self.a, self.row = f.bytes_at(x, self.first * d["x_row"]), d["x_row"]
         else:
             self.a, self.row = self.mine, d["row_bytes"]
-            f.call_helper(self.fetch, x, self.first, self.count, self.a, self.row, given["table"])
+            f.call_helper(
+                self.fetch, x, self.first, self.count, self.a, self.row, arguments["table"])
         p0 = block * d["unit_columns"]
         f.loop(p0, f.imin(p0 + d["unit_columns"], d["columns"]), dots.WIDE, self.panels)
 
     def panels(self, p: Val) -> None:
         """All rows of the block, for 32 columns from p on."""
         f, d = self.f, self.d
-        b = f.bytes_at(self.given["w"], self.group * d["w_group"] + p * d["row_bytes"])
+        b = f.bytes_at(self.arguments["w"], self.group * d["w_group"] + p * d["row_bytes"])
         done: int | Val = 0
         for n in self.micros:
             whole = self.count - f.srem(self.count - done, n)
@@ -112,9 +114,10 @@ class Unit:
 
     def tile(self, p: Val, b: Val, r: Val, n: int) -> None:
         """The sums of some rows, and what becomes of them."""
-        f, d, given = self.f, self.d, self.given
+        f, d, arguments = self.f, self.d, self.arguments
         shift, *parameters = (
-            f.at(given[x], self.group * d["p_group"] + p, "i32") for x in ("shift", "scale", "bias")
+            f.at(arguments[x], self.group * d["p_group"] + p, "i32")
+            for x in ("shift", "scale", "bias")
         )
         f.call_helper(
             self.micros[n],
@@ -127,14 +130,14 @@ class Unit:
             self.sums,
         )
         at = (self.first + r) * d["y_row"] + self.group * d["y_group"] + p
-        y = f.at(given["y"], at, "i8" if self.form.bytes_out else "float")
+        y = f.at(arguments["y"], at, "i8" if self.form.bytes_out else "float")
         f.call_helper(
             self.finish,
             self.sums,
             f.const("i64", n),
             d["columns"] - p,
             *parameters,
-            f.bytes_at(given["residual"], at),
+            f.bytes_at(arguments["residual"], at),
             y,
             d["y_row"],
             *self.numbers,

@@ -103,10 +103,10 @@ def emit_intervals(mod: Module, symbol: str, dtype: str) -> None:
     args = f.args[0]
     x, out, counts, wrong = (f.load("ptr", f.at(args, i, "i64")) for i in (0, 1, 6, 8))
     n, bins, by_elements = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3, 7))
-    given = [f.load("double", f.at(args, i, "i64")) for i in (4, 5)]
+    ends = [f.load("double", f.at(args, i, "i64")) for i in (4, 5)]
     intervals = Intervals(f, dtype, x, n)
     low, high, odd = f.if_(f.cmp("ne", by_elements, 0), intervals.ends,
-                           lambda: [*given, f.const("double", 0.0)])
+                           lambda: [*ends, f.const("double", 0.0)])
     same = f.cmp("oeq", low, high)
     low, high = f.sel(same, low - 1.0, low), f.sel(same, high + 1.0, high)
 

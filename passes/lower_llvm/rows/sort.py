@@ -144,20 +144,20 @@ class Order:
         _, count = self.walk(row, f.const("i64", 0), "ule", one, start)
         return self.kept(memory, count, goal, keys)
 
-    def kept(self, given: Val, count: Val, goal: Val, memory: Val) -> list[Val]:
+    def kept(self, source: Val, count: Val, goal: Val, memory: Val) -> list[Val]:
         """Put the first of `count` items at `goal`, which they may be at, too, as they follow each
         other; the least of their keys and the greatest."""
         f, items, elem = self.f, self.items, self.keys.elem
 
         def copy(i: Val, low: Val, high: Val) -> list[Val]:
-            u = self.key(given, i)
+            u = self.key(source, i)
             f.store(u, f.at(memory, i, elem))
             return [f.intr("umin", low, u), f.intr("umax", high, u)]
         low, high = f.loop(0, count, 1, copy, [f.const(elem, -1), f.const(elem, 0)])
         last, equal = self.selection.find(memory, count, self.k - 1, low, high)
 
         def one(i: Val, taken: Val, equal: Val) -> list[Val]:
-            item, u = items.load(given, i), self.key(given, i)
+            item, u = items.load(source, i), self.key(source, i)
             same = f.cmp("eq", u, last) & f.cmp("sgt", equal, 0)
             items.store(item, goal, taken)
             return [taken + f.conv("zext", f.cmp("ult", u, last) | same, "i64"),

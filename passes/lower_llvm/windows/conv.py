@@ -238,7 +238,7 @@ class Block:
 
         def row(put: Put, r: int | Val, to: Val) -> Val:
             put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)),
-                c.epilogue.given(f, t.elem, c.operands, channel, r), c.y, to)
+                c.epilogue.values(f, t.elem, c.operands, channel, r), c.y, to)
             return to + g.yo
 
         def some() -> None:

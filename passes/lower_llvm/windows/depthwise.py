@@ -183,7 +183,7 @@ class RowsOfChannels:
         lines = [f.load(t.vec, f.at(c.line, (ox + i) * n, t.elem)) for i in range(n)]
         for i, v in enumerate(transpose(f, lines)):
             def store(v: Val = v, o: Val = self.first + i) -> None:
-                values = c.epilogue.given(f, t.elem, c.operands, o)
+                values = c.epilogue.values(f, t.elem, c.operands, o)
                 put(v, values, c.y, base + o * g.yo + ox * g.yw)
             f.if_(f.cmp("slt", self.first + i, g.outs), store)
 
@@ -240,7 +240,7 @@ class Neighbours(ForwardCall):
                   f.at(self.w, group * g.wg + row * g.wo, t.elem))
         values = [
             v if v.ty == "ptr" else f.splat(v, t.lanes)
-            for v in self.epilogue.given(f, t.elem, self.operands, o)]
+            for v in self.epilogue.values(f, t.elem, self.operands, o)]
         base = o * g.yo
         weights = Weights(self.taps, lambda k: f.splat(
             f.load(t.elem, f.at(wo, self.weight_at[k], t.elem)), t.lanes))

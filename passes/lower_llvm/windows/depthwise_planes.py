@@ -91,18 +91,18 @@ class Channel:
             return f.splat(f.load(t.elem, f.at(w, f.load("i64", f.at(p.places, k, "i64")), t.elem)),
                            t.lanes)
         weights = [weight(k) for k in range(self.taps.rows * self.taps.columns)]
-        given = [v if v.ty == "ptr" else f.splat(v, t.lanes)
-                 for v in p.epilogue.given(f, t.elem, p.operands, self.group * g.rows + o)]
+        operands = [v if v.ty == "ptr" else f.splat(v, t.lanes)
+                    for v in p.epilogue.values(f, t.elem, p.operands, self.group * g.rows + o)]
         y = self.image * g.yn + self.group * g.yg + o * g.yo + self.plane * g.yd
         n = self.taps.together
         _, left = divmod_(f, self.end - self.first, f.const("i64", n))
         rest = self.end - left
         for low, high, count in ((self.first, rest, n), (rest, self.end, 1)):
             def some(oy: Val, count: int = count) -> None:
-                self.rows(oy, count, weights, given, y)
+                self.rows(oy, count, weights, operands, y)
             f.loop(low, high, count, some)
 
-    def rows(self, oy: Val, count: int, weights: Sequence[Val], given: Sequence[Val],
+    def rows(self, oy: Val, count: int, weights: Sequence[Val], operands: Sequence[Val],
              y: Val) -> None:
         """So many output rows from oy on, a vector of columns at a time."""
         p, f, t, g = self.p, self.f, self.t, self.g
@@ -114,7 +114,7 @@ class Channel:
             lanes = (f.const("i64", 1) << f.imin(g.ow - ox, t.lanes)) - 1
             put = writer(f, t, p.epilogue, lanes, p.far, g)
             for r, acc in enumerate(sums):
-                put(acc, given, p.y, y + (oy + r) * g.yh + ox * g.yw)
+                put(acc, operands, p.y, y + (oy + r) * g.yh + ox * g.yw)
         f.loop(0, g.vectors, 1, vector)
 
     def sums(self, at: Val, count: int, weights: Sequence[Val]) -> list[Val]:

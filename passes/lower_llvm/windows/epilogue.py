@@ -27,8 +27,8 @@ class Epilogue:
     root: Expr
     operands: tuple[str, ...] = ()
 
-    def given(self, f: Fn, elem: str, operands: Sequence[Val], channel: Val,
-              more: int | Val = 0) -> list[Val]:
+    def values(self, f: Fn, elem: str, operands: Sequence[Val], channel: Val,
+               more: int | Val = 0) -> list[Val]:
         """What `writer` takes for the operands (pointers) at output channel `channel + more`:
         numbers, and the pointers of those that go by pixel."""
         return [p if kind == "pixel"

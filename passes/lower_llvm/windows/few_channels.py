@@ -251,9 +251,9 @@ class Band:
             writer(f, t, p.epilogue, f.load("i64", f.at(p.lanes, e, "i64")), p.far, g) for e in at]
 
         def out(r: Val, away: Val) -> Val:
-            given = p.epilogue.given(f, t.elem, p.operands, self.group * g.rows + row0 + r)
+            values = p.epilogue.values(f, t.elem, p.operands, self.group * g.rows + row0 + r)
             for v, put in enumerate(puts):
-                put(f.load(t.vec, f.at(p.sums, r * t.panel + v * t.lanes, t.elem)), given, p.y,
+                put(f.load(t.vec, f.at(p.sums, r * t.panel + v * t.lanes, t.elem)), values, p.y,
                     to[v] + away)
             return away + g.yo
         f.loop(again, t.rows, 1, out, [(row0 + again) * g.yo])

@@ -184,7 +184,7 @@ class Block:
         c, f, t, g = self.c, self.f, self.t, self.g
         put, at = writer(f, t, c.epilogue, None, 1, g), base
         for i, channel in enumerate(channels):
-            values = c.epilogue.given(f, t.elem, c.operands, self.group * g.rows + first, i)
+            values = c.epilogue.values(f, t.elem, c.operands, self.group * g.rows + first, i)
             put(channel, values, c.y, at)
             at = at + g.yo
 
@@ -196,6 +196,6 @@ class Block:
             f.store(channel, f.at(c.square, i * t.lanes, t.elem))
 
         def row(i: Val) -> None:
-            values = c.epilogue.given(f, t.elem, c.operands, self.group * g.rows + first + i)
+            values = c.epilogue.values(f, t.elem, c.operands, self.group * g.rows + first + i)
             put(f.load(t.vec, f.at(c.square, i * t.lanes, t.elem)), values, c.y, base + i * g.yo)
         f.loop(0, f.imin(g.rows - first, t.lanes), 1, row)

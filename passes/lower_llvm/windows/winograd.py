@@ -247,7 +247,7 @@ class Unit:
         puts = [writer(f, t, w.epilogue, bits, 1, g) for bits in lanes]
 
         def row(r: Val, to: Val) -> Val:
-            given = w.epilogue.given(f, t.elem, w.operands, self.group * g.rows + row0 + r)
+            values = w.epilogue.values(f, t.elem, w.operands, self.group * g.rows + row0 + r)
             p = f.at(src, r * t.panel, t.elem)
             m = [[f.load(t.vec, f.at(p, (4 * a + b) * w.tile_size, t.elem)) for b in range(4)]
                  for a in range(4)]
@@ -256,7 +256,8 @@ class Unit:
                 left, right = transform_out([down[b][a] for b in range(4)])
                 for half in range(2):
                     v = f.shuffle(left, right, [(half * n + k) // 2 + k % 2 * n for k in range(n)])
-                    puts[2 * a + half](v, given, w.y, to + (g.band_cols * a if a else 0) + half * n)
+                    at = to + (g.band_cols * a if a else 0) + half * n
+                    puts[2 * a + half](v, values, w.y, at)
             return to + g.yo
 
         f.loop(again, t.rows, 1, row,

@@ -40,8 +40,8 @@ class IdleLibrary:
     def __init__(self) -> None:
         found = native.image("cuda/idle", lambda: TEXT, ["nothing", "give"])
         call = C.CFUNCTYPE(C.c_int)
-        self.nothing, given = call(found["nothing"]), call(found["give"])
-        self.cuMemAlloc_v2 = self.cuStreamCreateWithPriority = self.cuEventCreate = given
+        self.nothing, give = call(found["nothing"]), call(found["give"])
+        self.cuMemAlloc_v2 = self.cuStreamCreateWithPriority = self.cuEventCreate = give
 
     def __getattr__(self, name: str) -> Any:
         return self.nothing

@@ -17,7 +17,7 @@ FIRST_ADDRESS = 0x0130_0000_0000_0000
 ADDRESSES_OF_A_DEVICE = 1 << 44
 ALIGNMENT = 512                     # of what a real driver gives out, at least
 FENCE, GUARD = 256, 0xA5            # bytes at each end, and what they hold
-GIVEN, FREED = 0xFF, 0xDD           # what new and freed memory holds; the first is NaN in any type
+FRESH, FREED = 0xFF, 0xDD           # what new and freed memory holds; the first is NaN in any type
 
 
 class Mirror:
@@ -27,7 +27,7 @@ class Mirror:
     def __init__(self, address: int, size: int) -> None:
         self.address, self.size = address, size
         self.bytes = np.full(size + 2 * FENCE, GUARD, np.uint8)
-        self.bytes[FENCE:FENCE + size] = GIVEN
+        self.bytes[FENCE:FENCE + size] = FRESH
 
     @property
     def inside(self) -> np.ndarray:

@@ -4,7 +4,7 @@ from ..distributed_c10d import ReduceOp, get_rank
 SUM = ReduceOp.SUM
 
 
-def _given(tensor, group):
+def _of_one(tensor, group):
     """A tensor of its own with the history of the one that was sent."""
     get_rank(group)              # (raises where there is no group)
     return tensor.clone()
@@ -22,44 +22,44 @@ def broadcast(tensor, src, group=None):
     tensor([2., 2.])
     >>> whet.distributed.destroy_process_group()
     """
-    return _given(tensor, group)
+    return _of_one(tensor, group)
 
 
 def gather(tensor, dst=0, group=None):
     """What all have, on the process `dst`."""
-    return (_given(tensor, group),)
+    return (_of_one(tensor, group),)
 
 
 def scatter(tensors, src=0, group=None):
     """What the process `src` has for this one."""
-    return _given(tensors[0], group)
+    return _of_one(tensors[0], group)
 
 
 def reduce(tensor, dst, op=SUM, group=None):
     """The sum (say) of what all have, on the process `dst`."""
-    return _given(tensor, group)
+    return _of_one(tensor, group)
 
 
 def reduce_scatter(output, input_list, op=SUM, group=None):
     """The sum (say) of what all have for this process."""
-    return _given(input_list[0], group)
+    return _of_one(input_list[0], group)
 
 
 def all_gather(tensor, group=None):
     """What all have."""
-    return (_given(tensor, group),)
+    return (_of_one(tensor, group),)
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None):
     """What all have for this process."""
-    return tuple([_given(tensor, group) for tensor in input_tensor_list])
+    return tuple([_of_one(tensor, group) for tensor in input_tensor_list])
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):
     """What all have for this process, in one tensor."""
-    return _given(input, group)
+    return _of_one(input, group)
 
 
 def all_reduce(tensor, op=SUM, group=None):
     """The sum (say) of what all have."""
-    return _given(tensor, group)
+    return _of_one(tensor, group)

@@ -55,11 +55,11 @@ def _swapped(module, tensors, tie_weights, strict):
             owner.__dict__[leaf] = value
         yield
     finally:
-        for owner, leaf, before, given in reversed(places):
+        for owner, leaf, before, replacement in reversed(places):
             now = owner.__dict__.get(leaf)
             # the call assigned it anew: a result for the caller
-            if now is not given and isinstance(tensors, dict):
-                prefix = next((n for n, v in tensors.items() if v is given), None)
+            if now is not replacement and isinstance(tensors, dict):
+                prefix = next((n for n, v in tensors.items() if v is replacement), None)
                 if prefix is not None:
                     tensors[prefix] = now
             owner.__dict__[leaf] = before

@@ -43,18 +43,19 @@ def python_value(proto: Any, folder: Path | None) -> Any:
     raise OnnxError(f"attribute {proto.name!r} is of a kind ({kind}) that is not supported")
 
 
-def checked(operator: Operator, given: dict[str, Any]) -> dict[str, Any]:
+def checked(operator: Operator, attributes: dict[str, Any]) -> dict[str, Any]:
     """A node's attributes, where they are those that the operator has."""
-    given = {n: v for n, v in given.items() if n not in LEGACY or n in operator.attributes}
-    for name, value in given.items():
+    attributes = {
+        n: v for n, v in attributes.items() if n not in LEGACY or n in operator.attributes}
+    for name, value in attributes.items():
         if name not in operator.attributes:
             raise OnnxError(f"has an attribute {name!r}, which {operator.name} does not have")
         if not fits(value, operator.attributes[name].kind):
             raise OnnxError(f"attribute {name!r} does not fit: {value!r:.80}")
     for attribute in operator.attributes.values():
-        if attribute.needed and attribute.name not in given:
+        if attribute.needed and attribute.name not in attributes:
             raise OnnxError(f"lacks the attribute {attribute.name!r}")
-    return given
+    return attributes
 
 
 def fits(value: Any, kind: Any) -> bool:

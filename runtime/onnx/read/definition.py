@@ -77,12 +77,12 @@ class Operator:
         """Run it on a node's inputs. None stands for an input that is left out."""
         if self.known is not None and all(isinstance(v, Known) for v in values) and values:
             return self.known(*values, **settings)
-        given = [None if v is None and not i.needed else i.convert(v)
-                 for v, i in zip(values, self.inputs)]
+        operands = [None if v is None and not i.needed else i.convert(v)
+                    for v, i in zip(values, self.inputs)]
         if self.rest is not None:
             convert = self.rest.convert
-            given += [convert(v) for v in values[len(self.inputs):]]
-        return self.function(*given, **settings)
+            operands += [convert(v) for v in values[len(self.inputs):]]
+        return self.function(*operands, **settings)
 
 
 _OPERATORS: dict[tuple[str, str], dict[int, Operator]] = {}

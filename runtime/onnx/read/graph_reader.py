@@ -102,9 +102,9 @@ class Reader:
             return [Step(where(node), OfFunction(function), inputs, outputs, {}, (), ())]
         check_arity(operator, inputs)
         graphs = {n: a.g for n, a in attributes.items() if a.type == GRAPH}
-        given = {n: python_value(a, self.model.folder) for n, a in attributes.items()
-                 if n not in graphs}
-        settings = checked(operator, given | dict.fromkeys(graphs, Body))
+        values = {n: python_value(a, self.model.folder) for n, a in attributes.items()
+                  if n not in graphs}
+        settings = checked(operator, values | dict.fromkeys(graphs, Body))
         bodies = tuple(self.subgraph(name, proto) for name, proto in graphs.items())
         if operator.domain == TRAINING and operator.name == "Gradient":
             bodies = (self.way_to(settings["y"], node.input),)
@@ -132,9 +132,9 @@ class Reader:
             found.append(a)
         return found
 
-    def way_to(self, result: str, given: Iterable[str]) -> tuple[str, Plan, tuple[int, ...]]:
+    def way_to(self, result: str, starts: Iterable[str]) -> tuple[str, Plan, tuple[int, ...]]:
         """The part of this graph that leads from some of its values to another one."""
-        names = list(given)
+        names = list(starts)
         reader = Reader(self.model, self.scope, self)
         inputs = tuple(reader.new(n) for n in names)
         nodes = [n for n in self.nodes if not set(n.output) & set(names)]

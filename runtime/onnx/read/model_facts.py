@@ -78,12 +78,12 @@ class Model:
         proto = own or self.standard_function(domain, node.op_type, scope)
         if len(node.input) > len(proto.input) or len(node.output) > len(proto.output):
             raise OnnxError(f"has more inputs or outputs than the function {proto.name!r}")
-        given = {a.name: a for a in proto.attribute_proto} | attributes
-        missing = [n for n in proto.attribute if n not in given] if own else []
+        values = {a.name: a for a in proto.attribute_proto} | attributes
+        missing = [n for n in proto.attribute if n not in values] if own else []
         if missing:
             raise OnnxError(f"lacks the attributes {missing} of its function")
         opsets = Scope.of(proto.opset_import).opsets or scope.opsets
-        inner = Scope({**scope.opsets, **opsets}, given, scope.depth + 1)
+        inner = Scope({**scope.opsets, **opsets}, values, scope.depth + 1)
         plan = reader(self, inner).function(proto)
         assert isinstance(plan, Plan)
         return plan

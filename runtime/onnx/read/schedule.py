@@ -4,12 +4,12 @@ from typing import Any
 from ..errors import OnnxError
 
 
-def in_order(nodes: list[Any], results: list[str], given: set[str]) -> list[Any]:
+def in_order(nodes: list[Any], results: list[str], known: set[str]) -> list[Any]:
     """The nodes that lead to these results, in the file's order wherever that is possible."""
     maker: dict[str, int] = {}
     for i, node in enumerate(nodes):
         for name in node.output:
-            if name and (name in maker or name in given):
+            if name and (name in maker or name in known):
                 raise OnnxError(f"the value {name!r} is made twice")
             maker[name] = i
     maker.pop("", None)

@@ -40,15 +40,15 @@ class Port:
             "?" if n is None else str(n) for n in self.sizes)
         return f"{self.name}: {self.element or 'any'}[{sizes if self.sizes is not None else '...'}]"
 
-    def value(self, given: Any) -> Any:
+    def value(self, x: Any) -> Any:
         """What is passed for this input, as a value; an error where it is something else."""
         if self.kind != "tensor":
-            return nested(given)
-        found = nested(given)
+            return nested(x)
+        found = nested(x)
         if isinstance(found, list):
-            found = from_array(np.asarray(given))
+            found = from_array(np.asarray(x))
         if isinstance(found, Known) or found is None:
-            raise OnnxError(f"input {self.name!r} should be a tensor, not {given!r:.60}")
+            raise OnnxError(f"input {self.name!r} should be a tensor, not {x!r:.60}")
         if self.element is not None and type_of(found) != self.element.numpy:
             raise OnnxError(f"input {self.name!r} should have the type {self.element}, "
                             f"not {type_of(found)}")
@@ -73,13 +73,13 @@ def _listed(sizes: tuple[Any, ...]) -> str:
     return "[" + ", ".join("?" if n is None else str(n) for n in sizes) + "]"
 
 
-def nested(given: Any) -> Any:
+def nested(x: Any) -> Any:
     """A value of what users pass: tensors, arrays, numbers, strings, lists of those, None."""
-    if given is None or isinstance(given, Tensor | dict):
-        return given
-    if isinstance(given, list):
-        return [nested(x) for x in given]
-    array = np.asarray(given)
+    if x is None or isinstance(x, Tensor | dict):
+        return x
+    if isinstance(x, list):
+        return [nested(y) for y in x]
+    array = np.asarray(x)
     if array.dtype in COMPUTED and all(step >= 0 for step in array.strides):
         return whet.from_numpy(array)
     if array.dtype.kind in "US":

@@ -35,15 +35,15 @@ class Names:
     """Names that are given once in the whole model."""
 
     def __init__(self) -> None:
-        self.given: set[str] = set()
+        self.taken: set[str] = set()
 
     def fresh(self, wanted: str) -> str:
         """The name that is wanted, with a number behind it where it is taken."""
         name, k = wanted, 0
-        while name in self.given:
+        while name in self.taken:
             k += 1
             name = f"{wanted}_{k}"
-        self.given.add(name)
+        self.taken.add(name)
         return name
 
 
@@ -107,11 +107,11 @@ class GraphBuilder:
         if schema is None:
             raise Inexpressible(f"opset {self.opset} has no operator {operator}")
         like = like or next((x for x in inputs if isinstance(x, Value)), None)
-        given = [self._operand(x, like) for x in inputs]
-        while given and given[-1] is None:
-            given.pop()
-        wide = self._widened(schema, given, attributes)
-        types = result_types(schema, given, attributes, outputs)
+        operands = [self._operand(x, like) for x in inputs]
+        while operands and operands[-1] is None:
+            operands.pop()
+        wide = self._widened(schema, operands, attributes)
+        types = result_types(schema, operands, attributes, outputs)
         written = result_types(schema, wide, attributes, outputs)
         made = [Value(self.names.fresh(self.label or operator.lower()), t) for t in written]
         helper = onnx_library("onnx.helper")
@@ -128,23 +128,23 @@ class GraphBuilder:
         return cut[0] if outputs == 1 else tuple(cut)
 
     def _widened(
-        self, schema: Any, given: Sequence[Value | None], attributes: dict[str, Any]
+        self, schema: Any, operands: Sequence[Value | None], attributes: dict[str, Any]
     ) -> list[Value | None]:
         """The operands of a node in a type that it can be computed in."""
         main, formal = runner_types.main_type(schema), list(schema.inputs)
-        at = [formal[min(i, len(formal) - 1)].type_str == main for i in range(len(given))]
-        first = next((x for x, is_main in zip(given, at) if is_main and x is not None), None)
+        at = [formal[min(i, len(formal) - 1)].type_str == main for i in range(len(operands))]
+        first = next((x for x, is_main in zip(operands, at) if is_main and x is not None), None)
         accepted = accepted_codes(schema, main)
         if first is None or not accepted:
-            return list(given)
+            return list(operands)
         t = runner_types.computed_in(schema, accepted, first.dtype, attributes)
         if not t:
             raise Inexpressible(f"the operator {schema.name} of {first.dtype}")
         if t == first.dtype:
-            return list(given)
+            return list(operands)
         return [
             self.cast(x, t) if is_main and x is not None and x.dtype == first.dtype else x
-            for x, is_main in zip(given, at)
+            for x, is_main in zip(operands, at)
         ]
 
     def _operand(self, x: Any, like: Value | None) -> Value | None:

@@ -61,8 +61,8 @@ def expression_of_pairs(b: GraphBuilder, root: Expr, args: Sequence[Value]) -> V
         roots = of_parts(root, [x.dtype for x in args])
     except Inseparable as wrong:
         raise Inexpressible(str(wrong)) from None
-    given = [p for x in args for p in ((x.real, x.imag) if isinstance(x, Pair) else (x, x))]
-    made = expressions(b, roots, given)
+    parts = [p for x in args for p in ((x.real, x.imag) if isinstance(x, Pair) else (x, x))]
+    made = expressions(b, roots, parts)
     if len(made) == 1:
         return made[0]
     shape = b.results[0].shape

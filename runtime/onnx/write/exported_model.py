@@ -87,18 +87,18 @@ class Source:
             [constants] * len(all_values),
             names,
         ).merged()
-        given = [
+        arrays = [
             dims.resized(i, a, all_values[-1]) for i, a in enumerate(exported.samples.inputs)
         ]
-        made = exported.run(given)
-        call = Sample(*[{str(i): a for i, a in enumerate(xs)} for xs in (given, made)])
+        made = exported.run(arrays)
+        call = Sample(*[{str(i): a for i, a in enumerate(xs)} for xs in (arrays, made)])
         return cls(merged, constants, call)
 
 
 def signature_of(exported: Any, names: Names, source: Source) -> Signature:
     """The values of a graph that are given, made and held."""
     inputs = source.graph.inputs
-    given = [x.value for x in inputs if x.place != "constant"]
+    outside = [x.value for x in inputs if x.place != "constant"]
     held = [
         (x.value, x.name, np.asarray(source.constants[x.name]))
         for x in inputs
@@ -107,7 +107,7 @@ def signature_of(exported: Any, names: Names, source: Source) -> Signature:
     notes = {f"whet.precondition.{i}": repr(p) for i, p in enumerate(exported.preconditions)}
     notes.update({f"whet.rewrite.{i}": text for i, text in enumerate(exported.rewrites)})
     return Signature(
-        list(zip(given, names.inputs)),
+        list(zip(outside, names.inputs)),
         [(v, name) for (v, _), name in zip(source.graph.results, names.outputs)],
         held,
         exported.name,
@@ -154,12 +154,13 @@ def with_sizes(
     graphs, all_constants = [], []
     all_sizes = sizes_to_record(dynamic.sizes(exported))
     for sizes in all_sizes:
-        given, named = resized((tuple(args), dict(kwargs)), dynamic, sizes)
-        graph, constants = record(fn, given, named)
+        positional, named = resized((tuple(args), dict(kwargs)), dynamic, sizes)
+        graph, constants = record(fn, positional, named)
         graphs.append(graph)
         all_constants.append(constants)
     merged = Recordings(all_sizes, graphs, all_constants, dynamic.names).merged()
-    return Source(merged, all_constants[0], _call_of(graphs[-1], given, named, all_constants[-1]))
+    call = _call_of(graphs[-1], positional, named, all_constants[-1])
+    return Source(merged, all_constants[0], call)
 
 
 def _call_of(graph: Graph, args: Any, kwargs: Any, constants: Mapping[str, Any]) -> Sample:

@@ -48,27 +48,27 @@ def build(
     and `DequantizeLinear`."""
     b = FormulaBuilder(opset)
     b.pairs = pairs
-    b.names.given.update(name for _, name in signature.outputs)
-    given: dict[int, Value] = {}
+    b.names.taken.update(name for _, name in signature.outputs)
+    values: dict[int, Value] = {}
     inputs: dict[int, Value] = {}
     for number, name in signature.inputs:
         t = type_of_pairs(types[number])
         inputs[number] = x = Value(_free(b, name), short(t.dtype), t.shape)
-        given[number] = split(b, x) if is_complex(types[number]) else x
+        values[number] = split(b, x) if is_complex(types[number]) else x
         for axis, n in enumerate(t.shape):
             if not isinstance(n, int | np.integer) and str(n).isidentifier():
                 b.dims.setdefault(str(n), (x, axis))
     for number, name, array in signature.constants:
         x = b.initialiser(_free(b, name), as_pairs(array))
-        given[number] = split(b, x) if is_complex(types[number]) else x
-    walk = translated(nodes, types, b, given, [number for number, _ in signature.outputs])
+        values[number] = split(b, x) if is_complex(types[number]) else x
+    walk = translated(nodes, types, b, values, [number for number, _ in signature.outputs])
     _name_outputs(b, walk, signature)
     return Model(_proto(b, walk, types, signature, inputs), walk.problems)
 
 
 def _free(b: FormulaBuilder, name: str) -> str:
     """An input's name, which an output may have too."""
-    b.names.given.discard(name) if name in b.names.given else None
+    b.names.taken.discard(name) if name in b.names.taken else None
     return b.names.fresh(name)
 
 
@@ -95,12 +95,14 @@ def _proto(
     walk: Translation,
     types: Mapping[int, Type],
     signature: Signature,
-    given: Mapping[int, Value],
+    input_values: Mapping[int, Value],
 ) -> Any:
     helper, numpy_helper = onnx_library("onnx.helper"), onnx_library("onnx.numpy_helper")
     wanted = {name for _, name in signature.outputs}
     nodes = used_nodes(b.nodes, wanted)
-    inputs = [_described(given[number].name, types[number]) for number, _ in signature.inputs]
+    inputs = [
+        _described(input_values[number].name, types[number]) for number, _ in signature.inputs
+    ]
     outputs = [_described(name, types[number]) for number, name in signature.outputs]
     arrays = [
         numpy_helper.from_array(np.ascontiguousarray(a).reshape(a.shape), name)

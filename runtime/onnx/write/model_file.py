@@ -128,8 +128,8 @@ def in_runtime(path: pathlib.Path, sample: Sample) -> Sequence[Any] | None:
     try:
         session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
         names = {x.name for x in session.get_inputs()}
-        given = {k: np.ascontiguousarray(a) for k, a in sample.inputs.items() if k in names}
-        made: Sequence[Any] = session.run(list(sample.results), given)
+        feeds = {k: np.ascontiguousarray(a) for k, a in sample.inputs.items() if k in names}
+        made: Sequence[Any] = session.run(list(sample.results), feeds)
     except state.NotImplemented:
         return None
     return made

@@ -103,15 +103,17 @@ class Dynamic:
     ) -> Dynamic:
         """From the arguments `dynamic_axes` and `dynamic_shapes`."""
         found: dict[int, dict[int, str]] = {}
-        for name, given in (axes or {}).items():
+        for name, axes_of_one in (axes or {}).items():
             if name in names:
                 at = names.index(name)
                 named = (
-                    given if isinstance(given, Mapping) else {d: f"{name}_dim_{d}" for d in given}
+                    axes_of_one
+                    if isinstance(axes_of_one, Mapping)
+                    else {d: f"{name}_dim_{d}" for d in axes_of_one}
                 )
                 found[at] = {_axis(exported, at, d): str(n) for d, n in named.items()}
-        for at, given in enumerate(_flat_shapes(exported, shapes)):
-            named = given if isinstance(given, Mapping) else dict(enumerate(given or ()))
+        for at, shape in enumerate(_flat_shapes(exported, shapes)):
+            named = shape if isinstance(shape, Mapping) else dict(enumerate(shape or ()))
             chosen = {d: _size_name(names[at], d, n) for d, n in named.items() if n is not None}
             found.setdefault(at, {}).update({_axis(exported, at, d): n for d, n in chosen.items()})
         return Dynamic(
@@ -146,11 +148,11 @@ def identifier(name: str) -> str:
     return made if made.isidentifier() else f"n_{made}"
 
 
-def _size_name(name: str, axis: int, given: Any) -> str:
+def _size_name(name: str, axis: int, said: Any) -> str:
     """The name of a size: a text, a `Dim`, or one that is made."""
-    if isinstance(given, str):
-        return given
-    own = getattr(given, "name", None) or getattr(given, "__name__", None)
+    if isinstance(said, str):
+        return said
+    own = getattr(said, "name", None) or getattr(said, "__name__", None)
     return own if isinstance(own, str) and own not in ("AUTO", "DYNAMIC") else f"{name}_dim_{axis}"
 
 
@@ -167,28 +169,28 @@ def _flat_shapes(exported: Any, shapes: Any) -> list[Any]:
         return []
     found: list[Any] = [None] * len(exported.inputs)
     parameters = exported.signature.parameters
-    given = (
+    by_name = (
         shapes if isinstance(shapes, Mapping) else dict(zip((p.name for p in parameters), shapes))
     )
     for p in parameters:
-        if p.name in given:
-            _spread(p.part, given[p.name], found)
+        if p.name in by_name:
+            _spread(p.part, by_name[p.name], found)
     return found
 
 
-def _spread(part: Any, given: Any, found: list[Any]) -> None:
-    if given is None:
+def _spread(part: Any, shape: Any, found: list[Any]) -> None:
+    if shape is None:
         return
     if hasattr(part, "index"):
-        found[part.index] = given
+        found[part.index] = shape
         return
     leaves = list(part.leaves())
-    if isinstance(given, Mapping) and any(isinstance(k, str) for k in given):
+    if isinstance(shape, Mapping) and any(isinstance(k, str) for k in shape):
         for leaf in leaves:
-            if leaf.name.split(".")[-1] in given:
-                _spread(leaf, given[leaf.name.split(".")[-1]], found)
+            if leaf.name.split(".")[-1] in shape:
+                _spread(leaf, shape[leaf.name.split(".")[-1]], found)
     else:
-        for leaf, one in zip(leaves, given):
+        for leaf, one in zip(leaves, shape):
             _spread(leaf, one, found)
 
 

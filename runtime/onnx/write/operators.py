@@ -66,12 +66,12 @@ def _fixed_types(schema: Any) -> dict[str, str]:
 
 
 def result_types(
-    schema: Any, given: Sequence[Any], attributes: dict[str, Any], outputs: int
+    schema: Any, operands: Sequence[Any], attributes: dict[str, Any], outputs: int
 ) -> list[str]:
     """The types of results, by the operator's own rules."""
     known: dict[str, str] = {}
     formal = list(schema.inputs)
-    for i, x in enumerate(given):
+    for i, x in enumerate(operands):
         if x is not None:
             known.setdefault(formal[min(i, len(formal) - 1)].type_str, x.dtype)
     made = []

@@ -19,10 +19,11 @@ def row_program(
     b: GraphBuilder, program: rows.Program, operands: Sequence[Any], dim: Sequence[int]
 ) -> list[Value]:
     """The outputs of a row program along some dimensions, which row outputs have with size 1."""
-    given = iter(operands)
+    remaining = iter(operands)
     full = next(x for x in operands if isinstance(x, Value))
     seen = [
-        _seen(b, o, None if o.kind == "index" else next(given), full, dim) for o in program.operands
+        _seen(b, o, None if o.kind == "index" else next(remaining), full, dim)
+        for o in program.operands
     ]
     made = []
     for stage in program.stages:

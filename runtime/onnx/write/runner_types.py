@@ -63,9 +63,9 @@ OF_BFLOAT16 = frozenset((
 
 def main_type(schema: Any) -> str:
     """The variable of an operator's types that says in which one it computes."""
-    given = [x.type_str for x in schema.inputs]
+    accepted = [x.type_str for x in schema.inputs]
     made: str = schema.outputs[0].type_str
-    return made if made in given else given[0] if given else made
+    return made if made in accepted else accepted[0] if accepted else made
 
 
 def _is_missing(operator: str, dtype: str, attributes: Mapping[str, Any]) -> bool:

@@ -62,14 +62,14 @@ class Writer:
     def scan(self) -> None:
         """The operator `Scan`."""
         b, r = self.b, self.r
-        given = {role: int(x) for n, (_, _, reads) in zip(r.body, r.key)
-                 for x, role in zip(n.ins, reads) if type(x) is Ref}
+        number_of = {role: int(x) for n, (_, _, reads) in zip(r.body, r.key)
+                     for x, role in zip(n.ins, reads) if type(x) is Ref}
         inner = b.body()
-        known = {given["outer", i]: self.memory.read(v) for i, v in enumerate(r.roles.outer)}
+        known = {number_of["outer", i]: self.memory.read(v) for i, v in enumerate(r.roles.outer)}
         inputs = []
         for kind in ("carried", "slices"):
             for i in range(len(getattr(r.roles, kind))):
-                number = given[kind, i]
+                number = number_of[kind, i]
                 t = self.type(number)
                 inputs.append(inner.add_input(Value("", short(t.dtype), t.shape)))
                 known[number] = inputs[-1]

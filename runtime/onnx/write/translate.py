@@ -48,14 +48,14 @@ class Translation:
         b: FormulaBuilder,
         nodes: Sequence[Node],
         types: Mapping[int, Type],
-        given: Mapping[int, Value],
+        inputs: Mapping[int, Value],
         results: Sequence[int],
     ) -> list[Value]:
         """The results of nodes that another builder writes; what cannot be is noted here."""
         line, label, kept = b.line, b.label, b.results
         known = {
             n: Value(x.name, x.dtype, types[n].shape, x.array) if n in types else x
-            for n, x in given.items()
+            for n, x in inputs.items()
         }
         walk = translated(nodes, types, b, known, results)
         self.problems += walk.problems
@@ -172,13 +172,13 @@ def translated(
     nodes: Sequence[Node],
     types: Mapping[int, Type],
     b: FormulaBuilder,
-    given: Mapping[int, Value],
+    inputs: Mapping[int, Value],
     results: Sequence[int],
 ) -> Translation:
     """The walk over some nodes, with values for what they are given; `results` are read behind
     them."""
     walk = Translation(b, types)
-    for number, value in given.items():
+    for number, value in inputs.items():
         walk.memory.define(number, value)
     walk.walk(nodes, results)
     return walk

@@ -126,12 +126,12 @@ class DataLoader:
             multiprocessing_named(multiprocessing_context)
         self._is_stream = isinstance(dataset, IterableDataset)
         if self._is_stream:
-            for name, given in (("shuffle", shuffle), ("sampler", sampler),
+            for name, value in (("shuffle", shuffle), ("sampler", sampler),
                                 ("batch_sampler", batch_sampler)):
-                if given:
+                if value:
                     raise ValueError(
                         f"DataLoader with IterableDataset: expected unspecified {name} option, "
-                        f"but got {name}={given}")
+                        f"but got {name}={value}")
         _check_sampling(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
             batch_size = None

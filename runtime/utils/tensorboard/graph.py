@@ -35,10 +35,10 @@ def definition(model, inputs):
     with _evaluating(model):
         graph = jit.export.export(model, *inputs).graph
     names, out = {}, []
-    for given in graph.inputs:
-        names[given.value] = given.name.replace(".", "/")
-        kind = "Parameter" if given.outside else "Input"
-        out.append(_node(names[given.value], kind, [], [graph.types[given.value].shape]))
+    for x in graph.inputs:
+        names[x.value] = x.name.replace(".", "/")
+        kind = "Parameter" if x.outside else "Input"
+        out.append(_node(names[x.value], kind, [], [graph.types[x.value].shape]))
     for number, node in enumerate(graph.nodes):
         name = f"{'_'.join(node.names)}_{number}"
         reads = [names[v] for v in dict.fromkeys(map(int, node.touched())) if v in names]

@@ -55,9 +55,9 @@ def scanned(values: tuple[Any, ...], count: int, body: Body, axes: list[int] | N
         raise OnnxError("the scanned inputs are not equally long")
     rows = []
     for i in range(length):
-        given = [x.select(a, length - 1 - i if d else i)
-                 for x, a, d in zip(inputs, axes, directions or [0] * count)]
-        found = body(*states, *given)
+        slices = [x.select(a, length - 1 - i if d else i)
+                  for x, a, d in zip(inputs, axes, directions or [0] * count)]
+        found = body(*states, *slices)
         states = found[:len(states)]
         rows.append(found[len(states):])
     columns = [list(c) for c in zip(*rows)]

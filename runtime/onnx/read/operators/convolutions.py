@@ -20,8 +20,8 @@ def windows(sizes: list[int], kernel: list[int], strides: list[int], dilations: 
     if auto_pad == "VALID":
         return [(0, 0)] * len(kernel)
     if auto_pad == "NOTSET":
-        given = pads or [0] * (2 * len(kernel))
-        return list(zip(given[:len(kernel)], given[len(kernel):]))
+        padding = pads or [0] * (2 * len(kernel))
+        return list(zip(padding[:len(kernel)], padding[len(kernel):]))
     if auto_pad not in ("SAME_UPPER", "SAME_LOWER"):
         raise OnnxError(f"there is no auto_pad {auto_pad!r}")
     found = []

@@ -42,11 +42,11 @@ def dict_vectorizer(x: Value, *, int64_vocabulary: list[int] | None = None,
 @operator("CastMap", domain=ML)
 def cast_map(x: Value, *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE",
              max_map: int = 1) -> Any:
-    given = a_map(x)
+    entries = a_map(x)
     if map_form == "SPARSE":
-        values = [given.get(i, 0) for i in range(max_map)]
+        values = [entries.get(i, 0) for i in range(max_map)]
     else:
-        values = [given[k] for k in sorted(given)]
+        values = [entries[k] for k in sorted(entries)]
     if cast_to == "TO_STRING":
         return np.array([[str(v) for v in values]], dtype=object)
     kinds = {"TO_FLOAT": np.float32, "TO_INT64": np.int64}

@@ -65,11 +65,11 @@ class Layer:
         """Within the limit that the node sets."""
         return x if self.limit is None else whet.clamp(x, -self.limit, self.limit)
 
-    def start(self, given: Tensor | None, which: int, size: int) -> Tensor:
+    def start(self, state: Tensor | None, which: int, size: int) -> Tensor:
         """The first state of a direction."""
-        if given is None:
+        if state is None:
             return whet.zeros(self.x.shape[1], size, dtype=self.x.dtype)
-        return given[:, which] if self.layout else given[which]
+        return state[:, which] if self.layout else state[which]
 
     def one_way(self, is_back: bool, state: State, inputs: Tensor,
                 step: Callable[[Tensor, State], State]) -> tuple[Tensor, State]:
@@ -103,9 +103,9 @@ def gates(x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
     return F.linear(x, w, bias)
 
 
-def named(given: list[str] | None, standard: list[str], directions: int) -> list[str]:
+def named(names: list[str] | None, standard: list[str], directions: int) -> list[str]:
     """The activations of all directions."""
-    return given or standard * directions
+    return names or standard * directions
 
 
 @operator("RNN")

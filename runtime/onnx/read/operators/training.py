@@ -71,7 +71,7 @@ def gradient(*inputs: Tensor, xs: list[str], zs: list[str] | None = None, y: str
     assert body is not None
     higher = any(x.requires_grad for x in inputs)
     with enable_grad():
-        given = [x if x.requires_grad else x.detach().requires_grad_() for x in inputs]
-        result = body(*given)[0]
-        return tuple(autograd.grad(result, given[:len(xs)], whet.ones_like(result),
+        leaves = [x if x.requires_grad else x.detach().requires_grad_() for x in inputs]
+        result = body(*leaves)[0]
+        return tuple(autograd.grad(result, leaves[:len(xs)], whet.ones_like(result),
                                    create_graph=higher))
