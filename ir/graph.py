@@ -18,14 +18,14 @@ import numpy as np
 from .groups import Chain, Contract, Fused, Group, Many, Part, Parts, Picks, Rows
 from .loops import Loop, Roll
 from .nodes import SHOWN, Ask, Draw, Guard, Node, OpNode, Streams, Write
-from .notation import Table, by_bits
+from .notation import Table
 from .text import input_line, lines, return_line, text
 from .values import Array, Input, Ref, Type
 
 __all__ = [
     "SHOWN", "Ask", "Chain", "Contract", "Draw", "Fused", "Graph", "Group", "Guard", "Input",
     "Loop", "Many", "Node", "OpNode", "Part", "Parts", "Picks", "Ref", "Roll", "Rows", "Type",
-    "Write", "by_bits", "text", "touched", "walk"]
+    "Write", "text", "touched", "walk"]
 
 walk = Node.walk
 touched = Node.named

@@ -21,12 +21,13 @@ import numpy as np
 
 from . import kernel as kernels
 from .nodes import NOTHING, SHOWN, Env, Node, Positions, Streams, Types, Write
-from .notation import Table, by_bits, types_text, value_text
+from .notation import Table, types_text, value_text
 from .op import KEYWORDS, Op, name_text
 from .reader import Reader, made_types, operands
 from .row_layout import Placed
 from .scalar import Expr
 from .spans import seen
+from .value_keys import value_key
 from .values import Array, Ref, Type
 
 G = TypeVar("G", bound="Group")
@@ -89,9 +90,9 @@ class Group(Node):
         return list(self.into.values())
 
     def facts(self) -> tuple[Any, ...]:
-        attrs = tuple(sorted((k, by_bits(v)) for k, v in self.attrs.items()))
+        attrs = value_key(dict(self.attrs))
         members = tuple([m.facts() for m in self.members])
-        return self.kind, self.op, by_bits(self.ins), attrs, tuple(self.outs), self.line, members
+        return self.kind, self.op, value_key(self.ins), attrs, tuple(self.outs), self.line, members
 
     @property
     def value(self) -> Any:

@@ -16,9 +16,10 @@ import numpy as np
 
 from .groups import block
 from .nodes import NOTHING, SHOWN, Diverged, Env, Node, Positions, Streams, Types
-from .notation import Table, by_bits, types_text
+from .notation import Table, types_text
 from .reader import Reader, made_types, operands
 from .spans import seen
+from .value_keys import value_key
 from .values import Array, Type
 
 LARGEST = 1 << 20                # rounds, and steps of a body
@@ -197,7 +198,7 @@ class Roll(Node):
         return [*self.named(), *self.loop.values]
 
     def facts(self) -> tuple[Any, ...]:
-        return self.kind, by_bits(self.ins), tuple(self.outs), self.line, self.loop.facts()
+        return self.kind, value_key(self.ins), tuple(self.outs), self.line, self.loop.facts()
 
     def detached(self, streams: Streams) -> Node:
         return Roll(self.ins, self.outs, self.line, self.loop)

@@ -19,10 +19,11 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from . import questions
-from .notation import Table, by_bits, question_text, types_text, value_text
+from .notation import Table, question_text, types_text, value_text
 from .op import Op, name_text
 from .reader import Reader, made_types, operands
 from .stand_ins import ask
+from .value_keys import value_key
 from .values import Array, Ref, Type
 
 SHOWN = 40                       # operands or results of a node, where it is told in a line
@@ -151,9 +152,9 @@ class Node:
     def facts(self) -> tuple[Any, ...]:
         """All that makes it what it is, in a form that can be compared: numbers by type and
         bits."""
-        attrs = tuple(sorted((k, by_bits(v)) for k, v in self.attrs.items()))
+        attrs = value_key(dict(self.attrs))
         where = tuple(self.outs), self.line
-        return self.kind, self.op, by_bits(self.ins), attrs, *where, by_bits(self.fact)
+        return self.kind, self.op, value_key(self.ins), attrs, *where, value_key(self.fact)
 
     @property
     def fact(self) -> Any:

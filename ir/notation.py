@@ -105,21 +105,3 @@ def types_text(types: Any, values: Any) -> str:
         return ""
     found = [types[v] for v in values]
     return f" : {', '.join(str(t if type(t) is Type else Type.of(t)) for t in found)}"
-
-
-def by_bits(x: Any) -> Any:
-    """A value as something that equals only what is the same, to the bit."""
-    if isinstance(x, np.ndarray | np.generic):
-        return type(x), x.dtype, x.shape, x.strides, x.tobytes()
-    if isinstance(x, tuple | list):
-        return type(x), tuple(map(by_bits, x))
-    if isinstance(x, dict):
-        return dict, tuple(sorted((by_bits(k), by_bits(v)) for k, v in x.items()))
-    if isinstance(x, slice):
-        return slice, by_bits((x.start, x.stop, x.step))
-    if isinstance(x, complex | float):
-        return type(x), repr(x)
-    if hasattr(x, "__code__"):
-        cells = tuple(c.cell_contents for c in x.__closure__ or ())
-        return x.__code__, by_bits(cells), by_bits(x.__defaults__)
-    return type(x), x

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .notation import by_bits
 from .op import Op
+from .value_keys import value_key
 from .values import Array, Type
 
 MOST = 4096                      # answers that are remembered
@@ -23,7 +23,7 @@ def ask(op: Op, ins: Sequence[Any], attrs: Mapping[str, Any],
         types: tuple[Type | None, ...]) -> Answer:
     """What an op makes of operands; `types` are those of values, None for what is no value."""
     plain = tuple(x for x, t in zip(ins, types) if t is None)
-    key = op, by_bits(plain), types, by_bits(dict(attrs))
+    key = op, value_key(plain), types, value_key(dict(attrs))
     try:
         got = _answers.get(key)
     except TypeError:

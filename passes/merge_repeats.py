@@ -10,16 +10,17 @@ outside can tell it from the first.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
 from whet.ir.graph import Node, OpNode
 from whet.ir.op import Op
+from whet.ir.value_keys import TooLarge, layout_key, value_key
 from whet.passes.listing import Arrays, Listing
 from whet.passes.uses import Uses, is_view
 
 # op, operands, attributes
-Meaning: TypeAlias = tuple[Op, tuple[Any, ...], tuple[tuple[str, Any], ...]]
+Meaning: TypeAlias = tuple[Op, tuple[Any, ...], tuple[Any, ...]]
 LONG = 64                        # elements of an array among the attributes
 
 
@@ -56,36 +57,18 @@ def merge_repeats(g: Listing) -> Listing:
     return g.of(out)
 
 
-def meaning(node: OpNode) -> Meaning | None:
-    """What a node computes, as a key; None where that cannot be compared."""
+def meaning(node: OpNode, ins: Sequence[Any] | None = None) -> Meaning | None:
+    """What a node computes, as a key, of its operands or of `ins`; None where that cannot be
+    compared."""
     try:
-        key = (
-            node.op,
-            frozen(node.ins),
-            tuple(sorted((k, frozen(v)) for k, v in node.attrs.items())),
-        )
+        operands = value_key(node.ins if ins is None else ins, LONG)
+        key = node.op, operands, value_key(dict(node.attrs), LONG)
         hash(key)
-    except TypeError:
+    except (TypeError, TooLarge):
         return None
     return key
 
 
-def frozen(x: Any) -> tuple[Any, ...]:
-    """A value as a key that tells 1 from 1.0 and True, and 0.0 from -0.0."""
-    if type(x) in (tuple, list):
-        return type(x).__name__, *map(frozen, x)
-    if isinstance(x, np.ndarray):
-        if x.size > LONG:
-            raise TypeError
-        return x.dtype.str, x.shape, x.strides, x.tobytes()
-    return type(x).__name__, repr(x) if isinstance(x, float | complex) else x
-
-
 def alike(a: Node, b: Node, arrays: Arrays) -> bool:
     """Have the results of two nodes one layout?"""
-    return len(a.outs) == len(b.outs) and all(
-        arrays[o].dtype == arrays[p].dtype
-        and arrays[o].shape == arrays[p].shape
-        and arrays[o].strides == arrays[p].strides
-        for o, p in zip(a.outs, b.outs, strict=True)
-    )
+    return [layout_key(arrays[o]) for o in a.outs] == [layout_key(arrays[o]) for o in b.outs]

@@ -32,9 +32,9 @@ from whet.ir.graph import (
     Roll,
     Rows,
     Type,
-    by_bits,
 )
 from whet.ir.row_layout import Shape
+from whet.ir.value_keys import value_key
 from whet.ir.values import Array, DType
 from whet.passes import (
     batch_kernels,
@@ -48,7 +48,7 @@ from whet.passes import (
 )
 from whet.passes.fold_constants import Constants, constants, content
 from whet.passes.listing import Arrays, Roots
-from whet.passes.merge_repeats import Meaning, frozen, meaning
+from whet.passes.merge_repeats import Meaning, meaning
 from whet.passes.uses import is_view, memories
 
 FLAGS = 0x503                    # of an array: contiguous either way, aligned, writeable
@@ -336,16 +336,7 @@ def beside(n: Node) -> Meaning | None:
     never merged."""
     if not isinstance(n, OpNode) or is_view(n):
         return None
-    try:
-        key = (
-            n.op,
-            frozen([x for x in n.ins if type(x) is not Ref]),
-            tuple(sorted((k, frozen(v)) for k, v in n.attrs.items())),
-        )
-        hash(key)
-    except TypeError:
-        return None
-    return key
+    return meaning(n, [x for x in n.ins if type(x) is not Ref])
 
 
 def alike(a: Node, b: Node) -> bool | None:
@@ -392,7 +383,7 @@ def _equal(x: Any, y: Any) -> bool:
         return bool(x == y)
     if type(x) is tuple:
         return len(x) == len(y) and all(map(_equal, x, y))
-    return bool(by_bits(x) == by_bits(y))
+    return bool(value_key(x) == value_key(y))
 
 
 def _parallel(strides: tuple[int, ...], steps: tuple[int, ...]) -> bool:

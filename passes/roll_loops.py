@@ -26,7 +26,8 @@ from typing import Any, TypeAlias
 from whet.ir.graph import Contract, Fused, Loop, Node, OpNode, Parts, Ref, Roll, Rows
 from whet.ir.loops import Along, BodyInput, BodyResult, Carried, Kept, Last, Same
 from whet.ir.spans import address
-from whet.ir.values import Array, DType
+from whet.ir.value_keys import layout_key, value_key
+from whet.ir.values import Array
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.uses import is_view
 
@@ -157,13 +158,13 @@ def users_of(nodes: Sequence[Node], root: Roots) -> dict[int, list[int]]:
 
 def step_key(node: Node, arrays: Arrays) -> int | tuple[Any, ...]:
     """What must be equal for two nodes to be the same step."""
-    outs = tuple([layout(arrays[o]) for o in node.outs])
+    outs = tuple([layout_key(arrays[o]) for o in node.outs])
     if is_view(node) and len(node.outs) == 1:
         return (
             "view",
             node.op,
             outs,
-            tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins]),
+            tuple([layout_key(arrays[x]) if type(x) is Ref else None for x in node.ins]),
         )
     if type(node) not in STEPS or "into" in node.attrs:
         return id(node)
@@ -172,30 +173,15 @@ def step_key(node: Node, arrays: Arrays) -> int | tuple[Any, ...]:
     ):
         return id(node)
     ins = tuple([
-        ("value", layout(arrays[x])) if type(x) is Ref else comparable(x) for x in node.ins])
+        ("value", layout_key(arrays[x])) if type(x) is Ref else value_key(x) for x in node.ins])
     return (
         node.kind,
         node.op,
         ins,
-        comparable(node.attrs),
+        value_key(node.attrs),
         outs,
         node.roots if not isinstance(node, OpNode) else None,
     )
-
-
-def layout(a: Array) -> tuple[tuple[int, ...], tuple[int, ...], DType]:
-    return a.shape, a.strides, a.dtype
-
-
-def comparable(x: Any) -> tuple[Any, ...]:
-    """A number, or whatever an attribute is, as something that compares by bits and type."""
-    if hasattr(x, "tobytes"):
-        return "array", x.dtype, x.shape, x.tobytes()
-    if isinstance(x, tuple | list):
-        return type(x), tuple(map(comparable, x))
-    if isinstance(x, dict):
-        return type(x), tuple([(k, comparable(v)) for k, v in x.items()])
-    return type(x), repr(x) if isinstance(x, float | complex | slice) else x
 
 
 class Local:
@@ -293,7 +279,7 @@ class LoopMaker:
             if first.outs[0] not in made:
                 continue
             if is_view(first) and any(
-                comparable((n.attrs, n.ins[1:])) != comparable((first.attrs, first.ins[1:]))
+                value_key((n.attrs, n.ins[1:])) != value_key((first.attrs, first.ins[1:]))
                 for n in column
             ):
                 return None
@@ -319,7 +305,7 @@ class LoopMaker:
             if isinstance(operand, Local):
                 ins.append(x)
                 continue
-            role = operand, layout(arrays[x])        # a row and its transpose share a place
+            role = operand, layout_key(arrays[x])        # a row and its transpose share a place
             if role not in names:                    # two roles may begin with one value
                 names[role] = len(arrays)
                 inputs[len(arrays)] = operand
@@ -368,7 +354,7 @@ class LoopMaker:
         if (
             all(made.get(x) == (r, place) for r, x in enumerate(later))
             and self.are_one_output(later)
-            and layout(self.arrays[first]) == layout(self.arrays[xs[1]])
+            and layout_key(self.arrays[first]) == layout_key(self.arrays[xs[1]])
             and self.root[first] not in made
         ):
             return Carried(first, xs[1])

@@ -18,12 +18,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from whet.ir.graph import OpNode, Ref
-from whet.ir.questions import Unknown, name_of
+from whet.ir.value_keys import layout_key, value_key
 from whet.ops import control
 from whet.ops.registry import is_tensor
 from whet.tensor import Tensor, wants_gradient
@@ -38,7 +36,6 @@ from .user_lines import where
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
-    from whet.ir.values import Array
 
     from .control_nodes import Control
     from .recorder import Recorder
@@ -73,7 +70,7 @@ def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Calla
                 other, nodes = attempt(rec, false_fn if answer else true_fn, operands)
                 others = own_values(rec, other, nodes)
                 if control.structure(other) != control.structure(out) or any(
-                        layout(rec.arrays[a]) != layout(rec.arrays[b])
+                        layout_key(rec.arrays[a]) != layout_key(rec.arrays[b])
                         for a, b in zip(results, others)):
                     raise No("the branches give other shapes, types or layouts")
                 mine, theirs = build(rec, taken, results), build(rec, nodes, others)
@@ -163,7 +160,7 @@ class NotedRounds:
 
     def layouts(self, values: Iterable[int]) -> list[tuple[Any, ...]]:
         """How values lie."""
-        return [layout(self.rec.arrays[n]) for n in values]
+        return [layout_key(self.rec.arrays[n]) for n in values]
 
     def tried(self, body_fn: Callable[..., Any],
               start: Sequence[int]) -> tuple[list[Node], list[int]]:
@@ -231,10 +228,6 @@ def put(rec: Recorder, at: int, first: Sequence[int], results: Sequence[int], op
     rec.forget(made.difference(results))
 
 
-def layout(a: Array) -> tuple[Any, ...]:
-    return a.shape, a.strides, a.dtype
-
-
 def form(rec: Recorder, nodes: Sequence[Node], carried: Sequence[int],
          results: Sequence[int]) -> tuple[list[Any], list[Any]]:
     """What some nodes do, with names that do not depend on the round."""
@@ -242,26 +235,11 @@ def form(rec: Recorder, nodes: Sequence[Node], carried: Sequence[int],
     out = []
 
     def name(x: Any) -> Any:
-        return names.get(x, int(x)) if type(x) is Ref else comparable(x)
+        return names.get(x, int(x)) if type(x) is Ref else value_key(x)
     for k, n in enumerate(nodes):
         out.append(
             (n.kind, n.op, tuple(map(name, n.ins)),
-             tuple((a, comparable(v)) for a, v in n.attrs.items()),
-             comparable(n.value), tuple(layout(rec.arrays[o]) for o in n.outs)))
+             value_key(dict(n.attrs)),
+             value_key(n.value), tuple(layout_key(rec.arrays[o]) for o in n.outs)))
         names.update((o, (k, i)) for i, o in enumerate(n.outs))
     return out, [names.get(n, n) for n in results]
-
-
-def comparable(x: Any) -> tuple[Any, ...]:
-    """A value as something that compares by bits and type."""
-    if isinstance(x, np.ndarray):
-        return "array", x.dtype, x.shape, x.strides, x.tobytes()
-    if isinstance(x, tuple | list):
-        return type(x), tuple(map(comparable, x))
-    if isinstance(x, FunctionType):  # a question is made anew in each round
-        try:
-            name, closed_over, defaults = name_of(x)
-        except Unknown:
-            return FunctionType, x
-        return FunctionType, name, comparable(list(closed_over.items())), comparable(defaults)
-    return type(x), repr(x) if isinstance(x, float | complex) else x

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.ir.graph import Type, by_bits
+from whet.ir.graph import Type
+from whet.ir.value_keys import value_key
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
@@ -93,8 +94,8 @@ class OutsideDraw:
 
     def key(self) -> tuple[Any, ...]:
         """What draws that are alike have in common."""
-        return (id(self.generator), self.method.__name__, by_bits(self.args),
-                by_bits(tuple(self.kwargs.items())))
+        return (id(self.generator), self.method.__name__, value_key(self.args),
+                value_key(tuple(self.kwargs.items())))
 
 
 class OutsideDraws:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from whet.autograd.node import next_number
-from whet.ir.graph import by_bits
+from whet.ir.value_keys import value_key
 
 from ..capture.tensor_sources import InPython, Source
 from ..gradient.freed_graphs import FreedGraphs
@@ -75,7 +75,7 @@ def same_constant(a: Any, b: Any) -> bool:
     if type(a) in (tuple, list):
         return len(a) == len(b) and all(map(same_constant, a, b))
     return ((type(a) in (*PLAIN, set, frozenset) or isinstance(a, CONSTANT))
-            and bool(by_bits(a) == by_bits(b)))
+            and bool(value_key(a) == value_key(b)))
 
 
 class Recipe:

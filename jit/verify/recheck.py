@@ -16,8 +16,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from whet.ir.graph import Graph, Node, by_bits
+from whet.ir.graph import Graph, Node
 from whet.ir.text import lines
+from whet.ir.value_keys import value_key
 
 from ..capture.tensor_sources import Source
 from ..effects.lay_state import Left
@@ -70,7 +71,7 @@ class Checks:
 class Step(NamedTuple):
     """A node: its text, with names for values; the large constants in it, and its line."""
     text: str
-    constants: str
+    constants: tuple[Any, ...]
     kind: str
     line: str
 
@@ -105,7 +106,7 @@ class Steps:
                 s.partition("  # ")[0].rstrip() for s in lines([n], g.types, table=table)
             )
             text = _NUMBER.sub(lambda m: f"%{self.name(int(m[1]))}", said)
-            self.steps.append(Step(text, by_bits(table), n.kind, n.line))
+            self.steps.append(Step(text, value_key(table), n.kind, n.line))
 
     @classmethod
     def of(cls, r: Any) -> Steps:
@@ -195,7 +196,7 @@ def _same_state(a: Left, b: Left, runs: Runs) -> bool:
     """Are effects on Python's state the same? Those on places and lists may come in another
     order."""
     effects, others = (
-        {(type(spot), id(spot.owner), by_bits(spot.name)): x for spot, x in left.effects}
+        {(type(spot), id(spot.owner), value_key(spot.name)): x for spot, x in left.effects}
         for left in (a, b)
     )
     growths, grown = ({id(real): xs for real, xs in left.growths} for left in (a, b))

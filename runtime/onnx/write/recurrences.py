@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from whet.ir.graph import Node, OpNode, Ref
-from whet.ir.notation import by_bits
+from whet.ir.value_keys import value_key
 
 from ...ops.join import stack_op
 from ...ops.split import unbind_op
@@ -196,7 +196,7 @@ def matched(
                  for i in range(len(node.ins))]
         if None in reads:
             return None
-        key.append((node.op, by_bits(dict(node.attrs)), tuple(reads)))
+        key.append((node.op, value_key(dict(node.attrs)), tuple(reads)))
         if k < len(last):
             also = alike(last[k], node) and type(last[k]) is OpNode and all(
                 operand([n.ins[i] for n in [*column, last[k]]], locals_, roles, slice_of) == read
@@ -210,7 +210,7 @@ def matched(
 
 def alike(a: Node, b: Node) -> bool:
     """Are two nodes of one op, with the same attributes?"""
-    return a.op is b.op and len(a.ins) == len(b.ins) and by_bits(dict(a.attrs)) == by_bits(
+    return a.op is b.op and len(a.ins) == len(b.ins) and value_key(dict(a.attrs)) == value_key(
         dict(b.attrs))
 
 
@@ -222,7 +222,8 @@ def operand(
 ) -> Any:
     """What an operand is in all steps, None where it differs."""
     if any(type(x) is not Ref for x in xs):
-        return ("number", by_bits(xs[1])) if all(by_bits(x) == by_bits(xs[1]) for x in xs) else None
+        key = value_key(xs[1])
+        return ("number", key) if all(value_key(x) == key for x in xs) else None
     own = locals_[1].get(xs[1])
     if own is not None:
         same = all(locals_[t].get(x) == own for t, x in enumerate(xs))
