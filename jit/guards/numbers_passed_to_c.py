@@ -31,7 +31,8 @@ class Wanted(NamedTuple):
 
 def may_get_stand_ins(walk: Any) -> bool:
     """Could one of those that a walk has met get something that stands for a number?"""
-    types_met = set(map(type, walk.seen.values())) if "__class__" in walk.attributes else ()
+    asks_classes = "__class__" in walk.met_code.attributes
+    types_met = set(map(type, walk.seen.values())) if asks_classes else ()
     return any(map(constructor_wants_numbers, types_met)) or any(
         _may_get_one(walk, f, Wanted(wants_pythons_numbers(f), None))
         for f in walk.want_numbers.values())
@@ -49,7 +50,7 @@ def _may_get_one(walk: Any, f: Any, wanted: Wanted, by_constructors: bool = True
     found = [(p, i) for p in walk.places for i, x in enumerate(p.objects) if x is f]
     named = {p.name_of(i) for p, i in found if type(p) is Global}
     return id(f) in walk.in_no_place or not all(_is_known(p) for p, _ in found) or any(
-        _gives_numbers(walk, code, named, wanted, by_constructors) for code in walk.codes)
+        _gives_numbers(walk, code, named, wanted, by_constructors) for code in walk.met_code.all)
 
 
 def _is_known(p: Any) -> bool:
@@ -77,14 +78,15 @@ def _gives_numbers(walk: Any, code: CodeType, named: Set[str], wanted: Wanted,
 
 def _is_of_self(walk: Any, code: CodeType, loaded: Instruction) -> bool:
     """Is this the first argument of a method, of which an attribute is asked for?"""
-    return code in walk.methods and loaded[0] == "LOAD_FAST" and loaded[2] == code.co_varnames[0]
+    return (code in walk.met_code.methods
+            and loaded[0] == "LOAD_FAST" and loaded[2] == code.co_varnames[0])
 
 
 def _is_passed(walk: Any, code: CodeType, found: list[Instruction], x: Instruction) -> bool:
     """Is this an argument of a constructor of the user's, to which nobody gives such a number?"""
     arguments = code.co_varnames[1:code.co_argcount]
     if code.co_name != "__init__" or x[0] != "LOAD_FAST" or x[2] not in arguments \
-            or {"__init__", "__class__"} & walk.attributes \
+            or {"__init__", "__class__"} & walk.met_code.attributes \
             or any(name == "STORE_FAST" and value == x[2] for name, _, value in found):
         return False
     wanted = Wanted({arguments.index(x[2])}, {x[2]})

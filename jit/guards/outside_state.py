@@ -31,21 +31,25 @@ class World:
     stack = ()                               # nothing is left to be looked at
 
     def __init__(self, walk: Walk) -> None:
-        self.seen, self.tensors, self.codes = walk.seen, walk.tensors, walk.codes
-        self.slots, self.growing = walk.slots, walk.growing
+        self.seen, self.tensors, self.codes = walk.seen, walk.tensors.by_id, walk.met_code.all
+        self.slots, self.growing = walk.varying.slots, walk.varying.growing
         self.twins: list[Twin] = []
-        self.outward, self.met = walk.outward, walk.met  # what has a stand-in, and what has none
-        self.grads, self.inputs = walk.grads, walk.inputs    # `inputs`: NumPy arrays, by id
+        # what has a stand-in, and what has none
+        self.outward, self.met = walk.stand_ins.spots, walk.stand_ins.elsewhere
+        # `inputs`: NumPy arrays, by id
+        self.grads, self.inputs = walk.tensors.gradients, walk.inputs
         self.facts, self.solid = walk.facts, walk.solid
         self.watching, self.unread = frozenset(walk.watching), Unread(walk)
         # could it read a slot without naming it: by a name made at run time, or its descriptor?
-        self.reads_unnamed = (walk.facts.looks_up_names or "__get__" in walk.attributes
+        self.reads_unnamed = (walk.facts.looks_up_names or "__get__" in walk.met_code.attributes
                               or any(type(x) in OF_SLOTS for x in walk.seen.values()))
         self.takes_apart = takes_objects_apart(walk)
         self.sets_up, self.gathers = walk.sets_up, walk.gathers
-        self.bare, self.places, self.overwritten = walk.bare, walk.places, walk.overwritten
+        self.bare, self.places = walk.tensors.bare, walk.places
+        self.overwritten = walk.overwritten
         others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]
-        self.places += [AbsentNames(d, frozenset(walk.attributes - d.keys())) for d in others]
+        names = walk.met_code.attributes
+        self.places += [AbsentNames(d, frozenset(names - d.keys())) for d in others]
         self.places.append(BareTensors(self.bare))
         self._arrange()
 

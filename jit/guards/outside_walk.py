@@ -22,11 +22,12 @@ from ..capture.varying_numbers import METHODS
 from ..report.reasons import Inspects, Reason, TooMuch
 from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
-from .container_places import GROWS, OtherEntries, entries
+from .container_places import OtherEntries, entries
 from .data_in_modules import compare_data
 from .entered_names import EnteredNames, leave_out, look_into
 from .functions_of_c import FunctionsOfC
-from .immutable_types import PLAIN, same_key
+from .immutable_types import PLAIN
+from .met_on_walk import MetBuiltins, MetCode, MetTensors, StandInSpots, VaryingSpots
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
 from .number_settings import SETTINGS
@@ -36,7 +37,6 @@ from .origin import is_as_it_was_made, origin_of, origin_of_class
 from .overwritten import SetFirst, is_set_first, leave_alone, not_left_alone
 from .places import Place
 from .self_descriptions import UNNAMED, say_of_themselves
-from .slots import Slot
 from .spots import BuiltinName, Spot
 from .unnamed import Held, let_through
 from .visitors import MOST, MOST_CODE, Unwatchable
@@ -47,53 +47,39 @@ from .visitors_of_callables import class_, named_in
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
 STOOD_FOR = (float, int, len)        # of Python's own, in modules that do nothing but call them
-COPIED = (list, dict, set, CodeFacts)            # what one walk has for itself
+# what one walk has for itself
+COPIED = (list, dict, set, CodeFacts, EnteredNames, FunctionsOfC, MetBuiltins, MetCode, MetTensors,
+          StandInSpots, VaryingSpots)
 
 
 class Walk:
     """What was met so far, and what is still to be looked at.
 
-    `loose`: keys of spots whose numbers or tensors may be any, and (id, None) of lists that only
-    grow; `skipped`: ids of arrays that are looked after elsewhere; `ran`: the only code that is
-    read, or None for all."""
+    `loose`: see `VaryingSpots`; `skipped`: ids of arrays that are looked after elsewhere; `ran`:
+    the only code that is read, or None for all."""
 
     def __init__(self, fn: Any, arguments: Iterable[Any] = (), loose: Any = frozenset(),
                  skipped: Any = frozenset(), numpy: bool = False,
                  ran: Set[types.CodeType] | None = None) -> None:
         self.places: list[Any] = []
-        self.loose, self.skipped = loose, skipped
-        self.slots: list[Slot] = []
-        self.growing: dict[int, tuple[Any, list[Spot]]] = {}
-        self.of_c = FunctionsOfC()
-        self.met: dict[int, Any] = {}        # what could have a stand-in, but lies where none can
-        self.outward: dict[int, tuple[Any, list[Spot]]] = {}     # what has a stand-in during a run
-        self.tensors: dict[int, Any] = {}
-        self.bare: list[Any] = []            # tensors without attributes
+        self.skipped = skipped
+        self.varying, self.stand_ins = VaryingSpots(loose), StandInSpots()
+        self.tensors, self.of_c = MetTensors(), FunctionsOfC()
+        self.met_code, self.builtins = MetCode(ran), MetBuiltins()
         self.sets_up = False                 # does something make state of its own when first used?
         self.gathers = False                 # and will that be, as others gather what it needs?
-        self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
-        # Code that is not read could tell what stands for something from that.
-        self.ran, unread = ran, ran is not None
+        unread = ran is not None             # it could tell what stands for something from that
         self.facts = CodeFacts(notices_numbers=unread, notices_types=unread)     # of all code
-        self.types_of_numbers = False        # is `int` or `float` used for more than to be called?
-        self.methods: set[types.CodeType] = set()        # of classes that were met
         self.want_numbers: dict[int, Any] = {}           # see numbers_passed_to_c.py
         self.in_no_place: set[int] = set()   # ids of what may be called by any name
         self.watched_for = False             # was something met that tells who watches?
         self.watching: set[Any] = set()      # the names by which code finds such things
         self.asking = False                  # could others ask functions and classes for names?
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
-        self.builtins: set[str] = set()      # names of Python's own that were looked up
-        self.called: dict[Any, Any] = {}     # uses of those: are they only called?
         self.unread: dict[int, Reason] = {}  # what cannot be compared, by id
-        self.codes: set[types.CodeType] = set()
-        self.read: set[Any] = set()          # code that was gone through, and with whose globals
-        self.attributes: set[str] = set()    # that code names
-        self.asked_for: set[str] = set()     # those of them that it does not only set
         self.set_first: dict[SetFirst, Any] = {}         # see overwritten.py
         self.entered = EnteredNames()
         self.held_back: dict[int, Held] = {}             # see unnamed.py
-        self.wrappers: list[types.FunctionType] = []     # around the user's, which do not run
         self.of_instances: set[int] = set()  # classes that only instances have led to
         self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
         self.frameworks: set[Any] = set()    # classes of ours that are watched
@@ -118,8 +104,6 @@ class Walk:
         new = object.__new__(Walk)
         for name, x in vars(self).items():
             setattr(new, name, x.copy() if type(x) in COPIED else x)
-        new.of_c, new.entered = self.of_c.copy(), self.entered.copy()
-        new.outward = {i: (x, spots.copy()) for i, (x, spots) in self.outward.items()}
         new.modules = {i: (m, done.copy()) for i, (m, done) in self.modules.items()}
         return new
 
@@ -147,7 +131,7 @@ class Walk:
                 raise Unwatchable(TooMuch(f"it reaches more than {MOST} objects"))
             self.seen[i] = x
             if stands(x):
-                self.met[i] = x
+                self.stand_ins.elsewhere[i] = x
         visitor(self, x)
 
     def add(self, place: Place, held_back: Iterable[Any] = ()) -> Sequence[Any]:
@@ -158,7 +142,7 @@ class Walk:
         if type(place) is not Global:        # those are looked at by their names
             self.of_c.met(found)
         outward = any(map(stands, found))
-        if (self.loose or outward) and place.can_be_set:
+        if (self.varying.loose or outward) and place.can_be_set:
             found = [x for i, x in enumerate(found) if not self.replaced(place, i, x)]
         aside = set(map(id, held_back))
         self.stack += [x for x in found if id(x) not in aside] if aside else found
@@ -173,40 +157,24 @@ class Walk:
     def replaced(self, place: Place, i: int, x: Any) -> bool:
         """Does the run find something else in the place of this object? Note it."""
         outward = stands(x)
-        if not outward and not self.loose:
+        if not outward and not self.varying.loose:
             return False
         spot = place.spot(i)
         if spot is None:
             return bool(outward)
         if is_set_first(self, spot, x):
             return True
-        slot = self.slot(spot, place, i, x)
-        if outward and not (slot and type(x) is np.ndarray):
+        varies = self.varying.takes(spot, place, i, x)
+        if outward and not (varies and type(x) is np.ndarray):
             self.stands_in(spot, x)
-        return bool(slot or outward)
+        return bool(varies or outward)
 
     def stands_in(self, spot: Spot, x: Any) -> None:
         """A stand-in will lie in a spot."""
         if type(x) is CACHED:
             self.facts.notices_numbers = True        # it would keep a Number
             self.stack += [x.__wrapped__, *data_in(x)]
-        self.outward.setdefault(id(x), (x, []))[1].append(spot)
-
-    def slot(self, spot: Spot, place: Place, i: int, x: Any) -> bool:
-        """Is this a spot where anything may lie? Note it."""
-        if type(x) in GROWS and (id(x), None) in self.loose:
-            self.growing.setdefault(id(x), (x, []))[1].append(spot)
-            return True
-        if spot.key not in self.loose or not Slot.takes(x):
-            return False
-        there = [s for s in self.slots
-                 if s.spot.owner is spot.owner and same_key(s.spot.name, spot.name)]
-        if not there:
-            there = Slot.at(spot, x)
-            self.slots += there
-        for s in there:
-            s.cells.append((place, i))
-        return True
+        self.stand_ins.add(x, spot)
 
     # ---- what several visitors do ----------------------------------------------------------------
     def namespace(self, d: Any, held: Held | None = None) -> Held:
@@ -231,7 +199,7 @@ class Walk:
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
         # `__getattr__` gives what is not there
-        there = self.attributes.intersection(held) | {"__getattr__"}.intersection(held)
+        there = self.met_code.attributes.intersection(held) | {"__getattr__"}.intersection(held)
         new = leave_out(self, m, there - done, done)
         done |= new
         for name in sorted(new):
@@ -255,10 +223,6 @@ class Walk:
                 strange, containers = place.objects[0].parts(is_as_it_was_made)
                 self.stack += strange + containers * (x is b)
 
-    def leaves_out(self, *codes: types.CodeType) -> bool:
-        """Is none of this code read, as it does not run?"""
-        return bool(codes) and self.ran is not None and self.ran.isdisjoint(codes)
-
     # ---- code ------------------------------------------------------------------------------------
     def code(self, code: types.CodeType, names_of: dict[str, Any],
              variables: dict[str, Any]) -> None:
@@ -266,23 +230,21 @@ class Walk:
         enclosing functions, as far as they are known.
 
         What it names in modules comes at the end."""
-        if self.leaves_out(code):
+        if self.met_code.leaves_out(code):
             return
-        names, is_method = names_in(code), code in self.methods
+        names, is_method = names_in(code), code in self.met_code.methods
         self.facts.notices_numbers |= names.tells_numbers_apart(names_of, variables, is_method)
-        if (code, id(names_of)) in self.read:
+        if not self.met_code.begins(code, names_of):
             return
-        self.read.add((code, id(names_of)))
-        self.codes.add(code)
-        if self.ran is None and len(self.codes) > MOST_CODE:
+        if self.met_code.is_too_much:
             raise Unwatchable(TooMuch(f"it reaches more than {MOST_CODE} functions"))
         if "globals" in code.co_names:
             self.other_entries(names_of, UNNAMED)
         self.facts.add(names.facts)
         if names.asks_type_of_first and not is_method:
             self.facts.notices_numbers = self.facts.notices_types = True
-        self.attributes |= names.attributes
-        self.asked_for |= names.attributes - names.only_set
+        self.met_code.attributes |= names.attributes
+        self.met_code.asked_for |= names.attributes - names.only_set
         self.entered.note(names.entered, names.entered_of, names_of)
         self.of_c.named_in(names, names_of)
         for name, not_called in names.globals:
@@ -303,7 +265,8 @@ class Walk:
                 self.code(c, names_of, {})
             for s in c if type(c) is tuple else (c,):
                 if type(s) is str and len(s) < 100:
-                    for known in (self.attributes, self.asked_for, self.entered.of_anything,
+                    for known in (self.met_code.attributes, self.met_code.asked_for,
+                                  self.entered.of_anything,
                                   self.of_c.texts):
                         known |= named_in(s)
 
@@ -313,36 +276,28 @@ class Walk:
         if names_of.get("__builtins__", builtins) not in (builtins, vars(builtins)):
             raise Unwatchable(f"{code.co_name} has other builtins than Python's")
         f = getattr(builtins, name, None)
-        key = id(names_of), name
         if f in STOOD_FOR:                   # as a type, or a key to sort by, it has no stand-in
-            only = not not_called and self.called.get(key, (0, 0, True))[2]
-            self.called[key] = names_of, f, only
-            self.types_of_numbers |= not_called and f is not len
+            self.builtins.note_call(names_of, name, f, not not_called)
         if f is id:                          # a stand-in for everybody would be asked all the time
-            self.stand_in_for(f, names_of, "id")
+            self.stand_ins.add(f, BuiltinName(names_of, "id"))
             self.places.append(Global(vars(builtins), "id"))
-        elif f is not None and name not in self.builtins:
-            self.builtins.add(name)
+        elif f is not None and self.builtins.first(name):
             self.add(Global(vars(builtins), name))
             if f in BY_NAME:                 # what is done with it by its own name is seen
                 self.stack.pop()
-
-    def stand_in_for(self, f: Any, names_of: dict[str, Any], name: str) -> None:
-        """A stand-in for one of Python's own functions, in one module alone."""
-        self.outward.setdefault(id(f), (f, []))[1].append(BuiltinName(names_of, name))
 
     # ---- the end ---------------------------------------------------------------------------------
     def finish(self) -> None:
         """What the walk leads to besides."""
         self.stack += not_left_alone(self)
         self.walk()
-        self.grads = [g for g in self.grads if id(g) not in self.seen]
-        self.stack += self.grads
+        self.stack += self.tensors.only_gradients(self.seen)
         self.walk()
         say_of_themselves(self)
-        asks_types = self.types_of_numbers or "__class__" in self.attributes
+        attributes = self.met_code.attributes
+        asks_types = self.builtins.are_types or "__class__" in attributes
         self.facts.notices_numbers |= (
-            may_get_stand_ins(self) or asks_types and bool(METHODS & self.attributes))
+            may_get_stand_ins(self) or asks_types and bool(METHODS & attributes))
         self.without_stand_ins()
         self.bases_and_watchers()
         for name in sorted(self.settings):
@@ -350,19 +305,18 @@ class Walk:
         if self.facts.looks_up_names:
             compare_data(self, [vars(m) for m, _ in self.modules.values()
                                 if origin_of(vars(m)) is None])
-        for names_of, f, only in self.called.values() if not self.facts.notices_numbers else ():
-            if only:
-                self.stand_in_for(f, names_of, f.__name__)
-        for i in self.met.keys() & self.outward.keys():
-            del self.outward[i]              # It also lies where no stand-in can be.
+        if not self.facts.notices_numbers:
+            for f, spot in self.builtins.called():
+                self.stand_ins.add(f, spot)
+        self.stand_ins.drop_elsewhere()
         self.refuse()
         self.overwritten = leave_alone(self)
 
     def bases_and_watchers(self) -> None:
         """What is known by what code names only: which tensors are views, and by what names code
         could find who watches."""
-        if "_base" in self.attributes:
-            self.places += [Attribute(t, "_base") for t in self.tensors.values()]
+        if "_base" in self.met_code.attributes:
+            self.places += [Attribute(t, "_base") for t in self.tensors.by_id.values()]
         self.watching = {p.name_of(i) for p in self.places if self.watched_for
                          for i, x in enumerate(p.objects) if tells_who_watches(x)}
         if any(type(name) is not str for name in self.watching):
@@ -370,31 +324,37 @@ class Walk:
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
-        for i, (x, _) in list(self.outward.items()) if self.facts.notices_types else ():
-            if isinstance(x, io.IOBase | logging.Logger):    # A stand-in is told by its type.
-                del self.outward[i]
-                self.unread[i] = Inspects("it asks for types, and reads a stream or a logger")
-        self.of_c.check(self.met, self.facts.looks_up_names or "getattr" in self.builtins,
-                        self.entered.only_named)
-        if not FRAMES.isdisjoint(self.attributes):
+        if self.facts.notices_types:         # A stand-in is told by its type.
+            for x in self.stand_ins.of_kind(io.IOBase | logging.Logger):
+                self.stand_ins.drop(x)
+                self.unread[id(x)] = Inspects("it asks for types, and reads a stream or a logger")
+        attributes, tensors = self.met_code.attributes, self.tensors.by_id.values()
+        looks_up_names = self.facts.looks_up_names or "getattr" in self.builtins.names
+        self.of_c.check(self.stand_ins.elsewhere, looks_up_names, self.entered.only_named)
+        if not FRAMES.isdisjoint(attributes):
             raise Unwatchable(Inspects("it looks at frames"))
-        if "_base" in self.attributes and any(t._base is not None for t in self.tensors.values()):
+        if "_base" in attributes and any(t._base is not None for t in tensors):
             raise Unwatchable(Inspects("it asks for the `_base` of something, and reaches a view"))
 
     def without_stand_ins(self) -> None:
         """Compare loggers where stand-ins would be told by their type, and NumPy arrays: those that
         a run has stand-ins for by how they lie in memory, others by value."""
-        while self.facts.notices_types and (loggers := [
-                x for x, _ in self.outward.values() if isinstance(x, logging.Logger)]):
-            self.stack += [self.outward.pop(id(x))[0] for x in loggers]
+        while self.facts.notices_types and (
+                loggers := self.stand_ins.of_kind(logging.Logger)):
+            self.compare(loggers)
             self.walk()
         self.solid = self.facts.notices_numbers or not stands_as_memory()
-        found = [x for i, (x, _) in self.outward.items()
-                 if type(x) is np.ndarray and i not in self.met]
+        found = self.stand_ins.arrays()
         self.settings.update(["numpy"] if found else [])
         if self.solid:
-            self.stack += [self.outward.pop(id(x))[0] for x in found]
+            self.compare(found)
         else:
             self.places += map(ArrayLayout, found)
         self.walk()
         self.inputs = {} if self.solid else {id(x): x for x in found}
+
+    def compare(self, objects: Iterable[Any]) -> None:
+        """These have no stand-ins: what is in them is compared."""
+        for x in objects:
+            self.stand_ins.drop(x)
+            self.stack.append(x)

@@ -118,7 +118,7 @@ def is_set_first(walk: Any, spot: Spot, x: Any) -> bool:
     if type(spot) is not spots.Entry or type(spot.name) is not str:
         return False
     key = SetFirst(*spot.key)
-    if key in walk.loose:
+    if key in walk.varying.loose:
         walk.set_first[key] = x
     return key in walk.set_first
 
@@ -180,12 +180,12 @@ def _skip(walk: Any, k: int, names: frozenset[str]) -> None:
     skipped = names | frozenset(getattr(old, "skipped", ()))
     new = walk.places[k] = OtherEntries(old.owner, skipped)
     index = {name: i for i, name in enumerate(new.names)}
-    for s in list(walk.slots):
+    for s in list(walk.varying.slots):
         s.cells = [(new, index[old.name_of(i)]) if place is old and old.name_of(i) in index
                    else (place, i) for place, i in s.cells
                    if not (place is old and old.name_of(i) in names)]
         if not s.cells:
-            walk.slots.remove(s)
+            walk.varying.slots.remove(s)
 
 
 def could_be_found_elsewhere(x: Any, known: Iterable[Any]) -> bool:

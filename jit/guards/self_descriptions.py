@@ -15,15 +15,16 @@ def say_of_themselves(walk: Any) -> None:
     names: tuple[str, ...] = ()
     done: set[int] = set()
     while True:
+        attributes, makes_texts = walk.met_code.attributes, walk.facts.makes_texts
         now = SAID if walk.asking else tuple(
-            n for n in SAID if n in walk.attributes or walk.facts.makes_texts and n in SAID[1:4:2])
+            n for n in SAID if n in attributes or makes_texts and n in SAID[1:4:2])
         done, names = done if now == names else set(), now
         found = [x for x in walk.seen.values() if id(x) not in done and _speaks(x)]
         for x in found:
             done.add(id(x))
             if names:
                 walk.add(SelfDescription(x, names))
-            if "__globals__" in walk.attributes and isinstance(x, types.FunctionType):
+            if "__globals__" in walk.met_code.attributes and isinstance(x, types.FunctionType):
                 walk.other_entries(x.__globals__, UNNAMED)
         if not found:
             return

@@ -111,7 +111,7 @@ def is_member(x: Any, name: str) -> bool:
 
 def only_set(walk: Any) -> set[str]:
     """The names of attributes that code within reach sets, and never asks for."""
-    return {k for k in walk.attributes - walk.asked_for if not k.startswith("__")}
+    return {k for k in walk.met_code.attributes - walk.met_code.asked_for if not k.startswith("__")}
 
 
 def _any_method(walk: Any) -> bool:
@@ -121,13 +121,14 @@ def _any_method(walk: Any) -> bool:
 
 def takes_objects_apart(walk: Any) -> bool:
     """Could code come to attributes that it does not name?"""
-    return _any_method(walk) or not TAKING_APART.isdisjoint(walk.attributes)
+    return _any_method(walk) or not TAKING_APART.isdisjoint(walk.met_code.attributes)
 
 
 def let_through(walk: Any) -> bool:
     """Go on with what is held back and could be run or read after all; was there anything? Tensors
     come last: what else is read may set the attribute in which one lies, and that is all."""
-    return _go_on(walk, walk.asked_for) or _go_on(walk, walk.asked_for, only_set(walk))
+    asked_for = walk.met_code.asked_for
+    return _go_on(walk, asked_for) or _go_on(walk, asked_for, only_set(walk))
 
 
 def _go_on(walk: Any, named: Set[str], only_set: Set[str] | None = None) -> bool:

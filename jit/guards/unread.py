@@ -45,7 +45,7 @@ class Unread:
         self.read: dict[types.CodeType, Reason | None] = {}
         # functions of others around the user's, that do not run, by their code
         self.wrappers: dict[types.CodeType, list[types.FunctionType]] = {}
-        for fn in walk.wrappers:
+        for fn in walk.met_code.wrappers:
             self.wrappers.setdefault(fn.__code__, []).append(fn)
         for i, held in walk.held_back.items():
             if held and not isinstance(walk.seen.get(i), type):

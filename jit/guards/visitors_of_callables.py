@@ -53,7 +53,7 @@ def _what_is_known(walk: Any, x: Any) -> Origin | None:
         return None
     walk.facts.notices_numbers |= not (known.may_get_numbers(x, origin) or stands(x))
     walk.of_c.dates |= origin.top.lstrip("_") == "datetime"
-    walk.types_of_numbers |= x is int or x is float
+    walk.builtins.are_types |= x is int or x is float
     setting = origin.top.lstrip("_")
     if setting in ("numpy", "decimal") and x is not np.ndarray:
         walk.settings.add(setting)
@@ -99,8 +99,8 @@ def function(walk: Any, fn: types.FunctionType) -> None:
         walk.asking |= asks_what_others_say(fn)
         walk.facts.looks_up_names |= known.looks_at_things(origin) and asked.looks_up_names(fn)
         asked_for = ASKED_BY_NAME.intersection(fn.__code__.co_consts)
-        walk.attributes |= asked_for
-        walk.asked_for |= asked_for
+        walk.met_code.attributes |= asked_for
+        walk.met_code.asked_for |= asked_for
     if origin is not None and origin.is_ours:
         for inner in wrapped(fn):
             walk.stack.append(inner)
@@ -110,7 +110,7 @@ def function(walk: Any, fn: types.FunctionType) -> None:
         walk.other_entries(vars(fn), DISPATCHING)
     elif fn is os.getenv:                    # the purity watch looks at what others do
         walk.stack.append(os.environ)
-    elif walk.ran is not None and walk.leaves_out(*codes_around(fn)):
+    elif walk.met_code.leaves_out(*codes_around(fn)):
         unread_function(walk, fn)
     elif origin is None or any(map(users, wrapped(fn))):
         walk.add(FunctionParts(fn))
@@ -129,7 +129,7 @@ def unread_function(walk: Any, fn: types.FunctionType) -> None:
         held |= walk.namespace(vars(fn), vars(fn))
     walk.held_back[id(fn)] = held
     if origin_of_what(fn) is not None:
-        walk.wrappers.append(fn)
+        walk.met_code.wrappers.append(fn)
 
 
 def codes_around(fn: types.FunctionType) -> list[types.CodeType]:
@@ -216,7 +216,7 @@ def bodies(walk: Any, c: type, aside: Set[str]) -> None:
         walk.add(AbstractClasses())
     for b in c.__mro__:
         if b is not object and users(b):
-            walk.methods.update(filter(None, map(code_of_method, vars(b).values())))
+            walk.met_code.methods.update(filter(None, map(code_of_method, vars(b).values())))
             is_met = id(b) in walk.seen and id(b) not in walk.of_instances
             held = hold_back(b, frozenset() if is_met else aside)
             walk.held_back[id(b)] = held

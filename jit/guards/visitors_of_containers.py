@@ -25,7 +25,7 @@ CONTAINERS = Visitors()
 
 @CONTAINERS.of(Base)
 def tensor(walk: Any, t: Any) -> None:
-    walk.tensors[id(t)] = t
+    walk.tensors.by_id[id(t)] = t
     if type(t) is not Base or named(t):
         walk.places.append(AttributesDict(t))
         walk.namespace(vars(t))
@@ -34,13 +34,13 @@ def tensor(walk: Any, t: Any) -> None:
         else:
             walk.framework(type(t))
     else:
-        walk.bare.append(t)
+        walk.tensors.bare.append(t)
     if t._extra:                             # hooks
         walk.stack.append(t._extra)
     if t._grad is not None:
         if not is_strided(t._grad):
             raise Unwatchable(Reaches("a sparse gradient", t, walk, Reaches.OF_GRADIENTS))
-        walk.grads.append(t._grad)
+        walk.tensors.gradients.append(t._grad)
 
 
 @CONTAINERS.of(list, tuple, collections.deque)

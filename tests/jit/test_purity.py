@@ -15,6 +15,7 @@ from whet import jit
 from whet.cpu import native
 from whet.jit.capture import purity
 from whet.jit.guards import allowed_calls as library
+from whet.jit.guards.met_on_walk import MetCode
 from whet.jit.guards.origin import origin_of, origin_of_class, ours
 from whet.jit.guards.unread import Unread
 
@@ -49,7 +50,8 @@ def test_code_that_is_known(known):
     assert len(known.held) == before
 
 
-NOTHING_UNREAD = types.SimpleNamespace(held_back={}, unread={}, overwritten=[], wrappers=())
+NOTHING_UNREAD = types.SimpleNamespace(
+    held_back={}, unread={}, overwritten=[], met_code=MetCode(None))
 
 
 class Seen(purity.Watch):

@@ -1,0 +1,183 @@
+"""What a walk over all that a function can reach gathers, one class for each subject."""
+
+import types
+from collections.abc import Container, Iterator, Set
+from typing import Any
+
+import numpy as np
+
+from .container_places import GROWS
+from .immutable_types import same_key
+from .places import Place
+from .slots import Slot
+from .spots import BuiltinName, Spot
+from .visitors import MOST_CODE
+
+
+class MetTensors:
+    """The tensors that were met, by id. `bare` are those without attributes, `gradients` those of
+    others, as long as they may be soon others themselves."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, Any] = {}
+        self.bare: list[Any] = []
+        self.gradients: list[Any] = []
+
+    def only_gradients(self, seen: Container[int]) -> list[Any]:
+        """Keep the gradients that nothing else has led to, and give them."""
+        self.gradients = [g for g in self.gradients if id(g) not in seen]
+        return self.gradients
+
+    def copy(self) -> "MetTensors":
+        new = MetTensors()
+        new.by_id, new.bare = self.by_id.copy(), self.bare.copy()
+        new.gradients = self.gradients.copy()
+        return new
+
+
+class VaryingSpots:
+    """Spots that may hold any number or tensor, as calls have taught.
+
+    `loose`: the keys of such spots, and (id, None) of lists that only grow. Those that were met:
+    `slots`, and `growing`: the id of a list -> it, and the spots where it lies."""
+
+    def __init__(self, loose: Set[Any]) -> None:
+        self.loose = loose
+        self.slots: list[Slot] = []
+        self.growing: dict[int, tuple[Any, list[Spot]]] = {}
+
+    def copy(self) -> "VaryingSpots":
+        new = VaryingSpots(self.loose)
+        new.slots, new.growing = self.slots.copy(), self.growing.copy()
+        return new
+
+    def takes(self, spot: Spot, place: Place, i: int, x: Any) -> bool:
+        """May anything lie here? Note it. `x` lies there now, as object `i` of `place`."""
+        if type(x) in GROWS and (id(x), None) in self.loose:
+            self.growing.setdefault(id(x), (x, []))[1].append(spot)
+            return True
+        if spot.key not in self.loose or not Slot.takes(x):
+            return False
+        there = [s for s in self.slots
+                 if s.spot.owner is spot.owner and same_key(s.spot.name, spot.name)]
+        if not there:
+            there = Slot.at(spot, x)
+            self.slots += there
+        for s in there:
+            s.cells.append((place, i))
+        return True
+
+
+class StandInSpots:
+    """Where a run finds stand-ins. `spots`: the id of an object -> it, and where it lies. Objects
+    that could have one, and also lie where none can be, are `elsewhere`, by id."""
+
+    def __init__(self) -> None:
+        self.spots: dict[int, tuple[Any, list[Spot]]] = {}
+        self.elsewhere: dict[int, Any] = {}
+
+    def copy(self) -> "StandInSpots":
+        new = StandInSpots()
+        new.spots = {i: (x, spots.copy()) for i, (x, spots) in self.spots.items()}
+        new.elsewhere = self.elsewhere.copy()
+        return new
+
+    def add(self, x: Any, spot: Spot) -> None:
+        """A stand-in for an object will lie in a spot."""
+        self.spots.setdefault(id(x), (x, []))[1].append(spot)
+
+    def of_kind(self, kind: Any) -> list[Any]:
+        """The objects of a type, or of one of several."""
+        return [x for x, _ in self.spots.values() if isinstance(x, kind)]
+
+    def arrays(self) -> list[Any]:
+        """The NumPy arrays that lie nowhere else."""
+        return [x for i, (x, _) in self.spots.items()
+                if type(x) is np.ndarray and i not in self.elsewhere]
+
+    def drop(self, x: Any) -> None:
+        """An object has no stand-in."""
+        del self.spots[id(x)]
+
+    def drop_elsewhere(self) -> None:
+        """What also lies where no stand-in can be has none."""
+        for i in self.elsewhere.keys() & self.spots.keys():
+            del self.spots[i]
+
+
+class MetCode:
+    """The code that was met. `ran`: the only code that is read, or None for all; `attributes`: the
+    names of attributes in it, of which it does not only set those `asked_for`; `methods`: the code
+    of classes that were met; `wrappers`: functions around the user's, which do not run."""
+
+    def __init__(self, ran: Set[types.CodeType] | None) -> None:
+        self.ran = ran
+        self.all: set[types.CodeType] = set()
+        self.read: set[tuple[types.CodeType, int]] = set()       # with whose globals, by id
+        self.attributes: set[str] = set()
+        self.asked_for: set[str] = set()
+        self.methods: set[types.CodeType] = set()
+        self.wrappers: list[types.FunctionType] = []
+
+    def copy(self) -> "MetCode":
+        new = MetCode(self.ran)
+        new.all, new.read = self.all.copy(), self.read.copy()
+        new.attributes, new.asked_for = self.attributes.copy(), self.asked_for.copy()
+        new.methods, new.wrappers = self.methods.copy(), self.wrappers.copy()
+        return new
+
+    def leaves_out(self, *codes: types.CodeType) -> bool:
+        """Is none of this code read, as it does not run?"""
+        return bool(codes) and self.ran is not None and self.ran.isdisjoint(codes)
+
+    def begins(self, code: types.CodeType, names_of: dict[str, Any]) -> bool:
+        """Was some code not read yet with these globals? It is from now on."""
+        key = code, id(names_of)
+        if key in self.read:
+            return False
+        self.read.add(key)
+        self.all.add(code)
+        return True
+
+    @property
+    def is_too_much(self) -> bool:
+        """Is there more code than is read?"""
+        return self.ran is None and len(self.all) > MOST_CODE
+
+
+class MetBuiltins:
+    """Python's own functions and types that code looks up. `names`: those that are compared;
+    `are_types`: is `int` or `float` used for more than to be called?"""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.are_types = False
+        # (id of globals, name) -> the globals, the builtin, and whether they do nothing but call it
+        self.calls: dict[tuple[int, str], tuple[dict[str, Any], Any, bool]] = {}
+
+    def copy(self) -> "MetBuiltins":
+        new = MetBuiltins()
+        new.names, new.are_types = self.names.copy(), self.are_types
+        new.calls = self.calls.copy()
+        return new
+
+    def note_call(self, names_of: dict[str, Any], name: str, f: Any, only_called: bool) -> None:
+        """Code with these globals uses one that numbers are passed to."""
+        key = id(names_of), name
+        before = self.calls.get(key)
+        self.calls[key] = names_of, f, only_called and (before is None or before[2])
+        self.are_types |= not only_called and f is not len
+
+    def called(self) -> Iterator[tuple[Any, BuiltinName]]:
+        """Those that modules do nothing but call: each, and its name in the module."""
+        for names_of, f, only in self.calls.values():
+            if only:
+                yield f, BuiltinName(names_of, f.__name__)
+
+    def first(self, name: str) -> bool:
+        """Is this name looked up for the first time?"""
+        is_new = name not in self.names
+        self.names.add(name)
+        return is_new
+
+
