@@ -28,7 +28,7 @@ class Findings:
             raise Refused(rec.reason)
         rec.texts.guard_values()
         run.unchanged(rec)
-        self.source_of = Sources(run, rec.borrowed, rec.outside_draws.tensors())
+        self.source_of = Sources(run, rec.reachable.borrowed, rec.outside_draws.tensors())
         self.results = self.recipes()
         self.grads = [
             (self.source_of(t), Constant(None) if t._grad is None else self.results.tensor(t._grad))
@@ -50,7 +50,7 @@ class Findings:
     def let_go(self) -> dict[int, int]:
         """The values that replace gradients, and how many nodes there were when the run had let
         go of those (see `let_go.py`)."""
-        since, after = self.rec.let_go.since, len(self.rec.nodes)
+        since, after = self.rec.run_memory.let_go.since, len(self.rec.nodes)
         found: dict[int, int] = {}
         changed = (t for t, g in zip(self.run.tensors, self.run.grads) if t._grad is not g)
         for t, (_, recipe) in zip(changed, self.grads, strict=True):
@@ -77,7 +77,7 @@ class Findings:
             *results.tensors,
             *bases,
             *saved_by([t._node for t in results.alive], first),
-            *rec.hidden,
+            *rec.lent.tensors,
         ]
         ids = {id(t) for t in kept}
         others = [ref for i, ref in rec.made.items() if i not in ids]
@@ -110,5 +110,5 @@ class Findings:
 
     def sharing(self) -> list[Any]:
         """Pairs of sources of the tensors that are around one array."""
-        found = [*self.run.tensors, *self.rec.borrowed.values()]
+        found = [*self.run.tensors, *self.rec.reachable.borrowed.values()]
         return self.source_of.sharing([(t, self.run.array(t)) for t in found])

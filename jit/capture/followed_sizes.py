@@ -128,7 +128,7 @@ class FollowedSizes:
         """The number that the size of a tensor stands for."""
         t = tensor_of(length_of(length))
         self.known[path], self.possible[id(t)] = length, (path, length_of(length))
-        rec.reach(t)
+        rec.reachable.add(t)
         return Number(length_of(length), t, rec, SAFE)
 
     def become_sizes(self, rec: Recorder, n: int) -> bool:
@@ -225,8 +225,9 @@ class FollowedSizes:
 def _begin_with(rec: Recorder, node: Node) -> None:
     """Have a node come before all that a run came to."""
     rec.nodes.insert(0, node)
-    rec.let_go.since = {i: n + 1 for i, n in rec.let_go.since.items()}
-    rec.lull.at += 1
+    let_go = rec.run_memory.let_go
+    let_go.since = {i: n + 1 for i, n in let_go.since.items()}
+    rec.run_memory.lull.at += 1
     for c in rec.acts:
         c.after += 1
 

@@ -93,8 +93,7 @@ class Arrays:
         made = self.known.get(id(real))
         if not has_tensor and id(real) not in self.around:
             t = self.around[id(real)] = wrap(real)
-            self.rec.borrowed[id(t)] = t
-            self.rec.reachable.setdefault(id(real), t)
+            self.rec.reachable.borrow(real, t)
         if made is None:
             made = self.known[id(real)] = self.lend(real, wrap(real))
             provenance_of(made).was_there_before = True
@@ -104,7 +103,7 @@ class Arrays:
         """Something that stands for an array or for a number of NumPy's; `tensor` is around the
         same memory."""
         x = stand_for(real, tensor, self.rec, Provenance(snapshot))
-        self.rec.hidden.append(tensor)
+        self.rec.lent.tensors.append(tensor)
         self.lent.append(weakref.ref(x))
         return x
 

@@ -121,7 +121,7 @@ class OutsideDraws:
         self.made.append(OutsideDraw(method, *copy.deepcopy((args, kwargs)), y, t))
         if t is None:
             return y
-        rec.reachable[id(t._array)], rec.anchors[id(t._array)] = t, t._array
+        rec.reachable.add(t)
         if varies(y):
             return Number(y, t, rec)
         return rec.numpys.lend(y, t) if isinstance(y, np.generic) \

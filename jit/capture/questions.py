@@ -24,6 +24,7 @@ from whet.tensor_base import Base
 from ..guards.origin import ours
 from ..guards.tensor_facts import place_of
 from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
+from .lent_numbers import LentNumbers
 from .purity import Watch
 from .refused import Refused
 from .user_lines import where
@@ -42,7 +43,7 @@ LISTED = 256                     # elements of a tensor that may be numbers in a
 class Questions(registry.Observer):
     """The part of a recorder that answers Python."""
     places: dict[int, tuple[Base, int]]
-    hidden: list[Base]
+    lent: LentNumbers
 
     def ask(self, question: Callable[..., Any], tensors: Sequence[Base]) -> Any:
         """Python goes on from what a question says of some tensors: a replay asks it again."""
@@ -60,7 +61,7 @@ class Questions(registry.Observer):
         if hasattr(question, "facts"):       # for kernels to ask
             a = to_read(tensors[0])
             asks = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
-        self.let_go.look(len(self.nodes))
+        self.run_memory.let_go.look(len(self.nodes))
         self.nodes.append(Ask(question, ins, answer, where(), asks))
         return answer
 
@@ -99,7 +100,7 @@ class Questions(registry.Observer):
         """A number's value goes into what Python does: a replay needs the same."""
         if id(t) not in self.pinned:
             self.pinned.add(id(t))
-            self.let_go.look(len(self.nodes))
+            self.run_memory.let_go.look(len(self.nodes))
             self.nodes.append(Guard(Ref(self.value(t)), to_read(t).copy(), where()))
 
     def item(self, t: Base) -> Number | None:
@@ -121,7 +122,7 @@ class Questions(registry.Observer):
         x, bound = found
         with modes.no_grad():
             parts = x.unbind()
-        self.hidden.append(x)                # that these are parts of
+        self.lent.tensors.append(x)          # that these are parts of
         made: list[Any] = [Number(value, part, self, bound)
                            for value, part in zip(x._array.tolist(), parts, strict=True)]
         for n in reversed(shape[1:]):
@@ -132,7 +133,7 @@ class Questions(registry.Observer):
         """A tensor's elements as Python's floats or ints are, of this shape, and how large they
         can be (of ints); None where Python must get plain ones."""
         a = t._array
-        is_known = self.values.number(a) is not None or id(a) in self.reachable
+        is_known = self.values.number(a) is not None or id(a) in self.reachable.by_array
         if (a.dtype.kind not in "fiu" or not self.items_vary or not is_known
                 or a.dtype == np.uint64 and to_read(t).max() > SAFE):
             return None
@@ -196,7 +197,8 @@ class Questions(registry.Observer):
         """Note the line that makes a tensor around an array: whoever uses it is told of it."""
         if self.values.number(t._array) is None:
             self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
-        if t._base is None and not self.is_made(t) and self.reachable.get(id(t._array)) is not t:
+        known = self.reachable.by_array.get(id(t._array))
+        if t._base is None and not self.is_made(t) and known is not t:
             self.cells.append(t._cell)
 
     def exposed(self, t: Base) -> numpy_stand_in.Array | None:
@@ -219,7 +221,7 @@ class Questions(registry.Observer):
         if t._array.size > GUARDED:
             self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
         else:
-            self.let_go.look(len(self.nodes))
+            self.run_memory.let_go.look(len(self.nodes))
             self.nodes.append(Guard(Ref(n), to_read(t).copy(), where()))
 
 

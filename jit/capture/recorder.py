@@ -8,7 +8,6 @@ run makes is freed when eager frees it: see `value_layouts.py`.
 """
 from __future__ import annotations
 
-import math
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -27,14 +26,16 @@ from whet.tensor_base import Base, Cell
 from ..guards.origin import calls_only_ours
 from ..report.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
 from .followed_sizes import FollowedSizes
-from .let_go import LetGo
-from .memory_ceiling import COPIES, FEW, Ceiling, Lull
+from .lent_numbers import LentNumbers
+from .memory_ceiling import COPIES, FEW
 from .noted_call import Call, nothing
 from .numpy_arrays import Arrays
 from .outside_draws import OutsideDraws
 from .purity import Watch
 from .random_streams import Streams
+from .reachable_tensors import ReachableTensors
 from .refused import NoElements, Refused
+from .run_memory import RunMemory
 from .user_lines import user, where
 from .value_layouts import Originals, Values
 from .varying_numbers import (
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from whet.ops.registry import Op
 
     from .outside_calls import Outward
-    from .varying_numbers import Number
 
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 # numbers that vary make tensors of these types as they make them themselves
@@ -70,30 +70,21 @@ class Recorder(Writes):
 
     def __init__(self, reachable: Sequence[Base], items_vary: bool = False,
                  watched: Sequence[Array] = (), notices_numbers: bool = False) -> None:
-        self.reachable = {id(t._array): t for t in reachable}
-        # So no other array gets the id of one.
-        self.anchors = {id(t._array): t._array for t in reachable}
-        self.watched = watched               # NumPy arrays that are guarded
-        self.borrowed: dict[int, Base] = {}  # the tensors around them
+        self.reachable = ReachableTensors(reachable, watched)
         self.notices_numbers = notices_numbers       # see CodeFacts in names_in_code.py
         # are the numbers that Python asks tensors for taken as they come?
         self.items_vary = items_vary
-        # tensors that stand for numbers, and those numbers
-        self.hidden: list[Base] = []
-        self.lent: list[weakref.ref[Number]] = []
+        self.lent = LentNumbers()
         self.places = {}                     # of tensors in their storages, as far as it was asked
         # ids of the tensors whose value Python went on from
         self.pinned: set[int] = set()
         self.nodes: list[Node] = []
-        self.let_go = LetGo((), ())          # which gradients the run replaces, and when
-        self.values, self.ceiling, self.lull = Values(), Ceiling(), Lull()
+        self.values, self.run_memory = Values(), RunMemory()
         # how values lie, and in the memory of which others
         self.arrays, self.memory = self.values.arrays, self.values.memory
         # value number -> the tensor that was there before; what those held
         self.outside: dict[int, Base] = {}
         self.originals = Originals(self.values)
-        # copies of what is written are given up when there are so many nodes
-        self.lull_at: float = math.inf
         self.made: dict[int, weakref.ref[Base]] = {}         # tensors made inside, by id
         # id of an array that a tensor was made around -> (by what, at which line)
         self.foreign: dict[int, tuple[str, str]] = {}
@@ -125,10 +116,7 @@ class Recorder(Writes):
         a = t._array
         n = self.values.number(a)
         if n is None:
-            before = self.reachable.get(id(a))
-            if before is None and any(x is a or x is a.base for x in self.watched):
-                before = t                   # made around an array that is compared at each call
-                self.borrowed[id(t)] = t
+            before = self.reachable.before(t)
             if before is None:
                 if t.is_meta:
                     raise Refused(NoElements())
@@ -154,15 +142,6 @@ class Recorder(Writes):
         else:
             self.originals.meet(n)
         return n
-
-    def reach(self, t: Base) -> None:
-        """A tensor was there before."""
-        self.reachable[id(t._array)], self.anchors[id(t._array)] = t, t._array
-
-    def unreach(self, a: Array) -> None:
-        """The array of a tensor from outside is going to be freed."""
-        self.reachable.pop(id(a), None)
-        self.anchors.pop(id(a), None)
 
     def is_made(self, t: Base) -> bool:
         """Was this tensor made inside?"""
@@ -262,7 +241,7 @@ class Recorder(Writes):
         if left:
             self.note(op, ins, known, out)
             self.followed.came(self.nodes, sizes)
-        self.ceiling.look()
+        self.run_memory.ceiling.look()
         return out
 
     def carry_out(self, compute: Callable[[], Any], used: Iterable[Any]) -> Any:
@@ -274,14 +253,12 @@ class Recorder(Writes):
     def few_copies(self) -> float:
         """The bytes that copies of what is written to may take, where programs are checked without
         them, too."""
-        return (self.originals.met + self.ceiling.growth) // COPIES + FEW
+        return (self.originals.met + self.run_memory.ceiling.growth) // COPIES + FEW
 
     def between(self, nodes: int) -> None:
         """An operation is about to run; there are so many nodes. What the run needs no more is let
         go of, as eager mode has done by now."""
-        self.let_go.passes(nodes)
-        self.lull.look(nodes)
-        if nodes >= self.lull_at:
+        if self.run_memory.is_over_copies(nodes):
             self.originals.give_up()
 
     def computed(self, outs: Any) -> None:
@@ -325,7 +302,7 @@ class Recorder(Writes):
         if "array" in attrs:
             attrs = {**attrs, "array": copied(devices.on_host(attrs["array"]))}
         if op.may_fail:
-            self.let_go.look(len(self.nodes))
+            self.run_memory.let_go.look(len(self.nodes))
         self.nodes.append(
             OpNode(op, ins, attrs, outs, where()) if position is
             None else Draw(op, attrs, outs, where(), position))

@@ -224,12 +224,13 @@ class Session:
         rec.runner = self.watch.runner = Session.observe.__code__
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
-        rec.let_go = LetGo(run.tensors, run.grads, self.holders, rec.unreach)
+        rec.run_memory.let_go = LetGo(
+            run.tensors, run.grads, self.holders, rec.reachable.remove)
 
     def holders(self, g: Any) -> int:
         """How often the session holds a gradient that was there before."""
         run, worlds = self.run, {id(w): w for w in (self.world, self.whole)}.values()
-        known = [run.tensors, run.grads, self.rec.reachable.values(),
+        known = [run.tensors, run.grads, self.rec.reachable.by_array.values(),
                  *(held for w in worlds for held in (w.grads, w.bare))]
         return sum(x is g for held in known for x in held) + sum(
             id(g) in held for w in worlds for held in (w.tensors, w.seen))
@@ -273,7 +274,7 @@ class Session:
         """The run is over. Done again where an interrupt ends it midway."""
         self.watch.withdraw()
         self.run.first_uses.leave()
-        self.rec.let_go.end()
+        self.rec.run_memory.let_go.end()
         self.rec.originals.end()
         self.rec.followed.end(self.rec)
         modes.followers.discard(self.rec)
@@ -285,7 +286,7 @@ class Session:
 
     def as_the_user_gets_it(self, out: Any) -> Any:
         """The result as the user gets it: nothing in it stands for something else."""
-        has_lent = self.rec.lent or self.rec.numpys.lent or self.swapped.lists
+        has_lent = self.rec.lent.numbers or self.rec.numpys.lent or self.swapped.lists
         self.replace_stand_ins()
         if self.exchanged.tuples:
             out = self.exchanged.given_back(out)
@@ -304,7 +305,7 @@ class Session:
         self.swapped.forget()
         for world in (self.world, self.whole):
             world.run_ends()
-        reclaim([(x, None) for x in self.rec.lent])
+        reclaim([(x, None) for x in self.rec.lent.numbers])
         self.outward.take_back()
         self.rec.numpys.take_back()
 

@@ -78,7 +78,7 @@ class StateBefore:
         for t in (*rec.outside.values(), *self.leaves):
             replaced.pop(id(t), None)
         for g in replaced.values():
-            rec.unreach(g._array)
+            rec.reachable.remove(g._array)
         self.whole.let_go([g for g in self.whole.grads if id(g) not in replaced])
         self.tensors, self.arrays, self.grads, self.looks = [], {}, [], []
 
@@ -105,7 +105,7 @@ class StateBefore:
         self.moved = []                      # tensors that have other memory now
         for t, was in zip(self.tensors, self.looks):
             now = _form(t)
-            if now != was and id(t) not in rec.let_go.hollow:
+            if now != was and id(t) not in rec.run_memory.let_go.hollow:
                 if now[0] != was[0] and now[1:] == was[1:] and t._base is None:
                     self.moved.append(t)
                     continue

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import operator
 import types
-import weakref
 from collections.abc import Callable, Mapping, MutableSequence
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +62,7 @@ class Number:
     def __init__(self, value: float, tensor: Base, recorder: Recorder, bound: int = SAFE) -> None:
         for name, x in dict(value=value, tensor=tensor, recorder=recorder, bound=bound).items():
             _set[name](self, x)
-        recorder.hidden.append(tensor)
-        recorder.lent.append(weakref.ref(self))
+        recorder.lent.add(tensor, self)
 
     __class__ = property(lambda self: type(value_of(self)))      # isinstance(x, float)
 

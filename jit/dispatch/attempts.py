@@ -32,7 +32,7 @@ from .refusals import Refusals
 from .subject import Subject
 
 if TYPE_CHECKING:
-    from ..replay.recording import Recording
+    from ..replay.recording import Recorded, Recording
     from ..report.names import Key
     from ..report.reasons import Explained, Reason
     from .invocation import Invocation
@@ -118,7 +118,8 @@ class FirstRecording(Session):
             raise Unrecorded
         self.is_unwatched = self.may_be_unwatched(paths)
         if self.is_unwatched:
-            self.loose = self.model.told[0]  # That is what the model's world was searched with.
+            # That is what the model's world was searched with.
+            self.loose = self.model.recorded.loose
         try:
             super().search()
         except Unwatchable as e:
@@ -188,7 +189,7 @@ class FirstRecording(Session):
         if self.model is None and not self.learned.keeps_copies:
             originals = self.rec.originals
             originals.may_take = self.rec.few_copies
-            originals.given_up = self.rec.lull.end
+            originals.given_up = self.rec.run_memory.lull.end
 
     def exchange_arguments(self) -> None:
         """Numbers of which sizes are made are given as sizes."""
@@ -299,23 +300,28 @@ class FirstRecording(Session):
         """A recording is there to be used."""
         call, model = self.call, self.model
         cost = self.searched + recheck.NODE * len(self.rec.nodes)
-        r.told, r.checks = (self.loose, self.items_vary), recheck.Checks(self.subject.verify, cost)
+        r.checks = recheck.Checks(self.subject.verify, cost)
         if r.doubtful:
             r.checks.at = 0
         r.kind, r.key = call.kind, call.key
         self.recordings.of(call.key).insert(0, r)
         self.refusals.recorded()
-        r.sized, r.informed = self.watch.told, self.watch.informed
-        followed = self.rec.followed
-        r.follows = followed.at if self.follows_sizes and not followed.lost else None
-        if followed.lost and r.sized is None:
-            r.sized = r.informed = "code that is tried"
+        self.note_what_it_showed(r.recorded)
         is_resized = model is not None and r.program.plan is model.program.plan
         # What was not watched did what its model does: else there would be no recording.
         if not (self.is_unwatched and is_resized) and not r.replay.outside_draws:
             self.recordings.add_model(self.model_key, r)
         r.trial.proven = is_resized and self.policy.timings >= TIMED
         self.became, self.recording = "resized" if is_resized else "recorded", r
+
+    def note_what_it_showed(self, recorded: Recorded) -> None:
+        """Note how the run was watched, and what the user's code was told in it."""
+        recorded.loose, recorded.items_vary = self.loose, self.items_vary
+        recorded.size_told_at, recorded.told_at = self.watch.told, self.watch.informed
+        followed = self.rec.followed
+        recorded.follows = followed.at if self.follows_sizes and not followed.lost else None
+        if followed.lost and recorded.size_told_at is None:
+            recorded.size_told_at = recorded.told_at = "code that is tried"
 
     def failed(self, error: Explained) -> None:
         """The run cannot be recorded: the next one may be, in another way."""

@@ -25,9 +25,10 @@ class Comparison(Session):
     """A call that a `known` recording fits: it must do what was recorded."""
 
     def __init__(self, attempts: Attempts, call: Invocation, known: Recording) -> None:
-        super().__init__(attempts.subject, attempts.learned, call, *known.told)
+        super().__init__(attempts.subject, attempts.learned, call,
+                         known.recorded.loose, known.recorded.items_vary)
         self.refusals, self.recordings, self.known = attempts.refusals, attempts.recordings, known
-        self.follows_sizes = known.follows is not None
+        self.follows_sizes = known.recorded.follows is not None
         self.early: EarlyCheck | None = None
 
     def exchange(self) -> None:
@@ -44,8 +45,8 @@ class Comparison(Session):
             return
         originals = self.rec.originals
         originals.may_take, originals.given_up = lambda: FEW, self.early
-        if self.known.lull is not None:
-            self.rec.lull_at = self.known.lull
+        if self.known.recorded.lull is not None:
+            self.rec.run_memory.copies_until = self.known.recorded.lull
 
     def numbers_become_known(self) -> None:
         """The call has another key now."""

@@ -131,7 +131,7 @@ def may_differ(allowed: Mapping[Any, Mapping[int, Dim]], before: Sequence[Sequen
 def unwatched(r: Recording) -> bool:
     """Need a call like recording `r`, but for sizes, which fits but for these, not be watched
     for what a recording cannot see?"""
-    return (r.informed is None
+    return (r.recorded.told_at is None
             and not (r.replay.acts or r.world.outward or r.world.taken_keys
                      or r.world.growing))
 
@@ -139,7 +139,7 @@ def unwatched(r: Recording) -> bool:
 def serves_others(r: Recording) -> bool:
     """May calls of other sizes be replayed without a run? What they do must be the same, and of
     sizes the user's code was told nothing that is no guard."""
-    return r.sized is None and all(call.only_asks for call in r.replay.acts)
+    return r.recorded.size_told_at is None and all(call.only_asks for call in r.replay.acts)
 
 
 def fits(r: Recording, leaves: Sequence[Any]) -> bool:

@@ -52,7 +52,7 @@ def build(session: Any, found: Any, like: Any) -> Recording:
         session.world.watch(rec.settings)
     is_doubtful = bool(found.left) and not session.run.alone()
     session.run.release(rec)
-    rec.ceiling.make_room(memory.taken(program.arena))
+    rec.run_memory.ceiling.make_room(memory.taken(program.arena))
     shapes = [t._array.shape for t in session.call.flat.leaves]
 
     is_unproven = rec.originals.are_lost and session.subject.verify != "off"
@@ -74,7 +74,7 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     r.doubtful, r.unproven, r.shapes = is_doubtful or is_unproven, is_unproven, shapes
     r.lengths = [*session.call.flat.lengths.values()]
     if rec.originals.are_lost:
-        r.lull = rec.lull.at
+        r.recorded.lull = rec.run_memory.lull.at
     if back is not None:
         back.trial = r.trial
     rec.originals.clear()

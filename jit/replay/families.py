@@ -220,7 +220,7 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
     without a run, if that can be. `compare`: what is run with that run."""
     first.family = False
     try:
-        if first.follows != other.follows:
+        if first.recorded.follows != other.follows:
             raise Unsized("sizes that Python was told went elsewhere")
         family = Family(first, other)
         made = family.at(other.shapes)

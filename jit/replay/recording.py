@@ -31,12 +31,24 @@ BASE, NODE = 1 << 14, 1 << 10    # bytes of a recording, and of one of its opera
 
 
 class Recorded:
-    """What a recording is compared with a run by that was recorded again: see `verify/`."""
+    """How the run of a recording was watched, and what it showed. By this a run of other sizes, or
+    one that is recorded again, is compared with it."""
 
     def __init__(self, overlaps: Overlaps, positions: Any):
         self.overlaps = overlaps
         # of the random numbers that it draws, and where it leaves generators
         self.positions = positions
+        # spots that might hold anything; were the numbers that Python asked for taken as they came?
+        self.loose: frozenset[Any] = frozenset()
+        self.items_vary = False
+        # where the user's code was told a size (see sizes.py); where it was told anything
+        self.size_told_at: str | None = None
+        self.told_at: str | None = None
+        # sizes that it was told, where they came to an op (see followed_sizes.py), or None
+        self.follows: Any = None
+        # when the run had least in memory, of before it wrote more than is copied: how many nodes
+        # there were; None where it wrote less
+        self.lull: int | None = None
 
 
 class Recording:
@@ -63,21 +75,11 @@ class Recording:
         self.family: Any = None
         self.unsized: Any = None             # why there can be none
         self.unseen = False                  # Was it made for sizes of which no call was run?
-        # where the user's code was told a size (see sizes.py); where it was told anything
-        self.sized: str | None = None
-        self.informed: str | None = None
-        # sizes that it was told, where they came to an op (see followed_sizes.py), or None
-        self.follows: Any = None
-        # what the recorder was told; when it is compared with a new recording (see recheck.py)
-        self.told: Any = None
-        self.checks: Any = None
+        self.checks: Any = None              # when it is recorded again: see recheck.py
         # Could another thread have done what this does? Then it is recorded once more first.
         self.doubtful = False
         # Is its program yet to be compared with a run? It is not replayed before that.
         self.unproven = False
-        # when its run had least in memory, of before it wrote more than is copied: how many nodes
-        # there were; None where it wrote less
-        self.lull: int | None = None
         self.size = 0                        # the bytes that it takes
         # The account of its calls.
         self.counted = self.misses = 0       # calls that Python counted; that it did not fit

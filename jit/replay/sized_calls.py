@@ -44,7 +44,7 @@ class SizedCall:
         expressions = SizeExpressions(sizes, values)
         self.facts = expressions.facts
         self.forward = SizedProgram(
-            first.program, other.program, expressions, steady, first.follows)
+            first.program, other.program, expressions, steady, first.recorded.follows)
         self.backward = None
         self.programs = [self.forward]
         if first.backward is not None and other.backward is not None:

@@ -256,8 +256,9 @@ def of_recording(traced: Traced, key: Key, r: Recording) -> Facts:
     """What a recording says of itself."""
     p = r.program
     return {
-        "told": r.informed, "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes),
-        "launches": p.launches, "python": [str(n) for n in in_python(r)],
+        "told": r.recorded.told_at, "calls": r.calls,
+        "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches,
+        "python": [str(n) for n in in_python(r)],
         "guards": len(r.world.places), "tensors": len(r.guards.tensors), "slower": r.slow,
         "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds],
         "checked": r.checks.made, "rewrites": p.notes, "writes": len(r.replay.bumps), "arguments": [

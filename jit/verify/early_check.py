@@ -69,7 +69,7 @@ class EarlyCheck:
         for i, (g, *now) in after.items():
             g._seed, g._offset = rec.streams.starts.get(i, now)
         try:
-            rec.ceiling.make_room(memory.taken(p.arena))
+            rec.run_memory.ceiling.make_room(memory.taken(p.arena))
             with memory.once(p.arena):
                 return ShadowRun(p, input_arrays, p.results, self.gradients()).run()
         finally:
