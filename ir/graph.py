@@ -124,6 +124,6 @@ class Graph:
             f"{len(self.results)} results>")
 
     def _repr_html_(self) -> str:
-        from .fold import picture
+        from .folded_view import picture
         return (f'<div style="overflow: auto; max-height: 40em">{picture(self).svg()}</div>'
                 f"<p>{html.escape(repr(self))}</p>")

@@ -22,7 +22,7 @@ from . import questions
 from .notation import Table, question_text, types_text, value_text
 from .op import Op, name_text
 from .reader import Reader, made_types, operands
-from .stand_ins import ask
+from .result_types import ask
 from .value_keys import value_key
 from .values import Array, Ref, Type
 

@@ -13,7 +13,7 @@ from whet.cpu import native, orders
 from ..capture.findings import Findings
 from ..capture.refused import Wrong
 from ..capture.session import Session, Unrecorded
-from ..effects.lay_state import Left
+from ..effects.write_back import Left
 from ..guards import sizes
 from ..guards.lengths import is_one, key_with_lengths
 from ..guards.number_paths import of_all

@@ -40,8 +40,8 @@ class Replays:
         for r in list(self.recordings.of(call.key)):
             if r.slow and r.calls < r.trial.at:
                 continue
-            r.luck.known(r.calls)
-            if not r.luck.pays(gain):
+            r.second_look.known(r.calls)
+            if not r.second_look.pays(gain):
                 policy.count("missed")
                 continue
             out = self.tried(r, call)
@@ -54,7 +54,7 @@ class Replays:
         a try takes less than a new recording."""
         out = MISSED
         for r in list(self.recordings.of(call.key)):
-            if not r.slow and r.luck.passed:
+            if not r.slow and r.second_look.passed:
                 out = self.tried(r, call)
                 if out is not MISSED:
                     break
@@ -66,9 +66,9 @@ class Replays:
         out = self.by(r, call)
         if out is not MISSED:
             r.entered += 1
-            r.luck.fitted()
+            r.second_look.fitted()
         else:
-            r.luck.missed(timing.clock() - start)
+            r.second_look.missed(timing.clock() - start)
             self.recordings.unfit(r)
         if self.tables.is_open(r) != was_open:
             self.tables.put(r)

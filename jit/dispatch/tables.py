@@ -74,8 +74,8 @@ class Tables:
 
     def is_open(self, r: Recording) -> bool:
         """Does machine code look at a recording's table? Not where eager calls are faster, nor
-        where looking is dear and it has rarely fitted of late (see `luck.py`)."""
-        unlucky = r.luck.is_out or bool(self.policy.resting and r.luck.misses)
+        where looking is dear and it has rarely fitted of late (see `second_look.py`)."""
+        unlucky = r.second_look.is_out or bool(self.policy.resting and r.second_look.misses)
         return not r.slow and not (unlucky and r.program.may_miss)
 
     def put_sized(self, r: Recording) -> None:

@@ -12,7 +12,7 @@ from ..guards.overwritten import Overwritten, could_be_found_elsewhere
 from ..guards.places import ABSENT, Change
 from ..guards.spots import MemoryOf
 from ..report.reasons import Changes, Inspects, OtherMemory
-from .lay_state import Left
+from .write_back import Left
 
 
 class LeftBehind:

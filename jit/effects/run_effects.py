@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ..capture.tensor_sources import Source
-    from .lay_state import Left
     from .recipes import Recipe
+    from .write_back import Left
 
 
 class Effects(NamedTuple):

@@ -8,7 +8,7 @@ import tempfile
 from typing import Any
 
 from whet.ir import cost, view
-from whet.ir.fold import Folded
+from whet.ir.folded_view import Folded
 from whet.ir.graph import Graph
 from whet.ir.view import amount
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from whet.cpu.taped_launches import Tape
 from whet.ir.graph import Graph, Node, OpNode, Ref, Type, Write
-from whet.ir.stand_ins import stand_in
+from whet.ir.result_types import stand_in
 
 from .dims import Dims, Expression, Values
 from .errors import PreconditionError

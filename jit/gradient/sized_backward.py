@@ -10,7 +10,7 @@ from whet.ir.extent import Unsized, text
 from whet.ir.outline import Outline
 
 from ..program.sheets import Sheet
-from ..program.sized import SizedProgram
+from ..program.sized_program import SizedProgram
 from .sized_graph import GraphAtSizes, SizedGraph
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from .graph_maker import GraphMaker
 if TYPE_CHECKING:
     from whet.ir.answers import ValuesOf
 
-    from ..program.sized import SizedProgram
+    from ..program.sized_program import SizedProgram
     from .backward import Call
     from .eager_graph import History
 

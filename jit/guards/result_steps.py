@@ -15,9 +15,9 @@ from .native_entry import L
 from .table_rows import No
 
 if TYPE_CHECKING:
-    from ..effects.lay_state import Left
     from ..effects.recipes import Recipe
     from ..effects.tensor_recipes import MadeTensor, MadeView
+    from ..effects.write_back import Left
     from ..program.program import Program
     from ..replay.recording import Recording
     from .table_rows import Leaves, Rows

@@ -20,7 +20,7 @@ comes again.
   its recordings so far have brought in of what they cost. Before that it may take a share, which
   shrinks while recordings cost more than they bring in.
 - Kernels are compiled by rules of their own: see `compiling.py`.
-- A recording that has not fitted for long is asked rarely whether it does: see `luck.py`.
+- A recording that has not fitted for long is asked rarely whether it does: see `second_look.py`.
 - What many sizes are worth, and plans for all of them: see `many_sizes.py`.
 - Where nothing can be spent, or less than what was last wanted, a call is not even asked what kind
   it is, if asking takes a noticeable part of its time.

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from whet.cpu import guard
+from whet.cpu import guarded_memory
 
 ALIGN = 64                       # bytes
 # An arena that is so much larger than what lives at once is planned again, with more care, if it
@@ -103,12 +103,12 @@ def spans_of(pieces: Sequence[Piece], heirs: Iterable[tuple[Piece, Piece]]) -> l
 def plan_apart(pieces: Iterable[Piece]) -> tuple[int, list[int]]:
     """As `plan`, under a guard: each piece between two pages that nobody may touch, adjacent to the
     one at the guard's side. Returns (the size of the arena, where such pages begin)."""
-    page, at, forbidden = guard.PAGE, 0, [0]
+    page, at, forbidden = guarded_memory.PAGE, 0, [0]
     for p in pieces:
         at += page
         room = room_of(p.size)
-        p.offset = at + (guard.pages(room) - room if guard.SIDE == "end" else 0)
-        at += guard.pages(p.size)
+        p.offset = at + (guarded_memory.pages(room) - room if guarded_memory.SIDE == "end" else 0)
+        at += guarded_memory.pages(p.size)
         forbidden.append(at)
     return at + page, forbidden
 

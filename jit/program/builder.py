@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import guard, haste, memory, native, orders
+from whet.cpu import guarded_memory, haste, memory, native, orders
 from whet.ir import verify
 from whet.ir.graph import Draw, Graph, Input, OpNode, Type, Write
 from whet.ir.spans import address, span
@@ -294,7 +294,7 @@ class ProgramBuilder:
             shown={} if called else dict(self.shown(steps)),
             keep=self.keep, steady=self.steady, launches=lists.launches, hasty=self.tapes.hasty,
             inputs=reached(self.arrays[n] for n in passed.outside),
-            windows=None if called or guard.SIDE else self.windows(steps, fresh))
+            windows=None if called or guarded_memory.SIDE else self.windows(steps, fresh))
 
     def windows(self, steps: Sequence[Step], fresh: Sequence[int]) -> Windows | None:
         """When the list works on what; None where it writes to no large memory that it is given:

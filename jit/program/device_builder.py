@@ -1,7 +1,7 @@
 """The stages that make a program of nodes that work on a device, in order.
 
 1. What is alive, and in which order questions and writes come, as for the CPU.
-2. What the host does is told apart from what the device does (`parted.py`).
+2. What the host does is told apart from what the device does (`host_and_device.py`).
 3. The passes see what the device does between two waits; what the host computes first is a program
    of the CPU.
 """
@@ -20,8 +20,8 @@ from ..report.reasons import SeveralDevices
 from .builder import Options, build, reached
 from .device_kinds import Work
 from .device_program import DeviceProgram, OnHost, Single, Stage
+from .host_and_device import Homes, made_there, parted, reads
 from .liveness import Roots, seen_nodes
-from .parted import Homes, made_there, parted, reads
 from .random_draws import Draws
 from .steady import Steady
 from .writes_and_questions import may_miss, order_of, ordered

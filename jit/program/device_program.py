@@ -17,7 +17,7 @@ from whet.cuda.machine import current_stream, machine
 from whet.ir.graph import Draw, Node, Ref
 
 from .device_kinds import Work, does
-from .parted import is_told, reads
+from .host_and_device import is_told, reads
 from .program import Program
 from .random_draws import Draws
 

@@ -4,7 +4,7 @@ import ctypes as C
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from whet.cpu import guard, memory, native
+from whet.cpu import guarded_memory, memory, native
 from whet.ir.graph import Node
 
 from .arena import Piece, Span, plan, plan_apart
@@ -91,7 +91,7 @@ def find_places(steps: list[Step], heirs: list[tuple[Piece, Piece]],
             piece.touch(i)
     if not pieces:
         return 0, ()
-    if guard.SIDE:
+    if guarded_memory.SIDE:
         return plan_apart(pieces)
     size = plan(pieces, heirs, lent)
     return max(size, memory.SMALLEST) if size else 0, ()
@@ -117,7 +117,7 @@ def guarded(forbidden: list[int]) -> Iterator[Launched]:
     arena.offset = 0
     for k in range(0, len(forbidden), MOST_ARRAYS):
         pages = [InArena(arena, at) for at in forbidden[k : k + MOST_ARRAYS]]
-        kernel = native.kernel("guard/forbid", guard.forbid)
+        kernel = native.kernel("guard/forbid", guarded_memory.forbid)
         yield Launched([Launch(kernel, 1, 1, [Number(len(pages)), *pages])])
 
 

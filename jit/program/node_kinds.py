@@ -21,7 +21,7 @@ from whet.passes.fuse_epilogues import CONTRACTIONS
 
 from ..report.reasons import Shapes
 from ..verify.same_bits import template
-from . import chains, contractions, kernel_groups, moves, rolled_loops
+from . import chains, contractions, kernel_groups, numpy_launches, rolled_loops
 from .misses import Miss, broken
 from .value_places import lies_as
 
@@ -114,9 +114,9 @@ class Call(Kind[graph.OpNode]):
             if entries is not None or not op.memo:
                 return entries
         if not ins and not op.random:
-            return moves.constant(b, node)
-        if moves.is_moved(op):
-            return moves.moved(b, node, ins, b.places.memory(node.outs[0]))
+            return numpy_launches.constant(b, node)
+        if numpy_launches.is_moved(op):
+            return numpy_launches.moved(b, node, ins, b.places.memory(node.outs[0]))
         entries = self.taped(b, node, ins, op.forward) if op.memo or op.launches else None
         if entries is None and b.is_alone and op.alone is not None:
             return self.taped(b, node, ins, op.alone)
@@ -143,7 +143,7 @@ class Draw(Kind[graph.Draw]):
     """Random numbers."""
 
     def entries(self, b: ProgramBuilder, node: graph.Draw, ins: Sequence[Any]) -> Entries | None:
-        return moves.drawn(b, node)
+        return numpy_launches.drawn(b, node)
 
     def run(self, node: graph.Draw, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         draws: Any = program.draws           # there are draws, so this is set
@@ -157,11 +157,11 @@ class Write(Kind[graph.Write]):
 
     def entries(self, b: ProgramBuilder, node: graph.Write, ins: Sequence[Any]) -> Entries | None:
         others = [x for x in node.ins[1:] if type(x) is Ref]
-        if moves.is_moved(node.op):
+        if numpy_launches.is_moved(node.op):
             if node.op.write is None:        # What it moves makes a new value, of all operands.
                 return None
             entwined = any(b.places.overlap(node.ins[0], x) for x in others)
-            return None if entwined else moves.moved(b, node, ins[1:], ins[0])
+            return None if entwined else numpy_launches.moved(b, node, ins[1:], ins[0])
         others = [x for x in others if x != node.ins[0]]
         if ins[0].size == 0 or not ins[0].flags.aligned:
             return None
@@ -203,7 +203,7 @@ class Guard(Kind[graph.Guard]):
     """A value that Python went on from must be there again."""
 
     def entries(self, b: ProgramBuilder, node: graph.Guard, ins: Sequence[Any]) -> Entries | None:
-        return moves.same(b, node, ins[0])
+        return numpy_launches.same(b, node, ins[0])
 
     def run(self, node: graph.Guard, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         if ins[0].tobytes() != node.value.tobytes():
@@ -214,7 +214,7 @@ class Ask(Kind[graph.Ask]):
     """A question about values must have the answer that it had."""
 
     def entries(self, b: ProgramBuilder, node: graph.Ask, ins: Sequence[Any]) -> Entries | None:
-        return moves.asked(b, node, *ins)
+        return numpy_launches.asked(b, node, *ins)
 
     def run(self, node: graph.Ask, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         if node.attrs["question"](*ins) != node.value:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..guards.sized_table import SizedTable
     from ..guards.table_rows import Table
     from ..replay.recording import Recording
-    from .sized import SizedProgram
+    from .sized_program import SizedProgram
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)

@@ -1,10 +1,10 @@
 """Recordings of all sizes: what stands for a call of sizes that were never seen, without a run.
 
 A recording and another of the same nodes on other sizes make a `Family`: the program planned for
-all sizes that go the same way (see `program/sized.py`), and how a call's sizes are the symbols of
-it. On the other recording's sizes that program is compared with the run, as any new one is. Calls
-of other sizes are not run at all: the recording for them is the first one, with the family's
-program and types. As for any recording some later calls are made eagerly and compared.
+all sizes that go the same way (see `program/sized_program.py`), and how a call's sizes are the
+symbols of it. On the other recording's sizes that program is compared with the run, as any new one
+is. Calls of other sizes are not run at all: the recording for them is the first one, with the
+family's program and types. As for any recording some later calls are made eagerly and compared.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whet.passes.resized import alike
 
 from ..capture.refused import Refused
 from ..capture.tensor_sources import Outside
-from ..policy.luck import Luck
+from ..policy.second_look import SecondLook
 from ..policy.timing import Trial
 from ..program.size_expressions import Sizes
 from ..report.counted_misses import Misses
@@ -160,7 +160,7 @@ class Family:
         inputs.types = [p.arrays[n] for n in p.outside]
         replay.program, replay.inputs, r.program, r.replay = p, inputs, p, replay
         replay.backward = r.backward = made.backward
-        r.missed, r.trial, r.luck = Misses(), Trial(), Luck()
+        r.missed, r.trial, r.second_look = Misses(), Trial(), SecondLook()
         if r.backward is not None:
             r.backward.trial = r.trial
         r.kind = r.key = None  # type: ignore[assignment]

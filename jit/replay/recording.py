@@ -14,7 +14,7 @@ from ..guards.number_paths import positions
 from ..guards.table_index import bypass, calls, fingerprint, limit
 from ..guards.table_rows import Table
 from ..guards.tensor_guards import TensorGuards
-from ..policy.luck import Luck
+from ..policy.second_look import SecondLook
 from ..policy.timing import Trial
 from ..program.misses import Miss
 from ..report.counted_misses import Misses
@@ -86,7 +86,7 @@ class Recording:
         self.entered = 0                     # calls that are in the policy's account
         self.followed = self.strayed = 0     # calls of other sizes that went its way, or another
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
-        self.luck = Luck()                   # Is it worth a try?
+        self.second_look = SecondLook()                   # Is it worth a try?
         self.may_be_hasty = True             # May some of its kernels have been compiled in haste?
         # Its tables for machine code.
         # the table that replays, and the one that calls the function itself

@@ -10,7 +10,7 @@ from whet.cpu import orders
 from ..gradient.sized_backward import BackwardSheets, SizedBackward
 from ..program.sheets import SheetOfCall
 from ..program.size_expressions import SizeExpressions
-from ..program.sized import SizedProgram
+from ..program.sized_program import SizedProgram
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node, Type

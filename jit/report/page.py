@@ -1,8 +1,8 @@
 """A recording as a page or a picture: the graph as it was recorded and as it runs, with what it
 costs. Nothing from outside is needed.
 
-The page has views of few boxes (`whet.ir.fold`), each laid out here; `page.js` shows them, moves,
-zooms and searches. """
+The page has views of few boxes (`whet.ir.folded_view`), each laid out here; `page.js` shows them,
+moves, zooms and searches. """
 from __future__ import annotations
 
 import colorsys
@@ -16,7 +16,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from whet.ir import png, view
-from whet.ir.fold import Folded, picture
+from whet.ir.folded_view import Folded, picture
 from whet.ir.view import amount, path_text
 
 from . import explain, summary
@@ -24,7 +24,7 @@ from . import explain, summary
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from whet.ir.fold import View
+    from whet.ir.folded_view import View
     from whet.ir.graph import Graph
 
     from ..replay.recording import Recording

@@ -21,9 +21,9 @@ from whet.ir.text import lines
 from whet.ir.value_keys import value_key
 
 from ..capture.tensor_sources import Source
-from ..effects.lay_state import Left
 from ..effects.recipes import Runs, same_constant
 from ..effects.run_effects import Effects
+from ..effects.write_back import Left
 
 EARLIEST = 16                    # the first call of a recording that is recorded again
 BUDGET = 0.01                    # of the time that the calls take

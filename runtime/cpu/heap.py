@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ir.extent import sized
 from ..ir.outline import Outline
-from . import flat, guard, pool
+from . import flat, guarded_memory, pool
 from .heap_layout import ABSENT, BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
 
 # the type of what large memory belongs to, once there is machine code
@@ -64,7 +64,7 @@ def begin(found, make_type, function):
     for offset, thing in ((BLOCK_TYPE, block), (SLOW, other_arguments)):
         C.pythonapi.Py_IncRef(C.py_object(thing))            # the code holds them for ever
         _word(offset).value = id(thing)
-    _word(LIMIT).value = 0 if guard.SIDE else available() // 8
+    _word(LIMIT).value = 0 if guarded_memory.SIDE else available() // 8
 
 
 def available():
@@ -141,7 +141,7 @@ def _empty(shape, dtype, strides=None):
     shape, dtype, strides = _made_plain(shape, dtype, strides)
     if is_absent():
         return Outline(shape, dtype, strides)
-    fenced = guard.SIDE and dtype.itemsize and not dtype.hasobject
+    fenced = guarded_memory.SIDE and dtype.itemsize and not dtype.hasobject
     if strides is None and not fenced:
         return np.empty(shape, dtype)
     if min(shape, default=1) < 0:
@@ -149,6 +149,6 @@ def _empty(shape, dtype, strides=None):
     reach = ([(n - 1) * s for n, s in zip(shape, strides, strict=True)] if strides else [
         (math.prod(shape) - 1) * dtype.itemsize])
     span = dtype.itemsize + sum(reach) if all(shape) else 0
-    block = (guard.fenced(span, guard.SIDE)
+    block = (guarded_memory.fenced(span, guarded_memory.SIDE)
              if fenced else np.empty(max(span, dtype.itemsize), np.uint8))
     return np.ndarray(shape, dtype, block, strides=strides)

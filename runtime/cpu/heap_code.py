@@ -4,7 +4,7 @@ import sys
 
 from whet.passes.lower_llvm.calls.python_layouts import DTYPE_FLAGS, DTYPE_SIZE, HEAD
 
-from . import guard, heap_layout
+from . import guarded_memory, heap_layout
 from .heap_layout import HUGE_PAGE
 
 _SOURCE = """
@@ -529,8 +529,8 @@ def source():
     it uses."""
     words = {**vars(heap_layout), "HEAD": HEAD, "SIZE_AT": HEAD + 8, "BLOCK_BYTES": HEAD + 16,
              "DTYPE_FLAGS": DTYPE_FLAGS, "DTYPE_SIZE": DTYPE_SIZE, "HUGE_LESS_1": HUGE_PAGE - 1,
-             "MINUS_HUGE": -HUGE_PAGE, **guard.WORDS}
-    system = (guard.SYSTEM if guard.SIDE else _CLASSES +
+             "MINUS_HUGE": -HUGE_PAGE, **guarded_memory.WORDS}
+    system = (guarded_memory.SYSTEM if guarded_memory.SIDE else _CLASSES +
               (_MAPPED if sys.platform == "linux" else _PLAIN))
     text = _SOURCE.replace("SYSTEM", system)
     return re.sub(r"\b[A-Z][A-Z_1]{3,}\b", lambda m: str(words[m[0]]), text)

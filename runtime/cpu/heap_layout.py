@@ -1,7 +1,7 @@
 """Where the allocator keeps what, and the sizes that it goes by."""
-from . import guard
+from . import guarded_memory
 
-SMALLEST = 1 if guard.SIDE else 1 << 16
+SMALLEST = 1 if guarded_memory.SIDE else 1 << 16
 MAPPED, HUGE_PAGE, MAX_DIMS = 4 << 20, 2 << 20, 64
 LARGEST = 1 << 46
 # Lists of unused blocks: one for each eighth of each power of two from SMALLEST on.

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..ir.extent import Extent
 from ..ir.outline import Outline
-from . import guard, heap, native
+from . import guarded_memory, heap, native
 from .heap import _word
 from .heap_layout import CACHED, FRESH, LIMIT, LIVE, PEAK, REUSED, SMALLEST
 
@@ -31,10 +31,10 @@ def scratch(size, found=None):
     (Under a guard it ends where they do.)"""
     if type(size) is Extent:
         return Outline((size,), np.uint8)
-    if (found is not None
-            and (found.size >= size if guard.SIDE is None else size <= found.size < size + 64)):
+    if found is not None and (
+            found.size >= size if guarded_memory.SIDE is None else size <= found.size < size + 64):
         return found
-    if guard.SIDE or size >= SMALLEST and native.enabled():
+    if guarded_memory.SIDE or size >= SMALLEST and native.enabled():
         return sys.modules[__name__].empty((-(-max(size, 1) // 64) * 64,), np.uint8)
     block = np.empty(size + 64, np.uint8)
     at = -block.__array_interface__["data"][0] % 64
@@ -61,7 +61,7 @@ def stats():
 
 def taken(size):
     """The bytes that an array of `size` bytes takes: large ones get blocks of certain sizes."""
-    if size < SMALLEST or guard.SIDE:
+    if size < SMALLEST or guarded_memory.SIDE:
         return size
     shift = (size - 1).bit_length() - 4
     return ((size - 1 >> shift) + 1) << shift
@@ -129,5 +129,5 @@ def set_limit(limit):
         raise ValueError(f"set_limit: expected at least 0 bytes, got {limit}")
     if stats()["cached"] > limit:
         empty_cache()
-    if native.enabled() and guard.SIDE is None:
+    if native.enabled() and guarded_memory.SIDE is None:
         _word(LIMIT).value = limit

@@ -24,7 +24,7 @@ import warnings
 import numpy as np
 from whet.passes.lower_llvm.calls.python_layouts import HEAD as HEAD
 
-from . import cache, flat, guard, haste, heap, object_layouts, orders, pool
+from . import cache, flat, guarded_memory, haste, heap, object_layouts, orders, pool
 from .launch_code import _MESSAGES, MAX_ARGS, _runtime_text
 from .object_layouts import int_layout
 
@@ -450,7 +450,7 @@ def _load_runtime():
             **pool.state(), **heap.exports(), "whet_ndarray": id(np.ndarray),
             "whet_tape": C.addressof(_tape)}.items():
         export(name, address)
-    found = image(f"runtime/{int_layout()}/{guard.SIDE}",
+    found = image(f"runtime/{int_layout()}/{guarded_memory.SIDE}",
                   _runtime_text, ["launch", "proof", *pool.NAMES, *heap.NAMES])
     ints = [0, -1, 1, 2**30, -2**30, 2**45 + 7, 2**60 - 1, 2**60, 2**63 - 1, -2**63]
     numbers = np.zeros(len(ints) + 5, np.int64)

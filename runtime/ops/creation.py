@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import devices, dtypes, indexing
 from ..autograd import engine, modes
-from ..cpu import float8, guard, heap, memory
+from ..cpu import float8, guarded_memory, heap, memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, STORED
 from ..ir.spans import address
 from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
@@ -55,7 +55,7 @@ def owned(array, new):
     vectors like it to begin."""
     if array.nbytes < memory.SMALLEST:
         return array if new else array.copy()
-    if new and address(array) % 64 == 0 and guard.SIDE is None:
+    if new and address(array) % 64 == 0 and guarded_memory.SIDE is None:
         return array
     copy = empty_array(array.shape, array.dtype)
     np.copyto(copy, array)

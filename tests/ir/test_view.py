@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn
-from whet.ir import cost, fold, layout, view
-from whet.ir.fold import Folded, View
+from whet.ir import cost, folded_view, layout, view
+from whet.ir.folded_view import Folded, View
 from whet.ir.interpret import interpret
 from whet.ir.layout import Layout, layers, nearest
 from whet.ir.view import dependencies, to_networkx
@@ -128,7 +128,7 @@ def test_a_notebook_shows_a_graph(name, monkeypatch):
         boxes = len(g.nodes) + len(g.inputs) + 1
     else:
         g = training_step().recorded
-        monkeypatch.setattr(fold, "LARGE", len(g.nodes) - 1)
+        monkeypatch.setattr(folded_view, "LARGE", len(g.nodes) - 1)
         boxes = len(Folded(g).views[0].boxes)
         assert boxes < len(g.nodes)
     said = g._repr_html_()
@@ -183,9 +183,11 @@ def test_a_large_graph_is_views_of_few_boxes():
         # each node is in one
         assert (sorted(p for v in parts for p in v.parts
                        if type(p) is int) == list(range(len(g.nodes))))
-        assert len(g.nodes) > 2 * fold.MOST and 3 < len(folded.views[0].parts) <= fold.MOST
+        assert len(g.nodes) > 2 * folded_view.MOST
+        assert 3 < len(folded.views[0].parts) <= folded_view.MOST
         for v in folded.views:
-            assert len(v.boxes) <= fold.MOST + 2 * fold.AROUND + 6 and v.drawing().width < 9 * 400
+            assert len(v.boxes) <= folded_view.MOST + 2 * folded_view.AROUND + 6
+            assert v.drawing().width < 9 * 400
             assert ({k for link in v.links for k in link} <= v.boxes.keys()
                     and v.opens.keys() <= v.boxes.keys())
         names = [b.lines[0][0] for b in folded.views[0].boxes.values()]
@@ -209,12 +211,12 @@ def test_every_link_of_a_large_graph_is_in_a_view():
 
 
 def test_runs_that_are_too_many_go_together():
-    assert (fold.merged([(i, i + 1) for i in range(1000)])[-1][1] == 1000
-            and len(fold.merged([(i, i + 1) for i in range(1000)])) <= fold.GROUPS + 1)
-    assert (fold.joined([(0, 2), (2, 5), (5, 6), (6, 8), (8, 90)])
+    merged = folded_view.merged([(i, i + 1) for i in range(1000)])
+    assert merged[-1][1] == 1000 and len(merged) <= folded_view.GROUPS + 1
+    assert (folded_view.joined([(0, 2), (2, 5), (5, 6), (6, 8), (8, 90)])
             == [(0, 5), (5, 6), (6, 8), (8, 90)])
-    assert (fold.module("opt.state[model.0.weight]['step']") == ("model", "0")
-            == fold.module("model.0.weight.grad") and fold.module("x") == ())
+    assert (folded_view.module("opt.state[model.0.weight]['step']") == ("model", "0")
+            == folded_view.module("model.0.weight.grad") and folded_view.module("x") == ())
     assert layout.narrow(dict.fromkeys("abcde", 0) | {"f": 1}, [("a", "f")], 2) == {
         "a": 0, "b": 0, "c": 2, "d": 2, "e": 3, "f": 1}
 

@@ -8,7 +8,7 @@ from whet.ir.extent import Unsized
 from whet.ir.graph import OpNode
 from whet.jit.policy import account, many_sizes
 from whet.jit.program.size_expressions import SizeExpressions, Sizes
-from whet.jit.program.sized import SizedProgram
+from whet.jit.program.sized_program import SizedProgram
 from whet.jit.program.told_numbers import ToldNumbers
 from whet.ops.registry import REGISTRY
 

@@ -9,7 +9,7 @@ from whet.jit.guards import native_entry
 from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.policy.ledger import Kind
-from whet.jit.policy.luck import LONGEST, Luck
+from whet.jit.policy.second_look import LONGEST, SecondLook
 from whet.jit.program.program import Program
 from whet.jit.replay.recording import Recording
 
@@ -25,34 +25,34 @@ def limited(monkeypatch, unlimited):
 
 
 def test_a_recording_that_never_fits_again_is_tried_ever_more_rarely():
-    luck, tries = Luck(), []
+    second_look, tries = SecondLook(), []
     for call in range(10000):
-        if luck.pays(gain=2e-4):
+        if second_look.pays(gain=2e-4):
             tries.append(call)
-            luck.missed(1e-4)
+            second_look.missed(1e-4)
     assert len(tries) < 200 and tries[1] <= 2
-    luck.fitted()
-    assert luck.pays(2e-4) and luck.pays(2e-4)
+    second_look.fitted()
+    assert second_look.pays(2e-4) and second_look.pays(2e-4)
 
 
 def test_a_try_that_costs_nothing_beside_a_replay_is_made_each_time():
-    luck = Luck()
+    second_look = SecondLook()
     for _ in range(100):
-        assert luck.pays(gain=1e-2)
-        luck.missed(1e-6)
+        assert second_look.pays(gain=1e-2)
+        second_look.missed(1e-6)
 
 
 def test_what_fits_most_calls_has_no_bad_luck():
     """Machine code makes the calls between the misses, and tells nobody."""
-    luck = Luck()
+    second_look = SecondLook()
     for call in range(12, 12 * 50, 12):
-        luck.known(call)
-        assert luck.pays(gain=2e-4) and not luck.is_out
-        luck.missed(1e-4)
+        second_look.known(call)
+        assert second_look.pays(gain=2e-4) and not second_look.is_out
+        second_look.missed(1e-4)
     for _ in range(50):
-        luck.known(call)
-        luck.missed(1e-4)
-    assert luck.is_out
+        second_look.known(call)
+        second_look.missed(1e-4)
+    assert second_look.is_out
 
 
 def test_what_no_longer_fits_is_not_tried_at_each_call(monkeypatch):
@@ -100,7 +100,7 @@ def test_a_program_that_finds_out_in_the_midst_is_not_run_in_vain_at_each_call(m
     f._policy.resting, f._policy.ledger.spent = 0, 0.0
     f._calls.tables.lay()
     for r in f._policy.held:
-        r.luck.passed = LONGEST
+        r.second_look.passed = LONGEST
     replayed = f._policy.summary().replayed
     for _ in range(20):
         assert f(odd).tolist() == [3.0] * 3

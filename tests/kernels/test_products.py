@@ -12,7 +12,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from whet.cpu import gemm, guard, native, pool
+from whet.cpu import gemm, guarded_memory, native, pool
 from whet.ir import scalar
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.modules import new_module
@@ -436,7 +436,7 @@ def test_errors_say_what_does_not_fit():
 def test_nothing_is_read_or_written_past_the_arrays(dtype):
     """Each array ends where a page begins that nobody may touch."""
     def fenced(x):
-        y = guard.fenced(x.nbytes).view(x.dtype).reshape(x.shape)
+        y = guarded_memory.fenced(x.nbytes).view(x.dtype).reshape(x.shape)
         y[...] = x
         return y
 

@@ -24,7 +24,7 @@ from whet.ir.graph import Ask, Graph, Node, OpNode
 from whet.ir.spans import address, span
 from whet.passes.lower_llvm.calls import launch_list as L
 
-from ...program import moves
+from ...program import numpy_launches
 from ...program.builder import Options, Passed, ProgramBuilder
 from ...program.launch_entries import (
     Argument,
@@ -268,7 +268,7 @@ class Writer:
         self.bases[position] = Base("output", i)
         self.b.tapes.begin()
         held = places.held[v]
-        entries = moves.copied(self.b, out, held, [out, held])
+        entries = numpy_launches.copied(self.b, out, held, [out, held])
         if entries is None:
             raise NotImplementedError(f"results of type {a.dtype} that are views")
         return entries

@@ -1,9 +1,9 @@
 """The program of a graph for all sizes that go the same way, as plain data: words that go by sizes
 are expressions of them.
 
-It is planned as families of traces are (`program/sized.py`), from the graph at two sizes. What
-Python computes of sizes (which kernel suits them, a mask) is looked up: in a library there is no
-Python.
+It is planned as families of traces are (`program/sized_program.py`), from the graph at two sizes.
+What Python computes of sizes (which kernel suits them, a mask) is looked up: in a library there is
+no Python.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ...program import builder
 from ...program.launch_entries import Argument, Check, Fixed, InArena, Moving, Number
 from ...program.own_arrays import Address
 from ...program.size_expressions import SizeExpressions, Sizes
-from ...program.sized import SizedProgram
 from ...program.sized_lists import Done
 from ...program.sized_places import SizedSteady
+from ...program.sized_program import SizedProgram
 from ...program.told_numbers import Stated, Told
 from ..dims import Expression
 from ..layouts import layouts

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from whet.cpu import guard, native
+from whet.cpu import guarded_memory, native
 from whet.jit.program import arena
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import Val, vec
@@ -38,11 +38,11 @@ def peek(a, at):
     return ctypes.c_ubyte.from_address(a.ctypes.data + at).value
 
 
-@pytest.mark.parametrize("size", [1, 20, guard.PAGE, guard.PAGE + 1])
+@pytest.mark.parametrize("size", [1, 20, guarded_memory.PAGE, guarded_memory.PAGE + 1])
 def test_a_fenced_array_ends_or_begins_beside_a_page_that_nobody_may_touch(size):
-    end, begin = guard.fenced(size), guard.fenced(size, "begin")
+    end, begin = guarded_memory.fenced(size), guarded_memory.fenced(size, "begin")
     for side, a, inside, outside in (("end", end, size - 1, size), ("begin", begin, 0, -1)):
-        assert a.nbytes == size and peek(a, inside) == guard.POISON[side]
+        assert a.nbytes == size and peek(a, inside) == guarded_memory.POISON[side]
         a[:] = 1
         assert a.sum() == size
         assert died(lambda a=a, at=outside: peek(a, at))[0] == signal.SIGSEGV
@@ -55,7 +55,7 @@ SCRIPT = """
 import ctypes, os, signal
 import numpy as np, whet
 from whet import jit
-from whet.cpu import guard, memory, native
+from whet.cpu import guarded_memory, memory, native
 def dies(address):
     pid = os.fork()
     if pid == 0:
@@ -64,7 +64,7 @@ def dies(address):
         os._exit(0)
     return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
 def beside(a):
-    return a.ctypes.data + (a.nbytes if guard.SIDE == "end" else -1)
+    return a.ctypes.data + (a.nbytes if guarded_memory.SIDE == "end" else -1)
 results = [memory.empty((5,), np.dtype("f4")), memory.empty((3, 50000), np.dtype("f8")), (whet.ones(3, 5) @ whet.ones(5, 7)).numpy(),
            whet.nn.functional.conv2d(whet.ones(1, 2, 5, 5), whet.ones(3, 2, 2, 2)).numpy(), memory.scratch(100)]
 print(all(dies(beside(a)) for a in results))
@@ -72,7 +72,8 @@ f = jit.trace(lambda x: (x @ x).softmax(1) @ x)          # one step's results ar
 x = whet.randn(7, 7)
 print(all(np.array_equal(f(x).numpy(), ((x @ x).softmax(1) @ x).numpy()) for _ in range(4)))
 arena = next(iter(f._table.values()))[0].program.arena
-print(arena % guard.PAGE == 0 and (arena > 4 * guard.PAGE or not native.enabled()))
+is_large = arena > 4 * guarded_memory.PAGE
+print(arena % guarded_memory.PAGE == 0 and (is_large or not native.enabled()))
 """
 
 
@@ -87,16 +88,17 @@ def test_all_memory_is_guarded(side, native_entries):
 
 
 def test_pieces_of_an_arena_lie_apart(monkeypatch):
-    pieces = [arena.Piece(n) for n in (1, 64, guard.PAGE, 5000)]
+    pieces = [arena.Piece(n) for n in (1, 64, guarded_memory.PAGE, 5000)]
     for side in ("end", "begin"):
-        monkeypatch.setattr(guard, "SIDE", side)
+        monkeypatch.setattr(guarded_memory, "SIDE", side)
         whole, forbidden = arena.plan_apart(pieces)
+        page = guarded_memory.PAGE
         for p in pieces:
             there = range(p.offset, p.offset + p.size)
-            assert (not any(at < there.stop and there.start < at + guard.PAGE for at in forbidden)
-                    and there.stop <= whole)
+            assert there.stop <= whole and not any(
+                at < there.stop and there.start < at + page for at in forbidden)
             assert p.offset % 64 == 0
-            wanted = p.offset + -(-p.size // 64) * 64 if side == "end" else p.offset - guard.PAGE
+            wanted = p.offset + -(-p.size // 64) * 64 if side == "end" else p.offset - page
             assert wanted in forbidden
 
 
@@ -149,7 +151,7 @@ def test_an_access_outside_of_a_kernels_memory_ends_the_process(emit):
     assert outcome(emit, 0) == outcome(emit, last) == (0, "")
     code, said = outcome(emit, last + 1)
     assert code == signal.SIGABRT and "kernel a 100 % test" in said and "bytes" in said
-    assert (f"{4 * last + 4} to {4 * COUNT + 4} of {4 * COUNT} (test_guard.py:" in said
+    assert (f"{4 * last + 4} to {4 * COUNT + 4} of {4 * COUNT} (test_guarded_memory.py:" in said
             and f" in {emit.__name__})" in said)
 
 
@@ -173,7 +175,7 @@ def test_what_is_written_beside_a_kernels_memory_is_seen_at_its_end():
     for n in (-1, COUNT):
         code, said = outcome(emit, n)
         assert (code == signal.SIGABRT
-                and "wrote beside memory that it reserved (test_guard.py:" in said)
+                and "wrote beside memory that it reserved (test_guarded_memory.py:" in said)
 
 
 @pytest.mark.skipif(os.environ.get("WHET_CPU") == "numpy", reason="nothing is compiled")

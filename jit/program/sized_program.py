@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from whet.cpu import guard, orders
+from whet.cpu import guarded_memory, orders
 from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Ask, Chain, Draw, Fused, OpNode, Parts, Ref, Roll, Rows, Write
 from whet.ir.outline import Outline, Room
@@ -75,7 +75,7 @@ class SizedProgram:
     def __init__(self, like: Program, other: Program, sizes: SizeExpressions,
                  steady: Mapping[int, Base], follows: Mapping[int, Told] | None = None,
                  input_outlines: Mapping[int, Outline] | None = None) -> None:
-        if like.rewritten is not None or guard.SIDE:
+        if like.rewritten is not None or guarded_memory.SIDE:
             raise Unsized("named rewrites go by sizes")
         self.like, self.other = like, other
         self.sizes, self.facts = sizes, sizes.facts

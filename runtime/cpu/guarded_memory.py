@@ -70,7 +70,7 @@ def fenced(size, side="end"):
     """An array of so many bytes that ends where a page begins that nobody may touch, or begins
     after one.
 
-    >>> from whet.cpu.guard import PAGE, fenced
+    >>> from whet.cpu.guarded_memory import PAGE, fenced
     >>> a = fenced(6)
     >>> a.nbytes, (a.ctypes.data + 6) % PAGE
     (6, 0)

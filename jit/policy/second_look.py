@@ -15,7 +15,7 @@ LONGEST = 1 << 12                # calls of which one is tried at least
 LEAST_GAIN = 0.01                # of what a try takes: what a replay brings in at least
 
 
-class Luck:
+class SecondLook:
     """Of one recording. `misses`: in a row; `passed`: the calls since the last try, `seconds`: what
     that took; `calls`: the calls that it was known to fit, machine code's among them."""
     __slots__ = ("calls", "misses", "passed", "seconds")
