@@ -7,7 +7,7 @@ them, `verify.py` checks them, `interpret.py` says what they mean.
 Kernels: `scalar.py` is the language of one element, over the primitives of `primitives.py`;
 `kernel.py` says how expressions are walked over elements, `rows.py` how over rows.
 
-Sizes that are not known: `extent.py` (numbers that note what is done with them), `answers.py` (what
-was asked of them) and `outline.py` (arrays without memory that have such sizes).
+Sizes that are not known: `extent.py` has numbers that note what is done with them, `asked_facts.py`
+what was asked of them, `outline.py` arrays without memory that have such sizes.
 """
 

@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar, cast, final, overload
 
-from .answers import Answers, ValuesOf
+from .asked_facts import Answers, ValuesOf
 
 LEAST = 2                        # no symbol is less: sizes of 0 and 1 are constants
 Size: TypeAlias = "int | Extent"                # code that knows nothing of Extents says int

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from . import questions
+from . import question_names
 from .notation import Table, question_text, types_text, value_text
 from .op import Op, name_text
 from .reader import Reader, made_types, operands
@@ -566,8 +566,8 @@ class Ask(Node):
         if reader.skip("{"):
             reader.many("}", held)
         try:
-            question = questions.find(name, cells, defaults)
-        except questions.Unknown as e:
+            question = question_names.find(name, cells, defaults)
+        except question_names.Unknown as e:
             reader.fail(str(e), token)
         reader.take("(")
         ins, _ = operands(reader)

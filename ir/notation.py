@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import questions
+from . import question_names
 from .values import Array, Ref, Type, short
 
 WRITTEN = 64                             # elements of an array that is written out
@@ -90,8 +90,8 @@ def _of_ours(x: Any) -> str:
 def question_text(fn: Callable[..., Any], table: Table | None) -> str:
     """A question about values, by the name of its code and what it closed over."""
     try:
-        name, cells, defaults = questions.name_of(fn)
-    except questions.Unknown:
+        name, cells, defaults = question_names.name_of(fn)
+    except question_names.Unknown:
         return json.dumps(getattr(fn, "__qualname__", type(fn).__name__))
     said = [
         *(f"{k}={value_text(v, table)}" for k, v in cells.items()),

@@ -19,7 +19,7 @@ from whet.ir import scalar as S
 from whet.ir.expressions import Expr
 from whet.ir.graph import Fused, Node, OpNode, Parts, Ref, Type, Write
 from whet.ir.values import Array
-from whet.passes.held_longer import Held
+from whet.passes.fusion_memory import Held
 from whet.passes.listing import Arrays, Listing
 from whet.passes.uses import Uses, following, is_view, steady, touched
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import declarations
-from .cpu import entries
+from .cpu import repeated_calls
 
 declarations.only_computes(globals())
 
@@ -57,7 +57,7 @@ class PyBase:
         return t
 
 
-_loaded = entries.load()
+_loaded = repeated_calls.load()
 if _loaded:
     Base, Cell, NativeNode, _functions, addresses = _loaded
     native_apply, next_number, native_wrap = _functions["apply"], _functions[
@@ -121,7 +121,7 @@ def count_writes_of(other: Any, t: Any) -> None:
 def py_wrap(array):
     """A leaf tensor over an array, without a copy. A scalar of NumPy's becomes an array."""
     t = new(_tensor)
-    t._array = array if type(array) is np.ndarray else entries.as_memory(array)
+    t._array = array if type(array) is np.ndarray else repeated_calls.as_memory(array)
     return t
 
 

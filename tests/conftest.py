@@ -40,15 +40,15 @@ def unlimited(monkeypatch):
 @pytest.fixture(autouse=True)
 def machine_code_repeats_calls_at_once(request, monkeypatch):
     """Most tests make a call twice at most; recipes are made of the second only, as a rule."""
-    from whet.cpu import entries
+    from whet.cpu import repeated_calls
     if request.path.parent.name != "native":
-        monkeypatch.setattr(entries, "came_before", lambda op, layout: True)
+        monkeypatch.setattr(repeated_calls, "came_before", lambda op, layout: True)
 
 
 @pytest.fixture(autouse=True)
 def faults_are_raised(monkeypatch):
     """What goes wrong in making a recording is no reason to go on eagerly."""
-    from whet.jit.capture.faults import faults
+    from whet.jit.capture.internal_errors import faults
     monkeypatch.setattr(faults, "are_raised", True)
 
 

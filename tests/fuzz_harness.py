@@ -115,7 +115,7 @@ def shortened(program, wrong):
 def generous(is_limited=False):
     """All recordings are worth while and no call is timed, unless the policy `is_limited`. Nothing
     is said, and errors of the tracer's own are raised."""
-    from whet.jit.capture.faults import faults
+    from whet.jit.capture.internal_errors import faults
     from whet.jit.policy import account, timing
     kept = account.GRACE, timing.EARLY, faults.are_raised
     faults.are_raised = True

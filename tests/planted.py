@@ -312,8 +312,8 @@ FAULTS = [
     Fault(
         "elements outside of all intervals have no count of their own",
         "cpu/counts.py",
-        "memory.empty((bins + 1,), places.I64)",
-        "memory.empty((bins,), places.I64)",
+        "memory.empty((bins + 1,), indexed.I64)",
+        "memory.empty((bins,), indexed.I64)",
         "Counts",
     ),
     Fault(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..report.reasons import OfNumPy
-from .output import warn_of
+from .repeated_output import warn_of
 
 if TYPE_CHECKING:
     from .recorder import Recorder

@@ -36,7 +36,9 @@ from .caches import CACHED, Cache
 from .noted_call import CONVERSIONS, NUMERALS, Call, fits, kept, passed
 from .numpy_arrays import MAKERS
 from .numpy_stand_in import Array, tensor_of
-from .output import (
+from .outside_draws import Drawer, draws, is_generator
+from .put_back import reclaim
+from .repeated_output import (
     METHODS,
     frame_above,
     handlers_of,
@@ -46,8 +48,6 @@ from .output import (
     shows_warnings_plainly,
     warn_at,
 )
-from .outside_draws import Drawer, draws, is_generator
-from .put_back import reclaim
 from .stand_ins import (
     LEVELS,
     Function,

@@ -21,8 +21,8 @@ from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Inspects, Large
 from .exchanged import Exchanged
-from .faults import Fault, is_raised
 from .first_uses import FirstUses
+from .internal_errors import Fault, is_raised
 from .let_go import LetGo
 from .outside_calls import Outward
 from .purity import Watch

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..report.reasons import Calls, Prints
 from ..report.type_names import thing
 from .numpy_stand_in import Array, guarded_array, real_of
-from .output import METHODS
+from .repeated_output import METHODS
 from .varying_numbers import NUMBERS, guarded_value
 
 if TYPE_CHECKING:

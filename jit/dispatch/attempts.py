@@ -8,7 +8,7 @@ import threading
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from whet.cpu import native, orders
+from whet.cpu import native, ordered_kernels
 
 from ..capture.findings import Findings
 from ..capture.refused import Wrong
@@ -242,7 +242,7 @@ class FirstRecording(Session):
         try:
             # What is drawn elsewhere is of the sizes that the run asked for.
             r = build(self, findings, None if self.rec.outside_draws.made else self.model)
-        except orders.Unready as e:
+        except ordered_kernels.Unready as e:
             self.became = "ordered"
             self.recordings.put_off(e.order)
             return

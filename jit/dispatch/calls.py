@@ -10,7 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from whet.autograd import modes
-from whet.cpu import haste, native, orders
+from whet.cpu import haste, native, ordered_kernels
 
 from ..guards import native_entry
 from ..guards.native_entry import MISSED
@@ -245,8 +245,8 @@ class Calls:
         elements = max((t._array.size for t in call.flat.leaves), default=0)
         try:
             with haste.recording(), haste.work(elements):   # somebody waits for the result
-                return orders.once_ready(make, self.policy.affords_kernel)
-        except orders.Unready as e:
+                return ordered_kernels.once_ready(make, self.policy.affords_kernel)
+        except ordered_kernels.Unready as e:
             self.recordings.put_off(e.order)
             return None
 

@@ -17,7 +17,7 @@ from .subject import Subject
 from .tables import Tables
 
 if TYPE_CHECKING:
-    from whet.cpu.orders import Order
+    from whet.cpu.ordered_kernels import Order
 
     from ..capture.recorder import Recorder
     from ..guards.signature import FlatArguments

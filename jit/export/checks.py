@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from whet.ir import verify
 from whet.ir.graph import Ask, Graph, Guard, OpNode, Write
-from whet.ir.questions import name_of
+from whet.ir.question_names import name_of
 from whet.ir.values import Array, Type
 
 QUESTIONS = "whet.ops.", "whet.jit.capture."  # where the code of questions about data is

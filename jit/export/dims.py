@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from whet.autograd.modes import warn
-from whet.ir.fits import points
+from whet.ir.sample_sizes import points
 
 from ..guards.sizes import Dim
 from .errors import ExportError, PreconditionError

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from whet.ir.graph import Ask, OpNode, Write
-from whet.ir.questions import name_of
+from whet.ir.question_names import name_of
 from whet.passes.resized import alike
 
 from ..capture.control_nodes import Control

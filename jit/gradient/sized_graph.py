@@ -21,7 +21,7 @@ from .eager_graph import Output, Saved, Spec, stand_in
 from .graph_maker import GraphMaker
 
 if TYPE_CHECKING:
-    from whet.ir.answers import ValuesOf
+    from whet.ir.asked_facts import ValuesOf
 
     from ..program.sized_program import SizedProgram
     from .backward import Call

@@ -1,7 +1,7 @@
 """The stages that make a program of recorded nodes, in order.
 
 1. What is alive (`liveness.py`), and what the passes make of it (`passes/pipeline.py`).
-2. Where each value lies (`value_places.py`), and what is kept between calls (`steady.py`).
+2. Where each value lies (`value_places.py`), and what calls keep (`kept_between_calls.py`).
 3. What each node launches (`node_kinds.py`, by `tape_entries.py`).
 4. The place of each piece in the arena, and lists of words for machine code (`launch_lists.py`).
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import guarded_memory, haste, memory, native, orders
+from whet.cpu import guarded_memory, haste, memory, native, ordered_kernels
 from whet.ir import verify
 from whet.ir.graph import Draw, Graph, Input, OpNode, Type, Write
 from whet.ir.spans import address, span
@@ -22,6 +22,7 @@ from whet.tensor_base import Base
 
 from ..verify.same_bits import template
 from . import plan_cache
+from .kept_between_calls import Steady
 from .last_misses import Misses
 from .launch_lists import (
     Called,
@@ -33,14 +34,13 @@ from .launch_lists import (
     guarded,
     lent_results,
 )
+from .list_lifetimes import Windows, windows_of
 from .liveness import Roots, last_uses, seen_nodes
 from .node_kinds import KINDS, members
 from .program import Program
 from .random_draws import Draws
-from .steady import Steady
 from .tape_entries import TapeEntries
 from .value_places import ValuePlaces
-from .windows import Windows, windows_of
 from .writes_and_questions import ordered
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
             builder = ProgramBuilder(passed, draws, options.lends)
             return builder, builder.steps()
         builder, steps = (begun() if options.affords is None else
-                          orders.once_ready(begun, options.affords))
+                          ordered_kernels.once_ready(begun, options.affords))
         return builder.program(steps, recorded, notes, options.let_go)
 
 
@@ -217,7 +217,7 @@ class ProgramBuilder:
         made: Array
         try:
             made = node.op.forward(**node.attrs)
-        except orders.NotYet:
+        except ordered_kernels.NotYet:
             made = template(self.arrays[node.outs[0]])
         return made
 
@@ -235,7 +235,7 @@ class ProgramBuilder:
             self.keep_constant(o, template(self.arrays[o]))
         try:
             entries = KINDS[node.kind].launches(self, node)
-        except orders.NotYet:                # Another builder is asked once there is the kernel.
+        except ordered_kernels.NotYet:       # Another builder is asked once there is the kernel.
             for o in node.outs:
                 self.places.memory(o)
             return []

@@ -3,7 +3,7 @@ passes/fuse_epilogues.py), in a program.
 
 Some convolutions read their weights in an order of their own. Weights that are there before every
 call, and are only read in it, are put into that order once: the launch that does so is passed over
-as long as nobody wrote to them (`steady.py`).
+as long as nobody wrote to them (`kept_between_calls.py`).
 """
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from .builder import Options, build, reached
 from .device_kinds import Work
 from .device_program import DeviceProgram, OnHost, Single, Stage
 from .host_and_device import Homes, made_there, parted, reads
+from .kept_between_calls import Steady
 from .liveness import Roots, seen_nodes
 from .random_draws import Draws
-from .steady import Steady
 from .writes_and_questions import may_miss, order_of, ordered
 
 if TYPE_CHECKING:

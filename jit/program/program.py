@@ -21,13 +21,13 @@ from whet.passes.resized import Plan
 
 from ..guards.native_entry import latch
 from ..verify.same_bits import laid, template
+from .kept_between_calls import Steady
 from .launch_lists import ARENA, LaunchList
+from .list_lifetimes import Windows
 from .misses import Miss, broken
 from .native_runner import machine
 from .node_kinds import KINDS
 from .random_draws import Draws
-from .steady import Steady
-from .windows import Windows
 
 NOTHING_SPENT: Mapping[int, np.ndarray] = {}
 NO_LAUNCHES = LaunchList(False, 0, 0, [])

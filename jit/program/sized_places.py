@@ -13,9 +13,9 @@ from whet.ir.extent import Extent, Real, Unsized, at_least
 from whet.ir.outline import Numeral, Outline, Room, Table, shares
 from whet.ir.spans import address
 
+from .kept_between_calls import Steady
 from .launch_entries import Fixed, InArena, Launch, Moving, Number
 from .own_arrays import Address, OwnArray
-from .steady import Steady
 from .tape_entries import MOST_ARGUMENTS, TapeEntries
 from .value_places import lies_as
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from whet.cpu import guarded_memory, orders
+from whet.cpu import guarded_memory, ordered_kernels
 from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Ask, Chain, Draw, Fused, OpNode, Parts, Ref, Roll, Rows, Write
 from whet.ir.outline import Outline, Room
@@ -105,8 +105,8 @@ class SizedProgram:
         these are there."""
         self.keep: list[Any] = []
         self.steps = self.plan()
-        if orders.current():
-            raise orders.NotYet
+        if ordered_kernels.current():
+            raise ordered_kernels.NotYet
         self.list = SizedLists(self.steps, self.roots, self.keep, self.steady)
         self.shown = self.views()
         self.facts.hold(self.sizes.told.asked)
@@ -160,7 +160,7 @@ class SizedProgram:
         try:
             with self.facts.noting() as asked:
                 step, inner, is_launched = self.come_to(node, bool(known))
-        except orders.NotYet:
+        except ordered_kernels.NotYet:
             self.awaited.update((o, self.places.memory(o)) for o in node.outs)
             return Outcome(node, {}, None, (), True)
         if any(self.held[o] is not self.awaited[o] for o in node.outs if o in self.awaited):

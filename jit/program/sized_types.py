@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from whet.cpu import orders
+from whet.cpu import ordered_kernels
 from whet.cpu.taped_launches import Tape
 from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Contract, Draw, Guard, OpNode, Ref
@@ -95,7 +95,7 @@ class SizedTypes:
         try:
             with facts.noting() as asked:
                 made = self.types_of(node.node, node.other)
-        except orders.NotYet:                # It will be planned once more.
+        except ordered_kernels.NotYet:       # It will be planned once more.
             return True
         if not all(map(same_outline, made, [self.arrays[o] for o in node.node.outs])):
             return False

@@ -6,7 +6,7 @@ from typing import Any
 
 from whet.autograd import modes
 from whet.autograd.node import OutputOf
-from whet.cpu import memory, orders
+from whet.cpu import memory, ordered_kernels
 from whet.ir.graph import Write
 from whet.tensor import wants_gradient
 
@@ -104,7 +104,7 @@ def in_turn(program: Program) -> Iterator[None]:
     """No other call works in the program's memory, which a family shares. Raises Unready where one
     does."""
     if not program.lock.acquire(False):
-        raise orders.Unready(orders.Order())
+        raise ordered_kernels.Unready(ordered_kernels.Order())
     try:
         yield
     finally:
@@ -147,7 +147,7 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
         def of_family() -> Program | None:
             return families.program(like, nodes, rec.nodes, found.outside, values,
                                     session.call.flat.leaves, rec.arrays)
-        made = of_family() if affords is None else orders.once_ready(of_family, affords)
+        made = of_family() if affords is None else ordered_kernels.once_ready(of_family, affords)
         if made is not None:
             return made
     options = Options(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.ir import verify
-from whet.ir.answers import planning
+from whet.ir.asked_facts import planning
 from whet.ir.extent import LEAST, Unsized
 from whet.passes.resized import alike
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from whet.cpu import orders
+from whet.cpu import ordered_kernels
 
 from ..gradient.sized_backward import BackwardSheets, SizedBackward
 from ..program.sheets import SheetOfCall
@@ -57,10 +57,10 @@ class SizedCall:
         for p in self.programs:
             try:
                 p.finish()
-            except orders.NotYet:
+            except ordered_kernels.NotYet:
                 lacking = True
         if lacking:
-            raise orders.NotYet
+            raise ordered_kernels.NotYet
 
     def replan(self, values: Sequence[int]) -> bool:
         """Plan for sizes like these as well; False where already types are others."""

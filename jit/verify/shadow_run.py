@@ -15,8 +15,8 @@ from whet.cpu import memory
 from whet.indexing import strided
 
 from ..program.launch_lists import ARENA
+from ..program.list_lifetimes import Window, Windows
 from ..program.program import Program
-from ..program.windows import Window, Windows
 from .same_bits import digest, same_bits, template
 from .shrinking_arena import ShrinkingArena
 

@@ -13,7 +13,7 @@ from whet.ir.spans import address
 from ..program.arena import Piece, room_of
 from ..program.launch_lists import ARENA
 from ..program.lent_results import Room
-from ..program.windows import Lodger, Window
+from ..program.list_lifetimes import Lodger, Window
 
 FOR_EVER = 1 << 62
 PAYS = 8                         # a part of an arena: to hold so much less is worth a copy

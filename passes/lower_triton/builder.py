@@ -255,7 +255,7 @@ class Code:
 
     def reduce_far(self, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
         """Angles that are too far for `vmath.trig.reduce`."""
-        from .far import reduce_far
+        from .far_angles import reduce_far
         return reduce_far(self, x, r, lo, u)
 
     def conv(self, op: str, a: Val, elem: str) -> Val:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from . import scalar
 from .builder import TYPE, Code, Module
-from .places import coordinates
+from .indexed import coordinates
 from .source import source
 
 if TYPE_CHECKING:

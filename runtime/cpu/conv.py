@@ -27,7 +27,7 @@ from .conv_plan import (
     remember,
     scratch,
 )
-from .places import converted
+from .indexed import converted
 from .rows import contiguous
 from .sized_plans import by_sizes
 from .taped_launches import partial

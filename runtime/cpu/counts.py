@@ -1,7 +1,7 @@
 """How often numbers occur, how many elements lie in intervals, and runs of equal elements."""
 import numpy as np
 
-from . import memory, native, places, sort
+from . import indexed, memory, native, sort
 from .row_kernels import NAMES
 from .rows import contiguous
 from .sort import row_kernel
@@ -22,7 +22,7 @@ def add_numbers(sums, x, weights, from_zero=False):
     """The same, added to what is there, or `from_zero` on."""
     kernel = row_kernel("counting", "emit_numbers", NAMES[x.dtype], NAMES[sums.dtype],
                         weights is not None)
-    more = [] if weights is None else [places.converted(weights, sums.dtype)]
+    more = [] if weights is None else [indexed.converted(weights, sums.dtype)]
     native.launch(kernel, *ONE_UNIT, contiguous(x), sums, x.size, sums.size, int(from_zero), *more)
     return sums
 
@@ -31,7 +31,7 @@ def in_intervals(x, bins, low, high):
     """How many elements are in each of `bins` equal intervals from low to high, or if both are 0
     from the least element to the greatest; None where those are not finite."""
     out = memory.empty((bins,), x.dtype)
-    counts = partial(memory.empty((bins + 1,), places.I64))
+    counts = partial(memory.empty((bins + 1,), indexed.I64))
     wrong = np.zeros(1, np.int64)
     verdict(wrong)
     native.launch(row_kernel("counting", "emit_intervals", NAMES[x.dtype]), *ONE_UNIT,
@@ -46,8 +46,8 @@ def runs(x, consecutive, inverse=True, lengths=True):
     row, number = contiguous(x).reshape(1, -1), np.zeros(1, np.int64)
     n = row.size
     values = memory.empty((n,), x.dtype)
-    which = memory.empty(x.shape if inverse else (0,), places.I64)
-    counts = memory.empty((n if lengths else 0,), places.I64)
+    which = memory.empty(x.shape if inverse else (0,), indexed.I64)
+    counts = memory.empty((n if lengths else 0,), indexed.I64)
     found, name, wanted = (number, which, counts), NAMES[x.dtype], (inverse, lengths)
     if not n:
         return values, which, counts

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..ir.extent import value
-from . import flat
+from . import flat_images
 
 # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better
 # code
@@ -78,7 +78,7 @@ class recording:
     __slots__ = ("on", "before")
 
     def __init__(self, on=True):
-        self.on = on and flat.SUPPORTED
+        self.on = on and flat_images.SUPPORTED
 
     def __enter__(self):
         # (an interrupt may have left some `work` without its end)
@@ -117,7 +117,7 @@ class work:
 def wanted():
     """Is a kernel that this thread asks for now one to be compiled in haste?"""
     if _form != "usual":
-        return _form == "brief" and flat.SUPPORTED
+        return _form == "brief" and flat_images.SUPPORTED
     return getattr(_local, "light", False) and getattr(_local, "on", False)
 
 
@@ -146,11 +146,11 @@ class form:
 def door(target):
     """A door that leads to an address: its own, and the place that holds where it leads."""
     if not _free:
-        at = flat.reserve(2 * PAGE)      # jumps, and behind them the addresses that they go to
+        at = flat_images.reserve(2 * PAGE)  # jumps, and behind them the addresses that they go to
         # jmp *4090(%rip)
         jump = b"\xff\x25" + struct.pack("<i", PAGE - 6) + b"\xcc\xcc"
         C.memmove(at, jump * (PAGE // 8), PAGE)
-        flat.executable(at, PAGE)
+        flat_images.executable(at, PAGE)
         _free.extend(reversed(range(at, at + PAGE, 8)))
     address = _free.pop()
     place = C.c_uint64.from_address(address + PAGE)

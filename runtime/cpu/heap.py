@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ir.extent import sized
 from ..ir.outline import Outline
-from . import flat, guarded_memory, pool
+from . import flat_images, guarded_memory, pool
 from .heap_layout import ABSENT, BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
 
 # the type of what large memory belongs to, once there is machine code
@@ -37,7 +37,7 @@ def exports():
     table = capsule(np._core._multiarray_umath._ARRAY_API, None)
     entry = lambda i: C.c_void_p.from_address(table + 8 * i).value
     return {
-        "whet_heap": flat.reserve(HEAP_BYTES),
+        "whet_heap": flat_images.reserve(HEAP_BYTES),
         "whet_dtype": id(np.dtype),
         "whet_NewFromDescr": entry(94),
         "whet_SetBaseObject": entry(282),

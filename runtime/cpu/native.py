@@ -24,7 +24,16 @@ import warnings
 import numpy as np
 from whet.passes.lower_llvm.calls.python_layouts import HEAD as HEAD
 
-from . import cache, flat, guarded_memory, haste, heap, object_layouts, orders, pool
+from . import (
+    cache,
+    flat_images,
+    guarded_memory,
+    haste,
+    heap,
+    object_layouts,
+    ordered_kernels,
+    pool,
+)
 from .launch_code import _MESSAGES, MAX_ARGS, _runtime_text
 from .object_layouts import int_layout
 
@@ -81,7 +90,7 @@ def kernel(key, emit):
     it if it is in no cache."""
     address = _found.get(key)
     if address is None:
-        order = orders.current()
+        order = ordered_kernels.current()
         if order is not None and not at_hand(key) \
                 and not (haste.wanted() and at_hand(_quick(key))):
             order.take(key, emit)
@@ -148,8 +157,8 @@ def _kept(entry):
 
 
 haste.lock, haste.translate, haste.keep = lambda: _lock, _compiled_well, _kept
-orders.compilers.update({False: kernels, True: in_haste})
-orders.is_there = _found.__contains__
+ordered_kernels.compilers.update({False: kernels, True: in_haste})
+ordered_kernels.is_there = _found.__contains__
 
 
 def image(key, write, names):
@@ -224,8 +233,8 @@ def _store():
             else:
                 _waiting.update(dict.fromkeys(entry.names, entry))
         if alone:
-            code, names = flat.join(alone)
-            at = flat.load(code, (), _resolve)
+            code, names = flat_images.join(alone)
+            at = flat_images.load(code, (), _resolve)
             _loaded.update({key: at + offset for key, offset in names.items()})
         atexit.register(lambda: store.pack(_found.keys() | _asked))
     return store
@@ -283,7 +292,7 @@ def _translated(text, symbols, opt=2):
     except RuntimeError as error:
         error.add_note("while compiling " + ", ".join(symbols))
         raise
-    image = flat.flatten(code)
+    image = flat_images.flatten(code)
     if image is None:
         return cache.Entry("object", dict(symbols), (), code)
     starts = {key: image.names[name] for key, name in symbols.items()}
@@ -299,7 +308,7 @@ def _keep(entry):
 
 def _load(entry):
     if entry.kind == "flat":
-        at = flat.load(entry.code, entry.slots, _resolve)
+        at = flat_images.load(entry.code, entry.slots, _resolve)
         _found.update({key: at + offset for key, offset in entry.names.items()})
     else:
         from whet.passes.lower_llvm import compile

@@ -27,7 +27,7 @@ import os
 import time
 
 from .. import declarations
-from . import flat
+from . import flat_images
 from .pool_layout import CPUS, MAX_THREADS, STATE_BYTES, SUPPORTED, THREADS
 
 _threads = None
@@ -47,8 +47,8 @@ def source():
 @functools.lru_cache(None)
 def state():
     """Addresses of the pool's own memory, by the names that its code uses."""
-    settings, pool = flat.reserve(4096), flat.reserve(STATE_BYTES)
-    if not flat.wipe_on_fork(pool, STATE_BYTES):
+    settings, pool = flat_images.reserve(4096), flat_images.reserve(STATE_BYTES)
+    if not flat_images.wipe_on_fork(pool, STATE_BYTES):
         os.register_at_fork(after_in_child=lambda: C.memset(pool, 0, STATE_BYTES))
     return {"whet_settings": settings, "whet_pool": pool}
 

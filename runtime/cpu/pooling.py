@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 from ..ir.scalar import arg
-from . import memory, native, places, pool, quantised_channels, window
+from . import indexed, memory, native, pool, quantised_channels, window
 from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
-from .places import converted
+from .indexed import converted
 from .pointwise import Pointwise
 from .rows import contiguous
 from .sized_plans import by_sizes
@@ -368,14 +368,14 @@ def fold_onto(out, cols, output_size, kernel, dilation, padding, stride):
 
 def unpool_onto(out, x, index, output_size):
     """`max_unpool` by launches alone, onto zeros. Is it done?"""
-    if not places.suit(out, x, index):
+    if not indexed.suit(out, x, index):
         return False
     planes = math.prod(x.shape[:2])
-    index = places.converted(index, index.dtype).reshape(planes, -1)
-    at = places.of_elements((planes, math.prod(output_size)), index, 1)
+    index = indexed.converted(index, index.dtype).reshape(planes, -1)
+    at = indexed.of_elements((planes, math.prod(output_size)), index, 1)
     if at is None:
         return False
-    places.put(out, at, x)
+    indexed.put(out, at, x)
     return True
 
 

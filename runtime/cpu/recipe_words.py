@@ -1,4 +1,5 @@
-"""The words of a recipe: what machine code goes by when it makes a call again (`entries.py`).
+"""The words of a recipe: what machine code goes by when it makes a call again. See
+`repeated_calls.py`.
 
 Of a call on outlines (`ir/outline.py`) some are expressions of sizes. A word that is the address of
 numbers for a kernel is what has these, until the recipe is laid: a `Table`, or `NumbersOfSizes`.

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 
 from ..ir.spans import address, span
-from . import memory, places, pointwise, taped_launches
-from .flat import ALIGN
+from . import indexed, memory, pointwise, taped_launches
+from .flat_images import ALIGN
 
 
 def apart(operands):
@@ -101,7 +101,7 @@ def ways(op, operands):
         return [mover(op), op.forward]
     if type(op.writes) is Writes:
         return [*op.writes.of_copies(), op.forward]
-    if op.alone is not None and op.memo and places.suit(*operands) and are_few(operands[1:]):
+    if op.alone is not None and op.memo and indexed.suit(*operands) and are_few(operands[1:]):
         return [op.forward, functools.partial(picked_alone, op)]
     return [op.forward]
 

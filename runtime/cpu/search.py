@@ -4,7 +4,7 @@ from typing import Literal
 import numpy as np
 
 from ..dtypes import FROM_NUMPY, promote_types
-from . import memory, native, places
+from . import indexed, memory, native
 from .row_kernels import BF16, NAMES
 from .rows import REFERENCE
 from .sort import row_kernel, sort
@@ -23,13 +23,13 @@ def searchsorted(sequence, values, sorter=None, *, right, out_int32):
         return _reference(sequence.astype(common), values.astype(common), sorter, right, dtype)
     out = memory.empty(values.shape, dtype)
     if not n:
-        return places.filled(out, 0) if out.size else out
+        return indexed.filled(out, 0) if out.size else out
     kernel = row_kernel("search", "emit_places", NAMES[common], f"i{8 * dtype.itemsize}", right,
                         sequence.ndim == 1, sorter is not None)
-    order = [] if sorter is None else [places.converted(sorter, places.I64)]
+    order = [] if sorter is None else [indexed.converted(sorter, indexed.I64)]
     each = values.size if sequence.ndim == 1 else values.shape[-1]
-    native.launch(kernel, values.size, GRAIN, places.converted(sequence, common),
-                  places.converted(values, common), out, n, each, *order)
+    native.launch(kernel, values.size, GRAIN, indexed.converted(sequence, common),
+                  indexed.converted(values, common), out, n, each, *order)
     return out
 
 
@@ -37,13 +37,13 @@ def isin(elements, tests, invert):
     """For each element: is it among the test elements? Or if `invert`: is it not?"""
     common = np.result_type(*map(_comparable, (elements, tests)))
     exact = all(np.can_cast(a.dtype, common) for a in (elements, tests) if a.dtype.kind in "iu")
-    if not exact or not places.suit(elements, tests):
+    if not exact or not indexed.suit(elements, tests):
         return np.isin(elements.astype(_comparable(elements), copy=False),
                        tests.astype(_comparable(tests), copy=False), invert=invert)
     out = memory.empty(elements.shape, np.dtype(bool))
-    rows, _ = map(partial, sort(places.converted(tests, common).reshape(-1)))
+    rows, _ = map(partial, sort(indexed.converted(tests, common).reshape(-1)))
     native.launch(row_kernel("search", "emit_members", NAMES[common], invert), elements.size, GRAIN,
-                  rows, places.converted(elements, common), out, rows.size, elements.size)
+                  rows, indexed.converted(elements, common), out, rows.size, elements.size)
     return out
 
 

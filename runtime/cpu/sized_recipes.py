@@ -21,7 +21,7 @@ from ..ir.extent import LEAST, Extent, Facts, Real, Unsized, value
 from ..ir.outline import Outline
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
 from ..passes.lower_llvm.scalar import Unsupported
-from . import orders, recipe_words
+from . import ordered_kernels, recipe_words
 from .outlined_launches import OutlineReader
 from .sized_plans import PlansBySizes
 from .taped_launches import NumbersOfSizes, Table, Tape
@@ -39,7 +39,7 @@ PRIVATE = {L.R["code"] // 8, L.R["busy"] // 8,
            *range(L.R["nsizes"] // 8, L.R["operands"] // 8)}
 # what code that is not written for outlines may raise
 REFUSALS = (IndexError, RuntimeError, ValueError, TypeError, AttributeError, OverflowError,
-            Unsupported, Unsized, orders.NotYet)
+            Unsupported, Unsized, ordered_kernels.NotYet)
 
 # of each tensor its shape and strides; then the attribute `size`, where it goes by sizes
 Sizes = tuple[tuple[tuple[int, ...], ...], ...]
@@ -338,5 +338,5 @@ def equal(word: Any, now: int, own: Any) -> bool:
 
 
 def forget() -> None:
-    """Drop what is known of all kinds: `entries.forget` drops the recipes."""
+    """Drop what is known of all kinds: `repeated_calls.forget` drops the recipes."""
     _kinds.clear()

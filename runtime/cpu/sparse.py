@@ -6,7 +6,7 @@ import numpy as np
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.products import sparse as kernels
 
-from . import memory, native, places, pool, taped_launches
+from . import indexed, memory, native, pool, taped_launches
 from .rows import contiguous
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
@@ -32,7 +32,7 @@ def row_sums(values, to, come, dense, rows, in_order):
     width = dense.shape[1]
     if _fits(values, dense) and rows:
         to, come = contiguous(to), contiguous(come)
-        if _within(to, rows, in_order) and places.within(come, dense.shape[0]):
+        if _within(to, rows, in_order) and indexed.within(come, dense.shape[0]):
             out = memory.empty((rows, width), values.dtype)
             _launch_sums(contiguous(values), to, come, contiguous(dense), out, in_order)
             return out
@@ -48,7 +48,7 @@ def pointed_sums(values, pointers, come, dense):
     rows, width, count = len(pointers) - 1, dense.shape[1], values.size
     if _fits(values, dense) and rows > 0:
         come = contiguous(come)
-        if places.within(come, dense.shape[0]):
+        if indexed.within(come, dense.shape[0]):
             elem, bad = ELEMENTS[values.dtype], np.zeros(1, np.int64)
             out = memory.empty((rows, width), values.dtype)
             taped_launches.verdict(bad)
@@ -65,8 +65,8 @@ def pointed_sums(values, pointers, come, dense):
 def _within(index, size, in_order):
     """Is an index in range? One that never goes down is where its ends are."""
     if in_order:
-        return places.within(index[:1], size) and places.within(index[-1:], size)
-    return places.within(index, size)
+        return indexed.within(index[:1], size) and indexed.within(index[-1:], size)
+    return indexed.within(index, size)
 
 
 def _wide(dtype):
@@ -91,7 +91,7 @@ def dots(of_x, of_y, x, y):
     """For each entry the product of a row of x and a row of y."""
     if _fits(x, y) and of_x.size:
         of_x, of_y = contiguous(of_x), contiguous(of_y)
-        if places.within(of_x, x.shape[0]) and places.within(of_y, y.shape[0]):
+        if indexed.within(of_x, x.shape[0]) and indexed.within(of_y, y.shape[0]):
             elem, width = ELEMENTS[x.dtype], x.shape[1]
             out = memory.empty(of_x.shape, x.dtype)
             kernel = native.kernel(f"sparse/dots/{elem}", partial(kernels.dots, elem=elem))

@@ -81,7 +81,7 @@ class Walk:
 
     def kind(self) -> Any:
         """What a kernel is made for."""
-        from ..passes.lower_triton.places import Named as Lowered
+        from ..passes.lower_triton.indexed import Named as Lowered
         types = tuple(INDICES[i.dtype.name] for i in self.named.indices)
         return Lowered(max(1, len(self.shape)), types, self.named.wraps)
 
@@ -93,7 +93,7 @@ def are_known(named: Named) -> bool:
 
 def take(name: str, a: DeviceArray, named: Named) -> DeviceArray:
     """The elements at the places that indices name."""
-    from ..passes.lower_triton import places as lower
+    from ..passes.lower_triton import indexed as lower
     if a.itemsize not in BITS or not are_known(named):
         raise NoForm(a.dtype.name)
     walk = Walk(named, a.shape, [s // a.itemsize for s in a.strides])

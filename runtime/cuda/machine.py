@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..autograd import modes
-from ..cpu import entries
+from ..cpu import repeated_calls
 from .allocator import Allocator
 from .checks import Checks
 from .driver import Driver, Properties
@@ -70,7 +70,7 @@ def _in_a_child() -> None:
     """A process that was forked cannot use its parent's devices."""
     if _machine is not None:
         _machine.forked = True
-        entries.forget()
+        repeated_calls.forget()
 
 
 if hasattr(os, "register_at_fork"):
@@ -140,13 +140,13 @@ def use(driver: Driver) -> Iterator[Machine]:
     """Another driver, for tests. Tensors of the machine that was there before stay with it."""
     global _machine
     before, _machine = _machine, Machine(driver)
-    entries.forget()
+    repeated_calls.forget()
     kept, choice.device, choice.streams = current_choice(), 0, {}
     try:
         yield _machine
     finally:
         _machine = before
-        entries.forget()
+        repeated_calls.forget()
         choice.device, choice.streams = kept
 
 

@@ -49,7 +49,7 @@ def keys_of(x: DeviceArray, descending: bool = False) -> DeviceArray:
 
 def sort_keys(keys: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     """(rows of keys in order, the position of each in its row); equal ones keep their order."""
-    from ..passes.lower_triton import order as lower
+    from ..passes.lower_triton import sorted_rows as lower
     rows, n = keys.shape
     index = keys.index
     made, positions = (empty(index, keys.shape, I64) for _ in range(2))
@@ -72,7 +72,7 @@ def sort_keys(keys: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 def search(keys: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
     """Where values would go in sorted rows of keys: before what is equal, or behind it. Both are
     rows, as many of one as of the other."""
-    from ..passes.lower_triton import order as lower
+    from ..passes.lower_triton import sorted_rows as lower
     out = empty(keys.index, values.shape, I64)
     if out.size:
         n = keys.shape[1]

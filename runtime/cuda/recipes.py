@@ -2,7 +2,8 @@
 calls the op's plan.
 
 A call has a recipe once the op's own code has found a plan for operands such as these, and such a
-call has come before (`entries.py` has the recipes of both, calls on the host and on devices).
+call has come before. `repeated_calls.py` has the recipes of calls on the host and of those on
+devices.
 """
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any
 
 from .. import tf32
 from ..autograd import modes
-from ..cpu import entries, recipe_words
+from ..cpu import recipe_words, repeated_calls
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
 from . import machine as m
 from . import planning, plans
@@ -35,19 +36,19 @@ def learn(op: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], in_place: bo
                         not op.numbers_go_along)
     except planning.NoPlan:
         return
-    if key in called.refused or not entries.came_before(called, key):
+    if key in called.refused or not repeated_calls.came_before(called, key):
         return
     plan = m.machine().plans.get(key)
     if plan is None:                    # (it is about to be found out)
         return
     if plan.run is None or plan.types is None or len(plan.types) > L.MAX_OUT:
-        entries.refuse(called, key)
+        repeated_calls.refuse(called, key)
         return
     run = _in_a_stream(plan.run, index)
     again = _over(run) if in_place else run
     recipe = recipe_words.planned(called, kinds, arrays, plan.types, again, in_place)
     recipe.owned.append(plan)           # (it has constants on the device)
-    entries.repeat_by_plan(called, attrs, kinds, arrays, recipe, in_place)
+    repeated_calls.repeat_by_plan(called, attrs, kinds, arrays, recipe, in_place)
 
 
 def _kinds(op: Any, inputs: Sequence[Any]) -> list[int] | None:
@@ -56,7 +57,7 @@ def _kinds(op: Any, inputs: Sequence[Any]) -> list[int] | None:
     if (flags & modes.SPECIAL or flags & modes.CASTS and op.cast_product
             or type(inputs) is not tuple or len(inputs) > L.MAX_IN):
         return None
-    kinds = [L.TENSOR if entries.is_plain(x) and type(x._array) is DeviceArray
+    kinds = [L.TENSOR if repeated_calls.is_plain(x) and type(x._array) is DeviceArray
              else NUMBERS.get(type(x), UNKNOWN) for x in inputs]
     if L.TENSOR not in kinds or UNKNOWN in kinds or L.COMPLEX in kinds and not op.numbers_go_along:
         return None
@@ -96,6 +97,6 @@ def _kind_at() -> int:
 
 def begin() -> None:
     """Tell the machine code of arrays on devices."""
-    if entries.ctx is not None:
-        entries.also_elsewhere(learn, DeviceArray, _kind_at())
-        tf32.on_change.append(entries.forget)
+    if repeated_calls.ctx is not None:
+        repeated_calls.also_elsewhere(learn, DeviceArray, _kind_at())
+        tf32.on_change.append(repeated_calls.forget)

@@ -54,7 +54,7 @@ def places(name: str, out: DeviceArray,
            named: Named) -> tuple[DeviceArray, int, tuple[int, ...]]:
     """(the places in a row-major array, in slices; the elements of a slice; the shape of what is
     named)"""
-    from ..passes.lower_triton import places as lower
+    from ..passes.lower_triton import indexed as lower
     units = [s // out.itemsize for s in out.strides]
     walk = Walk(named, out.shape, units)
     shape, inner = walk.shape, 1
@@ -93,7 +93,7 @@ def values_for(values: Any, out: DeviceArray,
 def put(out: DeviceArray, spots: DeviceArray, values: DeviceArray, inner: int = 1,
         each: int = 1) -> None:
     """Slices into their places; -1 is none. The last of several stays."""
-    from ..passes.lower_triton import places as lower
+    from ..passes.lower_triton import indexed as lower
     last = empty(out.index, (max(1, out.size // inner),), I64)
     fill(last, -1)
     arrays = {"spots": spots.geometry, "last": last.geometry}
@@ -126,7 +126,7 @@ class Combined:
 
     def join(self, out: DeviceArray, values: DeviceArray, kind: str, inner: int, each: int) -> None:
         """Combine values into a vector's slices."""
-        from ..passes.lower_triton import places as lower
+        from ..passes.lower_triton import indexed as lower
         if out.dtype == np.bool_:
             out, values = out.view(np.uint8), values.view(np.uint8)
             kind = {"sum": "amax", "prod": "amin"}.get(kind, kind)
@@ -140,7 +140,7 @@ class Combined:
 
     def divide(self, more: int) -> None:
         """Sums become means: of what was added to each place, and `more`."""
-        from ..cpu.places import mean_of
+        from ..cpu.indexed import mean_of
         index = self.out.index
         counts = empty(index, (self.out.size // self.inner,), I64)
         fill(counts, 0)
@@ -168,7 +168,7 @@ def ranks_of(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 
 def compressed(mask: DeviceArray, ranks: DeviceArray, count: int) -> DeviceArray:
     """The numbers of the first `count` elements that a mask holds."""
-    from ..passes.lower_triton import places as lower
+    from ..passes.lower_triton import indexed as lower
     out = empty(mask.index, (count,), I64)
     if count:
         launch(mask.index, lowered("compress", lower.lower_compress),

@@ -19,7 +19,7 @@ from .distribution import Distribution
 from .exp_family import ExponentialFamily
 from .kl import kl_divergence, register_kl
 from .multivariate import LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, Wishart
-from .places import lay_out
+from .pytorch_modules import lay_out
 from .standard_transforms import (
     AbsTransform,
     AffineTransform,

@@ -3,7 +3,7 @@ first input decides."""
 import whet
 
 from .. import declarations, function_protocol, tensor_base
-from ..cpu import entries
+from ..cpu import repeated_calls
 from ..tensor import Tensor
 
 
@@ -37,7 +37,7 @@ class Parameter(Tensor):
 
 if tensor_base.native_apply is not None:
     # ops on exact Parameters run natively as those on tensors
-    entries.also(Parameter)
+    repeated_calls.also(Parameter)
 
 
 class Buffer(Tensor):

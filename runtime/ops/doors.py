@@ -5,7 +5,7 @@ function; so do the plain forms of a few others. The Python functions stay what 
 them: they take every call that the entry does not know.
 """
 from .. import tensor_base
-from ..cpu import entries
+from ..cpu import repeated_calls
 from . import contract, pointwise, reduce, surface
 from .pointwise_family import PointwiseOp
 from .registry import REGISTRY
@@ -48,16 +48,16 @@ def install():
     base, at = tensor_base.Base, tensor_base.addresses
     operators = {}
     for slot, (op, name) in OPERATORS.items():
-        unary = slot in entries.L.UNARY
+        unary = slot in repeated_calls.L.UNARY
         slow = surface.overridable(METHODS.pop(f"__{name}__"))
         reflected = None if unary else surface.overridable(METHODS.pop(f"__r{name}__"))
-        entries.operator(slot, op, 1 if unary else 2, slow, reflected)
+        repeated_calls.operator(slot, op, 1 if unary else 2, slow, reflected)
         operators[slow] = op.name
         if reflected is not None:
             surface.PUBLIC[reflected] = getattr(base, f"__r{name}__")
     getitem, reshape = map(surface.overridable, (METHODS.pop("__getitem__"), METHODS["reshape"]))
-    entries.views(getitem, reshape)
-    METHODS["reshape"] = surface.PUBLIC[reshape] = entries.plain_method(
+    repeated_calls.views(getitem, reshape)
+    METHODS["reshape"] = surface.PUBLIC[reshape] = repeated_calls.plain_method(
         base, at["reshape"], "reshape", _doc(METHODS["reshape"], "reshape"))
     surface.PUBLIC[getitem] = base.__getitem__
     entered: dict = {}                       # names of one function share its entry
@@ -70,7 +70,7 @@ def install():
     for name, op in INPLACE.items():
         written = METHODS[name]
         slow = surface.overridable(written)
-        METHODS[name] = surface.PUBLIC[slow] = entries.method(
+        METHODS[name] = surface.PUBLIC[slow] = repeated_calls.method(
             base, at, op, None, op.nin, slow, name, _doc(written, name), writer=f"{op.name}_")
 
 
@@ -93,12 +93,13 @@ def _enter(entered, name, op, attrs, count, fn):
     at = tensor_base.addresses
     if fn not in entered:
         slow = surface.overridable(fn)
-        entered[fn] = surface.PUBLIC[slow] = entries.function(at, op, attrs, count, slow, _doc(fn))
+        entered[fn] = surface.PUBLIC[slow] = repeated_calls.function(
+            at, op, attrs, count, slow, _doc(fn))
     FUNCTIONS[name] = entered[fn]
     method = METHODS.get(name)
     if method is not None:
         if method not in entered:
             slow = surface.overridable(method)
-            entered[method] = surface.PUBLIC[slow] = entries.method(
+            entered[method] = surface.PUBLIC[slow] = repeated_calls.method(
                 tensor_base.Base, at, op, attrs, count, slow, method.__name__, _doc(method))
         METHODS[name] = entered[method]

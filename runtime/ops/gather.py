@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..autograd import modes
-from ..cpu import places
+from ..cpu import indexed
 from ..cpu import take as picks
 from ..ir.outline import Outline, like_first
 from . import dims
@@ -167,7 +167,7 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
 gather_op.any_sizes = True
 gather_op.memo = True
 gather_op.outlined = lambda a, index, dim: Outline(index.shape, a.dtype)
-gather_op.alone = lambda a, index, dim: places.picked(a, places.of_elements(a.shape, index, dim))
+gather_op.alone = lambda a, index, dim: indexed.picked(a, indexed.of_elements(a.shape, index, dim))
 gather_op.gathered = lambda a, index, dim: Named((index,), (dim,), each=True, error=RuntimeError)
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 

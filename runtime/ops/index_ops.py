@@ -5,7 +5,7 @@ import builtins
 import numpy as np
 
 from .. import devices, dtypes
-from ..cpu import memory, places, taped_launches
+from ..cpu import indexed, memory, taped_launches
 from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT
@@ -127,16 +127,16 @@ def put_slices(out, values, *index, dims, accumulate):
 
 def _put_alone(out, values, *index, dims, accumulate):
     """The same for indices of any dimensions, and values that broadcast to what they name."""
-    if not places.suit(out, values, *index):
+    if not indexed.suit(out, values, *index):
         return False
-    at = places.of_several(out.shape, index, dims)
+    at = indexed.of_several(out.shape, index, dims)
     if at is None:
         return False
     values = values if values.size == 1 else _fitted(values, at.shape)
     if accumulate:
-        places.reduce(out, at, values, "sum")
+        indexed.reduce(out, at, values, "sum")
     else:
-        places.put(out, at, values)
+        indexed.put(out, at, values)
     return True
 
 
@@ -270,7 +270,7 @@ index_op.memo = True
 index_op.outlined = lambda a, *index, dims: Outline(
     _result_shape(a.shape, index[0].shape, dims), a.dtype)
 index_sum_op.outlined = lambda g, *index, size, dims: Outline(size, g.dtype)
-index_op.alone = lambda a, *index, dims: places.picked(a, places.of_several(a.shape, index, dims))
+index_op.alone = lambda a, *index, dims: indexed.picked(a, indexed.of_several(a.shape, index, dims))
 index_op.gathered = lambda a, *index, dims: Named(index, dims, wraps=True)
 index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(
     dims) - 1 else None

@@ -1,7 +1,7 @@
 """Whole slices by a vector that names them: selected, added, copied, filled, combined."""
 import numpy as np
 
-from ..cpu import places
+from ..cpu import indexed
 from ..cpu import take as picks
 from ..ir.outline import Outline
 from . import dims
@@ -86,8 +86,8 @@ index_select_op.any_sizes = True
 index_select_op.makes = lambda a, index, dim: (Outline(
     (*a.shape[:dim], index.size, *a.shape[dim + 1:]) if a.ndim else a.shape, a.dtype),)
 index_select_op.memo = True
-index_select_op.alone = lambda a, index, dim: places.picked(
-    a, places.of_slices(a.shape, index, dim))
+index_select_op.alone = lambda a, index, dim: indexed.picked(
+    a, indexed.of_slices(a.shape, index, dim))
 index_select_op.gathered = lambda a, index, dim: (
     _named(index, dim) if a.ndim and index.ndim == 1 else None)
 index_select_op.picks = lambda a, index, dim: (
@@ -254,9 +254,9 @@ def _fill_each(op, n, inputs, batched, attrs):
 
 
 def _fill_alone(a, value, index, dim):
-    if not a.ndim or not isinstance(value, np.ndarray) or not places.suit(a, value, index):
+    if not a.ndim or not isinstance(value, np.ndarray) or not indexed.suit(a, value, index):
         return False
-    at = places.of_slices(a.shape, index, dim, wrap=True)
+    at = indexed.of_slices(a.shape, index, dim, wrap=True)
     return at is not None and combined(a, at, value, "put")
 
 
@@ -318,9 +318,9 @@ def _index_reduce_vjp(g, y, x, source, index, dim, reduce, include_self, needs):
 
 
 def _index_reduce_alone(a, source, index, dim, reduce, include_self):
-    if not a.ndim or source.ndim != a.ndim or not places.suit(a, source, index):
+    if not a.ndim or source.ndim != a.ndim or not indexed.suit(a, source, index):
         return False
-    at = places.of_slices(a.shape, index, dim)
+    at = indexed.of_slices(a.shape, index, dim)
     return at is not None and combined(a, at, source, reduce, include_self)
 
 

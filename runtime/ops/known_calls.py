@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import declarations, devices, dtypes, random, tensor_base
 from ..autograd import modes
-from ..cpu import entries
+from ..cpu import repeated_calls
 from ..layouts import layout, memory_format
 from ..tensor import Size
 from . import registry
@@ -496,5 +496,6 @@ def forget():
 dtypes.on_default_change.append(forget)
 devices.on_default_change.append(forget)
 if call_key is not None:
-    entries.know_calls_by(Size, (bool, type(None), type(...), str, dtypes.dtype, devices.device,
-                                 layout, memory_format, random.Generator))
+    repeated_calls.know_calls_by(
+        Size, (bool, type(None), type(...), str, dtypes.dtype, devices.device,
+               layout, memory_format, random.Generator))

@@ -5,7 +5,7 @@ import numpy as np
 
 from ..autograd import inplace as ip
 from ..autograd import modes
-from ..cpu import places, pointwise, scan, taped_launches
+from ..cpu import indexed, pointwise, scan, taped_launches
 from ..dtypes import BOOL, FLOAT
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
@@ -97,20 +97,20 @@ def _masked_scatter_write(a, source, mask):
 
 def _ranks_alone(mask, shape):
     """(a mask of that shape; of each element how many are true up to it), flat, by launches."""
-    mask = places.converted(np.broadcast_to(mask, shape), mask.dtype).reshape(-1)
+    mask = indexed.converted(np.broadcast_to(mask, shape), mask.dtype).reshape(-1)
     return mask, taped_launches.partial(scan.cumsum(mask, 0))
 
 
 def _masked_scatter_alone(a, source, mask):
     """Each place where the mask is true looks for the element of its rank."""
-    if not places.suit(a, source, mask):
+    if not indexed.suit(a, source, mask):
         return False
     mask, rank = _ranks_alone(mask, a.shape)
     m, r, old, new = s.args(4)
-    at = places.pointwise("rank", s.where(m, r - 1, 0), [mask, rank], rank.shape)
-    if not places.within(at, source.size):
+    at = indexed.pointwise("rank", s.where(m, r - 1, 0), [mask, rank], rank.shape)
+    if not indexed.within(at, source.size):
         return False
-    found = taped_launches.partial(places.picked(source, at).reshape(a.shape))
+    found = taped_launches.partial(indexed.picked(source, at).reshape(a.shape))
     chosen = pointwise.Pointwise("where", (s.where(m, new, old),), 4)
     chosen([mask.reshape(a.shape), rank.reshape(a.shape), a, found], [a])
     return True
@@ -118,13 +118,13 @@ def _masked_scatter_alone(a, source, mask):
 
 def _masked_first_alone(out, a, mask, size):
     """Each element goes to the place of its rank."""
-    if not places.suit(out, a, mask):
+    if not indexed.suit(out, a, mask):
         return False
     mask, rank = _ranks_alone(mask, a.shape)
     m, r = s.args(2)
-    at = places.pointwise("rank", s.where(s.le(r, size), s.where(m, r - 1, -1), -1),
-                          [mask, rank], rank.shape)
-    places.put(out, at, a)
+    at = indexed.pointwise("rank", s.where(s.le(r, size), s.where(m, r - 1, -1), -1),
+                           [mask, rank], rank.shape)
+    indexed.put(out, at, a)
     return True
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import devices, dtypes
-from ..cpu import places, scan, taped_launches
+from ..cpu import indexed, scan, taped_launches
 from ..ir import scalar as s
 from ..ir.outline import Outline
 from . import onnx_places as in_onnx
@@ -111,18 +111,18 @@ nonzero_static_op = Op(
 
 def _nonzero_static_alone(out, a, size, fill_value):
     """The coordinates of each element that is not zero go to the row of its rank."""
-    if not a.ndim or not places.suit(out, a):
+    if not a.ndim or not indexed.suit(out, a):
         return False
     x, rank, column = s.args(3)
-    mask = places.pointwise("nonzero", s.ne(x, 0), [a], a.shape, np.dtype(bool))
+    mask = indexed.pointwise("nonzero", s.ne(x, 0), [a], a.shape, np.dtype(bool))
     count = taped_launches.partial(scan.cumsum(mask.reshape(-1), 0)).reshape(a.shape)
     at = s.where(s.le(rank, size), s.where(x, (rank - 1) * a.ndim + column, -1), -1)
     for d, n in enumerate(a.shape):
         here = taped_launches.table(np.full(1, d))
         along = taped_launches.table(np.arange(n))
         along = along.reshape([-1 if k == d else 1 for k in range(a.ndim)])
-        places.put(out, places.pointwise("rank", at, [mask, count, here], a.shape),
-                   np.broadcast_to(along, a.shape))
+        indexed.put(out, indexed.pointwise("rank", at, [mask, count, here], a.shape),
+                    np.broadcast_to(along, a.shape))
     return True
 
 

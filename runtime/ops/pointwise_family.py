@@ -18,7 +18,7 @@ from ..autograd import inplace as ip
 from ..autograd import modes
 from ..autograd.engine import cast_gradient
 from ..autograd.node import Node, Shape, without_write
-from ..cpu import entries, taped_launches
+from ..cpu import repeated_calls, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT, STORED
 from ..ir.extent import Extent, Real
@@ -509,8 +509,7 @@ def inplace(op, t, args, attrs=None):
 def inplace_now(op, t, args, attrs, ip, level=None):
     """The same, unseen by observers. Where `t` is a tensor of a level, the history is that of
     the level's tensors alone."""
-    name = op.writer
-    inputs = (t, *args)
+    name, inputs = op.writer, (t, *args)
     owned = registry.is_tensor if level is None else level.owns
     wanted = modes.state.flags & modes.GRAD and any(
         owned(x) and (x._rg & 1 or x._base is not None and x.requires_grad)
@@ -538,10 +537,11 @@ def inplace_now(op, t, args, attrs, ip, level=None):
                                        lambda made: check_fits(made, t, name), recording)
     elif isinstance(op, PointwiseOp):
         if not recording and tensor_base.native_apply is not None:
-            entries.learn(op, inputs, attrs)            # the next such call is made by machine code
+            repeated_calls.learn(op, inputs, attrs)     # the next such call is made by machine code
         _write_pointwise(op, t, registry.arrays_of(op, inputs), name)
     elif op.write is not None:
-        if recording or tensor_base.native_apply is None or not entries.written(op, inputs, attrs):
+        if (recording or tensor_base.native_apply is None
+                or not repeated_calls.written(op, inputs, attrs)):
             op.write(*registry.arrays_of(op, inputs), **attrs)
     else:
         r = op.forward(*registry.arrays_of(op, inputs), **attrs)

@@ -54,7 +54,7 @@ class Op:
     view_is_safe = True
     pure = True
     random = False
-    # may a call be replayed as its launches (or view)? see cpu/entries.py
+    # may a call be replayed as its launches (or view)? see cpu/repeated_calls.py
     memo = False
     # does forward launch kernels on operands, results and scratch alone, or else leave all to
     # NumPy?
@@ -579,8 +579,8 @@ def record(op, inputs, attrs, outs, edges=None):
 from ..tensor import Tensor, wrap  # noqa: E402  (tensors know their ops, ops make tensors)
 
 if tensor_base.native_apply is not None:
-    from ..cpu import entries
-    entries.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record, stale_inputs,
-                  apply_python, finish)
+    from ..cpu import repeated_calls
+    repeated_calls.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record, stale_inputs,
+                         apply_python, finish)
     modes.tell = tensor_base.set_native_flags
     modes.set_flags(state.flags)

@@ -4,7 +4,7 @@ import builtins
 
 import numpy as np
 
-from ..cpu import places
+from ..cpu import indexed
 from ..cpu import take as picks
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 from . import dims
@@ -44,9 +44,9 @@ def _put_each(how):
 def _each_alone(kind):
     """Put or combine each element by its own index, by launches alone."""
     def put(a, src, index, dim):
-        if not a.ndim or not isinstance(src, np.ndarray) or not places.suit(a, src, index):
+        if not a.ndim or not isinstance(src, np.ndarray) or not indexed.suit(a, src, index):
             return False
-        at = places.of_elements(a.shape, index, dim)
+        at = indexed.of_elements(a.shape, index, dim)
         src = _crop(src, index.shape) if src.ndim else src
         return at is not None and combined(a, at, src, kind)
     return put
@@ -57,9 +57,9 @@ def combined(a, at, values, kind, include_self=True):
     if kind == "mean" and a.dtype == np.bool_:
         return False
     if kind == "put":
-        places.put(a, at, values)
+        indexed.put(a, at, values)
     else:
-        places.reduce(a, at, values, kind, include_self, start_of(kind, places.wider(a.dtype)))
+        indexed.reduce(a, at, values, kind, include_self, start_of(kind, indexed.wider(a.dtype)))
     return True
 
 
@@ -284,7 +284,7 @@ def _scatter_reduce_write(a, src, index, dim, reduce, include_self):
 def reduced_by_kernels(each):
     """Combine elements (`each`), or slices, by their indices, with the kernels of takes."""
     def put(a, src, index, dim, reduce, include_self):
-        return a.ndim > 0 and places.reduce_along(
+        return a.ndim > 0 and indexed.reduce_along(
             a, index, dim, src, reduce, None if include_self else start_of(reduce, a.dtype), each)
     return put
 
@@ -352,9 +352,9 @@ def _reduce_samples(make):
 
 
 def _scatter_reduce_alone(a, src, index, dim, reduce, include_self):
-    if not a.ndim or not places.suit(a, src, index):
+    if not a.ndim or not indexed.suit(a, src, index):
         return False
-    at = places.of_elements(a.shape, index, dim)
+    at = indexed.of_elements(a.shape, index, dim)
     return at is not None and combined(a, at, _crop(src, index.shape), reduce, include_self)
 
 

@@ -6,7 +6,7 @@ import operator
 import numpy as np
 
 from .. import devices, dtypes, return_types
-from ..cpu import places, search
+from ..cpu import indexed, search
 from ..cpu.counts import add_numbers, in_intervals, numbers, runs
 from ..cpu.rows import REFERENCE
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
@@ -129,7 +129,7 @@ def _comparable(a):
 
 
 def _unique(a, inverse, counts, dim, consecutive):
-    if dim is None and places.suit(a):
+    if dim is None and indexed.suit(a):
         return runs(a, consecutive, inverse, counts)
     return _unique_slices(a, dim, consecutive)
 
@@ -289,10 +289,10 @@ def _bincount(a, weights=None, *, minlength):
 
 def _bincount_alone(out, a, weights=None, *, minlength):
     """Counts by launches, where the number of them does not go by the data."""
-    if out.shape != (minlength,) or not places.suit(out, a):
+    if out.shape != (minlength,) or not indexed.suit(out, a):
         return False
-    at = places.converted(a, places.I64)
-    if not places.within(at, minlength):
+    at = indexed.converted(a, indexed.I64)
+    if not indexed.within(at, minlength):
         return False
     add_numbers(out, at, weights)
     return True
@@ -358,7 +358,7 @@ def _histc(a, bins, low, high):
     by_elements = low == high == 0
     if not by_elements:
         low, high = _bounds("histc", a, low, high)
-    counts = in_intervals(a, bins, low, high) if places.suit(a) else None
+    counts = in_intervals(a, bins, low, high) if indexed.suit(a) else None
     if counts is not None:
         return counts
     low, high = _bounds("histc", a, low, high)

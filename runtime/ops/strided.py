@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from .. import dtypes, indexing
-from ..cpu import places
+from ..cpu import indexed
 from ..cpu.pointwise import Pointwise
 from ..indexing import as_int, sizes, whole
 from ..ir.outline import Outline
@@ -135,7 +135,7 @@ unfold_sum_op = Op(
 
 def _unfolded_onto(out, g, shape, dimension, size, step):
     """The same by kernels, onto zeros. Is it done?"""
-    if not shape or not places.suit(out, g):
+    if not shape or not indexed.suit(out, g):
         return False
     n, at = g.shape[dimension], (builtins.slice(None),) * dimension
     for k in range(size):

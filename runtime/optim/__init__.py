@@ -1,5 +1,5 @@
 """Optimizers: `whet.optim`."""
-from . import lr_scheduler, places, swa_utils
+from . import lr_scheduler, pytorch_modules, swa_utils
 from .adafactor import Adafactor
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .descent import ASGD, SGD, Adadelta, Adagrad, RMSprop, Rprop

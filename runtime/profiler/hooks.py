@@ -12,7 +12,7 @@ import time
 
 from .. import listeners, tensor_base
 from ..autograd import modes
-from ..cpu import entries, native
+from ..cpu import native, repeated_calls
 from ..ops import changes_in_place, pointwise_family, registry
 from .stacks import Frames
 
@@ -27,7 +27,7 @@ class _Busy(threading.local):
 
 
 # what is called where the native entries decline a call: machine code keeps what it is given
-_now = entries.first
+_now = repeated_calls.first
 
 
 def _declined(op, inputs, attrs):
@@ -39,12 +39,12 @@ def _declines(function):
     returns what undoes it."""
     global _now
     _now = function
-    entries.declined(_declined)
+    repeated_calls.declined(_declined)
 
     def undo():
         global _now
-        entries.declined(entries.first)
-        _now = entries.first
+        repeated_calls.declined(repeated_calls.first)
+        _now = repeated_calls.first
     return undo
 
 
@@ -82,7 +82,7 @@ class Listener:
                       self.timed_write(changes_in_place.reshape_now)),
             Exchanged(native, "launch", self.timed_launch(native.launch))]
         if tensor_base.native_apply is not None:
-            self.undo += [_declines(self.timed_apply(entries.first)), self.flagged()]
+            self.undo += [_declines(self.timed_apply(repeated_calls.first)), self.flagged()]
 
     def stop(self):
         """Leave everything as it was."""

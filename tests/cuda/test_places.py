@@ -5,7 +5,7 @@ import pytest
 import whet
 from whet.cuda import machine
 from whet.cuda.simulated.driver import SimulatedDriver
-from whet.passes.lower_triton import order, places
+from whet.passes.lower_triton import indexed, sorted_rows
 
 from tests.cuda import compiles
 from tests.cuda.planted_faults import Fault
@@ -183,12 +183,12 @@ def test_running_results_are_joined_in_the_cpus_order(gpus, shape, dim):
 
 # ---- planted faults ------------------------------------------------------------------------------
 FAULTS = {
-    "a value that comes first stays": Fault(places, "lower_put", {"== number)": "!= number)"}),
-    "sums from a segment's second value on": Fault(places, "lower_combine", {"j += 1": "j += 2"}),
-    "values of the first row": Fault(places, "lower_combine", {" + j // row * row": ""}),
+    "a value that comes first stays": Fault(indexed, "lower_put", {"== number)": "!= number)"}),
+    "sums from a segment's second value on": Fault(indexed, "lower_combine", {"j += 1": "j += 2"}),
+    "values of the first row": Fault(indexed, "lower_combine", {" + j // row * row": ""}),
     "runs that are joined unstably":
-        Fault(order, "lower_merge", {"run % 2 == 1": "run % 2 == 0"}),
-    "an index that is not looked at": Fault(places, "lower_take", {">= size0": ">= size0 + 9"})}
+        Fault(sorted_rows, "lower_merge", {"run % 2 == 1": "run % 2 == 0"}),
+    "an index that is not looked at": Fault(indexed, "lower_take", {">= size0": ">= size0 + 9"})}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

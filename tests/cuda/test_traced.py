@@ -6,7 +6,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
-from whet.jit.capture.faults import faults
+from whet.jit.capture.internal_errors import faults
 from whet.jit.export import ExportError
 from whet.jit.guards import table_index
 

@@ -8,7 +8,7 @@ import time
 import pytest
 import whet
 from whet import jit
-from whet.cpu import estimates, haste, native, orders
+from whet.cpu import estimates, haste, native, ordered_kernels
 from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.verify.same_bits import same_bits
@@ -112,7 +112,7 @@ def test_of_kernels_that_are_compiled_together_each_is_given_that_has_a_form():
     while haste._ordered and time.monotonic() < end:
         time.sleep(0.01)
     with haste.translating():                # (not while they are being compiled)
-        assert [orders.is_there(name) for name in names] == [True, False, True]
+        assert [ordered_kernels.is_there(name) for name in names] == [True, False, True]
 
 
 def test_a_training_step_waits_for_its_kernels_and_keeps_its_bits(hurried):
@@ -178,7 +178,7 @@ def test_what_has_no_compiled_form_is_found_out_when_it_is_asked_for(hurried):
 
     def emit(module, symbol):
         raise Unsupported("nothing can do this")
-    with orders.ordering() as order, pytest.raises(orders.NotYet):
+    with ordered_kernels.ordering() as order, pytest.raises(ordered_kernels.NotYet):
         native.kernel("test/no form", emit)
     assert len(order) == 1 and order.seconds > 0
     order.fulfil()

@@ -233,7 +233,7 @@ def test_naming_what_was_reached_asks_modules_for_nothing():
 
 def test_a_fault_of_our_own_leaves_the_result_eagers(monkeypatch):
     """The run is over: its result and its effects stand, and later calls are eager."""
-    from whet.jit.capture.faults import faults
+    from whet.jit.capture.internal_errors import faults
     from whet.jit.gradient import backward_program
     monkeypatch.setattr(faults, "are_raised", False)
 

@@ -13,7 +13,7 @@ import pytest
 import whet
 from whet import jit
 from whet.jit.capture.containers import elements
-from whet.jit.capture.faults import faults
+from whet.jit.capture.internal_errors import faults
 from whet.jit.capture.put_back import reclaim
 from whet.jit.capture.stand_ins import Function, StandIn, real
 from whet.jit.effects.python_state import Swapped

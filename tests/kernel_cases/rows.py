@@ -5,7 +5,7 @@ from functools import partial
 
 import whet
 import whet.nn.functional as F
-from whet.cpu import places, take
+from whet.cpu import indexed, take
 from whet.tensor import wrap
 
 from . import FAR, FLOATS, INTS, NEAR, Case, Family, drawn, graded, op
@@ -300,7 +300,7 @@ class Combined(Family):
             if not launched:
                 return _one_by_one(x, at, values, kind)
             out = x._array.copy()
-            places.combine(out, at._array, values._array, kind)
+            indexed.combine(out, at._array, values._array, kind)
             return wrap(out)
         kinds = ("put", "sum", "prod", "amax", "amin")
         for dtype, n in itertools.product((*FLOATS[:2], "i4", "u1"), (1, 2, 17, 300)):

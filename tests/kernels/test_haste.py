@@ -8,9 +8,9 @@ import time
 import pytest
 import whet
 from whet import jit
-from whet.cpu import flat, haste, native
+from whet.cpu import flat_images, haste, native
 
-pytestmark = pytest.mark.skipif(not flat.SUPPORTED or os.environ.get("WHET_CPU") == "numpy",
+pytestmark = pytest.mark.skipif(not flat_images.SUPPORTED or os.environ.get("WHET_CPU") == "numpy",
                                 reason="nothing is compiled in haste here")
 
 

@@ -9,7 +9,7 @@ import types
 from pathlib import Path
 
 import pytest
-from whet.cpu import cache, flat
+from whet.cpu import cache, flat_images
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no cache on this system")
 
@@ -368,7 +368,7 @@ def check(*values):
 def report():
     print("compiled" if "llvmlite" in sys.modules else "loaded", end="")
 """
-LOADED = "loaded" if flat.SUPPORTED else "compiled"         # an object file needs LLVM
+LOADED = "loaded" if flat_images.SUPPORTED else "compiled"  # an object file needs LLVM
 
 
 @pytest.fixture(scope="module")
@@ -427,8 +427,8 @@ def test_a_damaged_pack_is_compiled_again(run, tmp_path):
 
 
 def test_objects_are_kept_where_there_are_no_images(run):
-    program = ("from whet.cpu import flat; flat.flatten = lambda obj: None; calls = []; real = "
-               "native._compile\n")
+    program = ("from whet.cpu import flat_images; flat_images.flatten = lambda obj: None; "
+               "calls = []; real = native._compile\n")
     program += ("native._compile = lambda *a: (calls.append(a), real(*a)); check(3, 5); "
                 "print(len(calls), end='')")
     first, second = run(program), run(program)
@@ -454,7 +454,7 @@ def test_processes_at_the_same_time_lose_nothing(run, start):
 
 
 def test_another_target_is_another_cache(run, start):
-    if not flat.SUPPORTED:
+    if not flat_images.SUPPORTED:
         pytest.skip("one target on this machine")
     run("check(3)")
     assert ([run("check(3); report()", WHET_CPU=cpu)

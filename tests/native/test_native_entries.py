@@ -10,7 +10,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import tensor_base
-from whet.cpu import entries, native, recorded_call
+from whet.cpu import native, recorded_call, repeated_calls
 from whet.ops import pointwise_family
 from whet.passes.lower_llvm.calls.op_layouts import NODE_IN
 
@@ -356,7 +356,7 @@ def test_calls_of_several_launches_and_of_moves_are_repeated_by_machine_code(nam
     entered = []
 
     def seen(frame, event, _):
-        if event == "call" and frame.f_code is entries.first.__code__:
+        if event == "call" and frame.f_code is repeated_calls.first.__code__:
             op = frame.f_locals["op"]
             if op.memo or op.launches or recorded_call.moves_onto_new(op):
                 entered.append(op.name)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
-from whet.cpu import entries, sized_recipes
+from whet.cpu import repeated_calls, sized_recipes
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import REGISTRY
 from whet.passes.lower_llvm.calls import op_layouts as L
@@ -21,40 +21,40 @@ STEPS = 14                       # sizes in turn
 
 @pytest.fixture(autouse=True)
 def nothing_known():
-    entries.forget()
+    repeated_calls.forget()
     yield
-    entries.forget()
+    repeated_calls.forget()
 
 
 @pytest.fixture
 def counted(monkeypatch):
     """How many recipes for many sizes were made."""
     made = []
-    insert = entries._insert_sized
+    insert = repeated_calls._insert_sized
 
     def listened(op, *rest):
         made.append(op.name)
         insert(op, *rest)
-    monkeypatch.setattr(entries, "_insert_sized", listened)
+    monkeypatch.setattr(repeated_calls, "_insert_sized", listened)
     return made
 
 
 @pytest.fixture
 def by_python(monkeypatch):
     """The names of ops whose calls Python makes."""
-    came, first = [], entries.first
+    came, first = [], repeated_calls.first
 
     def listened(op, inputs, attrs):
         came.append(op.name)
         return first(op, inputs, attrs)
-    entries.declined(listened)
+    repeated_calls.declined(listened)
     yield came
-    entries.declined(first)
+    repeated_calls.declined(first)
 
 
 def without_recipes(monkeypatch):
     monkeypatch.setattr(sized_recipes, "SEEN", 1 << 40)
-    entries.forget()
+    repeated_calls.forget()
 
 
 def grown(x, step):
@@ -218,7 +218,7 @@ def test_what_is_in_use_is_nobody_elses():
     """A call that comes while another works with a recipe's words is made without it."""
     for n in range(40, 60):
         whet.ones(n, 16) + 1
-    blocks = [block for block, *_ in entries._recipes if block[L.R["code"] // 8]]
+    blocks = [block for block, *_ in repeated_calls._recipes if block[L.R["code"] // 8]]
     assert blocks
     for block in blocks:
         block[L.R["busy"] // 8] = 1
@@ -318,7 +318,7 @@ def test_recipes_are_forgotten_by_what_a_call_sets_free():
             self.me = self
 
         def __del__(self):
-            entries.forget()
+            repeated_calls.forget()
             whet.ones(5, 3) + whet.ones(5, 3)
     w = whet.ones(7, 7, requires_grad=True)
     for n in range(2, 300):

@@ -3,10 +3,10 @@ calls that it has not seen."""
 import numpy as np
 import pytest
 import whet
-from whet.cpu import entries, take
+from whet.cpu import repeated_calls, take
 from whet.ops import known_calls, random
 
-pytestmark = pytest.mark.skipif(entries.ctx is None, reason="no machine code")
+pytestmark = pytest.mark.skipif(repeated_calls.ctx is None, reason="no machine code")
 INDEX, PAIR = [0, 3, 2, 3, 0], [1, 0, 2, 0, 1]
 DTYPES = ("float32", "float64", "int64", "int8", "bool", "float16", "bfloat16", "complex64")
 TIMES = 4 + known_calls.TURNS
@@ -70,7 +70,7 @@ def test_a_write_leaves_behind_what_the_first_one_does(write, layout):
         dtype = getattr(whet, dtype)
         for grad in (False, True) if dtype is whet.float32 else (False,):
             known_calls.forget()
-            entries.forget()
+            repeated_calls.forget()
             first = outcome(write, dtype, grad, layout)
             assert [outcome(write, dtype, grad, layout) for _ in range(TIMES)] == [first] * TIMES
 
@@ -78,7 +78,7 @@ def test_a_write_leaves_behind_what_the_first_one_does(write, layout):
 @pytest.mark.parametrize("write", WRITES)
 def test_a_bad_index_is_refused_with_the_same_words(write):
     known_calls.forget()
-    entries.forget()
+    repeated_calls.forget()
     bad = [0, 3, 2, 4, 0]
     first = outcome(write, whet.float32, False, "plain", bad)
     for _ in range(TIMES):
@@ -95,7 +95,7 @@ def test_operands_that_share_memory_with_what_is_written_to():
         wanted = None
         for k in range(TIMES):
             if k == 0:
-                entries.forget()
+                repeated_calls.forget()
             elif k % 3 == 0:                 # machine code knows such a call of other memory
                 x = whet.zeros(4, 2)
                 x.index_add_(0, whet.tensor([3, 0, 0]), whet.ones(3, 2))
@@ -140,7 +140,7 @@ def test_a_constant_that_a_write_reads_is_not_written_to():
     assert x.tolist() == [2.0, 2.0, float(TIMES)]
 
 
-@pytest.mark.parametrize("n", [6, 7, entries.L.MAX_IN, entries.L.MAX_IN + 1])
+@pytest.mark.parametrize("n", [6, 7, repeated_calls.L.MAX_IN, repeated_calls.L.MAX_IN + 1])
 def test_calls_of_many_operands(n):
     parts = [whet.randn(2, 3, requires_grad=k % 3 == 0) for k in range(n)]
     arrays = [p.detach().numpy() for p in parts]
@@ -199,9 +199,9 @@ def test_results_in_the_memory_of_operands_are_not_taken_for_new_ones():
             layer(whet.randn(4, 1, 2), whet.randn(1, 1, 3))[0].sum().backward()
             found.append([p.grad.tolist() for p in layer.parameters()])
         return found
-    entries.forget()
+    repeated_calls.forget()
     known = gradients()
     with pytest.MonkeyPatch.context() as m:
-        m.setattr(entries, "came_before", lambda op, layout: False)
-        entries.forget()
+        m.setattr(repeated_calls, "came_before", lambda op, layout: False)
+        repeated_calls.forget()
         assert known == gradients()

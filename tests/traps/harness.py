@@ -31,7 +31,7 @@ import warnings
 import numpy as np
 import whet
 from whet import nn
-from whet.jit.capture.faults import faults
+from whet.jit.capture.internal_errors import faults
 from whet.jit.policy import account
 
 FILES = (

@@ -26,6 +26,7 @@ from whet.passes.lower_llvm.calls import launch_list as L
 
 from ...program import numpy_launches
 from ...program.builder import Options, Passed, ProgramBuilder
+from ...program.kept_between_calls import Steady
 from ...program.launch_entries import (
     Argument,
     Check,
@@ -38,7 +39,6 @@ from ...program.launch_entries import (
 )
 from ...program.launch_lists import Called, Launched, find_places
 from ...program.misses import broken
-from ...program.steady import Steady
 from ...program.tape_entries import TapeEntries
 from ..layouts import layouts
 from .launchable import launchable

@@ -3,10 +3,10 @@ where the same call ran before.
 
 A *recipe* is what is left of an op's call once operand types, shapes, strides and attributes are
 known: a kernel, its arguments and the results' layout (or, for a view, an offset and a layout). The
-Python side records a recipe the first time (runtime/cpu/entries.py); `core` here looks it up by
-operation and operands, makes the results, runs the kernel and records the autograd node. Whatever
-it does not know is a miss, and a miss is an ordinary call of the Python path, which raises all
-errors.
+Python side records a recipe the first time (runtime/cpu/repeated_calls.py); `core` here looks it up
+by operation and operands, makes the results, runs the kernel and records the autograd node.
+Whatever it does not know is a miss, and a miss is an ordinary call of the Python path, which raises
+all errors.
 
 Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python
 side.

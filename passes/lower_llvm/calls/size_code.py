@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from whet.ir.answers import Asked
+from whet.ir.asked_facts import Asked
 from whet.ir.extent import LEAST, Extent, Facts, Real
 
 from .traced_layouts import CODE, CODE_WORDS, GOLDEN, STEP_WORDS, TURN, Do

@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from whet.ir.fits import points, products, weights
 from whet.ir.graph import Graph, Node, OpNode, Write
+from whet.ir.sample_sizes import points, products, weights
 from whet.ir.values import Type
 
 from ..errors import OnnxError

@@ -20,7 +20,7 @@ def points(
     """Sizes that tell products of different ones: all ways to exchange some of the first values for
     the second. A third value of one size, beside each choice of the others, tells its square.
 
-    >>> from whet.ir.fits import points
+    >>> from whet.ir.sample_sizes import points
     >>> points([2], [5], [7])
     [(2,), (5,), (7,)]
     """
@@ -35,7 +35,7 @@ def products(names: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
     """The products of names that numbers may be sums of, the simplest choice first: those of
     different names, then also with the square of one.
 
-    >>> from whet.ir.fits import products
+    >>> from whet.ir.sample_sizes import products
     >>> list(products(["n"]))
     [[(), ('n',)], [(), ('n',), ('n', 'n')]]
     """
@@ -49,7 +49,7 @@ def weights(rows: Sequence[Sequence[int]]) -> Mapping[int, Sequence[Fraction]]:
     """How the coefficients of columns follow from sums of these: the coefficient of column c is the
     sum of the sums by `weights(rows)[c]`. A column that those before it tell has none.
 
-    >>> from whet.ir.fits import weights
+    >>> from whet.ir.sample_sizes import weights
     >>> weights([(1, 2), (1, 5)])[1]  # a + 2*b and a + 5*b give b
     [Fraction(-1, 3), Fraction(1, 3)]
     """

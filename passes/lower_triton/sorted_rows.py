@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .builder import Code, Module
-from .places import TILE, coordinates
+from .indexed import TILE, coordinates
 from .source import source
 
 if TYPE_CHECKING:
