@@ -10,12 +10,14 @@ import threading
 from . import declarations as _declarations
 from .autograd import modes
 from .autograd.modes import beyond
+from .generator_events import Copied, Made, SeedAsked, Seeded, StateSet, StateTold
 
 
-def _positioned(how, generator, given=None, otherwise=""):
-    """Tell whoever records where a generator was put."""
-    if modes.state.observers and not modes.state.observers[-1].positioned(how, generator, given):
-        beyond(otherwise)
+def _tell(generator, event, *facts):
+    """Tell whoever observes the run what happens to a generator: an event with these facts."""
+    observers = modes.state.observers
+    if observers and not observers[-1].positioned(generator, event(*facts)):
+        beyond(event.unobserved)
 
 
 class Position:
@@ -51,14 +53,14 @@ class Generator:
         from .devices import as_device
         as_device(device)
         self._seed, self._offset, self._lock = 67280421310721, 0, threading.Lock()
-        _positioned("made", self)
+        _tell(self, Made)
 
     def manual_seed(self, seed):
         """Start the stream of `seed` from its beginning."""
         seed = int(seed)
         if not -0x8000000000000000 <= seed <= 0xFFFFFFFFFFFFFFFF:
             raise RuntimeError(f"Overflow when unpacking long: seed {seed} does not fit 64 bits")
-        _positioned("seeded", self, seed & 0xFFFFFFFFFFFFFFFF)
+        _tell(self, Seeded, seed & 0xFFFFFFFFFFFFFFFF)
         self._seed, self._offset = seed & 0xFFFFFFFFFFFFFFFF, 0
         return self
 
@@ -71,7 +73,7 @@ class Generator:
     @_declarations.goes_by_no_size
     def initial_seed(self):
         """The seed of the stream."""
-        _positioned("asked", self, None, "the seed of a generator is asked for")
+        _tell(self, SeedAsked)
         return self._seed
 
     @property
@@ -103,7 +105,7 @@ class Generator:
             np.frombuffer(
                 self._seed.to_bytes(8, "little") + self._offset.to_bytes(8, "little"),
                 np.uint8).copy()))
-        _positioned("told", self, state)
+        _tell(self, StateTold, state)
         return state
 
     def set_state(self, state):
@@ -112,7 +114,7 @@ class Generator:
         if a is None or a.dtype.kind != "u" or a.dtype.itemsize != 1 or a.shape != (16,):
             raise TypeError("expected a ByteTensor of 16 elements, as Generator.get_state() gives")
         raw = a.tobytes()
-        _positioned("set", self, state, "the state of a generator is set")
+        _tell(self, StateSet, state)
         self._seed, self._offset = (int.from_bytes(raw[:8],
                                                    "little"), int.from_bytes(raw[8:], "little"))
 
@@ -120,7 +122,7 @@ class Generator:
         """A second generator at the same position."""
         g = Generator()
         g._seed, g._offset = self._seed, self._offset
-        _positioned("copied", g, self)
+        _tell(g, Copied, self)
         return g
 
     def __reduce__(self):

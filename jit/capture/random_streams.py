@@ -7,9 +7,18 @@ a generator was. At the end stands where each generator from outside is left.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from whet.generator_events import (
+    Copied,
+    Event,
+    Made,
+    SeedAsked,
+    Seeded,
+    StateSet,
+    StateTold,
+)
 from whet.random import Generator, Position
 from whet.tensor_base import Base
 
@@ -66,30 +75,48 @@ class Streams:
         at.offset, at.has_drawn = at.offset + blocks, True
         return at.stream
 
-    def positioned(self, how: str, g: Generator, given: Any) -> bool:
-        """A generator was put somewhere, or somebody asks where it is. False where a replay
-        cannot do the same."""
-        if how == "made":
-            self.all[id(g)] = at = _At(g, None, None, g._seed, 0)
-            at.go(None, g._seed, g._offset)
-        elif how == "copied":
-            of = self.at(given)
-            self.all[id(g)] = at = _At(g, None, None, 0, 0)
-            at.go(of.of, of.seed, of.offset)
-        elif how == "seeded":
-            self.at(g).go(None, given, 0)
-        elif how == "told":
-            at = self.at(g)
-            self.told.append((given, given._array.tobytes(), (at.of, at.seed, at.offset)))
-        elif how == "set":
-            found = next(
-                (to for t, raw, to in self.told if t is given and t._array.tobytes() == raw), None)
-            if found is None:
-                return False
-            self.at(g).go(*found)
-        elif how == "asked":
-            return self.at(g).of is None
+    # ---- what happens to a generator -------------------------------------------------------------
+    def note(self, g: Generator, event: Event) -> bool:
+        """Note what happens to a generator. False where a replay cannot do the same."""
+        return NOTED[type(event)](self, g, event)
+
+    def made(self, g: Generator, event: Made) -> bool:
+        """Note a generator that begins its stream."""
+        self.all[id(g)] = at = _At(g, None, None, g._seed, 0)
+        at.go(None, g._seed, g._offset)
         return True
+
+    def copied(self, g: Generator, event: Copied) -> bool:
+        """Note a generator that is where another one is."""
+        of = self.at(event.source)
+        self.all[id(g)] = at = _At(g, None, None, 0, 0)
+        at.go(of.of, of.seed, of.offset)
+        return True
+
+    def seeded(self, g: Generator, event: Seeded) -> bool:
+        """Note that a generator begins the stream of a seed."""
+        self.at(g).go(None, event.seed, 0)
+        return True
+
+    def state_told(self, g: Generator, event: StateTold) -> bool:
+        """Note which position a tensor tells."""
+        at, state = self.at(g), event.state
+        self.told.append((state, state._array.tobytes(), (at.of, at.seed, at.offset)))
+        return True
+
+    def state_set(self, g: Generator, event: StateSet) -> bool:
+        """Note that a generator goes where a tensor says, if the run was given that tensor."""
+        state = event.state
+        found = next(
+            (to for t, raw, to in self.told if t is state and t._array.tobytes() == raw), None)
+        if found is None:
+            return False
+        self.at(g).go(*found)
+        return True
+
+    def seed_asked(self, g: Generator, event: SeedAsked) -> bool:
+        """Is the seed one that the run itself has set?"""
+        return self.at(g).of is None
 
     # ---- afterwards ------------------------------------------------------------------------------
     def outside(self) -> list[_At]:
@@ -118,3 +145,8 @@ class Streams:
         return [
             *[s.key() if type(s) is Position else id(s) for s in streams.values()],
             *[(id(g), p.key()) for g, p in self.ends()]]
+
+
+NOTED: dict[type[Event], Callable[[Streams, Generator, Any], bool]] = {
+    Made: Streams.made, Copied: Streams.copied, Seeded: Streams.seeded,
+    StateTold: Streams.state_told, StateSet: Streams.state_set, SeedAsked: Streams.seed_asked}

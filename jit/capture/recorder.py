@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from whet import devices, dtypes
 from whet.autograd import modes
+from whet.generator_events import Copied, Event, Made, SeedAsked, StateTold
 from whet.ir.graph import Draw, OpNode, Ref
 from whet.layouts import contiguous_format
 from whet.ops import registry
@@ -342,15 +343,15 @@ class Recorder(Writes):
             self.outward.repeat(message, category, frame)
         return True
 
-    def positioned(self, how: str, generator: Generator, given: Any) -> bool:
+    def positioned(self, generator: Generator, event: Event) -> bool:
         """Random numbers are drawn from elsewhere."""
-        if how == "asked" and not self.streams.positioned(how, generator, given):
+        if isinstance(event, SeedAsked) and not self.streams.note(generator, event):
             of: Any = self.streams.at(generator).of          # one from outside
             self.read(lambda: of._seed)
             return True
-        if self.trying is not None and how not in ("made", "copied", "told"):
+        if self.trying is not None and not isinstance(event, Made | Copied | StateTold):
             self.trying("it positions random numbers")
-        return self.streams.positioned(how, generator, given)
+        return self.streams.note(generator, event)
 
 
 def _modest(a: Array) -> bool:

@@ -260,9 +260,9 @@ class Level(registry.Observer):
         below = self.below()
         return below is not None and below.warns(message, category, stacklevel + 1)
 
-    def positioned(self, how, generator, given):
+    def positioned(self, generator, event):
         below = self.below()
-        return True if below is None else self.beneath(below.positioned, how, generator, given)
+        return True if below is None else self.beneath(below.positioned, generator, event)
 
     def refuse(self, reason):
         if self.below() is not None:

@@ -362,9 +362,9 @@ class Observer:
         """The framework warns. Was it done?"""
         return False
 
-    def positioned(self, how, generator, given):
-        """A generator of random numbers is put somewhere, or asked where it is. False where that
-        cannot be observed."""
+    def positioned(self, generator, event):
+        """A generator of random numbers is put somewhere, or asked where it is: see
+        `generator_events.py`. False where that cannot be observed."""
         return True
 
     def refuse(self, reason):
