@@ -1,5 +1,8 @@
 """Functions as graphs of their own, for inference: `whet.export` and what it gives.
 
+Comes in: a function and example arguments. Goes out: a callable graph, which can be saved.
+A function that does more than compute is an error.
+
 recording.py       one run is recorded, and held to more than a trace
 describe.py        arguments and results become trees of parts: parts.py, signature.py
 simplify.py        the run becomes a graph: constants are named and folded, rewrites done

@@ -1,8 +1,9 @@
 """Kernels of `ir/`, calls and lists of launches as LLVM IR text, and that text as machine code.
 
-`builder.py` is what all generators write with, `scalar.py` turns expressions into straight code,
-`vmath/` has the functions of one number, `targets.py` what the processor can do, `compile.py` makes
-machine code. Each folder is a family of kernels, but for `calls/`: that is how kernels are reached.
+`builder.py` is what all generators write with. `scalar.py` turns expressions into straight code.
+`vmath/` has the functions of one number. `targets.py` says what the processor can do, `compile.py`
+makes machine code. Each folder is a family of kernels, but for `calls/`: that is how kernels are
+reached.
 
 A generator reads as the loop nest that it writes, so a few names are short everywhere:
 

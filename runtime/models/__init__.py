@@ -4,9 +4,10 @@
     net = models.resnet50()
     net.load_state_dict(whet.load("resnet50.safetensors"))
 
-What comes in: sizes, and the number of classes. What comes out: modules with the `state_dict` keys
-of torchvision (residual networks, MobileNets, VGG), timm (vision transformers), nanoGPT (GPT), and
-of the U-Net and the encoder-decoder that are copied most. No weights come with them.
+What comes in: sizes, and the number of classes. What comes out: modules, without weights. Their
+`state_dict` keys are those of torchvision for residual networks, MobileNets and VGG. They are those
+of timm for vision transformers, and of nanoGPT for GPT. The U-Net and the encoder-decoder have the
+keys of those that are copied most.
 """
 from .gpt import GPT, GPTConfig, KVCache
 from .mobilenet_v2 import MobileNetV2, mobilenet_v2

@@ -5,7 +5,7 @@
 
 `f` is a `builder.Fn`, `x` a `builder.Val`: a scalar or a vector of float or double.
 
-Only IEEE + - * / sqrt fma, rounding to integers, selects and integer operations are used, so the
+Only IEEE + - * / sqrt fma, rounding to integers, selects and integer operations are used. So the
 number of lanes cannot change a bit, and nothing outside the module is called. NaN, infinities,
 signed zeros and subnormals are as C99 says. Errors are below 2 units of the last place in f32 and
 2.5 in f64 (but near the zeros of lgamma and digamma; erfcx and trigamma 3, polygamma2 6);

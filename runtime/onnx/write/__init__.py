@@ -1,7 +1,7 @@
 """Graphs become ONNX files.
 
-What an op is in ONNX is said where the op is defined, in its `onnx`. Here is what is common to all:
-the builder that writes nodes (`builder.py`), scalar expressions and row programs as nodes
-(`scalar_nodes.py`, `row_nodes.py`), memory that is seen through views and written in place
-(`memory.py`), the walk over a graph (`translate.py`), and the file (`model_file.py`).
+What an op is in ONNX is said where the op is defined, in its `onnx`. Here is what is common to all.
+`translate.py` walks over a graph, and `builder.py` writes nodes. `scalar_nodes.py` and
+`row_nodes.py` make nodes of scalar expressions and row programs. `memory.py` follows memory that is
+seen through views and written in place. `model_file.py` writes the file.
 """
