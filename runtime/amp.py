@@ -16,8 +16,9 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_av
 
 
 class autocast(modes._Mode):
-    """Inside, matrix products and convolutions are made in `dtype` (bfloat16), and losses in
-    float32, whatever their operands are.
+    """Inside, matrix products, convolutions and `prelu` are made in `dtype` (bfloat16). In float32
+    are losses, `grid_sample`, `cdist`, `prod`, `trace`, `stft` and the transforms of `fft`,
+    whatever their operands are.
 
     Float64 is left alone, and so is everything else: operands of two types meet in the wider one.
 

@@ -5,7 +5,7 @@ from . import pointwise as p
 from .join import common_type
 from .pointwise_family import PointwiseOp, inplace
 from .random import draw
-from .registry import apply, check_one_type, check_tensors, is_tensor
+from .registry import apply, check_one_type, check_tensors, is_tensor, narrowed
 from .samples import booleans, reals
 from .softmax import softmax
 from .surface import FUNCTIONS, check_text, compile_function, function, give_out
@@ -104,6 +104,7 @@ def prelu(input, weight):
         raise RuntimeError(
             f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     check_one_type("prelu", input=input, weight=weight)
+    input, weight = narrowed(input, weight)
     n = weight.numel()
     if n != 1:
         if input.ndim == 0:

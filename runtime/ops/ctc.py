@@ -3,8 +3,9 @@ import math
 
 from ..dtypes import INT, float32, int64
 from ..ir import scalar as s
-from .loss import precise, reduced
+from .loss import reduced
 from .pointwise_family import PointwiseOp
+from .precision import precise
 from .registry import is_tensor
 from .samples import reals
 from .surface import FUNCTIONS as F

@@ -11,6 +11,7 @@ from ..indexing import as_int
 from . import dims
 from .batching import native
 from .number_questions import has_negative
+from .precision import precise
 from .registry import Op, apply, ask, check_one_type, check_tensors, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
@@ -138,6 +139,7 @@ def mvlgamma_(self, p):
 
 # ---- matrices and vectors ------------------------------------------------------------------------
 @function()
+@precise
 def trace(input):
     """The sum of the diagonal of a matrix."""
     if _tensor("trace", input).ndim != 2:

@@ -4,6 +4,7 @@ import numpy as np
 from ..cpu import differences
 from ..dtypes import FLOAT, float32, float64
 from .batching import native
+from .precision import precise
 from .registry import Op, apply, check_one_type
 from .samples import Sample
 from .surface import FUNCTIONS as F
@@ -95,6 +96,7 @@ COMPUTE_MODES = frozenset((
 
 
 @function(method=False)
+@precise
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """p-norm distances between all pairs of rows.
 

@@ -11,6 +11,7 @@ from ..ir.outline import Outline
 from . import onnx_fourier as in_onnx
 from .batching import shifted
 from .pad import pad
+from .precision import precise, widened
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
@@ -90,6 +91,7 @@ def operand(name, x, real=False):
     if not is_tensor(x):
         raise TypeError(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
+    x = widened(x)
     if x.dtype.kind == FLOAT and x.dtype.itemsize == 2:
         raise RuntimeError(f"{name}: Unsupported dtype {x.dtype.letter}")
     if real and x.dtype.kind == COMPLEX:
@@ -195,6 +197,7 @@ def _positive(name, **numbers):
 
 
 @function()
+@precise
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True,
          pad_mode="reflect", normalized=False, onesided=None, return_complex=None,
          align_to_window=None):

@@ -1,5 +1,4 @@
 """Losses: functions over other ops."""
-import functools
 import math
 
 import numpy as np
@@ -16,11 +15,12 @@ from .gather import gather_op
 from .join import common_type
 from .number_questions import all_below, are_probabilities, fixed_number, has_negative
 from .pointwise_family import PointwiseOp
+from .precision import precise
 from .registry import apply, ask, asked, check_one_type, check_tensors, is_tensor
 from .samples import reals
 from .softmax import log_softmax
 from .surface import FUNCTIONS as F
-from .surface import PUBLIC, compile_function, function, guard
+from .surface import compile_function, function, guard
 
 
 def reduced(loss, reduction):
@@ -50,22 +50,6 @@ def legacy(size_average, reduce, reduction):
         f"size_average and reduce args will be deprecated, please use reduction='{r}' instead.",
         stacklevel=3)
     return r
-
-
-def precise(fn):
-    """A loss that `autocast` has computed in float32."""
-    @functools.wraps(fn)
-    def call(*args, **kwargs):
-        if modes.state.autocast is not None:
-            args = [_wide(x) for x in args]
-            kwargs = {k: _wide(x) for k, x in kwargs.items()}
-        return fn(*args, **kwargs)
-    PUBLIC[fn] = call
-    return call
-
-
-def _wide(x):
-    return x.float() if is_tensor(x) and x.dtype.kind == FLOAT and x.dtype.itemsize == 2 else x
 
 
 def loss(fn):

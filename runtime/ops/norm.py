@@ -343,8 +343,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 
 def _affine(y, weight, bias):
     shape = (1, y.shape[1]) + (1,) * (y.ndim - 2)
+    kind = y.dtype
     y = y if weight is None else y * weight.reshape(shape)
-    return y if bias is None else y + bias.reshape(shape)
+    return (y if bias is None else y + bias.reshape(shape)).to(kind)
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None,

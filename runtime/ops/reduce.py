@@ -9,6 +9,7 @@ from ..indexing import sizes
 from ..ir import scalar as s
 from . import dims
 from .number_questions import has_zero
+from .precision import precise
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function
@@ -314,6 +315,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 
 
 @function(out=True)
+@precise
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dimension."""
     return _plain(prod_op, _tensor("prod", input), dim, keepdim, dtype)

@@ -279,10 +279,10 @@ def check_tensors(name, **operands):
 
 
 def check_one_type(name, **operands):
-    """Raise RuntimeError where tensors are of two types. (`autocast` makes operands smaller, each
-    by itself.)"""
+    """Raise RuntimeError where tensors are of two types. `autocast` makes operands smaller, each
+    by itself, but leaves float64 alone."""
     types = {t.dtype for t in operands.values() if is_tensor(t)}
-    if len(types) > 1 and state.autocast is None:
+    if len(types) > 1 and (state.autocast is None or not all(map(_may_be_smaller, types))):
         said = ", ".join([f"{what} {t.dtype}" for what, t in operands.items() if is_tensor(t)])
         raise RuntimeError(f"{name}: Expected all tensors to have the same dtype, but got {said}")
 
@@ -394,16 +394,27 @@ def apply_python(op, inputs, attrs):
     if speakers and function_protocol.is_to_ask(inputs, attrs):
         return function_protocol.hand_over(op, inputs, attrs)
     if flags & modes.CASTS and op.cast_product:
-        inputs = tuple([x.to(state.autocast) if narrows(x) else x for x in inputs])
+        inputs = narrowed(*inputs)
     if flags & SPECIAL and state.observers:
         return state.observers[-1](op, inputs, attrs)
     return execute(op, inputs, attrs)
 
 
+def narrowed(*operands):
+    """What is given to a product, as `autocast` has it."""
+    if not state.flags & modes.CASTS:
+        return operands
+    return tuple([x.to(state.autocast) if narrows(x) else x for x in operands])
+
+
 def narrows(x):
     """Does `autocast` make this operand of a product smaller?"""
-    return (is_tensor(x) and x.dtype.kind == FLOAT and x.dtype.itemsize <= 4
-            and x.dtype is not state.autocast and x.device.type == state.autocast_for)
+    return (is_tensor(x) and _may_be_smaller(x.dtype) and x.dtype is not state.autocast
+            and x.device.type == state.autocast_for)
+
+
+def _may_be_smaller(dtype):
+    return dtype.kind == FLOAT and dtype.itemsize <= 4
 
 
 def beside(source, made):

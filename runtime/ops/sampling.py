@@ -9,6 +9,7 @@ from . import onnx_sampling as in_onnx
 from .attached import attached
 from .batching import all_batched
 from .pointwise_family import PointwiseOp
+from .precision import precise
 from .registry import Op, apply, check_one_type, is_tensor
 from .samples import Sample, integers, reals
 from .surface import FUNCTIONS as F
@@ -228,6 +229,7 @@ def says_of_corners(name, align_corners):
     return bool(align_corners)
 
 
+@precise
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """Sample an image at the positions of a grid in [-1, 1].
 

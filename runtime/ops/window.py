@@ -13,7 +13,7 @@ from . import window_outlines as outlines
 from .batching import folded, repeated
 from .contract import linear, matmul
 from .pad import pad
-from .registry import Op, apply, is_tensor, sizes_of
+from .registry import Op, apply, is_tensor, narrowed, sizes_of
 from .samples import Sample
 from .surface import compile_function, function, guard
 
@@ -286,6 +286,7 @@ def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dil
         raise RuntimeError(
             "output padding must be smaller than either stride or dilation, but got "
             f"output_padding={extra}, stride={stride}, dilation={dilation}")
+    x, w, bias = narrowed(x, w, bias)
     batched = x.ndim == n + 2
     x = x if batched else x.unsqueeze(0)
     size = tuple([

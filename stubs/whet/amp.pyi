@@ -28,6 +28,7 @@ class GradScaler:
     def update(self, new_scale: float | None = None) -> None: """After the steps of an iteration: adapt the scale."""
 
 class autocast:
+    """Inside, matrix products, convolutions and `prelu` are made in `dtype` (bfloat16)."""
     def __init__(self, device_type: str = 'cpu', dtype: _dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None) -> None: ...
     @property
     def device_type(self) -> str: ...
