@@ -232,9 +232,9 @@ class BackwardHooks:
                         raise RuntimeError(
                             "Backward pre hook returned an invalid number of grad_output, got "
                             f"{len(full)}, but expected {n}")
-            self.grad_output = full
-            # no input needs a gradient: this is the only moment there is
-            if self.places is None:
+            if self.places is not None:
+                self.grad_output = full
+            else:                       # no input needs a gradient: there is no other moment
                 for hook in self.after:
                     if hook(self.module, (None,) * self.n_inputs, full) is not None:
                         raise RuntimeError(
@@ -252,8 +252,10 @@ class BackwardHooks:
         for i, g in zip(self.places, grads):
             full[i] = g
         full = tuple(full)
+        # who keeps a result of the module keeps this, but has no use for its gradients
+        grad_output, self.grad_output = self.grad_output, None
         for hook in self.after:
-            changed = hook(self.module, full, self.grad_output)
+            changed = hook(self.module, full, grad_output)
             if changed is not None:
                 full = changed if isinstance(changed, tuple) else (changed,)
                 if len(full) != self.n_inputs:

@@ -1,6 +1,7 @@
 """Module: registration, names, state, hooks, copies."""
 import copy
 import pickle
+import weakref
 from collections import OrderedDict
 
 import pytest
@@ -267,6 +268,15 @@ def test_backward_hook_without_input_gradient():
     m.register_full_backward_hook(lambda mod, gin, gout: seen.append(gin))
     m(whet.ones(1, 2)).sum().backward()
     assert seen == [(None,)]
+
+
+def test_gradients_that_a_backward_hook_saw_are_let_go():
+    """Also where somebody keeps a result of the module, and the graph with it."""
+    m, seen = nn.Linear(2, 2), []
+    m.register_full_backward_hook(lambda mod, gin, gout: seen.append(weakref.ref(gout[0])))
+    y = m(whet.ones(1, 2, requires_grad=True))
+    (y * 2).sum().backward()
+    assert y.grad_fn is not None and seen[0]() is None
 
 
 def test_copies():
