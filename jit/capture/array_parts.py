@@ -2,6 +2,7 @@
 number."""
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,6 +52,22 @@ def overlap(a: Array, b: Array) -> bool:
         return False
     (low, high), (first, end) = span(a), span(b)
     return low < end and first < high
+
+
+def ordinary(x: Any) -> Any:
+    """An argument with lists and tuples in the place of deques and of what is a kind of them: NumPy
+    takes them for the same.
+
+    >>> from collections import deque
+    >>> from whet.jit.capture.array_parts import ordinary
+    >>> ordinary((deque([1, 2], maxlen=2), 0))
+    ([1, 2], 0)
+    """
+    if isinstance(x, deque | list):
+        return [ordinary(y) for y in x]
+    if isinstance(x, tuple):
+        return tuple([ordinary(y) for y in x])
+    return {k: ordinary(y) for k, y in x.items()} if type(x) is dict else x
 
 
 def flat(x: Any) -> list[Any]:

@@ -25,7 +25,7 @@ from whet.tensor import wrap
 from whet.tensor_base import Base
 
 from ..report.reasons import OfNumPy
-from .array_parts import can_be_noted, flat, is_all, like, overlap, several, takes
+from .array_parts import can_be_noted, flat, is_all, like, ordinary, overlap, several, takes
 from .numpy_stand_in import (
     Array,
     Provenance,
@@ -197,6 +197,7 @@ class Arrays:
              kwargs: Mapping[str, Any]) -> Any:
         """What NumPy's function gives, noted."""
         function = UNSET.get(function, function)
+        args, kwargs = ordinary(args), ordinary(kwargs)
         plain_args, plain_kwargs = unwrapped(args), unwrapped(kwargs)
         operands = (*flat(args), *flat(tuple(kwargs.values())))
         if any(map(is_tensor, operands)) or function in ADDRESSES:

@@ -24,7 +24,9 @@ from whet.tensor_base import Base
 from ..guards.origin import ours
 from ..guards.tensor_facts import place_of
 from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
+from .array_parts import takes
 from .lent_numbers import LentNumbers
+from .numpy_arrays import COMPARED
 from .purity import Watch
 from .refused import Refused
 from .user_lines import where
@@ -195,11 +197,34 @@ class Questions(registry.Observer):
 
     def laid(self, t: Base) -> None:
         """Note the line that makes a tensor around an array: whoever uses it is told of it."""
-        if self.values.number(t._array) is None:
+        if self.values.number(t._array) is None and id(t._array) not in self.reachable.by_array:
+            if self.is_constant(t):
+                return
             self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
         known = self.reachable.by_array.get(id(t._array))
         if t._base is None and not self.is_made(t) and known is not t:
             self.cells.append(t._cell)
+
+    def is_constant(self, t: Base) -> bool:
+        """A tensor was made around an array that nothing stands for. If the run itself made that,
+        it holds the same at each call. It must go on holding that: others see its memory, too."""
+        a: Array = t._array
+        owner = a
+        while type(owner.base) is np.ndarray:
+            owner = owner.base
+        if (owner.base is not None or a.nbytes > COMPARED or not takes(a)
+                or not a.flags.c_contiguous or any(x is a.base for x in self.reachable.watched)):
+            return False
+        self.note(registry.REGISTRY["constant"], (), {"array": a}, t)
+        self.numpys.handed.append((a, a.tobytes()))
+        self.reachable.laid_around.add(self.values.number(a))
+        return True
+
+    def shows_an_array(self, t: Base) -> bool:
+        """Does a tensor lie in the memory of an array that is known to others?"""
+        n = self.values.number(t._array)
+        return (id(t) in self.reachable.borrowed
+                or self.memory.get(n, n) in self.reachable.laid_around)
 
     def exposed(self, t: Base) -> numpy_stand_in.Array | None:
         """What stands for the array that shows a tensor's memory."""

@@ -10,13 +10,14 @@ from whet.tensor_base import Base
 class ReachableTensors:
     """They are known by the arrays that they stand for: a tensor made anew around the same array is
     the same value. `watched`: NumPy arrays that are compared at each call; `borrowed`: tensors
-    around such, by id."""
+    around such, by id; `laid_around`: values of tensors around arrays that the run made."""
 
     def __init__(self, tensors: Iterable[Base], watched: Sequence[Any]) -> None:
         self.by_array: dict[int, Base] = {}
         self.arrays: dict[int, Any] = {}     # So no other array gets the id of one.
         self.watched = watched
         self.borrowed: dict[int, Base] = {}
+        self.laid_around: set[int | None] = set()
         for t in tensors:
             self.add(t)
 

@@ -197,7 +197,7 @@ class Results:
                 there.is_shared = True
             return there
         source = self.source_of(x)
-        if id(x) in self.rec.reachable.borrowed:
+        if self.rec.shows_an_array(x):
             raise Refused(Foreign.returned())
         if source is not None:
             return Found(source)

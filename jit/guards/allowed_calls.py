@@ -224,12 +224,22 @@ def problem_of_call(f: Any) -> Reason | None:
         return None
     if isinstance(owner, np.ndarray | np.generic):   # what else a method changes is compared
         return Calls(what) if asked.array_opens_files_by(f.__name__) else None
+    if _goes_over_arrays(type(owner)):
+        return None
     if f.__name__ in OF_ALL_OBJECTS and getattr(type(owner), f.__name__) is getattr(
             object, f.__name__):
         return None
     if isinstance(owner, random.Random):
         return Draws(f"it calls {what}")
     return None if isinstance(owner, TYPES) else Calls(what)
+
+
+def _goes_over_arrays(t: type) -> bool:
+    """Is it one of NumPy's types beside arrays: an iterator, a converter, a dtype? They see no more
+    than the arrays that they are given, and what these hold is compared."""
+    origin = origin_of_what(t)
+    return origin is not None and (
+        origin.module == "numpy" or _is_in(origin.module, ("numpy._core",)))
 
 
 def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:

@@ -60,6 +60,32 @@ def _functions():
     return f, lambda i: (np.arange(4.0) * i,)
 
 
+@row("a NumPy array that the function makes of constants, and a tensor over it")
+def _made():
+    def f(x):
+        eye = whet.from_numpy(np.array([1, 0, 0, 1]).astype(np.float32)).view(2, 2)
+        return x @ eye + whet.from_numpy(np.tile(np.arange(2.0), (2, 1)))
+    return f, lambda i: (whet.ones(2, 2) * i,)
+
+
+@row("NumPy functions of lists: `np.cumsum([0] + lengths)`")
+def _lists():
+    lengths = [2, 1, 1]
+    def f(x):
+        at = np.cumsum([0] + lengths)
+        return [x[i:j].sum() for i, j in zip(at[:-1], at[1:])], x[np.argsort(lengths)]
+    return f, lambda i: (whet.ones(4) * i,)
+
+
+@row("NumPy functions of a deque of arrays: `np.stack(frames)`")
+def _frames():
+    o = Box(frames=collections.deque([np.zeros(3)] * 2, maxlen=2))
+    def f(a):
+        o.frames.append(a)
+        return whet.from_numpy(np.stack(o.frames)).sum(0)
+    return f, lambda i: (np.arange(3.0) * i,)
+
+
 @row("a write to such an array, or to a tensor over it")
 def _writes():
     def f(a):

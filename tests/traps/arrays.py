@@ -56,6 +56,78 @@ def an_index_array_outside_is_changed_in_place():
 
 
 @trap
+def an_array_of_constants():
+    """A tensor over an array that the call makes: the array is written to, and so is the tensor."""
+    def f(x, which):
+        a = np.array([1.0, 2.0, 3.0])
+        t = whet.from_numpy(a)
+        y = x + t
+        if which == 1:
+            a[0] = 5
+        elif which == 2:
+            t.add_(1)
+        elif which == 3:
+            a *= 2
+        elif which == 4:
+            t[0] = x[0]
+        return y, x + t, a.sum()
+    def calls(f):
+        for which in range(5):
+            yield from thrice(lambda: f(ramp(3).double(), which))
+    return f, calls
+
+
+@trap
+def arrays_of_constants_that_are_seen():
+    """Tensors over such arrays are returned, kept, and given as memory; somebody writes to them."""
+    o, p = Box(kept=None, array=None), whet.nn.Parameter(whet.zeros(3).double())
+    def f(x, which):
+        a = np.array([1.0, 2.0, 3.0])
+        t = whet.from_numpy(a)
+        if which == 1:
+            o.kept = t
+        elif which == 2:
+            p.data = t
+        elif which == 3:
+            o.array = a
+        return x + t if which else (x + t, t[1:], a)
+    def calls(f):
+        x = ramp(3).double()
+        for which in range(4):
+            for i in range(3):
+                y = f(x, which)
+                if which == 0:
+                    y[1].add_(i)
+                elif which == 1:
+                    o.kept.add_(i)
+                elif which == 2:
+                    p.data.add_(i)
+                else:
+                    o.array[0] = i
+                yield y, o.kept, o.array, p.detach()
+    return f, calls
+
+
+@trap
+def arrays_behind_methods():
+    """What methods, properties and views give to from_numpy changes between calls."""
+    class Holder:
+        a = np.array([1.0, 2.0, 3.0])
+        def __init__(self): self.rows = {"k": [np.arange(6.0).reshape(2, 3)]}
+        def __getitem__(self, k): return self.rows[k][0][1]
+        @property
+        def doubled(self): return self.a * 2
+    h = Holder()
+    def f(x): return x + whet.from_numpy(h["k"]) + whet.from_numpy(h.doubled)
+    def calls(f):
+        for i in range(4):
+            yield from thrice(lambda: f(ramp(3).double()))
+            h.rows["k"][0][1, 0] = i + 10
+            Holder.a[i % 3] += 1
+    return f, calls
+
+
+@trap
 def one_array_twice():
     """f(a, a) after f(a, b), with a write to the first."""
     def f(a, b):
