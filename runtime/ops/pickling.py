@@ -121,18 +121,16 @@ def _rebuild_meta(cls, dtype, shape, stride, requires_grad, attributes):
 @method()
 def __reduce_ex__(self, protocol):
     """Pickling: the memory (once for all its views), the geometry, and whether a gradient is
-    wanted."""
-    if self.grad_fn is not None:
-        raise RuntimeError("pickling a tensor with history is not supported: detach() it first")
+    wanted. History is left behind."""
     a, attributes = self._array, dict(getattr(self, "__dict__", {}))
     if self.is_meta:
         return _rebuild_meta, (self.__class__, self.dtype, tuple(self.shape), self.stride(),
-                               bool(self._rg & 1), attributes)
+                               self.requires_grad, attributes)
     if devices.is_elsewhere(a):
         return _rebuild_there, (self.__class__, self.detach().as_subclass(Tensor).cpu(),
-                                str(self.device), bool(self._rg & 1), attributes)
+                                str(self.device), self.requires_grad, attributes)
     root, at = _region(a)
-    return _rebuild, (self.__class__, root, at, self.dtype, a.shape, a.strides, bool(self._rg & 1),
+    return _rebuild, (self.__class__, root, at, self.dtype, a.shape, a.strides, self.requires_grad,
                       attributes)
 
 

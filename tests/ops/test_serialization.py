@@ -1,4 +1,5 @@
 """save and load: everything comes back, nothing else happens, and damage is an exception."""
+import copy
 import importlib
 import io
 import json
@@ -497,3 +498,13 @@ def test_models_that_hold_functions_are_saved_whole():
     for model in Block(), nn.TransformerEncoderLayer(2, 1, 4, dropout=0.0):
         again = through(model, weights_only=False)
         assert (again(x) == model(x)).all()
+
+
+def test_a_pickle_leaves_history_behind():
+    """A module's `weight_norm` has a weight that was computed; modules are pickled with it."""
+    y = whet.ones(2, requires_grad=True) * 2
+    for z in (pickle.loads(pickle.dumps(y)), copy.copy(y)):
+        assert z.tolist() == [2, 2] and z.is_leaf and z.requires_grad
+    layer = nn.utils.weight_norm(nn.Linear(2, 3))
+    x, again = whet.ones(1, 2), pickle.loads(pickle.dumps(layer))
+    assert whet.equal(again(x), layer(x)) and again.weight.grad_fn is not None
