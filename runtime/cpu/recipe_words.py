@@ -218,5 +218,7 @@ def laid(words):
     return [address(w.array) if type(w) in (Table, NumbersOfSizes) else w for w in words], tables
 
 
-# the kinds of slots by the types of numbers that kernels read
-_NUMBERS = {"f4": "F32", "c8": "F32", "f8": "F64", "c16": "F64", "i8": "I64"}
+# The kinds of slots by the types of numbers that kernels read. A narrow integer is the first bytes
+# of a wide one: it wraps around, as it does in `PointwiseOp.forward`.
+_NUMBERS = {"f4": "F32", "c8": "F32", "f8": "F64", "c16": "F64",
+            **{f"{sign}{size}": "I64" for sign in "iu" for size in (1, 2, 4, 8)}}

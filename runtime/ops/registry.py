@@ -436,17 +436,25 @@ def ask(question, *tensors):
     return question(*[devices.on_host(t._array) for t in tensors])
 
 
-# any Python number that a fact compares with means the same in these
+# Any Python number that a fact compares with means the same in these. Narrow integers are asked as
+# wide ones for that reason.
 FACTS = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "i8"))
+WIDENED = frozenset(np.dtype(t) for t in ("i1", "i2", "i4", "u1", "u2", "u4"))
+_wide = np.dtype("i8")
 
 
 def asked(*facts):
-    """Give a question its facts, as functions of an element (a scalar expression) and the array's
-    dtype. A batch is asked as a whole: what follows where a fact is true of some element must be
-    right for the examples of which it is not."""
+    """Give a question its facts, as functions of an element (a scalar expression) and its dtype. A
+    batch is asked as a whole: what follows where a fact is true of some element must be right for
+    the examples of which it is not."""
+    def expressions(a):
+        x, dtype = scalar.arg(0), a.dtype
+        if dtype in WIDENED:
+            x, dtype = scalar.cast(x, "i64"), _wide
+        return [scalar.lift(fact(x, dtype)) for fact in facts] if dtype in FACTS else ()
+
     def give(question):
-        question.facts = lambda a: [scalar.lift(fact(scalar.arg(0), a.dtype))
-                                    for fact in facts] if a.dtype in FACTS else ()
+        question.facts = expressions
         return question
     return give
 

@@ -274,6 +274,21 @@ def test_an_error_after_a_write_leaves_one_write(n):
     assert seen[0] == seen[1] == (5.0, 5)
 
 
+@compiled
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint32"])
+def test_a_kernel_asks_whether_a_divisor_is_zero(dtype):
+    @jit.trace
+    def f(a, b):
+        return a // b, a % b
+    a, b = (whet.tensor(np.arange(k, k + 40).astype(dtype)) for k in (60, 1))
+    for _ in range(3):
+        for one, other in zip(f(a, b), (a // b, a % b), strict=True):
+            assert one.dtype is other.dtype and one.equal(other)
+    with pytest.raises(RuntimeError, match="division by zero"):
+        f(a, b - 1)
+    assert not facts(f)["paths"][0]["python"]
+
+
 def test_a_list_of_launches_works_on_any_number_of_tensors():
     """More of them than one launch is given, some through Python steps' results."""
     many = [whet.randn(3) for _ in range(1200)]

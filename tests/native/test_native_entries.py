@@ -153,6 +153,30 @@ def test_numbers_of_every_kind():
         assert x.clamp_min(v).tolist() == [max(1.0, float(v)), float(v)]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"])
+def test_numbers_beside_narrow_integers_wrap_around_in_machine_code(dtype):
+    a = np.arange(1, 36).reshape(5, 7).astype(dtype)
+    t, size = whet.tensor(a), a.itemsize * 8
+    numbers = (3, -1, 127, -129, 300, 70000, 2**31, -2**31, 2**40 + 5, 2**52)
+    for call in (lambda x, v: x * v, lambda x, v: v - x, lambda x, v: x.clamp_min(v)):
+        entered = []
+
+        def seen(frame, event, _, entered=entered):
+            if event == "call" and frame.f_code is entries.first.__code__:
+                entered.append(1)
+        call(t, 1), call(t, 2)                             # the second makes a recipe
+        sys.setprofile(seen)
+        try:
+            made = [call(t, v) for v in numbers]
+        finally:
+            sys.setprofile(None)
+        for v, y in zip(numbers, made, strict=True):
+            there = np.array([v % 2**size], "u8").astype(f"u{a.itemsize}").view(dtype)
+            assert y.numpy().dtype == dtype
+            assert y.numpy().tobytes() == call(t, whet.tensor(there)).numpy().tobytes(), v
+        assert not entered or not native.enabled()
+
+
 def test_layouts_change_between_calls():
     base = whet.arange(16.0).reshape(4, 4)
     want = {k: np.exp(f(base).numpy().copy() * 0.1) for k, f in LAYOUTS.items()}
