@@ -149,6 +149,20 @@ FAULTS = [
         "Differences",
     ),
     Fault(
+        "a group of small matrices reads one of more than there are",
+        GENERATORS + "products/small.py",
+        "f.lanes_below(count, self.form.lanes)",
+        "f.lanes_below(count + 1, self.form.lanes)",
+        "Small",
+    ),
+    Fault(
+        "the last group of small matrices is stored as a whole one",
+        GENERATORS + "products/small.py",
+        "mask = f.lanes_below(count * c_size, form.lanes)",
+        "mask = f.lanes_below(form.group * c_size, form.lanes)",
+        "Small",
+    ),
+    Fault(
         "the brief form's last steps are all of the block's",
         GENERATORS + "products/few_rows.py",
         "f.imin(end - k, lanes)",

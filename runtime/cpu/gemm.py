@@ -27,7 +27,7 @@ from whet.passes.lower_llvm.products import few_rows, one_row
 from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.scalar import Unsupported
 
-from . import haste, memory, native, pool, taped_launches
+from . import haste, memory, native, pool, small_products, taped_launches
 from .complex_matrices import parts_in_rows, real_factors
 from .pointwise import move
 from .rows import contiguous
@@ -336,7 +336,8 @@ def kept_plan(a, b, epilogue, operands):
     if (a.ndim < 2 or b.ndim != 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not b.size
             or has_one_row(a.shape, b.shape)):
         return None
-    if not (IN_PLACE if b.strides[1] == b.itemsize else FEW) < math.prod(a.shape[:-1]) <= MANY:
+    if not (IN_PLACE if b.strides[1] == b.itemsize else FEW) < math.prod(a.shape[:-1]) <= MANY \
+            or max(b.shape) <= small_products.SIDE:
         return None
     plan = _packed_plan(a, b, epilogue, operands)
     return None if plan is None or plan.parts or plan.swapped else (plan, packing_of(b))
@@ -399,7 +400,7 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
         rows, columns, k = math.prod(shape[:-1]), at_least(shape[-1], 16), at_least(a.shape[-1], 16)
         with haste.work(rows * columns * k >> 4):
             return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads,
-                         to)
+                         to, not packed and not whole)
     except Unsupported:
         return None
 
@@ -421,9 +422,10 @@ def _result_type(short, epilogue, operands):
     return made
 
 
-def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
+def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to, small):
     """The plan for arrays like these; `operands` have the result's shape, `sharing` threads take
-    the units, `to` are the result's strides if they are not dense."""
+    the units, `to` are the result's strides if they are not dense. `small`: units may be of many
+    small matrices."""
     batch, (m, n), k = shape[:-2], shape[-2:], a.shape[-1]
     short, one = SHORT[a.dtype], has_one_row(a.shape, b.shape)
     dst = _result_type(short, epilogue, operands)
@@ -455,6 +457,11 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
                   for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
     outer, inner = [1, 1, *batch][-2:]
     batches = [[0, 0, *y][-2:] for y in batches]
+    found = small_products.launch(small_products.Products(
+        m, n, k, a, b, c, (outer, inner), tuple(batches), tuple(more), one), short, dst, tail,
+    ) if small else None
+    if found is not None:
+        return Plan(shape, DTYPE[dst], *found, 0, swapped, parts)
     key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner,
                                                        tail, one, packed, sharing)
     total = outer * inner * -(-m // rows) * -(-n // cols) if m and n else 0

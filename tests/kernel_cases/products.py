@@ -187,6 +187,56 @@ class One(Family):
         )
 
 
+class Small(Family):
+    """Many products of small matrices, and many rows times one."""
+
+    generators = ("small.small",)
+    kinds = (
+        "gemm/small/f32/3/3/3/3/False/False/False/False/False/",
+        "gemm/small/f32/3/3/3/3/False/True",
+        "gemm/small/f32/1/3/3/10/False/False/False/True/False",
+        "gemm/small/f32/1/8/8/4/",
+        "gemm/small/f64/",
+    )
+    exact = False
+
+    def cases(self):
+        sizes = ((2, 2, 2), (3, 3, 3), (4, 4, 4), (5, 3, 2), (1, 3, 3), (3, 3, 1), (1, 16, 1),
+                 (2, 9, 3), (4, 1, 4), (5, 5, 5))
+        for (m, k, n), count in itertools.product(sizes, (17, 33)):
+            yield Case(
+                f"batch {m} {k} {n} {count}",
+                lambda x, y, r: (x @ y, (x @ y + r) * 2, x[0] @ y, x @ y[0]),
+                [op("f4", count, m, k), op("f4", count, k, n), op("f4", count, m, n)],
+            )
+            for a, b in (("turned", "plain"), ("wide", "gaps")):
+                yield Case(
+                    f"batch {a} {b} {m} {k} {n} {count}",
+                    lambda x, y: (x.mT @ y.mT, x.mT.contiguous() @ y.mT),
+                    [op("f4", count, k, m, layout=a), op("f4", count, n, k, layout=b)],
+                )
+        for dtype, (m, k, n) in itertools.product(("f8", "i4", "i8"), sizes[:5]):
+            yield Case(
+                f"{dtype} {m} {k} {n}",
+                lambda x, y: (x @ y, x @ y.mT.contiguous().mT, x @ y[0]),
+                [op(dtype, 21, m, k), op(dtype, 21, k, n)],
+            )
+        for dtype, (k, n), rows in itertools.product(
+            ("f4", "f8"), ((2, 2), (3, 3), (3, 8), (8, 8), (8, 1), (5, 2)), (64, 131)
+        ):
+            yield Case(
+                f"rows {dtype} {k} {n} {rows}",
+                lambda x, w, c: (x @ w.t(), F.linear(x, w, c).tanh(), x @ w[0],
+                                 x @ w.t().contiguous()),
+                [op(dtype, rows, k), op(dtype, n, k), op(dtype, n)],
+            )
+        yield Case(
+            "two dimensions",
+            lambda x, y: (x @ y, (x[:, 0] @ y[:, 0, 0]).relu()),
+            [op("f4", 3, 20, 2, 3), op("f4", 3, 1, 3, 2)],
+        )
+
+
 class Chains(Family):
     """Products that follow each other in blocks of rows."""
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from whet.cpu import gemm, guarded_memory, native, pool
+from whet.cpu import gemm, guarded_memory, native, pool, small_products
 from whet.ir import scalar
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.modules import new_module
@@ -261,6 +261,64 @@ def test_batches_and_vectors_as_in_numpy(sa, sb, dtype):
                                want,
                                rtol=1e-2 if dtype == "f2" else 1e-4,
                                atol=0.5 if dtype == "f2" else 1e-3)
+
+
+def special(rng, dtype, *shape):
+    """Numbers among which are zeros of both signs, tiny products, infinities and NaNs."""
+    if np.dtype(dtype).kind == "i":
+        return rng.integers(-2**31, 2**31 - 1, shape).astype(dtype)
+    x = rng.standard_normal(shape).astype(dtype)
+    flat, kind = x.reshape(-1), rng.random(x.size)
+    for k, value in enumerate((-0.0, 0.0, np.inf, np.nan)):
+        flat[np.abs(kind - 0.1 * k) < (0.05 if value == 0 else 0.01)] = value
+    flat[kind > 0.8] *= np.finfo(dtype).tiny
+    return x
+
+
+def same_numbers(x, y):
+    """Are all numbers the same, with their signs?"""
+    same = np.array_equal(x, y, equal_nan=x.dtype.kind == "f")
+    return same and np.array_equal(np.signbit(x) & (x == x), np.signbit(y) & (y == y))
+
+
+@ours
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
+@pytest.mark.parametrize("m, k, n", [
+    (2, 2, 2), (3, 3, 3), (4, 4, 4), (1, 3, 3), (3, 3, 1), (1, 11, 1), (2, 5, 3), (4, 1, 2)])
+def test_many_small_matrices_have_the_bits_of_each(m, k, n, dtype, threads, monkeypatch):
+    rng, met, launch = np.random.default_rng(m + 3 * n), [], small_products.launch
+
+    def seen(*args):
+        met.append(launch(*args))
+        return met[-1]
+    monkeypatch.setattr(small_products, "launch", seen)
+    gemm._plans.clear()
+    threads(2)
+    a, b = special(rng, dtype, 5003, m, k), special(rng, dtype, 5003, k, n)
+    turned = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
+    pairs = [(a, b), (a, turned), (a[::2], b[::-2]), (a[:1], b)]
+    for x, y in (*pairs, (a, b[:1])) if m > 1 else pairs:   # else it is a product of many rows
+        for epilogue in (None, scalar.arg(0) * 2):
+            made, count = gemm.matmul(x, y, epilogue=epilogue), len(x) if len(x) > 1 else len(y)
+            for i in (0, 1, count // 2, count - 2, count - 1):
+                one = gemm.matmul(x[min(i, len(x) - 1)], y[min(i, len(y) - 1)], epilogue=epilogue)
+                assert same_numbers(made[i], one)
+    assert sum(x is not None for x in met) >= 6
+
+
+@ours
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+@pytest.mark.parametrize("k, n", [(3, 3), (2, 4), (8, 8), (5, 7), (7, 1)])
+def test_many_rows_times_a_small_matrix_have_the_bits_of_few(k, n, dtype):
+    rng = np.random.default_rng(k)
+    a, b, bias = special(rng, dtype, 307, k), special(rng, dtype, k, n), special(rng, dtype, n)
+    for w in (b, np.ascontiguousarray(b.T).T):
+        many = gemm.matmul(a, w), gemm.linear(a, w.T, bias)
+        for i in range(0, 300, 30):
+            rows = a[i:i + 30]
+            for x, y in zip(many, (gemm.matmul(rows, w), gemm.linear(rows, w.T, bias)),
+                            strict=True):
+                assert same_numbers(x[i:i + 30], y)
 
 
 @ours
