@@ -12,12 +12,14 @@ from typing import Any
 from . import dispatch_keys, op_schemas, ops
 from .autograd import inplace, modes
 from .autograd.function import Function
+from .ops.join import stack
 from .ops.passing import call_custom
 from .tensor import Tensor
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "impl", "impl_abstract", "opcheck",
-    "register_autograd", "register_fake", "register_kernel", "register_vmap"]
+    "register_autograd", "register_fake", "register_kernel", "register_vmap", "triton_op",
+    "wrap_triton"]
 _DEFINED: dict[str, "CustomOpDef"] = {}
 
 
@@ -43,6 +45,56 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *,
         return CustomOpDef(name, fn, mutates_args, annotated=schema is None,
                            kinds=dispatch_keys.of_types(device_types))
     return define if fn is None else define(fn)
+
+
+def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *,
+              mutates_args: str | Sequence[str], schema: str | None = None) -> Any:
+    """Make an operator of a function that launches kernels of Triton's (`wrap_triton`) on tensors
+    of a GPU, and else consists of our ops. On `meta` it gives results without elements; for the CPU
+    `register_kernel("cpu")` gives it another function.
+
+    >>> import whet
+    >>> @whet.library.triton_op("mine::ones_of", mutates_args=())
+    ... def ones_of(x: whet.Tensor) -> whet.Tensor:
+    ...     out = whet.ones_like(x)              # here, wrap_triton(kernel)[grid](x, out, ...)
+    ...     return out
+    >>> ones_of(whet.zeros(2))
+    tensor([1., 1.])
+    """
+    def define(fn: Callable[..., Any]) -> "CustomOpDef":
+        made = CustomOpDef(name, fn, mutates_args, annotated=schema is None,
+                           kinds=dispatch_keys.of_types(None))
+        made.register_fake(fn)
+        # a kernel knows where elements lie: it has no form for tensors of a transform
+        made.register_vmap(lambda info, in_dims, *args: _one_by_one(made, info, in_dims, args))
+        return made
+    return define if fn is None else define(fn)
+
+
+def _one_by_one(op: "CustomOpDef", info: Any, in_dims: Sequence[Any], args: Sequence[Any]) -> Any:
+    """A batch of calls, each by itself; results are stacked."""
+    def of(x: Any, dim: Any, i: int) -> Any:
+        if isinstance(dim, list | tuple):
+            return [of(y, d, i) for y, d in zip(x, dim)]
+        return x if dim is None else x.select(dim, i)
+    found = [op(*[of(x, dim, i) for x, dim in zip(args, in_dims)])
+             for i in range(info.batch_size)]
+    if not isinstance(found[0], list | tuple):
+        return stack(found), 0
+    return type(found[0])([stack(each) for each in zip(*found)]), (0,) * len(found[0])
+
+
+def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
+    """What launches a kernel of Triton's on tensors of a GPU: `wrap_triton(kernel)[grid](...)`. It
+    is one of `triton.jit`, `triton.autotune` or `triton.heuristics`.
+
+    >>> import whet
+    >>> whet.library.wrap_triton(len)
+    Traceback (most recent call last):
+    RuntimeError: wrap_triton only works on functions annotated with triton.jit or triton.autotune
+    """
+    from .cuda.triton_kernels import wrapped
+    return wrapped(triton_kernel)
 
 
 class CustomOpDef:

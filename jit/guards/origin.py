@@ -24,7 +24,7 @@ IMMUTABLE = 1 << 8               # and another: nobody can change it, so C has m
 # each has a folder of its own
 OUR_PACKAGES = "whet", "whet.ir", "whet.jit", "whet.passes"
 # what whet is installed with
-LIBRARIES = frozenset(("numpy", "ml_dtypes", "llvmlite", "networkx", "threadpoolctl"))
+LIBRARIES = frozenset(("numpy", "ml_dtypes", "llvmlite", "networkx", "threadpoolctl", "triton"))
 # what a subclass says is not asked
 _own_dict: Any = vars(types.ModuleType)["__dict__"].__get__
 _WHERE_EXTENSIONS_LIE = getattr(_ctypes, "__file__", None) or os.__file__

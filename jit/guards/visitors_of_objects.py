@@ -49,6 +49,10 @@ DATA = frozenset((
     contextlib.nullcontext, functools.singledispatchmethod, dataclasses.InitVar,
     dataclasses.Field, type(dataclasses.MISSING), type(dataclasses.KW_ONLY),
     type(dataclasses._FIELD), type(dataclasses._HAS_DEFAULT_FACTORY)))  # type: ignore[attr-defined]
+# what an autotuner of Triton's keeps for itself
+NOTES_OF_TRITON = frozenset((
+    "base_fn", "bench_time", "best_config", "cache", "configs_timings", "do_bench", "nargs",
+    "restore_copies"))
 NUMPY_FUNCTION = type(np.sum)
 # a pointer that modules of C hand to each other, which Python cannot look into
 CAPSULE = type(datetime.datetime_CAPI)
@@ -90,6 +94,11 @@ def method_of_c(walk: Any, x: Any) -> None:
 @LIGHT.where(lambda t: issubclass(t, (*CONSTANT, StandIn, CAPSULE)) and not issubclass(t, np.void))
 def constant(walk: Any, x: Any) -> None:
     """It leads to nothing."""
+
+
+@LIGHT.where(lambda t: _is_from(t, "triton.runtime.jit") or _is_from(t, "triton.language.core"))
+def kernel_of_triton(walk: Any, x: Any) -> None:
+    """A kernel, or a type of its language. What it is made of was read when it was made."""
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -217,6 +226,13 @@ def descriptor(walk: Any, x: Any) -> None:
     base = next(b for b in (property, staticmethod, classmethod) if isinstance(x, b))
     walk.lead_to(*filter(None, (vars(base)[part].__get__(x) for part in parts)))
     instance(walk, x)
+
+
+@OBJECTS.where(lambda t: _is_from(t, "triton.runtime.autotuner"))
+def choice_of_triton(walk: Any, x: Any) -> None:
+    """How a kernel's constants are chosen: by what the user gave, and notes of earlier choices."""
+    walk.places.append(TypeOf(x))
+    walk.other_entries(own_dict(x), NOTES_OF_TRITON)
 
 
 @OBJECTS.where(lambda t: not _is_data(t))

@@ -9,7 +9,6 @@ subnormals are kept, as on the CPU.
 from __future__ import annotations
 
 import functools
-import linecache
 import os
 import re
 import subprocess
@@ -39,28 +38,6 @@ class Compiled(NamedTuple):
         return usage(self.binary)[1]
 
 
-def function(source: Source) -> Any:
-    """The Triton function of a Source. Its text is found by the name of a file that there is
-    not."""
-    import triton
-    import triton.language as tl
-    file = f"<whet:{source.key}>"
-    linecache.cache[file] = len(source.text), None, source.text.splitlines(True), file
-    names = {"tl": tl, "triton": triton, "__name__": "whet.generated"}
-    exec(compile_text(source.text, file, "exec"), names)
-    return names[source.name]
-
-
-# the builtin; below is the compiler of Sources
-compile_text = compile
-
-
-def options(source: Source) -> dict[str, Any]:
-    """What the compiler is told besides the text."""
-    return {"num_warps": source.warps, "num_stages": source.stages, "enable_fp_fusion": False,
-            "enable_reflect_ftz": False}
-
-
 @functools.lru_cache(1024)
 def compile(source: Source, capability: int = 90, aligned: tuple[str, ...] = ()) -> Compiled:
     """The Source for NVIDIA GPUs of a compute capability. `aligned`: the parameters that are
@@ -80,12 +57,19 @@ def nvidia(capability: int) -> Any:
 def built(source: Source, target: Any, aligned: tuple[str, ...] = ()) -> Any:
     """What Triton makes of a Source for a target, with all forms of it on the way."""
     import triton
+    return triton.compile(ast_source(source, aligned), target=target, options=source.options())
+
+
+def ast_source(source: Source, aligned: tuple[str, ...]) -> Any:
+    """A Source as Triton's compiler takes it."""
     from triton.compiler import ASTSource
-    names = [n for n, _ in source.parameters]
-    attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in aligned}
-    return triton.compile(
-        ASTSource(function(source), dict(source.parameters), constexprs={}, attrs=attrs),
-        target=target, options=options(source))
+    function, constants = source.function(), source.constants()
+    names = list(function.arg_names)
+    kinds = dict(source.parameters)
+    return ASTSource(
+        function, {n: kinds.get(n, "constexpr") for n in names},
+        constexprs={(names.index(n),): v for n, v in constants.items()},
+        attrs={(names.index(n),): [["tt.divisibility", 16]] for n in aligned})
 
 
 @functools.lru_cache(1024)

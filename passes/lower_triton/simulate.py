@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import random
 import threading
 import types
@@ -19,10 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .compile import function
-
 if TYPE_CHECKING:
-    from .source import Source
+    from .source import Programs, Source
 
 _lock = threading.RLock()           # the interpreter's state is global
 
@@ -52,19 +51,21 @@ def run(source: Source, arrays: Sequence[np.ndarray[Any, Any]],
 
 
 def run_at(source: Source, arguments: Mapping[str, float], regions: Sequence[tuple[int, int]],
-           programs: int, seed: int | None = None) -> None:
+           programs: Programs, seed: int | None = None) -> None:
     """Run so many programs of a kernel: the last one first, or in an order that a seed gives.
     `arguments` has numbers and addresses by name; `regions` is what it may touch."""
-    order = list(reversed(range(programs)))
+    x, y, z = programs if isinstance(programs, tuple) else (programs, 1, 1)
+    order = list(itertools.product(reversed(range(z)), reversed(range(y)), reversed(range(x))))
     if seed is not None:
         random.Random(seed).shuffle(order)
     with _lock, _simulation(regions) as ti, np.errstate(all="ignore"):
         body, builder = _rewritten(_function(source).fn), ti.interpreter_builder
         args = {name: ti._implicit_cvt(Pointer(int(arguments[name]), ty[1:])) if ty[0] == "*"
                 else _number(ti, ty, arguments[name]) for name, ty in source.parameters}
-        builder.set_grid_dim(programs, 1, 1)
-        for i in order:
-            builder.set_grid_idx(i, 0, 0)
+        args |= source.constants()
+        builder.set_grid_dim(x, y, z)
+        for k, j, i in order:
+            builder.set_grid_idx(i, j, k)
             body(**args)
 
 
@@ -72,7 +73,8 @@ def _number(ti: Any, ty: str, value: float) -> Any:
     """A number in the type of its parameter."""
     import triton.language as tl
     own, numpy = {"i32": (tl.int32, "i4"), "i64": (tl.int64, "i8"), "fp32": (tl.float32, "f4"),
-                  "fp64": (tl.float64, "f8")}[ty]
+                  "fp64": (tl.float64, "f8"), "u32": (tl.uint32, "u4"), "u64": (tl.uint64, "u8"),
+                  "i1": (tl.int1, "?")}[ty]
     return tl.tensor(ti.TensorHandle(np.array([value], numpy), own), own)
 
 
@@ -90,7 +92,7 @@ def _reach(a: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 @functools.lru_cache(256)
 def _function(source: Source) -> Any:
-    return function(source)
+    return source.function()
 
 
 @functools.lru_cache(4096)
@@ -129,6 +131,25 @@ def _rounding_cast(cast: Callable[..., Any]) -> Callable[..., Any]:
         if tl.float16 in (s, d) and s.is_floating() and d.is_floating():
             return ti.TensorHandle(src.data.astype(ti._get_np_dtype(d)), d)
         return cast(self, src, dst, *rest)
+    return new
+
+
+def _through_f32(compute: Callable[..., Any], operands: int) -> Callable[..., Any]:
+    """An operation of the builder's that computes with bfloat16 in f32, and rounds. (The
+    interpreter takes the bits for whole numbers.)"""
+    import triton.language as tl
+    from triton.runtime import interpreter as ti
+
+    def new(self: Any, *args: Any) -> Any:
+        given = args[:operands]
+        if args[-1] is np.where or not any(x.dtype.scalar == tl.bfloat16 for x in given):
+            return compute(self, *args)
+        wide = [ti.TensorHandle(_to_f32(x.data), tl.float32) if x.dtype.scalar == tl.bfloat16
+                else x for x in given]
+        made = compute(self, *wide, *args[operands:])
+        if made.data.dtype == np.float32:
+            return ti.TensorHandle(_to_bf16(made.data), tl.bfloat16)
+        return made
     return new
 
 
@@ -197,6 +218,8 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
     knob = knobs.runtime.interpret
     put(B, "cast_impl", _rounding_cast(B.cast_impl))
     put(B, "create_fp_to_fp", _rounding_cast(B.create_fp_to_fp))
+    for name, operands in (("binary_op", 2), ("unary_op", 1), ("ternary_op", 3), ("create_fma", 3)):
+        put(B, name, _through_f32(getattr(B, name), operands))
     put(B, "create_dot", _fused_dot)
     put(B, "create_splat", _splat)
     put(ti.ReduceOps, "generic_reduce", _reduce_in_order)

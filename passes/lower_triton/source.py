@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import hashlib
+import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+Programs = int | tuple[int, int, int]    # how many there are of a launch, by dimension
 
 if TYPE_CHECKING:
     from .builder import Module
@@ -30,6 +33,26 @@ class Source:
         """How many programs to launch for these values of the parameters, by name."""
         count: int = eval(self.grid, {"cdiv": lambda a, b: -(-a // b)}, dict(numbers))
         return max(1, count)
+
+    # ---- what Triton is told of it ----
+    def function(self) -> Any:
+        """The Triton function. Its text is found by the name of a file that there is not."""
+        import triton
+        import triton.language as tl
+        file = f"<whet:{self.key}>"
+        linecache.cache[file] = len(self.text), None, self.text.splitlines(True), file
+        names = {"tl": tl, "triton": triton, "__name__": "whet.generated"}
+        exec(compile(self.text, file, "exec"), names)
+        return names[self.name]
+
+    def constants(self) -> dict[str, Any]:
+        """The parameters whose values are known when it is compiled."""
+        return {}
+
+    def options(self) -> dict[str, Any]:
+        """What the compiler is told besides the text: products and sums are never contracted."""
+        return {"num_warps": self.warps, "num_stages": self.stages, "enable_fp_fusion": False,
+                "enable_reflect_ftz": False}
 
 
 def source(name: str, module: Module, parameters: Sequence[tuple[str, str]], lines: Sequence[str],

@@ -48,7 +48,6 @@ def cubin(source: Source, capability: int, aligned: tuple[str, ...]) -> Cubin:
 
 def named(source: Source, capability: int, aligned: tuple[str, ...]) -> str:
     """A name that stands for all that decides a binary, the compiler aside."""
-    from ..passes.lower_triton import compile
-    told = (source.name, source.text, source.parameters, sorted(compile.options(source).items()),
+    told = (source.name, source.text, source.parameters, sorted(source.options().items()),
             capability, aligned)
     return hashlib.sha256(repr(told).encode()).hexdigest()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from ..passes.lower_triton.source import Source
+    from ..passes.lower_triton.source import Programs, Source
 
 Span = tuple[int, int]              # the first byte, and the one after the last
 Begin = Callable[..., None]         # what `Driver.prepare` gives
@@ -43,11 +43,12 @@ class Properties(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """One launch of a loaded kernel: what its parameters are, by name, and how many programs.
+    """One launch of a loaded kernel: what its parameters are, by name, and how many programs, in
+    one dimension or three.
 
     `spans` are the bytes that it may touch. A real device does not ask; the simulated one checks
     every address."""
-    programs: int
+    programs: Programs
     arguments: Mapping[str, float]
     spans: Sequence[Span]
 
@@ -56,6 +57,7 @@ class Driver(abc.ABC):
     """What the runtime asks of a driver."""
     poisons: bool = False           # shall memory that is let go of be written over?
     checks_addresses: bool = False  # are launches told which bytes they may touch?
+    has_speed: bool = True          # is the time between two events that of the work there?
 
     # ---- devices ----
     @abc.abstractmethod
@@ -158,7 +160,7 @@ class Driver(abc.ABC):
     def launch(self, kernel: Any, launch: Launch, stream: int) -> None:
         """Run a loaded kernel later."""
 
-    def prepare(self, kernel: Any, programs: int, fixed: Mapping[str, float],
+    def prepare(self, kernel: Any, programs: Programs, fixed: Mapping[str, float],
                 varying: Sequence[str]) -> Begin:
         """A function that runs a loaded kernel later: of a stream, the spans (where the driver
         checks addresses) and the parameters `varying`; the others are `fixed`."""

@@ -12,7 +12,7 @@ from . import planning
 from .driver import Launch
 
 if TYPE_CHECKING:
-    from ..passes.lower_triton.source import Source
+    from ..passes.lower_triton.source import Programs, Source
 
 ALIGNED = 16                        # of what is a multiple of it, whole vectors are read at once
 
@@ -26,18 +26,26 @@ def launch(index: int, source: Source, arrays: Mapping[str, np.ndarray],
            numbers: Mapping[str, float]) -> None:
     """Run a kernel on a device, in this thread's stream. `arrays` tell where its pointers' elements
     lie; `numbers` are its other parameters."""
-    machine = m.machine()
     starts = {name: address(a) for name, a in arrays.items()}
     arguments = {**numbers, **starts}
     aligned = tuple([name for name, kind in source.parameters
                      if kind[0] in "*i" and is_multiple(arguments[name])])
+    start(index, source, aligned, source.programs(numbers), arrays, numbers)
+
+
+def start(index: int, source: Source, aligned: tuple[str, ...], programs: Programs,
+          arrays: Mapping[str, np.ndarray], numbers: Mapping[str, float]) -> None:
+    """Run so many programs of a kernel. `aligned` are the parameters that are multiples of 16 at
+    every call."""
+    machine = m.machine()
     key = index, source, aligned
     kernel = machine.kernels.get(key)
     if kernel is None:
         kernel = machine.kernels[key] = machine.driver.load(index, source, aligned)
-    programs, plan = source.programs(numbers), planning.current()
+    plan = planning.current()
     if plan is not None:
         return plan.start(kernel, programs, arrays, numbers)
+    arguments = {**numbers, **{name: address(a) for name, a in arrays.items()}}
     call = Launch(programs, arguments, [span(a) for a in arrays.values()])
     machine.driver.launch(kernel, call, m.current_stream(index))
 

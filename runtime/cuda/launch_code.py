@@ -11,13 +11,16 @@ import ctypes as C
 import functools
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..cpu import native
 
-FUNCTION, PROGRAMS, THREADS, SHARED, CONTEXT, PARAMETERS, ACTIVATE, LAUNCH, HEAD = range(9)
+if TYPE_CHECKING:
+    from ..passes.lower_triton.source import Programs
+
+FUNCTION, X, Y, Z, THREADS, SHARED, CONTEXT, PARAMETERS, ACTIVATE, LAUNCH, HEAD = range(11)
 # how the bits of a number are told: of all but these it is the number itself
 FLOATS = {"fp32": ("<f", "<I"), "fp64": ("<d", "<Q")}
 
@@ -47,12 +50,14 @@ define i32 @number(ptr %words, i64 %i) {{
 
 define i32 @start(ptr %words, ptr %stream) {{
   %function = call ptr @word(ptr %words, i64 {FUNCTION})
-  %programs = call i32 @number(ptr %words, i64 {PROGRAMS})
+  %x = call i32 @number(ptr %words, i64 {X})
+  %y = call i32 @number(ptr %words, i64 {Y})
+  %z = call i32 @number(ptr %words, i64 {Z})
   %threads = call i32 @number(ptr %words, i64 {THREADS})
   %shared = call i32 @number(ptr %words, i64 {SHARED})
   %parameters = call ptr @word(ptr %words, i64 {PARAMETERS})
   %launch = call ptr @word(ptr %words, i64 {LAUNCH})
-  %status = call i32 %launch(ptr %function, i32 %programs, i32 1, i32 1, i32 %threads, i32 1,
+  %status = call i32 %launch(ptr %function, i32 %x, i32 %y, i32 %z, i32 %threads, i32 1,
     i32 1, i32 %shared, ptr %stream, ptr %parameters, ptr null)
   ret i32 %status
 }}
@@ -162,7 +167,7 @@ class Prepared:
     """The words of a launch. `kernel` is what the driver, of library `cuda`, loaded, in a context;
     the parameters `varying` vary, the others are `fixed`."""
 
-    def __init__(self, cuda: Any, kernel: Any, context: int, programs: int,
+    def __init__(self, cuda: Any, kernel: Any, context: int, programs: Programs,
                  fixed: Mapping[str, float], varying: Sequence[str]) -> None:
         kinds = dict(kernel.parameters)
         values = [bits(kinds[name], fixed[name]) if name in fixed else 0 for name in kinds]
@@ -173,7 +178,8 @@ class Prepared:
         self.pointers = np.array(range(start, start + self.values.nbytes, 8), np.uint64)
         head: list[Any] = [0] * HEAD
         head[FUNCTION], head[CONTEXT] = kernel.function, context
-        head[PROGRAMS], head[THREADS], head[SHARED] = programs, kernel.threads, kernel.shared
+        head[X], head[Y], head[Z] = programs if isinstance(programs, tuple) else (programs, 1, 1)
+        head[THREADS], head[SHARED] = kernel.threads, kernel.shared
         head[PARAMETERS] = self.pointers.ctypes.data
         head[ACTIVATE], head[LAUNCH] = (C.cast(f, C.c_void_p).value for f in (
             cuda.cuCtxSetCurrent, cuda.cuLaunchKernel))
@@ -242,6 +248,6 @@ def _by_ctypes(address: int, stream: int, *values: int) -> int:
         word.from_address(words[HEAD + k]).value = value
     C.PYFUNCTYPE(C.c_int, word)(words[ACTIVATE])(words[CONTEXT])
     launch = C.PYFUNCTYPE(C.c_int, word, *[number] * 7, word, word, word)(words[LAUNCH])
-    status: int = launch(words[FUNCTION], words[PROGRAMS], 1, 1, words[THREADS], 1, 1,
+    status: int = launch(words[FUNCTION], words[X], words[Y], words[Z], words[THREADS], 1, 1,
                          words[SHARED], stream, words[PARAMETERS], 0)
     return status

@@ -14,7 +14,7 @@ from .driver import Begin, CudaError, Driver, Launch, OutOfMemoryError, Properti
 from .launch_code import LaunchWords, Prepared, all_launcher, launcher
 
 if TYPE_CHECKING:
-    from ..passes.lower_triton.source import Source
+    from ..passes.lower_triton.source import Programs, Source
 
 NAME = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 OUT_OF_MEMORY, NO_DEVICE, NOT_READY = 2, 100, 600
@@ -245,7 +245,7 @@ class LibCuda(Driver):
     def launch(self, kernel: Loaded, launch: Launch, stream: int) -> None:
         self.prepare(kernel, launch.programs, launch.arguments, ())(stream, launch.spans)
 
-    def prepare(self, kernel: Loaded, programs: int, fixed: Mapping[str, float],
+    def prepare(self, kernel: Loaded, programs: Programs, fixed: Mapping[str, float],
                 varying: Sequence[str]) -> Begin:
         self._activate(kernel.device)
         made = Prepared(self.cuda, kernel, self.contexts[kernel.device].value or 0, programs, fixed,

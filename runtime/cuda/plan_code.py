@@ -18,6 +18,7 @@ from .arrays import DeviceArray
 from .planning import NoPlan, Noted, Number
 
 if TYPE_CHECKING:
+    from ..passes.lower_triton.source import Programs
     from .plans import Planning
 
 ALIGNED = 16                        # what is known of addresses: what they are beyond a multiple
@@ -49,7 +50,7 @@ class Start(NamedTuple):
     """A kernel is launched: `fixed` are the parameters that are the same at each call, `varying`
     those that a call tells. `spans` are the bytes that it may touch."""
     kernel: Any
-    programs: int
+    programs: Programs
     fixed: Mapping[str, Any]
     varying: Mapping[str, Any]
     spans: Sequence[tuple[Any, ...]]

@@ -10,7 +10,7 @@ each call, by the same code on the operands themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from . import planning
 from .arrays import DeviceArray
 from .plan_code import ALIGNED, Ask, Code, Drop, Place, Start
 from .planning import NoPlan, Number
+
+if TYPE_CHECKING:
+    from ..passes.lower_triton.source import Programs
 
 # stand-ins lie where no device has memory, each far from the others
 NOWHERE, APART = 1 << 60, 1 << 44
@@ -112,7 +115,7 @@ class Planning:
         memory = (at - NOWHERE + APART // 2) // APART
         return Place(memory, at - NOWHERE - memory * APART)
 
-    def start(self, kernel: Any, programs: int, arrays: Mapping[str, np.ndarray],
+    def start(self, kernel: Any, programs: Programs, arrays: Mapping[str, np.ndarray],
               numbers: Mapping[str, Any]) -> None:
         """A launch for every call."""
         parameters = {name: self.place(address(a)) for name, a in arrays.items()} | dict(numbers)

@@ -19,7 +19,8 @@ for _family in (
     "sort segments contract einsum distances sparse_products sparse_names nested_names random "
     "random_in_place counts python numpy_calls window pools quantised norm native_norms "
     "activation attention recurrent loss ctc embedding sampling vision host fourier interop "
-    "derived control special operators toplevel copies old_orders saved_names module_parts hashing"
+    "derived control special operators toplevel copies old_orders saved_names module_parts hashing "
+    "given_kernels"
 ).split():
     __import__(f"{__name__}.{_family}")
 

@@ -366,4 +366,40 @@ KERNELS = [
           "training::test_random_numbers_are_drawn_on_the_device"),
 ]
 
-FAULTS = [*ORDER, *ERROR_WORDS, *HOST, *MEMORY, *PLANS, *LAUNCHES, *KERNELS]
+GIVEN = [
+    Fault("a kernel of a user's writes, and no version tells",
+          CUDA + "triton_kernels.py", "tensors[k]._bump(kernel.source.name)", "pass",
+          "triton_kernels::test_a_launch_by_itself_counts_versions_of_what_it_writes_to"),
+    Fault("numbers of a user's kernel are those of the first call",
+          CUDA + "given_kernels.py", "[_told(count + k, x) for k, x in enumerate(xs[count:])]",
+          "numbers", "triton_kernels::test_numbers_are_told_at_each_call"),
+    Fault("a number is taken for a multiple of 16",
+          CUDA + "given_kernels.py", "launch.is_multiple(next(given))", "(next(given), True)[1]",
+          "triton_kernels::test_numbers_are_told_at_each_call"),
+    Fault("a plan for another grid",
+          CUDA + "given_kernels.py", '"given kernel", source, grid, whole',
+          '"given kernel", source, whole',
+          "triton_kernels::test_another_grid_is_another_plan"),
+    Fault("a copy for a kernel that was told strides lies by others",
+          CUDA + "given_kernels.py", "execute.laid(a, a.strides)", "execute.pointwise.copied(a)",
+          "triton_kernels::test_a_copy_lies_as_its_tensor_does"),
+    Fault("a pointer that a loop moves on is no longer known",
+          TRITON + "given.py", "                self.comes(carried, values)\n", "",
+          "triton_kernels::test_what_a_kernel_writes_to_is_read_off_its_code"),
+    Fault("what a condition chooses is what it chooses where it is true",
+          TRITON + "given.py", '"scf.if":\n            for values in ends:',
+          '"scf.if":\n            for values in ends[:1]:',
+          "triton_kernels::test_what_a_kernel_writes_to_is_read_off_its_code"),
+    Fault("a kernel's name does not tell what it was compiled for",
+          TRITON + "given.py", "told = self.text, self.parameters, self.told",
+          "told = self.text, self.parameters",
+          "triton_kernels::test_a_name_stands_for_all_that_decides"),
+    Fault("grids of three dimensions are turned round",
+          CUDA + "launch_code.py", "head[X], head[Y], head[Z] =", "head[Z], head[Y], head[X] =",
+          "launch_code"),
+    Fault("bfloat16 is not rounded to the nearest by the interpreter",
+          TRITON + "simulate.py", "return ti.TensorHandle(_to_bf16(made.data), tl.bfloat16)",
+          "return made", "triton_kernels::test_bfloat16_is_rounded_after_each_operation"),
+]
+
+FAULTS = [*ORDER, *ERROR_WORDS, *HOST, *MEMORY, *PLANS, *LAUNCHES, *KERNELS, *GIVEN]

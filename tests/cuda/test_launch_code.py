@@ -57,6 +57,14 @@ def test_the_driver_is_given_every_parameter(launch, given):
     assert noting.active == [77, 77]
 
 
+def test_programs_of_three_dimensions(launch):
+    noting = Noting()
+    kernel = types.SimpleNamespace(function=1, threads=32, shared=0, parameters=KINDS)
+    fixed = {"x": 0, "n": 1, "scale": 1.0, "wide": 2, "ratio": 3.0}
+    made = launch_code.Prepared(noting, kernel, 1, (2, 3, 4), fixed, ())
+    assert launch(made.address, 0) == 0 and noting.seen[0][1] == (2, 3, 4, 32, 1, 1)
+
+
 def test_launches_that_are_one_call():
     """Each gets its own of the words that the call is given, and what is added to them."""
     launch = launch_code.all_launcher()

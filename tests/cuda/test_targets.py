@@ -2,7 +2,7 @@
 import pytest
 from whet.ir import kernel as K
 from whet.ir import scalar as S
-from whet.passes.lower_triton import compile, pointwise
+from whet.passes.lower_triton import pointwise
 from whet.passes.lower_triton.source import Source
 
 from tests.cuda import targets
@@ -43,8 +43,8 @@ def test_what_is_approximate_is_found(name, line):
 
 @pytest.mark.parametrize("name", targets.TARGETS)
 def test_products_that_are_contracted_with_sums_are_found(monkeypatch, name):
-    told = compile.options(OURS)
-    monkeypatch.setattr(compile, "options", lambda source: told | {"enable_fp_fusion": True})
+    told = OURS.options()
+    monkeypatch.setattr(Source, "options", lambda source: told | {"enable_fp_fusion": True})
     assert "fma" in " ".join(found(of("b = a * a + 1.5"), name))
 
 

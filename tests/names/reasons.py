@@ -52,8 +52,6 @@ NOT_HERE: dict[str, str] = {
     "torch.nn.parameter.UninitializedTensorMixin": INTERNAL,
     "torch.optim.swap_in_optimizer_params_and_state": INTERNAL,
     "torch.func.rearrange": "`permute`, `reshape`",
-    "torch.library.triton_op": "a kernel of one's own is launched in a custom operator",
-    "torch.library.wrap_triton": "the same",
     "torch.fft.Tensor": "`whet.Tensor`",
     "torch.func.functionalize": "what a trace records is functional",
     "torch.func.debug_unwrap": INTERNAL,

@@ -34,6 +34,7 @@ class SimulatedDriver(Driver):
     `seed` chooses the order in which streams go on. The environment has the defaults: WHET_GPU_SEED
     and WHET_GPU_MEMORY, the bytes of a device."""
     poisons = checks_addresses = True
+    has_speed = False
 
     def __init__(self, seed: int | None = None, memory: int | None = None,
                  devices: int = DEVICES) -> None:
@@ -225,8 +226,10 @@ class SimulatedDriver(Driver):
         return Loaded(device, source, aligned)
 
     def launch(self, kernel: Loaded, launch: Launch, stream: int) -> None:
-        if not 0 < launch.programs < 1 << 31:
-            raise CudaError(f"invalid configuration: {launch.programs} programs")
+        told = launch.programs
+        x, y, z = told if isinstance(told, tuple) else (told, 1, 1)
+        if not (0 < x < 1 << 31 and 0 < y < 1 << 16 and 0 < z < 1 << 16):
+            raise CudaError(f"invalid configuration: {told} programs")
         wrong = [name for name in kernel.aligned if launch.arguments[name] % ALIGNED]
         if wrong:
             raise CudaError(f"misaligned address: {kernel.source.name} was compiled for multiples "
