@@ -3,6 +3,9 @@
 Programs name ops so where they count them (`utils.flop_counter`) or choose what is kept of a block
 (`utils.checkpoint`). `aten.mm` is a packet, `aten.mm.default` its overload: each op has one.
 """
+import contextlib
+import threading
+
 from .. import op_table
 from .contract import linear_op, matmul_op
 from .surface import FUNCTIONS
@@ -59,7 +62,8 @@ class OpOverload:
         self.overloadpacket = named
 
     def __call__(self, *args, **kwargs):
-        return self.overloadpacket(*args, **kwargs)
+        run = _standing().get(self, self.overloadpacket)
+        return run(*args, **kwargs)
 
     @property
     def __name__(self):
@@ -77,6 +81,28 @@ class OpOverload:
     def name(self):
         """The name, as schemas have it."""
         return self.overloadpacket._qualified_op_name
+
+
+_local = threading.local()
+
+
+def _standing():
+    """What names of ops stand for on this thread, where a mode is asked about one of them."""
+    return vars(_local).setdefault("standing", {})
+
+
+@contextlib.contextmanager
+def standing_for(named, run):
+    """A name stands for a call of an op while a mode is asked about that."""
+    standing = _standing()
+    before = standing.get(named)
+    standing[named] = run
+    try:
+        yield
+    finally:
+        standing.pop(named)
+        if before is not None:
+            standing[named] = before
 
 
 _packets: dict[str, OpOverloadPacket] = {}

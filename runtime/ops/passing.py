@@ -47,7 +47,7 @@ class Passing(registry.Observer):
 
     def draw(self, generator, op, shape):
         """Random numbers."""
-        return self.beneath(_drawn, generator, op, shape)
+        return self.beneath(drawn, generator, op, shape)
 
     def cond(self, pred, true_fn, false_fn, operands):
         """A choice: what is called is seen."""
@@ -70,7 +70,8 @@ def _run(op, inputs, attrs):
         op, inputs, attrs)
 
 
-def _drawn(generator, op, shape):
+def drawn(generator, op, shape):
+    """Random numbers, seen by those who are entered."""
     return state.observers[-1].draw(generator, op, shape) if state.observers else op.next(
         generator, shape)
 

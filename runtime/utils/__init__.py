@@ -1,8 +1,8 @@
 """Helpers: `whet.utils.data` (datasets and loaders), `whet.utils.tensorboard`, ..."""
 import importlib
 
-_PARTS = ("_foreach_utils", "_pytree", "benchmark", "checkpoint", "data", "dlpack", "flop_counter",
-          "hooks", "model_zoo", "module_tracker", "tensorboard")
+_PARTS = ("_foreach_utils", "_python_dispatch", "_pytree", "benchmark", "checkpoint", "data",
+          "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker", "tensorboard")
 
 
 def __getattr__(name):
