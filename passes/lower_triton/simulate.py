@@ -13,12 +13,15 @@ import contextlib
 import functools
 import itertools
 import random
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from . import simulate_libdevice
 
 if TYPE_CHECKING:
     from .source import Programs, Source
@@ -192,10 +195,10 @@ def _checked_access(access: Callable[..., Any], what: str, mask_at: int,
                     check: Callable[..., Any]) -> Callable[..., Any]:
     """A load or store of the builder's, with its addresses checked. `mask_at`: which argument
     after the pointer is the mask."""
-    def new(self: Any, pointer: Any, *args: Any) -> Any:
+    def new(self: Any, pointer: Any, *args: Any, **named: Any) -> Any:
         check(what, pointer.data, args[mask_at].data,
               max(1, pointer.get_element_ty().primitive_bitwidth // 8))
-        return access(self, pointer, *args)
+        return access(self, pointer, *args, **named)
     return new
 
 
@@ -210,7 +213,7 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
     from triton.runtime.jit import JITFunction
     B, undo = ti.InterpreterBuilder, []
 
-    def put(obj: type[Any], name: str, value: Callable[..., Any]) -> None:
+    def put(obj: Any, name: str, value: Callable[..., Any]) -> None:
         undo.append((obj, name, vars(obj).get(name), name in vars(obj)))
         setattr(obj, name, value)
 
@@ -227,6 +230,8 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
     put(B, "create_atomic_rmw", _checked_update(B.create_atomic_rmw, check))
     put(B, "create_masked_load", _checked_access(B.create_masked_load, "load", 0, check))
     put(B, "create_masked_store", _checked_access(B.create_masked_store, "store", 1, check))
+    if (libdevice := sys.modules.get("triton.language.extra.libdevice")) is not None:
+        simulate_libdevice.patch(put, libdevice)
     scope = ti._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     knobs.runtime.interpret = True
     try:
