@@ -312,11 +312,10 @@ class SizedTypes:
         if makes is not None:
             outlines: Sequence[Outline] = dry(lambda: makes(*ins, **attrs))
             return outlines
-        outlined = node.op.outlined
-        if outlined is not None:
+        if (outlined := node.op.outlined) is not None:
             told: Any = dry(lambda: outlined(*ins, **attrs))
-            return tuple(self.lying_like(o, a) for o, a in zip(
-                node.outs, told if type(told) is tuple else (told,), strict=True))
+            several = told if type(told) is tuple else (told,)
+            return tuple(map(self.lying_like, node.outs, several))
         if node.op.write is not None:  # a copy of the first operand, changed
             return (Outline(ins[0].shape, ins[0].dtype),)
         try:

@@ -5,8 +5,9 @@ from .. import dtypes
 from ..ir.outline import like_first
 from .attached import attached
 from .batching import by_rows
+from .facts import asked
 from .random import draw
-from .registry import Op, apply, ask, asked, is_tensor
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function
 

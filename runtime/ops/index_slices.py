@@ -8,11 +8,12 @@ from . import dims
 from . import onnx_places as in_onnx
 from .batching import aligned, at_index, repeated
 from .creation import empty_array
+from .facts import asked
 from .from_data import number, scalar_tensor
 from .gather import WriteOp, along, check_index, longs, onto_zeros, places_of, writes
 from .index_ops import add_at, in_bounds, index_op
 from .named_places import Named, Written
-from .registry import Op, apply, ask, asked, is_tensor
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .scatter import (
     combined,

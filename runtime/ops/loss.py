@@ -11,12 +11,13 @@ from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from .activation import pairwise_distance
 from .convert import cast
+from .facts import asked
 from .gather import gather_op
 from .join import common_type
 from .number_questions import all_below, are_probabilities, fixed_number, has_negative
 from .pointwise_family import PointwiseOp
 from .precision import precise
-from .registry import apply, ask, asked, check_one_type, check_tensors, is_tensor
+from .registry import apply, ask, check_one_type, check_tensors, is_tensor
 from .samples import reals
 from .softmax import log_softmax
 from .surface import FUNCTIONS as F

@@ -4,7 +4,7 @@ import operator
 import numpy as np
 
 from ..ir import scalar
-from .registry import asked
+from .facts import asked
 
 
 def fixed_number(number):

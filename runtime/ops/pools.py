@@ -13,7 +13,8 @@ from . import onnx_taps
 from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
 from .batching import folded
-from .registry import Op, apply, ask, asked, is_tensor
+from .facts import asked
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, compile_function, give_out, guard
 from .window import positive

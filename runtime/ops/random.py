@@ -19,9 +19,10 @@ from ..tensor import wrap
 from .attached import attached
 from .batching import native
 from .creation import check_options, placed
+from .facts import asked
 from .number_questions import are_probabilities, has_negative
 from .pointwise_family import PointwiseOp
-from .registry import Op, about_numbers, apply, apply_without_operands, ask, asked, is_tensor
+from .registry import Op, about_numbers, apply, apply_without_operands, ask, is_tensor
 from .samples import Sample, reals
 from .surface import FUNCTIONS, function, give_out
 

@@ -20,7 +20,6 @@ from ..cpu import memory, recorded_call
 from ..cpu.pointwise import copy
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..function_protocol import speakers
-from ..ir import scalar
 from ..op_table import REGISTRY as REGISTRY
 
 OURS: set = set()                   # those that whet defines, once it has
@@ -428,35 +427,12 @@ def ask(question, *tensors):
     (or it raises). A trace asks again at each replay: the question must depend on nothing but the
     arrays. Of one tensor it may have `facts(array)`, scalar expressions of an element: then the
     answer is a function of which of them are true of any element, and kernels ask instead (see
-    `asked`); of a tensor on `meta`, which has no elements, none is true."""
+    `facts.py`); of a tensor on `meta`, which has no elements, none is true."""
     if devices.beyond is not None and hasattr(question, "facts") and tensors[0].is_meta:
         return question(np.empty(0, tensors[0]._array.dtype))
     if state.observers:
         return state.observers[-1].ask(question, tensors)
     return question(*[devices.on_host(t._array) for t in tensors])
-
-
-# Any Python number that a fact compares with means the same in these. Narrow integers are asked as
-# wide ones for that reason.
-FACTS = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "i8"))
-WIDENED = frozenset(np.dtype(t) for t in ("i1", "i2", "i4", "u1", "u2", "u4"))
-_wide = np.dtype("i8")
-
-
-def asked(*facts):
-    """Give a question its facts, as functions of an element (a scalar expression) and its dtype. A
-    batch is asked as a whole: what follows where a fact is true of some element must be right for
-    the examples of which it is not."""
-    def expressions(a):
-        x, dtype = scalar.arg(0), a.dtype
-        if dtype in WIDENED:
-            x, dtype = scalar.cast(x, "i64"), _wide
-        return [scalar.lift(fact(x, dtype)) for fact in facts] if dtype in FACTS else ()
-
-    def give(question):
-        question.facts = expressions
-        return question
-    return give
 
 
 def carry_out(compute, used):

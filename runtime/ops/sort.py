@@ -13,8 +13,9 @@ from . import dims
 from . import onnx_orders as in_onnx
 from .batching import shifted
 from .creation import full, literal, zeros
+from .facts import asked
 from .gather import gather
-from .registry import Op, apply, ask, asked, is_tensor
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, give_out
 from .view import reshape, squeeze_op

@@ -7,9 +7,10 @@ from .. import dtypes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
+from .facts import asked
 from .pointwise_family import PointwiseOp
 from .reduce import FUN, _check_nonempty, _tensor, amax_op, amin_op, sum_abs_op, sum_squares_op
-from .registry import apply, ask, asked
+from .registry import apply, ask
 from .samples import reals
 from .surface import function, give_out
 

@@ -1,12 +1,11 @@
-"""Kernels that users write in Triton: launched, differentiated, batched, tuned, traced."""
+"""Kernels that users write in Triton: launched, differentiated, batched, and what is known of them."""
 import functools
 
 import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
-from whet.cuda import given_kernels, machine, tuning
-from whet.cuda.simulated.driver import SimulatedDriver
+from whet.cuda import given_kernels, machine
 from whet.library import wrap_triton
 
 from tests.triton_runs import needs_triton
@@ -22,15 +21,9 @@ EQUAL = functools.partial(whet.testing.assert_close, rtol=0, atol=0)
 CLOSE = functools.partial(whet.testing.assert_close, rtol=1e-5, atol=1e-5)
 
 
-def both(*shape, seed=0):
-    """Random numbers on the CPU and on the device, which want gradients."""
-    x = whet.randn(shape, generator=whet.Generator().manual_seed(seed))
-    return x.requires_grad_(), x.detach().cuda().requires_grad_()
-
-
 # ---- operators -----------------------------------------------------------------------------------
 def test_an_operator_of_a_kernel_has_gradients(gpus):
-    (x, there), (y, other) = both(7, 33), both(7, 33, seed=1)
+    (x, there), (y, other) = k.both(7, 33), k.both(7, 33, seed=1)
     made = k.add(there, other)
     EQUAL(made.cpu(), x + y)
     (made * made).sum().backward()
@@ -39,7 +32,7 @@ def test_an_operator_of_a_kernel_has_gradients(gpus):
 
 
 def test_a_row_that_is_no_power_of_two(gpus):
-    x, there = both(5, 37)
+    x, there = k.both(5, 37)
     g = whet.randn(5, 37)
     x.softmax(1).backward(g)
     made = k.softmax(there)
@@ -49,7 +42,7 @@ def test_a_row_that_is_no_power_of_two(gpus):
 
 
 def test_products_of_two_dimensions_of_programs(gpus):
-    (a, left), (b, right) = both(37, 20), both(20, 70, seed=1)
+    (a, left), (b, right) = k.both(37, 20), k.both(20, 70, seed=1)
     (a @ b).sum().backward()
     made = k.matmul(left, right)
     CLOSE(made.cpu(), a @ b)
@@ -60,7 +53,7 @@ def test_products_of_two_dimensions_of_programs(gpus):
 
 
 def test_a_norm_and_its_backward(gpus):
-    (x, there), (w, weight), (b, bias) = both(6, 50), both(50, seed=1), both(50, seed=2)
+    (x, there), (w, weight), (b, bias) = k.both(6, 50), k.both(50, seed=1), k.both(50, seed=2)
     g = whet.randn(6, 50)
     want = F.layer_norm(x, (50,), w, b)
     want.backward(g)
@@ -72,7 +65,7 @@ def test_a_norm_and_its_backward(gpus):
 
 
 def test_a_kernel_that_writes_in_place_is_told_by_the_version(gpus):
-    x, _ = both(40)
+    x, _ = k.both(40)
     there = x.detach().cuda()
     before = there._version
     assert k.scale_(there, 0.5) is None
@@ -97,7 +90,7 @@ def test_tensors_without_elements_are_made_by_the_function(gpus):
 
 
 def test_an_operator_is_checked(gpus):
-    (_, x), (_, y) = both(2, 3), both(2, 3, seed=1)
+    (_, x), (_, y) = k.both(2, 3), k.both(2, 3, seed=1)
     found = whet.library.opcheck(k.add, (x.detach(), y.detach()))
     assert found == {"test_schema": "SUCCESS", "test_faketensor": "SUCCESS"}
     x = whet.ones(4, device="cuda")
@@ -105,7 +98,7 @@ def test_an_operator_is_checked(gpus):
 
 
 def test_a_batch_of_calls_is_made_one_by_one(gpus):
-    (x, there), (y, other) = both(4, 3, 9), both(3, 9, seed=1)
+    (x, there), (y, other) = k.both(4, 3, 9), k.both(3, 9, seed=1)
     made = whet.vmap(k.add, in_dims=(1, None))(there.movedim(0, 1), other)
     EQUAL(made.cpu(), x + y)
     grads = whet.vmap(whet.func.grad(lambda t: k.softmax(t).square().sum()))(there)
@@ -126,7 +119,7 @@ def test_a_rule_for_batches_goes_before_that(gpus):
     @op.register_vmap
     def _(info, in_dims, x):
         return op(x), in_dims[0]
-    x, there = both(5, 8)
+    x, there = k.both(5, 8)
     EQUAL(whet.vmap(op)(there).cpu(), 2 * x)
     assert calls == [(5, 8)]
 
@@ -135,7 +128,7 @@ def test_a_kernel_for_the_cpu_is_another_function(gpus):
     @whet.library.triton_op("kernels_of_tests::on_both", mutates_args=())
     def op(x: whet.Tensor) -> whet.Tensor:
         return k.add(x, x)
-    x, there = both(8)
+    x, there = k.both(8)
     with pytest.raises(ValueError, match=r"cannot be accessed from Triton .*WHET_GPU=sim"):
         op(x)
     op.register_kernel("cpu", lambda x: x * 2)
@@ -384,175 +377,6 @@ def test_launches_go_to_the_stream_that_is_chosen(gpus_of):
             whet.cuda.current_stream().wait_stream(side)
             k.scale_(x, 0.5)
         assert x.tolist() == [2.25] * 32
-
-
-# ---- choices -------------------------------------------------------------------------------------
-def tuned(configs, **options):
-    """An addition whose blocks are chosen."""
-    return triton.autotune(configs=configs, key=["n"], **options)(k.add_kernel)
-
-
-SIZES = [triton.Config({"BLOCK": b}) for b in (8, 32, 16)]
-
-
-def add_by(kernel, n, out=None):
-    x = whet.arange(float(n), device="cuda")
-    out = whet.empty_like(x) if out is None else out
-    seen = []
-
-    def grid(meta):
-        seen.append(meta["BLOCK"])
-        return (triton.cdiv(n, meta["BLOCK"]),)
-    wrap_triton(kernel)[grid](x, x, out, n)
-    EQUAL(out.cpu(), 2 * whet.arange(float(n)))
-    return seen
-
-
-def test_the_first_configuration_is_taken_where_a_device_has_no_speed(gpus):
-    kernel = tuned(SIZES)
-    assert add_by(kernel, 40) == [8] and add_by(kernel, 41) == [8]
-
-
-def test_the_fastest_configuration_is_chosen_once_for_each_key(gpus):
-    times = {8: 3.0, 32: 1.0, 16: 2.0}
-    timed = []
-
-    def bench(call, quantiles):
-        assert len(quantiles) == 3
-        call()
-        timed.append(1)
-        return [times[(8, 32, 16)[(len(timed) - 1) % 3]]] * 3
-    kernel = tuned(SIZES, do_bench=bench)
-    assert add_by(kernel, 40) == [8, 32, 16, 32]
-    assert add_by(kernel, 40) == [32] and len(timed) == 3
-    assert add_by(kernel, 50)[-1] == 32 and len(timed) == 6
-
-
-def test_configurations_are_pruned(gpus):
-    def late(configs, named, **kwargs):
-        assert named["n"] == 40
-        return [c for c in configs if c.kwargs["BLOCK"] > 8]
-    assert add_by(tuned(SIZES, prune_configs_by={"early_config_prune": late}), 40) == [32]
-
-
-def test_what_is_tuned_leaves_no_traces_in_tensors(gpus, monkeypatch):
-    """Sums that a kernel adds to are set back before each try, and before the launch that
-    counts."""
-    monkeypatch.setattr(SimulatedDriver, "has_speed", True)
-    monkeypatch.setattr(tuning, "LEAST", 1)
-    monkeypatch.setattr(tuning, "MOST", 1)
-
-    @triton.autotune(configs=SIZES, key=["n"], reset_to_zero=["out"])
-    @triton.jit
-    def count(x, out, n, BLOCK: tl.constexpr):
-        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-        tl.atomic_add(out + at % 2, tl.load(x + at, mask=at < n, other=0.0), mask=at < n)
-
-    @triton.autotune(configs=SIZES, key=["n"], restore_value=["x"])
-    @triton.jit
-    def doubled(x, n, BLOCK: tl.constexpr):
-        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-        tl.store(x + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
-    x, out = whet.ones(20, device="cuda"), whet.zeros(2, device="cuda")
-
-    def grid(meta):
-        return (triton.cdiv(20, meta["BLOCK"]),)
-    wrap_triton(count)[grid](x, out, 20)
-    assert out.tolist() == [10, 10]
-    wrap_triton(doubled)[grid](x, 20)
-    assert x.tolist() == [2] * 20
-
-
-def test_meta_parameters_that_are_given_twice(gpus):
-    x = whet.zeros(8, device="cuda")
-    with pytest.raises(ValueError, match="Conflicting meta-parameters: BLOCK"):
-        wrap_triton(tuned(SIZES))[(1,)](x, x, x, 8, BLOCK=8)
-
-
-def test_functions_of_arguments_may_choose_beside_configurations(gpus):
-    chosen = triton.heuristics({"BLOCK": lambda args: triton.next_power_of_2(args["n"])})(
-        k.add_kernel)
-    assert add_by(chosen, 40) == [64]
-    both = triton.autotune(
-        configs=[triton.Config({}, num_warps=w) for w in (2, 4)], key=["n"])(chosen)
-    assert add_by(both, 20) == [32]
-
-
-# ---- traced --------------------------------------------------------------------------------------
-def step_of(weights):
-    optimizer = whet.optim.SGD(weights, lr=0.1)
-
-    def step(x, m):
-        hidden = k.matmul(x, m)
-        y = k.softmax(k.norm(hidden, *weights)[0])
-        loss = k.add(y, y).square().sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        halves = hidden.detach().clone()
-        k.scale_(halves, 0.5)
-        return loss.detach(), halves
-    return step
-
-
-def test_a_training_step_with_kernels_is_replayed(gpus, no_host):
-    """Those that write to one tensor, and to several."""
-    (_, x), (_, m) = both(5, 20), both(20, 30, seed=1)
-    x, m = x.detach(), m.detach()
-
-    def run(wrap):
-        weights = [whet.nn.Parameter(both(30, seed=s)[1].detach()) for s in (2, 3)]
-        step = wrap(step_of(weights))
-        return step, [step(x * i, m) for i in range(1, 6)], weights
-    _, want, wanted = run(lambda f: f)
-    traced, got, weights = run(whet.jit.trace)
-    for mine, theirs in zip((*sum(got, ()), *weights), (*sum(want, ()), *wanted), strict=True):
-        EQUAL(mine, theirs)
-    assert traced._policy.summary().replayed >= 3
-
-
-def test_tuning_does_not_keep_a_function_from_being_replayed(gpus, monkeypatch):
-    """The call that times its kernels runs eagerly."""
-    monkeypatch.setattr(SimulatedDriver, "has_speed", True)
-    monkeypatch.setattr(tuning, "LEAST", 1)
-    monkeypatch.setattr(tuning, "MOST", 1)
-    kernel = tuned(SIZES[:2])
-
-    @whet.jit.trace
-    def f(x):
-        out = whet.empty_like(x)
-        wrap_triton(kernel)[lambda meta: (triton.cdiv(40, meta["BLOCK"]),)](x, x, out, 40)
-        return out + 1
-    for i in range(6):
-        EQUAL(f(whet.full((40,), float(i), device="cuda")).cpu(), whet.full((40,), 2.0 * i + 1))
-    assert f._policy.summary().replayed >= 3
-
-
-def test_a_number_that_varies_is_a_guard(gpus):
-    @whet.jit.trace
-    def f(x, factor):
-        y = x.clone()
-        k.scale_(y, factor)
-        return y
-    x = whet.ones(8, device="cuda")
-    for factor in (1.5, 1.5, 1.5, 2.5, 2.5, 1.5):
-        assert f(x, factor).tolist() == [factor] * 8
-
-
-def test_several_results_in_one_memory_are_not_recorded(gpus):
-    @triton.jit
-    def two(x, y):
-        tl.store(x, 1.0)
-        tl.store(y, tl.load(x) + 1.0)
-
-    def eager():
-        memory = whet.zeros(2, device="cuda")
-        wrap_triton(two)[(1,)](memory, memory[1:])
-        return memory * 1
-    traced = whet.jit.trace(eager)
-    with pytest.warns(whet.jit.TraceWarning, match="share memory"):
-        found = [traced().tolist() for _ in range(3)]
-    assert found == [[1, 2]] * 3
 
 
 # ---- what is known of a kernel -------------------------------------------------------------------

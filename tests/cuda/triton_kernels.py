@@ -167,3 +167,9 @@ def scale_kernel(x, factor, n, BLOCK: tl.constexpr):
 def scale_(x: whet.Tensor, factor: float) -> None:
     wrap_triton(scale_kernel)[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](
         x, factor, x.numel(), BLOCK=32)
+
+
+def both(*shape, seed=0):
+    """Random numbers on the CPU and on the device, which want gradients."""
+    x = whet.randn(shape, generator=whet.Generator().manual_seed(seed))
+    return x.requires_grad_(), x.detach().cuda().requires_grad_()

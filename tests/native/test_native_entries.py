@@ -162,7 +162,7 @@ def test_numbers_beside_narrow_integers_wrap_around_in_machine_code(dtype):
         entered = []
 
         def seen(frame, event, _, entered=entered):
-            if event == "call" and frame.f_code is entries.first.__code__:
+            if event == "call" and frame.f_code is repeated_calls.first.__code__:
                 entered.append(1)
         call(t, 1), call(t, 2)                             # the second makes a recipe
         sys.setprofile(seen)
