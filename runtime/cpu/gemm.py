@@ -457,27 +457,31 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to, small):
                   for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
     outer, inner = [1, 1, *batch][-2:]
     batches = [[0, 0, *y][-2:] for y in batches]
-    found = small_products.launch(small_products.Products(
-        m, n, k, a, b, c, (outer, inner), tuple(batches), tuple(more), one), short, dst, tail,
-    ) if small else None
-    if found is not None:
-        return Plan(shape, DTYPE[dst], *found, 0, swapped, parts)
+    p = small_products.Products(m, n, k, a, b, c, (outer, inner), tuple(batches), tuple(more), one)
+    found = small_products.launch(p, short, dst, tail) if small else None
+    kernel, total, grain, table, scratch = ((*found, 0) if found is not None else _tiled(
+        p, short, dst, tail, packed, threads, sharing))
+    return Plan(shape, DTYPE[dst], kernel, total, grain, table, scratch, swapped, parts)
+
+
+def _tiled(p, short, dst, tail, packed, threads, sharing):
+    """(kernel, units, grain, table, bytes of scratch) of products by tiles, rows or columns."""
+    m, n, k, a, b, c, (outer, inner) = p[:7]
     key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner,
-                                                       tail, one, packed, sharing)
+                                                       tail, p.one, packed, sharing)
     total = outer * inner * -(-m // rows) * -(-n // cols) if m and n else 0
     facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows,
                  cols=cols, inner=inner, in_place=in_place, scratch=scratch)
-    for x, (x_outer, x_inner) in zip("abc", batches[:3], strict=True):
+    for x, (x_outer, x_inner) in zip("abc", p.steps[:3], strict=True):
         facts[f"{x}_outer"], facts[f"{x}_inner"] = x_outer, x_inner
     numbers = ([facts[x] for x in kernels.DIMS]
-               + [x for o, y in zip(more, batches[3:], strict=True) for x in (o[0], *y)])
+               + [x for o, y in zip(p.more, p.steps[3:], strict=True) for x in (o[0], *y)])
     steps = UNIT_STEPS if m > FEW else UNIT_STEPS // 8
     grain = at_least(steps // at_least(rows * cols * k, 1), 1)
     if not in_place:                         # a thread packs B for each piece that it takes
         grain = at_least(grain, at_most(total // sharing, ROWS_EACH // at_least(rows, 1)))
-    kernel, table = native.kernel(key, emit), numbers_of(numbers)
-    return Plan(shape, DTYPE[dst], kernel, total, share_out.word(grain, threads if scratch else 0),
-                table, scratch * threads, swapped, parts)
+    return (native.kernel(key, emit), total, share_out.word(grain, threads if scratch else 0),
+            numbers_of(numbers), scratch * threads)
 
 
 def _collapse(sizes, sides):
