@@ -1,4 +1,4 @@
-"""Kernels that users write in Triton: launched, differentiated, batched, and what is known of them."""
+"""Kernels that users write in Triton: launched, differentiated, batched; what is known of them."""
 import functools
 
 import numpy as np
