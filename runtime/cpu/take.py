@@ -7,6 +7,7 @@ import numpy as np
 
 from ..dtypes import FROM_NUMPY
 from . import memory, native, taped_launches
+from .pointwise import move
 from .rows import contiguous
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
@@ -118,6 +119,17 @@ def combines(a, source):
             and not np.may_share_memory(a, source))
 
 
+def in_rows(source):
+    """What is put somewhere, in row-major order, as kernels read it: the gradient of a sum is one
+    element for many."""
+    if source.flags.c_contiguous or not source.size or source.itemsize > 8:
+        return source
+    made = memory.empty(source.shape, source.dtype)
+    taped_launches.scratch(made, made.nbytes)
+    move(made, source)
+    return made
+
+
 def put(a, index, source, axis, how, each=False, wrap=False):
     """Put `source` at the places of `a` that an index names along an axis, or combine it with what
     is there, in the order of the index. False where the kernels do not do it, or an index is out of
@@ -131,6 +143,8 @@ def put(a, index, source, axis, how, each=False, wrap=False):
     if each and index.size and index.shape == source.shape and repeats(index, axis):
         index, each = of_slices(index, axis), False
     index = contiguous(index)
+    if elem is not None:
+        source = in_rows(source)
     if (elem is None or source.shape != (*shape[:axis], count, *shape[axis + 1:])
             or not _may_put(a, index, source, each)):
         return False

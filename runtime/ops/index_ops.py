@@ -108,8 +108,7 @@ def put_slices(out, values, *index, dims, accumulate):
     kernel."""
     d, end = dims[0], dims[0] + len(dims)
     shape = index[0].shape if len(dims) == 1 else np.broadcast_shapes(*[i.shape for i in index])
-    if (dims[-1] != end - 1 or values.shape != _result_shape(out.shape, shape, dims)
-            or not values.flags.c_contiguous):
+    if dims[-1] != end - 1 or values.shape != _result_shape(out.shape, shape, dims):
         return False
     rest, wrap = (out.shape[:d], out.shape[end:]), len(dims) == 1
     if wrap:
@@ -120,9 +119,12 @@ def put_slices(out, values, *index, dims, accumulate):
         out = out.reshape(*rest[0], -1, *rest[1])
     else:
         return False
-    return (at.flags.c_contiguous and picks.put(
+    if not at.flags.c_contiguous:
+        return False
+    values = picks.in_rows(values)
+    return picks.put(
         out, at.reshape(-1), values.reshape(*rest[0], at.size, *rest[1]), d,
-        "sum" if accumulate else "put", wrap=wrap))
+        "sum" if accumulate else "put", wrap=wrap)
 
 
 def _put_alone(out, values, *index, dims, accumulate):

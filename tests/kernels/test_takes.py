@@ -108,3 +108,18 @@ def test_threads_share_the_work():
             assert (take.rows(a, i[0] % 300, 0)[0] == a[i[0] % 300]).all()
     finally:
         pool.set_num_threads(before)
+
+
+@pytest.mark.parametrize("how", ["sum", "put", "amax"])
+@pytest.mark.parametrize("lying", ["one element", "one row", "turned", "gaps"])
+def test_a_source_that_does_not_lie_in_rows_is_put_by_a_kernel(lying, how):
+    rng = np.random.default_rng(3)
+    index = rng.integers(0, 7, 31)
+    source = {"one element": np.broadcast_to(np.float32(2), (31, 5)),
+              "one row": np.broadcast_to(rng.standard_normal(5).astype("f4"), (31, 5)),
+              "turned": rng.standard_normal((5, 31)).astype("f4").T,
+              "gaps": rng.standard_normal((31, 10)).astype("f4")[:, ::2]}[lying]
+    made, wanted = (np.ones((7, 5), "f4") for _ in range(2))
+    assert take.put(made, index, source, 0, how)
+    assert take.put(wanted, index, source.copy(), 0, how)
+    assert made.tobytes() == wanted.tobytes() and made.any()
