@@ -74,12 +74,18 @@ def test_pinned_memory_is_read_when_the_stream_comes_to_it(gpus):
     assert y.tolist() == [2.0] * 3
 
 
-def test_what_comes_back_without_a_wait_is_there_after_one(gpus):
-    x = whet.ones(3).cuda()
-    y = x.to("cpu", non_blocking=True)
-    assert y.is_pinned() and y.isnan().all() and y.tolist() != [1.0] * 3
-    whet.cuda.synchronize()
-    assert y.tolist() == [1.0] * 3
+def test_what_comes_back_without_a_wait_is_there_after_one(gpus_of):
+    """A device may be quick: with some seeds it is not."""
+    early = []
+    for seed in range(8):
+        gpus_of(seed)
+        x = whet.ones(3).cuda()
+        y = x.to("cpu", non_blocking=True)
+        assert y.is_pinned()
+        early.append(y.tolist() == [1.0] * 3)
+        whet.cuda.synchronize()
+        assert y.tolist() == [1.0] * 3
+    assert not all(early)
 
 
 def test_devices_copy_from_each_other(gpus):
