@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import memory, taped_launches
+from whet.cpu import memory, native, taped_launches
 from whet.cpu.pointwise import Pointwise, move
 from whet.cpu.reduce import reduce
 from whet.ir.graph import Write
@@ -121,7 +121,7 @@ def drawn(b: ProgramBuilder, node: Draw) -> Entries | None:
 
 def same(b: ProgramBuilder, node: Guard, x: Array) -> Entries | None:
     """The value that Python went on from must be there again."""
-    if not x.size or not x.flags.c_contiguous:
+    if not native.enabled() or not x.size or not x.flags.c_contiguous:
         return None
     wanted, flag, tape = node.value.copy(), np.zeros(1, np.int64), taped_launches.Tape()
     tape.launches.append((machine()[2], 1, 1, x, wanted, x.nbytes // 8, x.nbytes % 8, flag))

@@ -15,6 +15,7 @@ from ..cpu import shared_memory
 from ..cpu.shared_memory import SharedMapping
 from ..ir.spans import address
 from ..nn.parameter import Buffer, Parameter
+from ..ops.pickling import refuse_history
 from ..tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -40,10 +41,7 @@ def _rebuild(cls: type[Tensor], mapping: SharedMapping, at: int, dtype: DType,
 
 
 def _reduce(t: Tensor) -> Any:
-    if t.grad_fn is not None:
-        raise RuntimeError(
-            "a tensor with history cannot be sent to another process, since gradients do not "
-            "cross processes: detach() it first")
+    refuse_history(t)
     if not t.numel() or t.is_meta:
         return t.__reduce_ex__(4)
     a = (t.share_memory_() if t._base is None else t)._array

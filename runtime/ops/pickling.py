@@ -12,6 +12,14 @@ from .casting import copy_array
 from .surface import FUNCTIONS, method
 
 
+def refuse_history(t):
+    """Raise RuntimeError where a tensor that goes to another process has a gradient to pass on."""
+    if t.grad_fn is not None:
+        raise RuntimeError(
+            "a tensor with history cannot be sent to another process, since gradients do not "
+            "cross processes: detach() it first")
+
+
 def _region(a):
     """The block of memory under `a` as a 1-d array of bytes (the same object for every view of
     it), and where `a` starts in it."""

@@ -399,7 +399,7 @@ GIVEN = [
           "launch_code"),
     Fault("bfloat16 is not rounded to the nearest by the interpreter",
           TRITON + "simulate.py", "return ti.TensorHandle(_to_bf16(made.data), tl.bfloat16)",
-          "return made", "triton_kernels::test_bfloat16_is_rounded_after_each_operation"),
+          "return made", "triton_language::test_bfloat16_is_rounded_after_each_operation"),
 ]
 
 FAULTS = [*ORDER, *ERROR_WORDS, *HOST, *MEMORY, *PLANS, *LAUNCHES, *KERNELS, *GIVEN]

@@ -139,7 +139,7 @@ def test_a_tensor_from_elsewhere_is_told_by_the_line_that_made_it():
     from whet.jit.capture.recorder import Recorder
     from whet.jit.capture.user_lines import where
     rec = Recorder([])
-    array = np.ones(3, np.float32)
+    array = np.frombuffer(b"123456789012", np.float32)       # memory that is no array's own
     before = whet.autograd.modes.state.observers
     whet.autograd.modes.state.observers = (rec,)
     try:

@@ -6,6 +6,7 @@ block goes back to the worker, which writes another batch into it.
 """
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import mmap
@@ -14,6 +15,7 @@ import pickle
 import sys
 import weakref
 from collections import deque
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
 from typing import Any, NamedTuple
@@ -21,6 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...cpu.shared_memory import LINE, SharedMapping, new_mapping
+from ...ops.pickling import refuse_history
+from ...tensor import Tensor
 
 # blocks are not smaller than this many bytes, and a power of two
 SMALLEST = 1 << 16
@@ -76,7 +80,7 @@ class Outbox:
     def pack(self, value: Any) -> Parcel:
         """A value as a message, after its block was made known."""
         parts: list[memoryview] = []
-        pickled = pickle.dumps(value, 5, buffer_callback=lambda b: parts.append(b.raw()))
+        pickled = _pickled(value, lambda b: parts.append(b.raw()))
         here: bytes | None = pickled
         if len(pickled) > SMALLEST // 4:
             parts.append(memoryview(pickled))
@@ -131,6 +135,22 @@ class Outbox:
         self.connection.send(NewBlock(number, len(mapping)))
         send_handle(self.connection, mapping.fd, self.reader)
         return number
+
+
+class _Pickler(pickle.Pickler):
+    """It refuses tensors whose gradients would be lost on the way."""
+
+    def reducer_override(self, x: Any) -> Any:
+        if isinstance(x, Tensor):
+            refuse_history(x)
+        return NotImplemented
+
+
+def _pickled(value: Any, apart: Callable[[pickle.PickleBuffer], Any]) -> bytes:
+    """A value in bytes, but for its buffers, which are handed to `apart`."""
+    out = io.BytesIO()
+    _Pickler(out, 5, buffer_callback=apart).dump(value)
+    return out.getvalue()
 
 
 def whole_lines(size: int) -> int:
