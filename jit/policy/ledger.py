@@ -2,9 +2,10 @@
 import bisect
 import dataclasses
 import math
+import operator
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 NEWEST = 0.3                     # weight of the last measurement in an average
 STEPS = 4                        # sizes that are told apart, from one to twice as many elements
@@ -134,39 +135,47 @@ class Cost:
         return max(self.seconds, self.calls * eager) if eager < math.inf else self.seconds
 
 
+class Point(NamedTuple):
+    """Calls of so many elements, as a logarithm, take so many seconds."""
+    size: int
+    seconds: float
+
+
+_size_of = operator.attrgetter("size")
+
+
 class EagerBySize:
     """What eager calls take by the elements of their arguments: the average of calls of about as
     many, and what lies between two such where there was none."""
-    __slots__ = ("seconds", "sizes")
+    __slots__ = ("points",)
 
     def __init__(self) -> None:
-        # in order: logarithms of numbers of elements, and the seconds of calls of these
-        self.sizes: list[int] = []
-        self.seconds: list[float] = []
+        # In order of sizes. Exchanged as a whole: other threads ask meanwhile.
+        self.points: tuple[Point, ...] = ()
 
     def note(self, elements: int, seconds: float) -> None:
         """A call took so long."""
-        size = _logarithm(elements)
-        at = bisect.bisect_left(self.sizes, size)
-        if at < len(self.sizes) and self.sizes[at] == size:
-            self.seconds[at] = average(self.seconds[at], min(seconds, 2 * self.seconds[at]))
-        else:
-            self.sizes.insert(at, size)
-            self.seconds.insert(at, seconds)
+        points, size = self.points, _logarithm(elements)
+        at = bisect.bisect_left(points, size, key=_size_of)
+        known = points[at:at + 1] if at < len(points) and points[at].size == size else ()
+        for p in known:
+            seconds = average(p.seconds, min(seconds, 2 * p.seconds))
+        self.points = (*points[:at], Point(size, seconds), *points[at + len(known):])
 
     def of(self, elements: int) -> float:
         """What a call takes, about; infinite where none was timed."""
-        if not self.sizes:
+        points, size = self.points, _logarithm(elements)
+        if not points:
             return math.inf
-        size = _logarithm(elements)
-        at = bisect.bisect_left(self.sizes, size)
-        if at == len(self.sizes):
-            return self.seconds[-1]
-        if not at or self.sizes[at] == size:
-            return self.seconds[at]
-        (low, high), (less, more) = self.sizes[at - 1:at + 1], self.seconds[at - 1:at + 1]
-        least, here, most = (2 ** (x / STEPS) for x in (low, size, high))
-        return less + (more - less) * (here - least) / (most - least)
+        at = bisect.bisect_left(points, size, key=_size_of)
+        if at == len(points):
+            return points[-1].seconds
+        after = points[at]
+        if not at or after.size == size:
+            return after.seconds
+        before = points[at - 1]
+        least, here, most = (2 ** (x / STEPS) for x in (before.size, size, after.size))
+        return before.seconds + (after.seconds - before.seconds) * (here - least) / (most - least)
 
 
 class Overhead:

@@ -1,5 +1,6 @@
 """What the policy thinks that calls take which were not timed."""
 import math
+import sys
 
 import pytest
 import whet
@@ -64,3 +65,21 @@ def test_a_length_that_is_the_batch_by_chance_is_left_to_a_later_call(unlimited)
     became = step.explain(data=True)["calls"]
     assert became["because"] == {"new": 1}, "a length of four, and four in the batch"
     assert (became["set_up"], became["recorded"], became["resized"]) == (1, 3, 2)
+
+
+def test_one_thread_may_ask_while_another_notes():
+    """Between any two lines: what is known of a size is known with it, or not at all."""
+    known = ledger.EagerBySize()
+
+    def asking(frame, event, arg):
+        if frame.f_code is ledger.EagerBySize.note.__code__:
+            assert all(known.of(n) >= 1e-3 for n in (1, 100, 1 << 20))
+            return asking
+        return None
+    before = sys.gettrace()
+    sys.settrace(asking)
+    try:
+        for n in (100, 1, 1 << 20, 1000, 100):
+            known.note(n, 1e-3)
+    finally:
+        sys.settrace(before)
