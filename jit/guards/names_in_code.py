@@ -47,6 +47,8 @@ TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".spli
 EXACT = methods_that_give_numbers() | {"__array__"}
 GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
 NAMING = GLOBALS | ATTRIBUTES | {"IMPORT_NAME"}
+# by which an attribute could be read: a variable of the same name is another thing
+READING_NAMES = (ATTRIBUTES | {"IMPORT_NAME", "IMPORT_FROM", "LOAD_CONST"}) - {"STORE_ATTR"}
 TAKING = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"))
 
 
@@ -137,7 +139,7 @@ class NamesInCode:
         self.identities = _identities_of_numbers(code)
         self._read(code)
         self.only_set -= {x for name, _, x in instructions(code)
-                          if name != "STORE_ATTR" and type(x) is str}
+                          if name in READING_NAMES and type(x) is str}
 
     def _read(self, code: types.CodeType) -> None:
         facts = self.facts

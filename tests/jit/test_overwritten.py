@@ -8,6 +8,7 @@ import weakref
 import pytest
 import whet
 from whet import nn
+from whet.jit.guards.names_in_code import names_in
 
 from .ledgers import calls_of
 
@@ -34,6 +35,13 @@ class Containers(Layer):
         self.losses = {"mean": h.mean().detach(), "all": [h.detach(), x]}
         self.state = h.detach(), len(x)
         return h.sum(1)
+
+
+class OfAVariable(Layer):
+    def forward(self, x):
+        hidden = self.linear(x)
+        self.hidden = hidden
+        return hidden.sum(1)
 
 
 class AtTimes(Layer):
@@ -67,7 +75,7 @@ def set_feature(module, given, out):
     module.feature = out.detach()
 
 
-ONLY_SETTING = [Tensors, Containers, AtTimes, OfAnother, Hooked]
+ONLY_SETTING = [Tensors, Containers, OfAVariable, AtTimes, OfAnother, Hooked]
 
 
 class Copied(Layer):
@@ -284,6 +292,11 @@ def test_a_run_that_fails_leaves_the_class_as_it_was():
         with pytest.raises(RuntimeError, match="shape"):
             f(whet.randn(n, 5))
         assert dict(vars(HandedOn)) == before
+
+
+def test_a_variable_of_the_same_name_is_another_thing():
+    names = names_in(OfAVariable.forward.__code__)
+    assert names.only_set == {"hidden"} and "linear" in names.attributes
 
 
 def test_what_lay_there_is_let_go():
