@@ -37,6 +37,9 @@ class Op(Protocol):
     as_large: bool               # all results have the sizes of the first operand
     makes: Callable[..., Any] | None         # outlines of the results, of those of the operands
     outlined: Callable[..., Any] | None      # the same, of an op whose launches do not tell
+    sized_by_data: bool          # do the results' sizes go by numbers of the operands?
+    # the result's shape, where attributes tell what it is for nearly all data; else None
+    told_size: Callable[..., tuple[int, ...] | None] | None
     at_result: bool              # its gradient may read the result in the place of the operand
     forward: Callable[..., Any]
     compute: Callable[..., Any]          # the same on the device of the operands

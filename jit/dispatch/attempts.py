@@ -60,7 +60,7 @@ class Attempts:
         finally:
             self.recordings.ended(call.key)
         # From here on nothing stands for something else.
-        if r is not None and r.lock.acquire(False):
+        if r is not None and attempt.is_new and r.lock.acquire(False):
             try:
                 r.prepare(call.args, call.kwargs, call.flat)
             finally:
@@ -75,7 +75,7 @@ class Attempts:
 class FirstRecording(Session):
     """A call that no recording fits. `became`: what the attempt was, as a field of the policy's
     ledger, `run_seconds`: how long the function itself ran, `new_kernels`: how much of that was for
-    kernels of eager mode that were in no cache, `recording`: what was made."""
+    kernels of eager mode that were in no cache, `recording`: what serves such calls from now on."""
 
     def __init__(self, attempts: Attempts, call: Invocation) -> None:
         learned = attempts.learned
@@ -89,6 +89,7 @@ class FirstRecording(Session):
         self.became, self.run_seconds, self.new_kernels = "refused", math.inf, 0.0
         self.watching = math.inf             # seconds that it took at most to watch the run
         self.recording: Recording | None = None
+        self.is_new = True                   # Or was the recording there, and serves the call now?
         self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
         self.is_of_the_family = False        # Do the guards of the model hold?
         self.model_key: Key = ()             # of the call, without its sizes
@@ -110,6 +111,7 @@ class FirstRecording(Session):
         self.is_of_the_family = self.model is not None and self.model.fits_but_for_sizes(
             call.flat.leaves, call.flat.boxes)
         paths = recordings.begin(call.key, call.flat.others)
+        self.learned.look_at_counts(paths, None if paths else self.model)
         if not recordings.make_place(call.key):
             last = paths[0].missed.last
             reason = OtherWays(len(paths), last and last.named(self.subject.fn, call.key))
@@ -249,7 +251,12 @@ class FirstRecording(Session):
         if self.is_unwatched and not self.model.led(sizes.same_way(self.model, r.program)):
             self.recordings.watched.add(self.call.key)
         elif self.only_computed():
-            self.register(r)
+            known = self.recordings.served_by(r, self.call.key)
+            if known is None:
+                self.register(r)
+            else:
+                self.became, self.recording, self.is_new = "resized", known, False
+                self.refusals.recorded()
 
     def affords_kernels(self, seconds: float) -> bool:
         """May kernels be compiled now that take so long? (Those of the run would be there, were the

@@ -213,7 +213,7 @@ class Calls:
                     r = self.planned(model, call, may_plan)
                     if r is not None:
                         r.kind, r.key = call.kind, key
-                        r.checks = self.checks(model, r.program.sheet.sized)
+                        r.checks = self.checks(model, r.table_of_all_sizes)
                         r.prepare_like_another(call.args, call.kwargs, call.flat)
                         recordings.begin(key, call.flat.others).insert(0, r)
                         recordings.take_in(r)

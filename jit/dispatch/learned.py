@@ -19,6 +19,7 @@ from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import FlatArguments
 from ..guards.slots import several
+from ..report.reasons import Shapes
 from .varying_arguments import VaryingArguments
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Learned:
         self.arrays_are_known = False        # the same of what stands for a NumPy array
         # what runs write to is copied even if that takes much memory
         self.keeps_copies = False
+        # sizes that data decides were others than in a run before
+        self.counts_vary = False
         self.ran: CodeThatRan | None = None  # the only code that is read, if not all is
 
     @property
@@ -115,6 +118,16 @@ class Learned:
         self.suspected -= {(use.key.owner, use.key.name) for use in uses
                            if use.was_read or use.was_set}
         return wrong
+
+    def look_at_counts(self, paths: Iterable[Recording], model: Recording | None) -> None:
+        """A call fits none of these recordings, and a `model` but for sizes: does data decide sizes
+        otherwise? (With other sizes it nearly always does.)"""
+        if not self.counts_vary and (
+                any(type(reason) is Shapes for r in paths for reason, _ in r.missed.counted())
+                or model is not None and any(
+                    node.op is not None and node.op.sized_by_data
+                    for node in model.program.recorded)):
+            self.counts_vary = self.keeps_copies = True
 
     def expect(self, world: World) -> None:
         """Options of optimizers that schedules change may be any from now on."""

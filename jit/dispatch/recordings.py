@@ -194,6 +194,8 @@ class Recordings:
     # ---- which are kept --------------------------------------------------------------------------
     def take_in(self, r: Recording) -> None:
         """A recording is in use from now on; others may have to make room for it."""
+        if r in self.policy.held:
+            return
         r.size = r.weigh()
         for other in self.policy.room(r.kind, r.size, [r, *self.all_models()], made=True) or ():
             self.drop(other)
@@ -227,6 +229,12 @@ class Recordings:
         for r in list(self.by_key[key]):
             self.drop(r)
         self.by_key[key] = []
+
+    def served_by(self, r: Recording, key: Key) -> Recording | None:
+        """The recording that serves the calls of a new one by now, as parts that both have were
+        planned for their sizes."""
+        return next((known for known in self.of(key)
+                     if known.program.goes_by_counts and known.does_as(r)), None)
 
     def drop(self, r: Recording) -> None:
         """A recording goes."""

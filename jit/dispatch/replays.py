@@ -189,7 +189,7 @@ class Replays:
         try:
             if not _serves(r, call.flat):
                 return MISSED
-            if r.unseen:
+            if r.unseen or r.program.goes_by_counts:
                 return self.rerun(r, call)
             r.checks.made += 1
             r.counted += 1
@@ -204,8 +204,12 @@ class Replays:
 
     def rerun(self, r: Recording, call: Invocation) -> Any:
         """A call of sizes of which none was run is: in the place of the recording that was made
-        without a run comes one that was compared with it."""
-        self.recordings.drop(r)
+        without a run comes one that was compared with it. Where data decides sizes, it is a
+        recording's parts that are compared."""
+        if r.unseen:
+            self.recordings.drop(r)
+        else:
+            r.checks.made += 1
         self.policy.count("checked")
         out, attempt = self.attempts.first(call)
         if attempt.recording is not None:

@@ -14,15 +14,17 @@ from ..program.sized_program import SizedProgram
 from .sized_graph import GraphAtSizes, SizedGraph
 
 if TYPE_CHECKING:
+    from ..program.whole_types import TypesAt
     from .backward import Backward, Some
     from .backward_program import BackwardProgram
 
 
 class SizedBackward:
-    """`first` and `other`: the backward of the two runs that the program `forward` was planned
-    from. Raises Unsized."""
+    """`first` and `other`: the backward of the two runs that `forward` was planned from: a program,
+    or the types of one in parts. Raises Unsized."""
 
-    def __init__(self, first: Backward, other: Backward, forward: SizedProgram) -> None:
+    def __init__(self, first: Backward, other: Backward,
+                 forward: SizedProgram | TypesAt) -> None:
         if (first.ways.keys() != other.ways.keys()
                 or (first.output_of, first.are_nodes, first.ends_of, first.leads_to,
                     first.sources.sources)
@@ -74,9 +76,11 @@ class BackwardSheets:
         self.first, self.graph, self.evaluate = sized.first, sized.graph, sized.graph.function()
         self.sheets = {some: Sheet(p) for some, p in sized.programs.items()}
 
-    def at(self, values: Sequence[int]) -> Backward | None:
-        """The backward for these sizes; None where it would be another."""
-        made, found = copy.copy(self.first), self.evaluate(*values)
+    def at(self, values: Sequence[int], like: Backward | None = None) -> Backward | None:
+        """The backward for these sizes, made like the first or another one that does the same; None
+        where it would be another."""
+        first = self.first if like is None else like
+        made, found = copy.copy(first), self.evaluate(*values)
         if found is None:
             return None
         made.ways = {}
@@ -84,6 +88,6 @@ class BackwardSheets:
             program = sheet.program(values)
             if program is None:
                 return None
-            made.ways[some] = self.first.ways[some].at(program)
+            made.ways[some] = first.ways[some].at(program)
         made.graph = GraphAtSizes(lambda: self.graph.at(found))
         return made

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from whet.ir.asked_facts import ValuesOf
 
     from ..program.sized_program import SizedProgram
+    from ..program.whole_types import TypesAt
     from .backward import Call
     from .eager_graph import History
 
@@ -32,10 +33,11 @@ Numbers = Mapping[str, Any]
 
 
 class SizedGraph:
-    """The graph behind calls by the program `forward`; `first` and `other` make those of the two
-    runs that it was planned from. Raises Unsized."""
+    """The graph behind calls by the program `forward`, or by one of which these are the types;
+    `first` and `other` make those of the two runs that it was planned from. Raises Unsized."""
 
-    def __init__(self, first: GraphMaker, other: GraphMaker, forward: SizedProgram) -> None:
+    def __init__(self, first: GraphMaker, other: GraphMaker,
+                 forward: SizedProgram | TypesAt) -> None:
         if (not same_form(first.history, other.history)
                 or (first.saved, first.dropped) != (other.saved, other.dropped)):
             raise Unsized("gradients flow another way")

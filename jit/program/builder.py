@@ -7,7 +7,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,7 @@ class Options:
     notes: Sequence[str] = ()                # of rewrites, beside what they say themselves
     lends: bool = True                       # may others use the memory of results before?
     let_go: Mapping[int, int] = field(default_factory=dict)  # see `Findings.let_go`
+    counted: Set[int] = frozenset()          # results whose sizes data decides: any will do
     # can somebody wait so many seconds until kernels are compiled? See `orders.once_ready`
     affords: Callable[[float], bool] | None = None
 
@@ -108,6 +109,7 @@ class Passed:
         nodes = seen_nodes(nodes, root, self.outside, self.results)
         self.draws = bool(options.ends) or any(isinstance(n, Draw) for n in nodes)
         nodes, self.order = ordered(nodes, root, self.outside, self.arrays)
+        self.counted = options.counted
         self.tensors = {n: t for n, t in options.steady.items() if n not in self.order.written}
         self.rewritten: list[Node] | None = None
         self.notes: list[str] = []
@@ -294,7 +296,8 @@ class ProgramBuilder:
             shown={} if called else dict(self.shown(steps)),
             keep=self.keep, steady=self.steady, launches=lists.launches, hasty=self.tapes.hasty,
             inputs=reached(self.arrays[n] for n in passed.outside),
-            windows=None if called or guarded_memory.SIDE else self.windows(steps, fresh))
+            windows=None if called or guarded_memory.SIDE else self.windows(steps, fresh),
+            counted=passed.counted)
 
     def windows(self, steps: Sequence[Step], fresh: Sequence[int]) -> Windows | None:
         """When the list works on what; None where it writes to no large memory that it is given:

@@ -244,9 +244,12 @@ def members(node: Node) -> list[Node]:
 
 
 def laid(node: graph.OpNode | graph.Draw, made: Any, program: Program, env: list[Any]) -> None:
-    """What an op made as it lay when it was recorded."""
+    """What an op made as it lay when it was recorded. What is counted may be of any size."""
     for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
         r, like = np.asarray(r), program.arrays[o]
+        if o in program.counted:
+            env[o] = np.ascontiguousarray(r)
+            continue
         if not lies_as(r, like):
             raise Miss(Shapes(f"what {node.op.name} gives has another shape", node.line))
         if r.strides != like.strides:

@@ -8,9 +8,9 @@ programs.
 """
 
 import ctypes as C
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from whet.cpu import memory
@@ -87,12 +87,36 @@ class Program:
     needs: dict[int, int] = field(default_factory=dict)  # id of a step's node -> bytes it takes
     windows: Windows | None = None  # when the list works on what, where a check may ask
     is_on_device: bool = False  # does it work on another device than the CPU?
+    counted: Set[int] = frozenset()  # the results whose sizes data decides
 
     # ---- running ---------------------------------------------------------------------------------
     @property
     def model(self) -> "Program":
         """The program whose graphs describe this one: of the sizes that were recorded."""
         return self
+
+    # do sizes of its values go by data?
+    goes_by_counts: ClassVar[bool] = False
+
+    @property
+    def leading(self) -> "Program":
+        """The program of all that goes by the sizes of arguments alone."""
+        return self
+
+    def led_by(self, leading: "Program") -> "Program":
+        """This program with another leading one, which is one for arguments of other sizes."""
+        return leading
+
+    def does_as(self, other: "Program") -> bool:
+        """Does it do what another one does, for other sizes?"""
+        return self.plan is other.plan
+
+    def backward(self, of_run: Any, env: Sequence[Any]) -> Any:
+        """The backward of a call that came to these values; `of_run`: that of the recorded run."""
+        return of_run
+
+    def distrust(self) -> None:
+        """It gave other bits than a run: nothing that it shares with others is used any more."""
 
     def __call__(
         self, inputs: Sequence[np.ndarray], spent: Mapping[int, np.ndarray] = NOTHING_SPENT

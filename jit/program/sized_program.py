@@ -23,13 +23,14 @@ from whet.passes import chain_products
 from whet.passes.uses import is_view, written
 
 from . import sized_questions
+from .dry_runs import dry
 from .liveness import Roots
 from .node_kinds import KINDS, members
 from .own_arrays import SizedDraws
 from .size_expressions import same_number
 from .sized_lists import Done, SizedLists
 from .sized_places import Brought, Piece, SizedPlaces, SizedSteady, SizedTapes
-from .sized_types import SizedTypes, dry
+from .sized_types import SizedTypes
 
 if TYPE_CHECKING:
     from whet.ir.extent import Size

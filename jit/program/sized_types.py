@@ -8,11 +8,10 @@ who runs it looks whether it makes them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whet.cpu import ordered_kernels
-from whet.cpu.taped_launches import Tape
 from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Contract, Draw, Guard, OpNode, Ref
 from whet.ir.outline import Outline, broadcast_shapes, dense
@@ -20,9 +19,9 @@ from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.python import size_of
 from whet.ops.registry import MoveOp
 from whet.passes.fold_constants import constants
-from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.uses import is_view
 
+from .dry_runs import dry
 from .merged_nodes import MergedNodes
 from .own_arrays import OwnArrays
 from .size_expressions import equal, same_number
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
     from .liveness import Roots
     from .program import Program
     from .size_expressions import SizeExpressions
-
-# what code that is not written for outlines may raise
-REFUSALS = IndexError, RuntimeError, ValueError, TypeError, AttributeError, Unsupported
 
 
 class Inferred(NamedTuple):
@@ -157,13 +153,22 @@ class SizedTypes:
     def recorded(self) -> None:
         """What the recorded nodes make."""
         for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
-            if (node.op is not None and not node.op.any_sizes
+            if node.outs and self.like.counted >= set(node.outs):
+                self.count(node)
+            elif (node.op is not None and not node.op.any_sizes
                     and not self.is_of_one_size(node, other)):
                 raise Unsized(f"{node.op.name} may go by how large sizes are")
-            if isinstance(node, Guard) and node.refs()[0] in self.own:
-                self.ask_again(node)
-            self.infer(node, other)
+            else:
+                if isinstance(node, Guard) and node.refs()[0] in self.own:
+                    self.ask_again(node)
+                self.infer(node, other)
             self.expect(node, other)
+
+    def count(self, node: Node) -> None:
+        """Data decides the sizes of what a node makes, which no other node reads."""
+        for o in node.outs:
+            t = self.like.arrays[o]
+            self.arrays[o] = Outline(t.shape, t.dtype)
 
     def ask_again(self, guard: Guard) -> None:
         """Have a guard on what goes by sizes alone hold: as an expression, or else by computing it
@@ -211,10 +216,14 @@ class SizedTypes:
     def compare(self) -> None:
         """Are all types those of the two lists, for their sizes?"""
         for n, a in self.arrays.items():
-            for k, program in enumerate((self.like, self.other)):
+            for k, program in enumerate((self.like, self.other) if self.is_compared(n) else ()):
                 t = program.arrays[n]
                 if t.dtype != a.dtype or self.sizes.at(a.shape, k) != t.shape:
                     raise Unsized("an op makes other sizes than it made")
+
+    def is_compared(self, n: int) -> bool:
+        """Does no data decide the sizes of a value?"""
+        return n not in self.like.counted
 
     # ---- one node --------------------------------------------------------------------------------
     def infer(self, node: Node, other: Node) -> None:
@@ -388,13 +397,3 @@ def same_outline(a: Outline, b: Outline) -> bool:
 def terms(n: Size) -> object:
     """What an expression or a number is, to compare it without a question."""
     return n.terms if type(n) is Extent else n
-
-
-def dry(run: Callable[[], Any]) -> Any:
-    """Run something on outlines without launching anything."""
-    made = []
-    try:
-        Tape(dry=True).listen(lambda: made.append(run()))
-    except REFUSALS as e:
-        raise Unsized(f"an op refuses outlines: {e!r}") from None
-    return made[0]

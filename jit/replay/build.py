@@ -21,7 +21,7 @@ from ..program.misses import Miss
 from ..program.program import Program
 from ..report.reasons import Memory, Prints, PythonBackward
 from ..verify.program_check import ProgramCheck
-from . import families
+from . import build_in_parts, families
 from .inputs import Inputs, Overlaps
 from .recording import Recorded, Recording
 from .replay import Replay
@@ -62,10 +62,12 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
     made = None
     if not is_unproven:
-        with in_turn(program):
+        with in_turn(program), trusted(program):
             made = check.run(found.draws, {n: n for n in values})
     if back is not None:
-        back.check(rec, made, back.runs)
+        with trusted(program):
+            back.check(rec, made, back.runs)
+            build_in_parts.check_backward(program, rec, made, back)
         back.runs = {}
     _version_cells(found, back)
     replay = _replay(found, program, inputs, overlaps, back)
@@ -111,6 +113,17 @@ def in_turn(program: Program) -> Iterator[None]:
         program.lock.release()
 
 
+@contextlib.contextmanager
+def trusted(program: Program) -> Iterator[None]:
+    """A program is compared with a run: where it gives other bits, what it shares with others is
+    not used any more."""
+    try:
+        yield
+    except Refused:
+        program.distrust()
+        raise
+
+
 def _backward(found: Any, like: Any) -> Backward | None:
     """The backward of the results through which gradients flow; None where there are none."""
     rec, results, first = found.rec, found.results, found.run.first
@@ -153,6 +166,9 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     options = Options(
         steady=steady, rewrites=rewrites, like=like and like.program, ends=rec.streams.ends(),
         recorded=rec.nodes, notes=notes, let_go=found.let_go(), affords=affords)
+    in_parts = build_in_parts.built(session, nodes, found.outside, values, options, like, back)
+    if in_parts is not None:
+        return in_parts
     return programs.made(nodes, rec.values, found.outside, values, options)
 
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from whet.ir import verify
 from whet.ir.asked_facts import planning
-from whet.ir.extent import LEAST, Unsized
+from whet.ir.extent import Unsized
 from whet.passes.resized import alike
 
 from ..capture.refused import Refused
 from ..capture.tensor_sources import Outside
 from ..policy.second_look import SecondLook
 from ..policy.timing import Trial
+from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
 from ..report.counted_misses import Misses
 from .sized_calls import CallSheet, SizedCall
@@ -30,10 +31,9 @@ if TYPE_CHECKING:
     from whet.tensor_base import Base
 
     from ..program.program import Program
+    from ..program.shape_symbols import Shapes
     from .recording import Recording
     from .sized_calls import AtThese, Run
-
-    Shapes = Sequence[tuple[int, ...]]
 
 SHEETS = 24                      # ways to plan a program that a family has at most
 
@@ -57,19 +57,10 @@ class Family:
         ):
             raise Unsized("its recordings have other parts")
         self.sizes = Sizes(before, now)
-        known = self.sizes.known
-        self.leaves = [
-            [known.get((a, b), -1 - a) for a, b in zip(x, y, strict=True)]
-            for x, y in zip(first.shapes, other.shapes, strict=True)
-        ]
-        symbols = {i for leaf in self.leaves for i in leaf if i >= 0}
-        if symbols != set(range(len(self.sizes))) or not symbols:
+        self.symbols = ShapeSymbols(self.sizes, first.shapes, other.shapes)
+        if not self.symbols.are_all:
             raise Unsized("sizes that differ are not all those of arguments")
-        if any(
-            i < 0 and a != b
-            for leaf, x, y in zip(self.leaves, first.shapes, other.shapes)
-            for i, a, b in zip(leaf, x, y)
-        ):
+        if self.symbols.differ_unknown:
             raise Unsized("an argument of another size is not used")
         places = zip(first.program.outside, inputs.sources)
         known = first.world.tensors
@@ -84,7 +75,7 @@ class Family:
         """Plan for sizes like these; the sheet. Kernels may be ordered meanwhile."""
         with planning:
             try:
-                sheet = CallSheet(self.planned(values), self.first, self.leaves)
+                sheet = CallSheet(self.planned(values), self.first, self.symbols.dims)
             # code that was not written with Extents in mind may raise anything
             except Exception as e:
                 if verify.CHECK:
@@ -103,32 +94,11 @@ class Family:
         call.finish()
         return call
 
-    def values(self, shapes: Shapes) -> list[int] | None:
-        """The symbols' values for arguments of these shapes; None where these differ in something
-        else."""
-        values: list[Any] = [None] * len(self.sizes)
-        if len(shapes) != len(self.leaves):
-            return None
-        for shape, dims in zip(shapes, self.leaves):
-            if len(shape) != len(dims):
-                return None
-            for n, i in zip(shape, dims):
-                if i < 0:
-                    if n != -1 - i:
-                        return None
-                elif values[i] is None:
-                    if n < LEAST:
-                        return None
-                    values[i] = n
-                elif values[i] != n:
-                    return None
-        return values
-
     def at(self, shapes: Shapes, recorded: Sequence[Node] | None = None,
            may_plan: bool = True) -> AtThese | None:
         """What is run for arguments of these shapes; None where nothing is, and nothing may be
         planned. `recorded`: the nodes of a run of them."""
-        values = self.values(shapes)
+        values = self.symbols.values(shapes)
         if values is None:
             return None
         for k, sheet in enumerate(self.sheets):
@@ -159,7 +129,8 @@ class Family:
         )
         inputs.types = [p.arrays[n] for n in p.outside]
         replay.program, replay.inputs, r.program, r.replay = p, inputs, p, replay
-        replay.backward = r.backward = made.backward
+        if not p.goes_by_counts:
+            replay.backward = r.backward = made.backward
         r.missed, r.trial, r.second_look = Misses(), Trial(), SecondLook()
         if r.backward is not None:
             r.backward.trial = r.trial
@@ -180,7 +151,8 @@ def may_begin(first: Recording | None) -> bool:
 
 def may_grow(first: Recording | None, other: Run) -> bool:
     """Are a run's programs, made like those of a recording, such that a family could be made?"""
-    return may_begin(first) and is_made_like(first, other) and not other.program.is_on_device
+    return (may_begin(first) and is_made_like(first, other) and not other.program.is_on_device
+            and first is not None and [*first.shapes] != [*other.shapes])
 
 
 def is_made_like(first: Recording | None, other: Run) -> bool:
@@ -246,6 +218,7 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
         first is None
         or not first.family
         or first.backward is not None
+        or first.program.goes_by_counts
         or first.program.outside != outside
         or first.program.results != list(dict.fromkeys(values))
     ):

@@ -22,6 +22,7 @@ from .inputs import Overlaps
 from .replay import Replay
 
 if TYPE_CHECKING:
+    from ..guards.sized_table import SizedTable
     from ..policy.ledger import Kind
     from ..report.names import Key
 
@@ -130,6 +131,12 @@ class Recording:
         self.is_prepared_for(args, kwargs, flat)
         return True
 
+    @property
+    def table_of_all_sizes(self) -> SizedTable | None:
+        """The table that machine code has for all sizes of its plan, if there is one."""
+        sheet = getattr(self.program, "sheet", None)
+        return None if sheet is None else sheet.sized
+
     def prepare_like_another(self, args: Any, kwargs: Any, flat: Any) -> bool:
         """Make the table for calls like this one of one that a recording of other sizes has, if
         there is one: it compares whether the call fits, so this may come before that is known."""
@@ -204,7 +211,7 @@ class Recording:
 
     def does_as(self, other: Recording) -> bool:
         """Does it do what another one does, for other sizes, and where tensors are the same?"""
-        return self.program.plan is other.program.plan and self.guards.takes_the_same(
+        return self.program.does_as(other.program) and self.guards.takes_the_same(
             other.guards) and self.guards.wants_the_same(other.guards)
 
     # ---- calls -----------------------------------------------------------------------------------

@@ -120,7 +120,8 @@ class Replay:
             return wrap(env[self.only_tensor])
         making = Making(env, leaves, boxes)
         if self.backward is not None:
-            self.backward.begin(making, self.inputs.find(leaves))
+            backward = self.program.backward(self.backward, env)
+            backward.begin(making, self.inputs.find(leaves))
         grads = self.new_grads.build(making) if self.grads else ()
         if self.only_grads_and_result:
             out = self.result.build(making)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ..gradient.backward import Backward
     from ..program.program import Program
-    from ..program.sheets import AtSizes
     from ..program.size_expressions import Sizes
     from ..program.told_numbers import Told
     from .recording import Recording
@@ -44,10 +43,12 @@ class SizedCall:
         expressions = SizeExpressions(sizes, values)
         self.facts = expressions.facts
         self.forward = SizedProgram(
-            first.program, other.program, expressions, steady, first.recorded.follows)
+            first.program.leading, other.program.leading, expressions, steady,
+            first.recorded.follows)
         self.backward = None
         self.programs = [self.forward]
-        if first.backward is not None and other.backward is not None:
+        if (first.backward is not None and other.backward is not None
+                and not first.program.goes_by_counts):   # (else there are plans of its own)
             self.backward = SizedBackward(first.backward, other.backward, self.forward)
             self.programs += self.backward.programs.values()
 
@@ -71,7 +72,7 @@ class SizedCall:
 class AtThese(NamedTuple):
     """What a call of certain sizes runs."""
 
-    program: AtSizes
+    program: Program
     backward: Backward | None
 
 
@@ -82,14 +83,15 @@ class CallSheet:
                  leaves: Sequence[Sequence[int]]) -> None:
         # (what is asked of sizes is asked of all programs together)
         self.backward = None if call.backward is None else BackwardSheets(call.backward)
-        self.program = SheetOfCall(call.forward, first, leaves)
+        self.program, self.whole = SheetOfCall(call.forward, first, leaves), first.program
 
     def at(self, values: Sequence[int], recorded: Sequence[Node] | None = None) -> AtThese | None:
         """What is run for these sizes; None where it would be something else. `recorded`: the nodes
         of a run, where there was one."""
-        program = self.program.program(values, recorded)
-        if program is None:
+        leading = self.program.program(values, recorded)
+        if leading is None:
             return None
+        program = self.whole.led_by(leading)
         if self.backward is None:
             return AtThese(program, None)
         backward = self.backward.at(values)

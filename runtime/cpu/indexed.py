@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar as s
+from ..ir.outline import broadcast_shapes
 from . import memory, native, take
 from .pointwise import Pointwise, move
 from .rows import REFERENCE
@@ -112,7 +113,7 @@ def of_slices(shape, index, dim, wrap=False):
 def of_several(shape, index, dims):
     """The places of what several indices name, as NumPy has them: where the dimensions are
     neighbours their axes are there, else in front."""
-    inner = np.broadcast_shapes(*[i.shape for i in index])
+    inner = broadcast_shapes(*[i.shape for i in index])
     rest = [d for d in range(len(shape)) if d not in dims]
     at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     axes = {d: k if k < at else k + len(inner) for k, d in enumerate(rest)}

@@ -98,7 +98,7 @@ def _like(made: Any, outlines: Sequence[Any]) -> Like:
 
 def _outlined(op: Any, outlines: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Outlines of an op's results; arrays, where it was tried on numbers."""
-    if op.sized_by_data:
+    if op.sized_by_data and op.outlined is None:
         raise NotImplementedError(
             f"{op.name}: the size of its result depends on numbers, which meta tensors have none "
             "of")

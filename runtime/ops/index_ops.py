@@ -9,7 +9,7 @@ from ..cpu import indexed, memory, taped_launches
 from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT
-from ..ir.outline import Outline, like_first
+from ..ir.outline import Outline, broadcast_shapes, like_first, numeral
 from ..tensor import wrap
 from . import onnx_places as in_onnx
 from .batching import aligned, repeated
@@ -107,7 +107,7 @@ def put_slices(out, values, *index, dims, accumulate):
     """Write or add slices by an index of one dimension, or of several that lie as one, with a
     kernel."""
     d, end = dims[0], dims[0] + len(dims)
-    shape = index[0].shape if len(dims) == 1 else np.broadcast_shapes(*[i.shape for i in index])
+    shape = index[0].shape if len(dims) == 1 else broadcast_shapes(*[i.shape for i in index])
     if dims[-1] != end - 1 or values.shape != _result_shape(out.shape, shape, dims):
         return False
     rest, wrap = (out.shape[:d], out.shape[end:]), len(dims) == 1
@@ -151,7 +151,8 @@ def _one_index(index, shape, sizes):
         _one_places[k] = Pointwise("one_place", (s.one_place(xs[:k], xs[k:]),), 2 * k)
     at = memory.empty(shape, np.dtype(np.int64))
     taped_launches.scratch(at, at.nbytes)
-    _one_places[k]([*index, *[np.array([n], np.int64) for n in sizes]], [at])
+    known = [np.array([n], np.int64) if type(n) is int else numeral(n, np.int64) for n in sizes]
+    _one_places[k]([*index, *known], [at])
     return at
 
 
@@ -312,7 +313,7 @@ class _PutOp(Op):
             return a
         key = _key(a.shape, index, dims)
         if accumulate:
-            shape = _result_shape(a.shape, np.broadcast_shapes(*[i.shape for i in index]), dims)
+            shape = _result_shape(a.shape, broadcast_shapes(*[i.shape for i in index]), dims)
             add_at(a, [key[d] for d in dims], _fitted(values, shape), dims)
             return a
         if np.may_share_memory(a, values):

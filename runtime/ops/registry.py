@@ -78,6 +78,9 @@ class Op:
     # launches do not tell (see meta/results.py)
     outlined: Any = None
     sized_by_data = False           # do the results' sizes go by numbers of the operands?
+    # told_size(**attrs), of such an op: the result's shape, where attributes tell what it is, for
+    # nearly all data at least; else None
+    told_size: Any = None
     # fills(**attrs), of an op without operands: the number that all elements are
     fills: Any = None
     # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and

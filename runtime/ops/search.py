@@ -303,6 +303,8 @@ bincount_op = Op("bincount", _bincount, onnx=in_onnx.counts, samples=lambda make
     Sample(tensor([0, 2, 2]), make(3), minlength=4)])
 bincount_op.moves = lambda out, a, *_, minlength: [(out, 0)]
 bincount_op.sized_by_data = True
+bincount_op.told_size = lambda minlength: (minlength,)
+bincount_op.any_sizes = True
 bincount_op.there = devices.there("counts", "bincount")
 bincount_op.put_alone = _bincount_alone
 

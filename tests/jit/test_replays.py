@@ -323,6 +323,33 @@ def _copied():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("`x[mask]`, `nonzero`, `unique`, whatever number of elements they come to")
+def _counted():
+    weight = whet.ones(4, 4)
+
+    def f(x):
+        chosen, values = x[x[:, 0] > 0], whet.unique(x.round())
+        return (chosen @ weight).sum(0) / max(len(chosen), 1), values.sum()
+    def inputs(i):
+        return (whet.from_numpy(np.random.default_rng(i).normal(size=(12, 4)).astype("f")),)
+    return f, inputs
+
+
+@row("a loss of chosen examples, whatever number of them, whose gradients flow out")
+def _chosen():
+    model = nn.Linear(4, 3)
+
+    def f(x, y):
+        known = y >= 0
+        return nn.functional.cross_entropy(model(x)[known], y[known])
+
+    def inputs(i):
+        rng = np.random.default_rng(i)
+        return (whet.from_numpy(rng.normal(size=(12, 4)).astype("f")),
+                whet.from_numpy(rng.integers(-2, 3, 12)))
+    return f, inputs
+
+
 @row("`.tolist()` of what was made, up to 256 numbers")
 def _listed():
     return (lambda x: [(a, b + 1) for a, b in (x * 2).tolist()]), (

@@ -1,0 +1,156 @@
+"""Where a list of nodes is cut: behind what data decides the size of.
+
+    %1 = gt(%0, 0)                          a first part, given %0
+    %2 = nonzero(%1)
+                                            ------------------------------
+    %3 = unbind(%2, dim=1)                  a second one, given %0 and %2
+    %4 = index(%0, %3)
+    %5 = mean(%4)
+
+A later part is planned for any sizes of what it is given (`program_in_parts.py`). Views, and
+numbers that are made of sizes alone, are no results of a part: the parts that need them make them
+anew. So each part knows whose memory a value lies in, and what a number is made of.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from whet.ir.graph import Node, OpNode
+from whet.ir.values import Array, Type
+from whet.ops.python import size_of
+from whet.passes.uses import is_view
+
+Told = Mapping[int, Mapping[tuple[Any, ...], Any]]   # see `FollowedSizes.at`
+
+
+@dataclass
+class PartNodes:
+    """The nodes of a part, the values that it is `given` and those that others want of it.
+    `counted`: those of these whose sizes data decides, `line`: of the user's, where it does."""
+    nodes: list[Node] = field(default_factory=list)
+    given: list[int] = field(default_factory=list)
+    results: list[int] = field(default_factory=list)
+    counted: set[int] = field(default_factory=set)
+    line: str = ""
+
+
+def is_counted(node: Node, arrays: Sequence[Array | Type]) -> bool:
+    """Does data decide how large the results of a node are?"""
+    if not isinstance(node, OpNode) or not node.op.sized_by_data:
+        return False
+    told = node.op.told_size
+    return told is None or bool(told(**node.attrs) != arrays[node.outs[0]].shape)
+
+
+def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[int, int],
+        results: Sequence[int], numbers: Set[int], told: Told) -> list[PartNodes] | None:
+    """The parts of a list; None where it has only one.
+
+    `arrays`: how values lay in the run, `memory`: which values lie in one (`uses.memories`),
+    `numbers`: the values that are made of sizes alone, `told`: those that came to attributes, by
+    the first result of their node."""
+    nodes = behind_what_they_need(nodes, told)
+    counted = {id(n) for n in nodes if is_counted(n, arrays)}
+    groups = grouped(nodes, memory, counted)
+    if len(groups) == 1:
+        return None
+    return Cut(nodes, groups, counted, numbers, told).parts(results)
+
+
+def behind_what_they_need(nodes: Sequence[Node], told: Told) -> list[Node]:
+    """The nodes in such an order that those which are told sizes of a value come behind it: their
+    operands do not say so."""
+    makers = {o for n in nodes for o in n.outs}
+    made: set[int] = set()
+    out: list[Node] = []
+    waiting: list[Node] = []
+    for node in nodes:
+        waiting.append(node)
+        for n in list(waiting):
+            if made.issuperset(makers.intersection(needs(n, told))):
+                waiting.remove(n)
+                out.append(n)
+                made.update(n.outs)
+    return out
+
+
+def needs(node: Node, told: Told) -> list[int]:
+    """The values that a node goes by, and those of whose sizes it is told."""
+    numbers = told.get(node.outs[0], {}).values() if node.outs else ()
+    of = [int(node.attrs["of"])] if node.op is size_of else []
+    return [*map(int, node.refs()), *of, *numbers]
+
+
+def grouped(nodes: Sequence[Node], memory: Mapping[int, int],
+            counted: Set[int]) -> list[list[Node]]:
+    """The nodes in groups that end with what is counted. What is counted is counted as early as a
+    group ends, and what it reads is there."""
+    groups: list[list[Node]] = [[]]
+    there: dict[int, int] = {}               # value -> the first group that may read it
+    written: dict[int, int] = {}             # memory -> the last group that writes to it
+    has_ended = False
+    for node in nodes:
+        at = len(groups) - 1
+        is_counted = id(node) in counted
+        if is_counted:
+            at = max([max(there.get(x, 0), written.get(memory[x], 0)) for x in node.refs()],
+                     default=0)
+        elif has_ended:
+            at += 1
+        if at == len(groups):
+            groups.append([])
+            has_ended = False
+        has_ended = has_ended or is_counted and at == len(groups) - 1
+        groups[at].append(node)
+        there.update(dict.fromkeys(node.outs, at + is_counted))
+        written.update((memory[x], at) for x in node.written())
+    return groups
+
+
+class Cut:
+    """The work of finding what each group needs."""
+
+    def __init__(self, nodes: Sequence[Node], groups: Sequence[Sequence[Node]], counted: Set[int],
+                 numbers: Set[int], told: Told) -> None:
+        self.groups, self.counted, self.numbers, self.told = groups, counted, numbers, told
+        self.place = {id(n): i for i, n in enumerate(nodes)}
+        self.maker = {o: n for n in nodes for o in n.outs}
+        self.home = {o: k for k, group in enumerate(groups) for n in group for o in n.outs}
+
+    def parts(self, results: Sequence[int]) -> list[PartNodes]:
+        """The parts, of which somebody wants `results`."""
+        wanted = dict.fromkeys(results)
+        parts = [self.part(k) for k in range(len(self.groups))]
+        for part in parts:
+            wanted.update(dict.fromkeys([*part.given, *sorted(part.counted)]))
+        for n in wanted:
+            if n in self.home:
+                parts[self.home[n]].results.append(n)
+        return parts
+
+    def part(self, k: int) -> PartNodes:
+        """A part without its results."""
+        again: dict[int, Node] = {}          # views and numbers of the parts before, by place
+        given: dict[int, None] = {}
+        todo = [x for n in self.groups[k] for x in needs(n, self.told)]
+        while todo:
+            x = todo.pop()
+            node = self.maker.get(x)
+            if node is None:
+                given[x] = None
+            elif self.home[x] != k and self.is_made_anew(node):
+                if self.place[id(node)] not in again:
+                    again[self.place[id(node)]] = node
+                    todo += needs(node, self.told)
+            elif self.home[x] != k:
+                given[x] = None
+        nodes = [*(again[i] for i in sorted(again)), *self.groups[k]]
+        counted = [n for n in self.groups[k] if id(n) in self.counted]
+        return PartNodes(nodes, sorted(given), [], {o for n in counted for o in n.outs},
+                         counted[0].line if counted else "")
+
+    def is_made_anew(self, node: Node) -> bool:
+        """Does each part that needs what a node makes make it?"""
+        return is_view(node) or bool(node.outs) and self.numbers >= set(node.outs)

@@ -1,0 +1,22 @@
+"""Code that computes, run on outlines: see `ir/outline.py`."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from whet.cpu.taped_launches import Tape
+from whet.ir.extent import Unsized
+from whet.passes.lower_llvm.scalar import Unsupported
+
+# what code that is not written for outlines may raise
+REFUSALS = IndexError, RuntimeError, ValueError, TypeError, AttributeError, Unsupported
+
+
+def dry(run: Callable[[], Any]) -> Any:
+    """Run something on outlines without launching anything."""
+    made = []
+    try:
+        Tape(dry=True).listen(lambda: made.append(run()))
+    except REFUSALS as e:
+        raise Unsized(f"an op refuses outlines: {e!r}") from None
+    return made[0]

@@ -1,0 +1,52 @@
+"""Plans for ranges of sizes, made as calls come to them."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from whet.ir import verify
+from whet.ir.asked_facts import planning
+from whet.ir.extent import Unsized
+
+P = TypeVar("P")
+M = TypeVar("M")
+
+RANGES = 24                      # that have a plan, at most
+VAIN = 3                         # attempts to plan that came to nothing, after which none is made
+
+
+class PlannedRanges(Generic[P]):
+    """`plan` makes a plan for sizes like some; it raises Unsized, or whatever code raises that was
+    not written for sizes that are not known."""
+
+    def __init__(self, plan: Callable[[Sequence[int]], P]) -> None:
+        self.plan, self.plans = plan, list[P]()
+        self.vain = 0
+
+    def at(self, values: Sequence[int], made: Callable[[P], M | None]) -> M | None:
+        """What a plan for these sizes gives: `made` of it, None where it is none for them."""
+        for k, plan in enumerate(self.plans):
+            found = made(plan)
+            if found is not None:
+                if k:
+                    self.plans.insert(0, self.plans.pop(k))
+                return found
+        if len(self.plans) >= RANGES or self.vain >= VAIN:
+            return None
+        try:
+            return made(self.add(values))
+        except Unsized:
+            self.vain += 1
+            return None
+
+    def add(self, values: Sequence[int]) -> P:
+        """Plan for sizes like these. Raises Unsized."""
+        with planning:
+            try:
+                self.plans.append(self.plan(values))
+            except Exception as e:
+                if verify.CHECK and not isinstance(e, Unsized):
+                    raise
+                raise Unsized(str(e) if isinstance(e, Unsized) else
+                              f"planning raises {e!r}") from None
+        return self.plans[-1]

@@ -1,0 +1,263 @@
+"""A program whose later parts go by sizes that data decides.
+
+The first part is a program like any other: its last steps count (`nonzero`, `unique`). What follows
+is given what they made, and is planned for any sizes of it, as calls of other sizes are: two runs
+show which sizes differ, and `SizedProgram` makes a function of them. Parts are programs of their
+own. What one makes and others need is a result of it.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+from whet.ir.extent import Unsized
+from whet.ir.graph import Type
+from whet.passes.resized import alike
+
+from ..report.reasons import Shapes as OtherShape
+from .misses import Miss
+from .planned_ranges import PlannedRanges
+from .program import NOTHING_SPENT, Program
+from .shape_symbols import ShapeSymbols
+from .sheets import Sheet
+from .size_expressions import SizeExpressions, Sizes
+from .sized_program import SizedProgram
+from .value_places import lies_as
+
+if TYPE_CHECKING:
+    from whet.ir.outline import Array
+    from whet.tensor_base import Base
+
+    from ..gradient.backward_by_counts import BackwardByCounts
+    from .cut_at_counts import PartNodes
+    from .shape_symbols import Shapes
+    from .told_numbers import Told
+
+WAYS = 8                         # to plan a part, one for what has to be planned otherwise
+FAMILIES = 8                     # of a way, one for sizes that differ in other places
+PROGRAMS = 32                    # programs of a part for certain sizes that are kept
+
+
+class PartFamily:
+    """The plans of a part for any sizes that two runs differ in, whose programs are `like` and
+    `other`. Raises Unsized."""
+
+    def __init__(self, like: Program, other: Program, steady: Mapping[int, Base],
+                 told: Mapping[int, Told] | None) -> None:
+        self.like, self.other, self.steady, self.told = like, other, steady, told
+        before, now = ([p.arrays[n].shape for n in p.outside] for p in (like, other))
+        self.sizes = Sizes([n for s in before for n in s], [n for s in now for n in s])
+        self.symbols = ShapeSymbols(self.sizes, before, now)
+        self.plans: list[SizedProgram] = []
+        self.ranges = PlannedRanges(self.sheet)
+        values = self.symbols.values(now)
+        if values is None:
+            raise Unsized("a size is 0 or 1")
+        self.ranges.add(values)
+
+    def program(self, shapes: Shapes) -> Program | None:
+        """The program for these sizes, if it can be planned."""
+        values = self.symbols.values(shapes)
+        return None if values is None else self.ranges.at(values, lambda s: s.program(values))
+
+    def sheet(self, values: Sequence[int]) -> Sheet:
+        """A plan for sizes like these: one for others planned again, where that can be."""
+        for plan in self.plans:
+            plan.facts.rebind(values)
+            if plan.finish_again():
+                return Sheet(plan)
+        plan = SizedProgram(self.like, self.other, SizeExpressions(self.sizes, values), self.steady,
+                            self.told)
+        self.plans.append(plan)
+        plan.finish()
+        return Sheet(plan)
+
+
+class Way:
+    """A way to plan a part, and the sizes that it is for. `like`: the program of a run."""
+
+    def __init__(self, like: Program) -> None:
+        self.like = like
+        self.families: list[PartFamily] = []
+
+    def program(self, given: Sequence[Array | Type]) -> Program | None:
+        """The program for what it is given, by a plan that there is."""
+        if fits(self.like, given):
+            return self.like
+        shapes = [a.shape for a in given]
+        for family in self.families:
+            made = family.program(shapes)
+            if made is not None and fits(made, given):
+                return made
+        return None
+
+    def grow(self, other: Program, steady: Mapping[int, Base],
+             told: Mapping[int, Told] | None) -> None:
+        """Plan for sizes like those of a run that came to the same nodes, of which `other` is the
+        program. Raises Unsized where that cannot be."""
+        if self.program([other.arrays[n] for n in other.outside]) is not None:
+            return
+        if len(self.families) >= FAMILIES:
+            raise Unsized("its sizes differ in many ways already")
+        self.families.append(PartFamily(self.like, other, steady, told))
+
+
+class LaterPart:
+    """A part that is given what data decides the size of. All programs of calls that come to its
+    nodes share it. `steady`: see `builder.Options`, `told`: see `FollowedSizes.at`, `line`: of the
+    user's, where it was counted."""
+
+    def __init__(self, like: Program, steady: Mapping[int, Base],
+                 told: Mapping[int, Told] | None, line: str) -> None:
+        self.nodes, self.outside, self.results = like.recorded, like.outside, like.results
+        self.steady, self.told, self.line = steady, told, line
+        self.ways = [Way(like)]              # the one that was used last comes first
+        self.programs: dict[Any, Program] = {}
+        self.unsized = ""                    # why a way is one of certain sizes alone
+
+    def program(self, given: Sequence[Array]) -> Program:
+        """The program for what it is given; raises Miss where there is none."""
+        key = tuple([(a.shape, a.strides) for a in given])
+        found = self.programs.pop(key, None) or self.planned(given)
+        if found is None:
+            why = f", for which nothing is planned ({self.unsized})" if self.unsized else ""
+            raise Miss(OtherShape(f"data decides a size, and it is another{why}", self.line))
+        self.programs[key] = found
+        while len(self.programs) > PROGRAMS:
+            self.programs.pop(next(iter(self.programs)), None)
+        return found
+
+    def planned(self, given: Sequence[Array]) -> Program | None:
+        """The program for what it is given, by a plan that there is."""
+        for k, way in enumerate(self.ways):
+            made = way.program(given)
+            if made is not None:
+                self.ways.insert(0, self.ways.pop(k))
+                return made
+        return None
+
+    def is_of(self, part: PartNodes, told: Mapping[int, Told] | None) -> bool:
+        """Is it what a run came to as a part of its own?"""
+        return (self.outside == part.given and self.results == part.results
+                and self.told == told and len(self.nodes) == len(part.nodes)
+                and all(alike(a, b) is not None
+                        for a, b in zip(self.nodes, part.nodes, strict=True)))
+
+    def meet(self, build: Callable[[Program], Program]) -> Program:
+        """Let it serve sizes like those of a run; the program of that run. `build` makes that
+        like another one."""
+        made: Program | None = None
+        for way in self.ways:
+            made = build(way.like)
+            if made.plan is way.like.plan:
+                try:
+                    way.grow(made, self.steady, self.told)
+                    return made
+                except Unsized as e:
+                    self.unsized = str(e)
+        assert made is not None
+        self.ways.insert(0, Way(made))
+        return made
+
+    def close(self) -> None:
+        """What was planned gives other bits than a run."""
+        for way in self.ways:
+            way.families = []
+        self.programs, self.unsized = {}, "a plan for other sizes gave other bits"
+
+
+def fits(program: Program, given: Sequence[Array | Type]) -> bool:
+    """Is a program one for what is given?"""
+    return all(lies_as(program.arrays[n], a)
+               for n, a in zip(program.outside, given, strict=True))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)
+class ProgramInParts(Program):
+    """The program of all parts. `gone`: the values that nobody needs after each, `backwards`: those
+    of calls through which gradients flow."""
+    first: Program = dataclasses.field(kw_only=True)
+    later: list[LaterPart] = dataclasses.field(kw_only=True)
+    gone: list[list[int]] = dataclasses.field(kw_only=True)
+    backwards: BackwardByCounts | None = dataclasses.field(default=None, kw_only=True)
+
+    goes_by_counts = True
+
+    @property
+    def leading(self) -> Program:
+        return self.first
+
+    def led_by(self, leading: Program) -> Program:
+        arrays = [*leading.arrays, *self.arrays[len(leading.arrays):]]
+        return dataclasses.replace(self, first=leading, arrays=arrays)
+
+    def does_as(self, other: Program) -> bool:
+        if not isinstance(other, ProgramInParts) or len(self.later) != len(other.later):
+            return False
+        nodes, others = self.first.recorded, other.first.recorded
+        backward, model = ((None if p.backwards is None else p.backwards.model)
+                           for p in (self, other))
+        return (backward is model and all(map(is_, self.later, other.later))
+                and len(nodes) == len(others)
+                and all(alike(a, b) is not None for a, b in zip(nodes, others, strict=True)))
+
+    def backward(self, of_run: Any, env: Sequence[Any]) -> Any:
+        return of_run if self.backwards is None else self.backwards.at(self.sizes(env))
+
+    def distrust(self) -> None:
+        for part in self.later:
+            part.close()
+        if self.backwards is not None:
+            self.backwards.distrust()
+
+    def take_steps(self, env: list[Any]) -> None:
+        self.take(self.first, env, 0)
+        for k, part in enumerate(self.later, 1):
+            if k == len(self.later) and self.backwards is not None:
+                self.backwards.at(self.sizes(env))       # (it may miss: nothing is done after this)
+            self.take(part.program([env[n] for n in part.outside]), env, k)
+
+    def sizes(self, values: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The sizes of what a call is given, and of what it counts."""
+        return [values[n].shape for n in (*self.outside, *sorted(self.counted))]
+
+    @property
+    def sizes_of_run(self) -> list[tuple[int, ...]]:
+        """Those of the recorded run."""
+        return self.sizes(self.arrays)
+
+    def take(self, program: Program, env: list[Any], k: int) -> None:
+        """Run a part."""
+        made = program([env[n] for n in program.outside])
+        for n in program.results:
+            env[n] = made[n]
+        for n in self.gone[k]:
+            env[n] = None
+
+    def __call__(self, inputs: Sequence[Array],
+                 spent: Mapping[int, Array] = NOTHING_SPENT) -> list[Any]:
+        return Program.__call__(self, inputs)
+
+    @property
+    def parts(self) -> list[Program]:
+        """The programs of the parts, for the sizes of a run each."""
+        return [self.first, *(part.ways[0].like for part in self.later)]
+
+    @property
+    def only_launches(self) -> None:
+        return None
+
+    @property
+    def launches_and_views(self) -> None:
+        return None
+
+    def forget(self) -> None:
+        for p in self.parts:
+            p.forget()
+
+    def footprint(self) -> dict[str, int]:
+        found = [p.footprint() for p in self.parts]
+        return {"inputs": self.inputs, "kept": sum(f["kept"] for f in found),
+                "arena": max(f["arena"] for f in found), "made": sum(f["made"] for f in found)}

@@ -1,0 +1,90 @@
+"""The types of all values of a program in parts, for any sizes: what data decides is a symbol, like
+a size of an argument.
+
+The parts are planned each by themselves. Where gradients flow out of a call, its backward goes by
+sizes of values of all of them.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from whet.ir.extent import Unsized
+
+from .liveness import Roots
+from .shape_symbols import ShapeSymbols
+from .size_expressions import SizeExpressions, Sizes
+from .sized_types import SizedTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whet.ir.graph import Node, Type
+
+    from .program_in_parts import ProgramInParts
+    from .told_numbers import Told
+
+
+class WholeList:
+    """The list of nodes that a program in parts was made of, before passes."""
+
+    def __init__(self, program: ProgramInParts) -> None:
+        self.recorded: Sequence[Node] = program.recorded
+        self.nodes: Sequence[Node] = program.recorded
+        self.arrays: Sequence[Type] = program.arrays
+        self.outside, self.results = program.outside, program.results
+        self.counted = program.counted
+
+
+class TypesOfCounts(SizedTypes):
+    """Types of a whole list, in which what is counted has sizes that are symbols."""
+
+    def count(self, node: Node) -> None:
+        """Data decides the sizes of what a node makes: they are symbols."""
+        for o in node.outs:
+            self.keep(o, self.input_type(self.like.arrays[o], self.other.arrays[o]))
+
+    def is_compared(self, n: int) -> bool:
+        return True
+
+
+class WholeTypes:
+    """What types of two runs are made of: `like` and `other` are their programs, `told` is where
+    numbers that Python was told came to ops. `values`: those that symbols have in the second run.
+    Raises Unsized."""
+
+    def __init__(self, like: ProgramInParts, other: ProgramInParts,
+                 told: Mapping[int, Told] | None) -> None:
+        self.like, self.other, self.told = WholeList(like), WholeList(other), told
+        if len(like.recorded) != len(other.recorded):
+            raise Unsized("another way was recorded")
+        before, now = like.sizes_of_run, other.sizes_of_run
+        self.sizes = Sizes([n for s in before for n in s], [n for s in now for n in s])
+        self.symbols = ShapeSymbols(self.sizes, before, now)
+        values = self.symbols.values(now)
+        if values is None or not self.symbols.are_all:
+            raise Unsized("a size is 0 or 1")
+        self.values = values
+
+    def at(self, values: Sequence[int]) -> TypesAt:
+        """The types, where symbols have these values."""
+        return TypesAt(self, values)
+
+
+class TypesAt:
+    """The types as a backward is planned with them: see `SizedBackward`."""
+
+    def __init__(self, whole: WholeTypes, values: Sequence[int]) -> None:
+        self.like, self.other = whole.like, whole.other
+        self.sizes = SizeExpressions(whole.sizes, values)
+        self.facts = self.sizes.facts
+        like: Any = self.like
+        other: Any = self.other
+        roots = Roots(like.recorded, like.outside, like.results)
+        self.types = TypesOfCounts(like, other, self.sizes, roots, whole.told, None)
+        self.arrays = self.types.arrays
+        self.facts.hold(self.sizes.told.asked)
+
+    def hold(self) -> bool:
+        """Are these the types for the values that symbols have now, too?"""
+        return self.types.hold() and self.facts.hold(self.sizes.told.asked)

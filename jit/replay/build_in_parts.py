@@ -1,0 +1,54 @@
+"""The program of a run in which data decides sizes, once these were seen to vary."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from whet.ir.extent import Unsized
+
+from ..gradient.backward_by_counts import BackwardByCounts
+from ..guards import sizes
+from ..program import parts_builder
+
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+
+    from ..gradient.backward import Backward
+    from ..program.builder import Options
+    from ..program.program_in_parts import ProgramInParts
+    from .recording import Recording
+
+
+def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: Sequence[int],
+          options: Options, like: Recording | None, back: Backward | None) -> ProgramInParts | None:
+    """The program in parts, of which all but the first go by sizes that data decides; None where
+    Python was told sizes that are not followed, or it has no such parts."""
+    rec = session.rec
+    if (not session.learned.counts_vary or options.rewrites or rec.values.devices
+            or session.watch.told is not None or rec.followed.lost):
+        return None
+    known = [*session.recordings.of(session.call.key), *([] if like is None else [like])]
+    model = next((r for r in known if r.program.goes_by_counts and sizes.came_to(r, rec.nodes)),
+                 None)
+    options = dataclasses.replace(options, like=model and model.program)
+    told = rec.followed.at if rec.follows else None
+    made = parts_builder.build_in_parts(
+        nodes, rec.arrays, outside, values, options, rec.followed.values, told)
+    if made is None or back is None:
+        return made
+    shared = model and model.program.backwards
+    try:
+        if shared is not None:
+            shared.grow(back, made)
+    except Unsized:
+        shared = None
+    return dataclasses.replace(made, backwards=BackwardByCounts(back, made, told, shared))
+
+
+def check_backward(program: Any, rec: Any, made: Any, back: Backward) -> None:
+    """Raise Refused where the backward that is planned for the sizes of a run, as those before it
+    were other ones, does something else than that of the run. `made`: see `Backward.check`."""
+    planned = program.goes_by_counts and program.backwards.planned(program.sizes_of_run)
+    if planned:
+        planned.check(rec, made, back.runs)
