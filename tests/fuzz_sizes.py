@@ -207,6 +207,35 @@ x.roll(x.shape[0] // 2, 0)
 sum([x * k for k in range(min(x.shape[0], 3))])
 """.strip().split("\n")
 
+# lines in which data decides a size
+COUNTED = """
+x + x[m].sum(0)
+x * x[x[:, 0] > 0].mean()
+whet.cat([x[m], x[~m]])
+x.index_add(0, m.nonzero()[:, 0], x[m] * 2)
+x.masked_scatter(m[:, None], y[m] * 2)
+x + x[:int(m.sum())].sum(0)
+x + x[int(m.sum()):].sum()
+x[-int(m.sum()):].sum(0) + x
+x * F.softmax(x[m] @ w, 0).sum()
+x + x[m][y[m][:, 0] > 0].sum(0)
+x.index_put((m.nonzero()[:, 0],), y[m] * 2)
+x + whet.unique(i).sum()
+x + F.cross_entropy(x[m] @ w, i[m])
+x + whet.arange(int(i.max()) + 1).sum()
+x * (x[m].sum() / max(len(x[m]), 1))
+x + F.dropout(x[m], 0.3).sum(0)
+x + whet.repeat_interleave(x, i % 3, dim=0).sum(0)
+x + w[i[m]].sum(0)
+x + F.layer_norm(x[m], (16,), g, b).sum(0)
+x + x[m].std(0) if int(m.sum()) > 3 else x * 2
+x + (x[m] @ y[m].t()).sum()
+x + x[x[:, 1] > 0].max(0)[0] if len(x[x[:, 1] > 0]) else x
+x * whet.linspace(0, 1, int(m.sum()) + 1).sum()
+x.split([int(m.sum()), len(x) - int(m.sum())])[1].sum(0) + x
+""".strip().split("\n")
+LINES += COUNTED
+
 # what else some programs give: what Python makes of sizes
 TOLD = """
 x.shape

@@ -11,14 +11,14 @@ from __future__ import annotations
 import operator
 import sys
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whet import indexing
 from whet.autograd import modes
 from whet.ir.extent import LEAST
 from whet.ir.graph import OpNode, Ref
-from whet.ops.python import size_of
+from whet.ops.python import as_length, size_of
 from whet.ops.questions import asks_for_its_caller
 from whet.tensor import Size
 
@@ -26,6 +26,7 @@ from ..guards.lengths import length_of, tensor_of_length
 from ..guards.number_paths import of_all
 from ..guards.origin import ours
 from .refused import Refused
+from .user_lines import where
 from .varying_numbers import SAFE, Number, guarded_value, live, tensor_behind, tensor_of, value_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from ..guards.number_paths import Path
     from .recorder import Recorder
 
+# a number that is larger is no size that data decides
+LONGEST = 1 << 24
 # where an attribute of a node is such a number: `(name, place in it, ...)` -> the value
 Found: TypeAlias = dict[tuple[Any, ...], int]
 
@@ -98,6 +101,10 @@ class FollowedSizes:
         self.known: dict[Path, Base] = {}
         self.lengths: dict[Path, Base] = {}
         self.at: dict[int, Found] = {}
+        # the user's lines at which numbers that data decides became sizes, and varied; those that
+        # are sizes of what is counted, by value
+        self.counting: Set[str] = frozenset()
+        self.counts: dict[int, Base] = {}
         self.lost = False
 
     def of(self, rec: Recorder, t: Base, for_user: bool) -> Size | None:
@@ -178,11 +185,30 @@ class FollowedSizes:
         t = tensor_behind(number)
         is_one = live(number) and type(value_of(number)) is int
         n = Ref(rec.value(t)) if is_one else None
-        if n is None or n not in self.values and not self.become_sizes(rec, n):
+        if n is not None and n not in self.values and not self.become_sizes(rec, n):
+            t = self.counted(rec, n, t)
+            n = None if t is None else Ref(rec.value(t))
+        if n is None:
             return operator.index(guarded_value(number))
         self.tensors[n] = t
         self.wholes.append(Whole(value_of(number), int(n), rec))
         return self.wholes[-1]
+
+    def counted(self, rec: Recorder, n: Ref, t: Base) -> Base | None:
+        """A number that data decides, as the size of a tensor that is counted; None where it did
+        not vary so far."""
+        if n not in self.counts and (rec.trying is not None or rec.in_control_flow
+                                     or where() not in self.counting
+                                     or not abs(t._array.item()) <= LONGEST):
+            return None
+        if n not in self.counts:
+            is_negative = t._array.item() < 0
+            with modes.no_grad():
+                t = -t if is_negative else t
+                length = Ref(rec.value(as_length(t)))
+                size = size_of(of=length, dim=0, less=0, value=t._array.item())
+                self.counts[n] = -size if is_negative else size
+        return self.counts[n]
 
     def pin(self, rec: Recorder, n: int) -> None:
         """Somebody went on from one, other than by giving it to an op."""
@@ -219,7 +245,7 @@ class FollowedSizes:
         for w in self.wholes:
             if not w.arrived:
                 self.pin(rec, w.n)
-        self.tensors, self.wholes = {}, []
+        self.tensors, self.wholes, self.counts = {}, [], {}
 
 
 def _begin_with(rec: Recorder, node: Node) -> None:

@@ -218,6 +218,7 @@ class Session:
                                   self.learned.numbers_are_known)
         rec.numpys.can_stand = not whole.solid
         rec.first, rec.codes, rec.follows = run.first, whole.codes, self.follows_sizes
+        rec.followed.counting = self.learned.counting
         self.exchange_arguments()
         self.watch = Watch(whole, rec.refuse)
         self.watch.follows = self.follows_sizes

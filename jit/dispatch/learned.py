@@ -19,7 +19,7 @@ from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import FlatArguments
 from ..guards.slots import several
-from ..report.reasons import Shapes
+from ..report.reasons import Branches, Shapes
 from .varying_arguments import VaryingArguments
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class Learned:
         self.keeps_copies = False
         # sizes that data decides were others than in a run before
         self.counts_vary = False
+        # the lines at which Python went on from numbers that were others
+        self.counting: set[str] = set()
         self.ran: CodeThatRan | None = None  # the only code that is read, if not all is
 
     @property
@@ -122,11 +124,12 @@ class Learned:
     def look_at_counts(self, paths: Iterable[Recording], model: Recording | None) -> None:
         """A call fits none of these recordings, and a `model` but for sizes: does data decide sizes
         otherwise? (With other sizes it nearly always does.)"""
-        if not self.counts_vary and (
-                any(type(reason) is Shapes for r in paths for reason, _ in r.missed.counted())
-                or model is not None and any(
-                    node.op is not None and node.op.sized_by_data
-                    for node in model.program.recorded)):
+        reasons = [reason for r in paths for reason, _ in r.missed.counted()]
+        self.counting |= {reason.where for reason in reasons if type(reason) is Branches}
+        if (any(type(reason) is Shapes for reason in reasons)
+                or any(r.program.goes_by_counts for r in paths)
+                or model is not None and any(node.op is not None and node.op.sized_by_data
+                                             for node in model.program.recorded)):
             self.counts_vary = self.keeps_copies = True
 
     def expect(self, world: World) -> None:

@@ -177,11 +177,13 @@ def fits(program: Program, given: Sequence[Array | Type]) -> bool:
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)
 class ProgramInParts(Program):
     """The program of all parts. `gone`: the values that nobody needs after each, `backwards`: those
-    of calls through which gradients flow."""
+    of calls through which gradients flow, `recorded_program`: that of a run, where it is for
+    arguments of other sizes."""
     first: Program = dataclasses.field(kw_only=True)
     later: list[LaterPart] = dataclasses.field(kw_only=True)
     gone: list[list[int]] = dataclasses.field(kw_only=True)
     backwards: BackwardByCounts | None = dataclasses.field(default=None, kw_only=True)
+    recorded_program: ProgramInParts | None = dataclasses.field(default=None, kw_only=True)
 
     goes_by_counts = True
 
@@ -191,7 +193,12 @@ class ProgramInParts(Program):
 
     def led_by(self, leading: Program) -> Program:
         arrays = [*leading.arrays, *self.arrays[len(leading.arrays):]]
-        return dataclasses.replace(self, first=leading, arrays=arrays)
+        return dataclasses.replace(
+            self, first=leading, arrays=arrays, recorded_program=self.model)
+
+    @property
+    def model(self) -> ProgramInParts:
+        return self.recorded_program or self
 
     def does_as(self, other: Program) -> bool:
         if not isinstance(other, ProgramInParts) or len(self.later) != len(other.later):

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.ir.extent import Unsized
+from whet.ir.graph import Guard
+from whet.passes.resized import alike
 
 from ..gradient.backward_by_counts import BackwardByCounts
 from ..guards import sizes
@@ -24,11 +26,13 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
           options: Options, like: Recording | None, back: Backward | None) -> ProgramInParts | None:
     """The program in parts, of which all but the first go by sizes that data decides; None where
     Python was told sizes that are not followed, or it has no such parts."""
-    rec = session.rec
-    if (not session.learned.counts_vary or options.rewrites or rec.values.devices
+    rec, learned = session.rec, session.learned
+    known = [*session.recordings.of(session.call.key), *([] if like is None else [like])]
+    for r in known:
+        learned.counting |= set(other_numbers(r.program.recorded, rec.nodes))
+    if (not (learned.counts_vary or learned.counting) or options.rewrites or rec.values.devices
             or session.watch.told is not None or rec.followed.lost):
         return None
-    known = [*session.recordings.of(session.call.key), *([] if like is None else [like])]
     model = next((r for r in known if r.program.goes_by_counts and sizes.came_to(r, rec.nodes)),
                  None)
     options = dataclasses.replace(options, like=model and model.program)
@@ -44,6 +48,16 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     except Unsized:
         shared = None
     return dataclasses.replace(made, backwards=BackwardByCounts(back, made, told, shared))
+
+
+def other_numbers(nodes: Sequence[Node], others: Sequence[Node]) -> Iterator[str]:
+    """The line at which Python went on from another number, where that is the first difference of
+    two lists."""
+    for a, b in zip(nodes, others, strict=False):
+        if alike(a, b) is None:
+            if isinstance(a, Guard) and isinstance(b, Guard) and a.ins == b.ins:
+                yield a.line
+            return
 
 
 def check_backward(program: Any, rec: Any, made: Any, back: Backward) -> None:

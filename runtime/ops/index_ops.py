@@ -110,7 +110,7 @@ def put_slices(out, values, *index, dims, accumulate):
     shape = index[0].shape if len(dims) == 1 else broadcast_shapes(*[i.shape for i in index])
     if dims[-1] != end - 1 or values.shape != _result_shape(out.shape, shape, dims):
         return False
-    rest, wrap = (out.shape[:d], out.shape[end:]), len(dims) == 1
+    rest, wrap = (out.shape[:d], out.shape[end:]), len(dims) == 1 and index[0].flags.c_contiguous
     if wrap:
         at, = index
     elif (out.flags.c_contiguous and out.size and values.size

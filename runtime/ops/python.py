@@ -100,5 +100,15 @@ class SizeOf(Op):
         return np.array(value, np.int64)
 
 
+class AsLength(Op):
+    """A tensor as long as a number of a tensor is, which says that sizes are made of it."""
+    sized_by_data = True
+
+    def forward(self, number):
+        """Zeros."""
+        return np.zeros(int(number.item()), np.uint8)
+
+
 clock, of_numbers = Clock("clock", inner=True), OfNumbers("of_numbers", inner=True)
 size_of = SizeOf("size_of", inner=True)
+as_length = AsLength("as_length", inner=True)

@@ -11,6 +11,8 @@ EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`
          "packed_tagger": "a number that Python goes on from",
          "stable_baselines_dqn": "`self.replay_buffer.pos` is 3",
          "wgan_gp": "a number that Python goes on from"}
+# what is replayed in part: an expert that gets one token, or none, has a plan of its own
+PARTLY = {"mixtral": 0.5}
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -19,10 +21,10 @@ def test_a_loop_replays(name):
     got, share, _, warned = harness.traced(LOOPS[name])
     assert want == got
     if name not in EAGER:
-        assert share >= harness.SHARE
+        assert share >= PARTLY.get(name, harness.SHARE)
     else:
         assert EAGER[name] in warned[0] and ".py:" in warned[0]
 
 
 def test_nearly_all_replay():
-    assert len(LOOPS) >= 46 and len(LOOPS.keys() - EAGER) >= 36
+    assert len(LOOPS) >= 46 and len(LOOPS.keys() - EAGER - PARTLY.keys()) >= 36

@@ -335,6 +335,15 @@ def _counted():
     return f, inputs
 
 
+@row("a size that is a number of a tensor: `x[:, :int(lengths.max())]`")
+def _longest():
+    def f(x, lengths): return x[:, :int(lengths.max())].sum(1)
+
+    def inputs(i):
+        return whet.full((4, 12), float(i)), whet.tensor([2, 3 + i % 7, 2, 2])
+    return f, inputs
+
+
 @row("a loss of chosen examples, whatever number of them, whose gradients flow out")
 def _chosen():
     model = nn.Linear(4, 3)
