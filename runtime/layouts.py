@@ -27,6 +27,17 @@ class memory_format(_Named):
 strided, jagged = layout("whet.strided"), layout("whet.jagged")
 sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = (
     layout(f"whet.sparse_{kind}") for kind in ("coo", "csr", "csc", "bsr", "bsc"))
+# the parts of sparse tensors, and of which layouts they are
+PARTS = {
+    **dict.fromkeys(("coalesce", "indices", "is_coalesced"), "sparse coordinate"),
+    **dict.fromkeys(("crow_indices", "col_indices"), "sparse row compressed"),
+    **dict.fromkeys(("ccol_indices", "row_indices"), "sparse column compressed"),
+    "values": "sparse"}
 contiguous_format, preserve_format, channels_last, channels_last_3d = (
     memory_format(f"whet.{name}") for name in (
         "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))
+
+
+def no_such_part(name, layout):
+    """The error of a part that tensors of a layout do not have."""
+    return RuntimeError(f"{name} expected {PARTS[name]} tensor layout but got {layout}")

@@ -424,7 +424,7 @@ class Tensor:
     is_neg = is_conj
 
     is_sparse, is_sparse_csr, is_quantized, is_mps, is_nested, is_xpu = [False] * 6
-    is_ipu, is_maia, is_mkldnn, is_mtia, is_vulkan = [False] * 5
+    is_ipu, is_maia, is_mkldnn, is_mtia, is_vulkan, is_xla = [False] * 6
 
     @property
     @declarations.goes_by_no_size

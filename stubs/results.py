@@ -53,7 +53,8 @@ RESULTS = {
         is_deterministic_algorithms_warn_only_enabled allclose equal is_complex is_conj
         is_floating_point is_grad_enabled is_anomaly_enabled is_anomaly_check_nan_enabled
         is_inference is_inference_mode_enabled is_neg is_nonzero
-        is_same_size is_signed is_tensor is_storage can_cast are_deterministic_algorithms_enabled
+        is_set_to is_coalesced is_same_size is_signed is_tensor is_storage can_cast
+        are_deterministic_algorithms_enabled
         is_contiguous is_pinned is_shared is_autocast_enabled is_autocast_available
         is_autocast_cpu_enabled
         is_autocast_cache_enabled isdtype
@@ -105,7 +106,8 @@ RESULTS = {
         Function.forward Function.backward storage untyped_storage apply get_worker_info support
         custom_fwd custom_bwd disable data_parallel pop popitem get setdefault ParameterDict.get cat
         __array_namespace_info__ Tensor.tolist tolist to_dlpack set_extra_state GradScaler.step
-        scale Module.get_extra_state right_inverse jacobian hessian""",
+        scale Tensor.eig Tensor.lstsq Tensor.solve Tensor.symeig reinforce
+        Module.get_extra_state right_inverse jacobian hessian""",
     ),
     "linalg.cond": _TENSOR,
     "Tensor.item": "float | int | bool",
@@ -372,7 +374,8 @@ ATTRIBUTES = {
     **_each(
         "bool",
         """Tensor.is_cpu Tensor.is_cuda Tensor.is_meta Tensor.requires_grad Tensor.is_leaf
-        Tensor.retains_grad has_rsample has_enumerate_support bijective dtype.is_complex
+        Tensor.volatile Tensor.retains_grad has_rsample has_enumerate_support bijective
+        dtype.is_complex
         dtype.is_floating_point dtype.is_signed autocast.enabled in_cooldown check_nan
         PackedSequence.is_cuda Module.training set_grad_enabled.mode inference_mode.mode
         set_detect_anomaly.mode is_discrete""",

@@ -20,7 +20,7 @@ for _family in (
     "random_in_place counts python numpy_calls window pools quantised norm native_norms "
     "activation attention recurrent loss ctc embedding sampling vision host fourier interop "
     "derived control special operators toplevel copies old_orders saved_names module_parts hashing "
-    "given_kernels"
+    "given_kernels removed"
 ).split():
     __import__(f"{__name__}.{_family}")
 

@@ -1,6 +1,7 @@
 """Views in memory of their own: `NAME_copy(input, ...)` is what `NAME` gives, copied."""
 import functools
 
+from ..layouts import PARTS
 from . import dims
 from .surface import FUNCTIONS, METHODS, with_out
 
@@ -29,7 +30,8 @@ def slice_(input, dim=0, start=None, end=None, step=1):
 VIEWS = {"alias": alias, "expand": expand, "permute": permute, "view": view, "slice": slice_, **{
     name: FUNCTIONS.get(name) or METHODS[name]
     for name in ("as_strided detach diagonal select split split_with_sizes squeeze t transpose "
-                 "unbind unfold unsqueeze view_as_complex view_as_real").split()}}
+                 "unbind unfold unsqueeze view_as_complex view_as_real").split()},
+    **{name: METHODS[name] for name in PARTS if name.endswith(("indices", "values"))}}
 
 
 def copied(name, view):

@@ -2,7 +2,9 @@
 `whet.sparse`, which is imported when the first is called."""
 import importlib
 
-from .surface import function, method
+from ..composite import Composite
+from ..layouts import PARTS, no_such_part
+from .surface import METHODS, function, method
 
 
 def _rules():
@@ -86,3 +88,34 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
 def hspmm(mat1, mat2):
     """The product of a sparse matrix and a dense one, as the rows that have entries."""
     return _rules()["hspmm"](mat1, mat2)
+
+
+# ---- what only sparse tensors have ---------------------------------------------------------------
+def _part(name):
+    def part(self):
+        if issubclass(type(self), Composite):
+            return getattr(self, name)()
+        raise no_such_part(name, self.layout)
+    part.__name__ = part.__qualname__ = name
+    part.__doc__ = (f"`{name}()` of a {PARTS[name]} tensor. A dense one has none, and raises "
+                    "RuntimeError.")
+    return part
+
+
+METHODS.update({name: _part(name) for name in PARTS})
+
+
+def _resizes(name, what):
+    def resize(self, size, sparse_dim, dense_dim):
+        if issubclass(type(self), Composite):
+            return getattr(self, name)(size, sparse_dim, dense_dim)
+        raise NotImplementedError(
+            f"Could not run '{name}' with arguments of layout {self.layout}: it is there for "
+            "tensors of layout whet.sparse_coo")
+    resize.__name__ = resize.__qualname__ = name
+    resize.__doc__ = f"Give a sparse tensor another size, {what}, in place."
+    return resize
+
+
+METHODS["sparse_resize_"] = _resizes("sparse_resize_", "with the entries that it has")
+METHODS["sparse_resize_and_clear_"] = _resizes("sparse_resize_and_clear_", "without entries")

@@ -256,6 +256,24 @@ def _all_of(storage, dtype):
 
 
 @method()
+def is_set_to(self, tensor):
+    """Are both the same elements of the same memory: its beginning, size, steps and type?
+
+    >>> import whet
+    >>> x = whet.zeros(2, 3)
+    >>> x.is_set_to(x.view(2, 3)), x.is_set_to(x.t()), x.is_set_to(x.clone())
+    (True, False, False)
+    """
+    if not is_tensor(tensor):
+        raise TypeError("is_set_to(): argument 'tensor' (position 1) must be Tensor, not "
+                        f"{tensor.__class__.__name__}")
+    seen = [(x.dtype, x.device, x.shape, x.stride(), x.data_ptr()) for x in (self, tensor)]
+    if seen[0] != seen[1]:
+        return False
+    return bool(seen[0][-1]) or self._shared() is tensor._shared()
+
+
+@method()
 def share_memory_(self):
     """Move the tensor to memory that other processes can share: forked ones have it, and it can be
     sent through `whet.multiprocessing`.

@@ -5,6 +5,7 @@ from typing import Any
 from . import gradients as _gradients  # noqa: F401  (its rules)
 from . import pointwise as _pointwise  # noqa: F401  (its rules)
 from . import products as _products
+from . import resize as _resize  # noqa: F401  (its rules)
 from . import sums as _sums
 from .make import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from .make import (

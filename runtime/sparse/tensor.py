@@ -15,7 +15,7 @@ from .. import declarations
 from ..autograd import modes
 from ..composite_tensor import CompositeTensor
 from ..formatting import sparse_str
-from ..layouts import layout
+from ..layouts import PARTS, layout, no_such_part
 from ..layouts import sparse_bsc as sparse_bsc
 from ..layouts import sparse_bsr as sparse_bsr
 from ..layouts import sparse_coo as sparse_coo
@@ -104,7 +104,8 @@ class SparseTensor(CompositeTensor):
             return partial(function, self)
 
         def refuse(*args: Any, **kwargs: Any) -> Any:
-            raise refusal(name, str(self.layout))
+            raise (no_such_part(name, self.layout) if name in PARTS
+                   else refusal(name, str(self.layout)))
         return refuse
 
     def numpy(self, *, force: bool = False) -> Any:
@@ -277,29 +278,13 @@ class CompressedTensor(SparseTensor):
         """How many dimensions each value has."""
         return len(self._sizes) - 2
 
-    def _not_coordinates(self, name: str) -> RuntimeError:
-        return RuntimeError(
-            f"{name} expected sparse coordinate tensor layout but got {self.layout}")
-
-    def indices(self) -> Any:
+    def _indices(self) -> Any:
         """Only tensors of layout `sparse_coo` have them."""
-        raise self._not_coordinates("indices")
-
-    _indices = indices
-
-    def coalesce(self) -> Any:
-        """Only tensors of layout `sparse_coo` can be in any order."""
-        raise self._not_coordinates("coalesce")
-
-    def is_coalesced(self) -> bool:
-        """Only tensors of layout `sparse_coo` can be in any order."""
-        raise self._not_coordinates("is_coalesced")
+        raise no_such_part("indices", self.layout)
 
     def _index(self, name: str, which: int) -> Any:
         if COMPRESSED_NAMES[self.layout][which] != name:
-            raise RuntimeError(
-                f"{name} expected sparse {'row' if which != (name[0] == 'c') else 'column'} "
-                f"compressed tensor layout but got {self.layout}")
+            raise no_such_part(name, self.layout)
         return self._places if which else self._pointers
 
     def crow_indices(self) -> Any:

@@ -111,6 +111,7 @@ class Tensor:
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Generator | None = None) -> Self: """Fill with draws from the Cauchy distribution."""
     def cbrt(self) -> Tensor: ...
     def cbrt_(self) -> Self: """`cbrt`, in place."""
+    def ccol_indices(self) -> Tensor: """`ccol_indices()` of a sparse column compressed tensor."""
     def cdouble(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as complex128."""
     def ceil(self) -> Tensor: ...
     def ceil_(self) -> Self: """`ceil`, in place."""
@@ -130,6 +131,8 @@ class Tensor:
     def clip(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor: ...
     def clip_(self, min: Scalar | None = None, max: Scalar | None = None) -> Self: """`clamp`, in place."""
     def clone(self, *, memory_format: MemoryFormat = ...) -> Tensor: """A copy with the same history."""
+    def coalesce(self) -> Tensor: """`coalesce()` of a sparse coordinate tensor. A dense one has none, and raises RuntimeError."""
+    def col_indices(self) -> Tensor: """`col_indices()` of a sparse row compressed tensor. A dense one has none, and raises RuntimeError."""
     def conj(self) -> Tensor: """The complex conjugate; a real tensor itself."""
     def conj_physical(self) -> Tensor: ...
     def conj_physical_(self) -> Self: """`conj_physical`, in place."""
@@ -147,6 +150,7 @@ class Tensor:
     def cov(self, *, correction: _float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor: """The covariances of variables (rows), observed together (columns)."""
     def cpu(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor in the CPU's memory: itself, if it is there."""
     def cross(self, other: Scalar, dim: _int | None = None) -> Tensor: """The vector product of vectors of 3 elements along `dim` (by default the first dimension of size 3)."""
+    def crow_indices(self) -> Tensor: """`crow_indices()` of a sparse row compressed tensor. A dense one has none, and raises RuntimeError."""
     def cuda(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat = ...) -> Tensor: """The tensor on a CUDA device: the current one, where none is named."""
     def cummax(self, dim: Dims) -> _cummax: """Running maxima along `dim`: (values, indices)."""
     def cummin(self, dim: Dims) -> _cummin: """Running minima along `dim`: (values, indices)."""
@@ -188,6 +192,7 @@ class Tensor:
     def dsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 2, into equal pieces where a number is given."""
     @property
     def dtype(self) -> _dtype: """The element type."""
+    def eig(self, *args: Any, **kwargs: Any) -> Any: """An error, as in PyTorch, which removed it."""
     def element_size(self) -> _int: """Bytes of an element."""
     def eq(self, other: Scalar) -> Tensor: ...
     def eq_(self, other: Scalar) -> Self: """`eq`, in place."""
@@ -281,9 +286,12 @@ class Tensor:
     def index_reduce(self, dim: Dims, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor: """`source` combined (prod, mean, amax, amin) into the slices that a 1-d index names."""
     def index_reduce_(self, dim: Dims, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Self: """`index_reduce`, in place."""
     def index_select(self, dim: Dims, index: Tensor) -> Tensor: """The slices of a dimension that a 1-d index names."""
+    def indices(self) -> Tensor: """`indices()` of a sparse coordinate tensor. A dense one has none, and raises RuntimeError."""
     def inner(self, other: Scalar) -> Tensor: """Sums of products over the last dimension of both."""
     def int(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as int32."""
     def inverse(self) -> Tensor: """The inverse of a square matrix, or of each of a batch."""
+    def ipu(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor: """An error: there are no devices of ipu here."""
+    def is_coalesced(self) -> _bool: """`is_coalesced()` of a sparse coordinate tensor. A dense one has none, and raises RuntimeError."""
     def is_complex(self) -> _bool: """Is the element type complex?"""
     def is_conj(self) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
     def is_contiguous(self, memory_format: MemoryFormat | None = None) -> _bool: """Is the memory in row-major order without gaps?"""
@@ -308,11 +316,13 @@ class Tensor:
     def is_pinned(self, device: Device | None = None) -> _bool: """Is it in memory of the host that devices copy from and to by themselves?"""
     is_quantized: _bool
     def is_same_size(self, other: Scalar) -> _bool: """Have the two tensors the same size?"""
+    def is_set_to(self, tensor: Tensor) -> _bool: """Are both the same elements of the same memory: its beginning, size, steps and type?"""
     def is_shared(self) -> _bool: """Is the memory one that processes share? See `share_memory_`."""
     def is_signed(self) -> _bool: """Can elements be negative?"""
     is_sparse: _bool
     is_sparse_csr: _bool
     is_vulkan: _bool
+    is_xla: _bool
     is_xpu: _bool
     def isclose(self, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves only."""
     def isfinite(self) -> Tensor: ...
@@ -369,6 +379,7 @@ class Tensor:
     def logit_(self, eps: _float | None = None) -> Self: """`logit`, in place."""
     def logsumexp(self, dim: Dims, keepdim: _bool = False) -> Tensor: """log(sum(exp(x))) along `dim`, computed stably."""
     def long(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as int64."""
+    def lstsq(self, *args: Any, **kwargs: Any) -> Any: """An error, as in PyTorch, which removed it."""
     def lt(self, other: Scalar) -> Tensor: ...
     def lt_(self, other: Scalar) -> Self: """`lt`, in place."""
     @overload
@@ -418,6 +429,7 @@ class Tensor:
     def moveaxis(self, source: Dims, destination: Dims) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
     def movedim(self, source: Dims, destination: Dims) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
     def msort(self) -> Tensor: """The elements in order along the first dimension."""
+    def mtia(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor: """An error: there are no devices of mtia here."""
     def mul(self, other: Scalar) -> Tensor: ...
     def mul_(self, other: Scalar) -> Self: """`mul`, in place."""
     def multigammaln(self, p: _float) -> Tensor: """The logarithm of the multivariate gamma function of dimension p."""
@@ -504,6 +516,7 @@ class Tensor:
     def record_stream(self, stream: Any) -> Tensor: """Say that work of another stream uses the memory, which is not reused before that."""
     def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle: ...
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> RemovableHandle: """Call `hook(tensor)` each time a gradient was accumulated into this leaf's `.grad`."""
+    def reinforce(self, *args: Any, **kwargs: Any) -> Any: """An error, as in PyTorch, which removed it."""
     def relu(self) -> Tensor: ...
     def relu_(self) -> Self: """`relu`, in place."""
     def remainder(self, other: Scalar) -> Tensor: ...
@@ -532,6 +545,7 @@ class Tensor:
     def rot90(self, k: _int = 1, dims: Shape = (0, 1)) -> Tensor: """Two dimensions turned by k quarters, from the first towards the second."""
     def round(self, *, decimals: _int = 0) -> Tensor: """Round half to even, to `decimals` digits."""
     def round_(self, *, decimals: _int = 0) -> Self: """`round`, in place."""
+    def row_indices(self) -> Tensor: """`row_indices()` of a sparse column compressed tensor. A dense one has none, and raises RuntimeError."""
     def rsqrt(self) -> Tensor: ...
     def rsqrt_(self) -> Self: """`rsqrt`, in place."""
     def rsub(self, other: Scalar, *, alpha: Number = 1) -> Tensor: """other - alpha * input"""
@@ -569,9 +583,12 @@ class Tensor:
     def slogdet(self) -> _slogdet: """Sign and logarithm of the determinant."""
     def smm(self, mat: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as a sparse one."""
     def softmax(self, dim: Dims, dtype: _dtype | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
+    def solve(self, *args: Any, **kwargs: Any) -> Any: """An error, as in PyTorch, which removed it."""
     def sort(self, dim: Dims = -1, descending: _bool = False, *, stable: _bool = True) -> _sort: ...
     def sparse_dim(self) -> _int: """How many sparse dimensions there are: none."""
     def sparse_mask(self, mask: Tensor) -> Tensor: """The elements at the places of a sparse tensor."""
+    def sparse_resize_(self, size: Shape, sparse_dim: _int, dense_dim: _int) -> Self: """Give a sparse tensor another size, with the entries that it has, in place."""
+    def sparse_resize_and_clear_(self, size: Shape, sparse_dim: _int, dense_dim: _int) -> Self: """Give a sparse tensor another size, without entries, in place."""
     def split(self, split_size_or_sections: Ints, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
     def split_with_sizes(self, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split` into pieces of the given sizes."""
     def sqrt(self) -> Tensor: ...
@@ -601,6 +618,7 @@ class Tensor:
     def swapaxes_(self, dim0: _int, dim1: _int) -> Self: """`transpose`, in place."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Self: """`transpose`, in place."""
+    def symeig(self, *args: Any, **kwargs: Any) -> Any: """An error, as in PyTorch, which removed it."""
     def t(self) -> Tensor: """A matrix transposed."""
     def t_(self) -> Self: """`t`, in place."""
     def take(self, index: Tensor) -> Tensor: """Elements at places of the flattened tensor."""
@@ -677,6 +695,7 @@ class Tensor:
     def unsqueeze_(self, dim: Dims) -> Self: """`unsqueeze`, in place."""
     def unstack(self, dim: Dims = 0) -> tuple[Tensor, ...]: """The slices along a dimension, as a tuple."""
     def untyped_storage(self) -> Any: """The memory under this tensor, as bytes."""
+    def values(self) -> Tensor: """`values()` of a sparse tensor. A dense one has none, and raises RuntimeError."""
     def var(self, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor: """The variance (divided by n - correction)."""
     def var_mean(self, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> tuple[Tensor, Tensor]: """(variance, mean)"""
     def vdot(self, other: Scalar) -> Tensor: """The inner product of two vectors, the first conjugated."""
@@ -685,10 +704,15 @@ class Tensor:
     @overload
     def view(self, dtype: _dtype, /) -> Tensor: """The same memory in another shape, or (given a dtype) as elements of another type."""
     def view_as(self, other: Scalar) -> Tensor: """`view` in the shape of another tensor."""
+    @property
+    def volatile(self) -> _bool: """False: PyTorch removed it, and so says a warning. See `whet.no_grad`."""
+    @volatile.setter
+    def volatile(self, value: _bool) -> None: ...
     def vsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 0, into equal pieces where a number is given."""
     def where(self, condition: Tensor, other: Scalar) -> Tensor: ...
     def xlogy(self, other: Scalar) -> Tensor: ...
     def xlogy_(self, other: Scalar) -> Self: """`xlogy`, in place."""
+    def xpu(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor: """An error: there are no devices of xpu here."""
     def zero_(self) -> Self: """Write zero to every element."""
     def __add__(self, other: Scalar | np.ndarray[Any, Any]) -> Tensor: ...
     def __radd__(self, other: Scalar | np.ndarray[Any, Any]) -> Tensor: ...

@@ -3,8 +3,6 @@
 QUANTISED = "tensors of quantised types are not there: [quantisation](quantization.md) is of models"
 SHELL = "a type without any arithmetic in PyTorch, too"
 SCRIPT = "Python code is traced, not parsed: `whet.jit.trace`"
-SPARSE = "sparse tensors are a class of their own, which has it: [sparse tensors](sparse.md)"
-COPIES = "of sparse tensors: [sparse tensors](sparse.md)"
 REMOVED = "an error in PyTorch, too: it was removed"
 LIBRARIES = "it says with which library PyTorch was built"
 PROTOCOL = "a part of how PyTorch's own functions ask `__torch_function__`"
@@ -40,7 +38,6 @@ NOT_HERE: dict[str, str] = {
     "torch.Tensor.int_repr": QUANTISED,
     "torch.Tensor.grad_dtype": "a gradient has the type of its tensor",
     "torch.Tensor.index": "`x[...]`",
-    "torch.Tensor.is_set_to": "compare `data_ptr()`, shape and strides",
     "torch.Tensor.to_mkldnn": "layouts of one library",
     "torch.Tensor.storage_type": "`type(t.storage())`",
     "torch.nn.Container": "PyTorch warns of it: `nn.Sequential`, `nn.ModuleList`",
@@ -60,7 +57,7 @@ NOT_HERE: dict[str, str] = {
     "torch.autograd.enforce_grad_layout_policy": "gradients have the layout of their tensor",
     "torch.autograd.profiler.*": NVPROF,
     "torch.sparse.as_sparse_gradcheck": "`gradcheck` takes dense tensors",
-    "torch.sparse.solve": REMOVED, "torch.sparse.*": SEMI,
+    "torch.sparse.*": SEMI,
     "torch.cuda.CUDAGraph": GRAPHS, "torch.cuda.graph*": GRAPHS,
     "torch.cuda.make_graphed*": GRAPHS,
     "torch.cuda.amp.amp_definitely_not_available": INTERNAL,
@@ -111,15 +108,6 @@ for _name in ("ThroughputBenchmark", "get_cpp_backtrace", "set_module"):
     NOT_HERE[f"torch.utils.{_name}"] = INTERNAL
 for _name in ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"):
     NOT_HERE[f"torch.utils.{_name}"] = "devices cannot be added from outside"
-for _name in ("coalesce", "col_indices", "crow_indices", "indices", "values", "is_coalesced",
-              "sparse_resize_", "sparse_resize_and_clear_"):
-    NOT_HERE[f"torch.Tensor.{_name}"] = SPARSE
-for _name in ("col_indices_copy", "crow_indices_copy", "indices_copy", "values_copy"):
-    NOT_HERE[f"torch.{_name}"] = COPIES
-for _name in ("eig", "lstsq", "solve", "symeig", "reinforce", "volatile"):
-    NOT_HERE[f"torch.Tensor.{_name}"] = REMOVED
-for _name in ("ipu", "is_xla", "mtia", "xpu"):
-    NOT_HERE[f"torch.Tensor.{_name}"] = "devices are the CPU and those of CUDA"
 
 OUT_DTYPE = "no `out_dtype`, which PyTorch has on CUDA devices alone"
 

@@ -42,7 +42,9 @@ def public(namespace, space):
     by the names in them."""
     listed = getattr(space, "__all__", None)
     names = set(listed or (n for n in dir(space) if not _is_borrowed(space, n)))
-    names = {n for n in names if not isinstance(getattr(space, n, None), types.ModuleType)}
+    # (PyTorch lists a name that it does not have: `torch.sparse.solve`)
+    names = {n for n in names if hasattr(space, n)
+             and not isinstance(getattr(space, n), types.ModuleType)}
     names = {n for n in names if not n.startswith("_") and n not in NO_NAMES}
     silent = {n for n in names if is_undocumented(getattr(space, n, None))}
     return sorted(names - silent), sorted(silent)
