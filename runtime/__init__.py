@@ -94,17 +94,22 @@ _FROM = {"save": "serialization", "load": "serialization", "summary": "model_sum
          **dict.fromkeys(("set_num_threads", "get_num_threads", "set_num_interop_threads",
                           "get_num_interop_threads", "set_flush_denormal"), "cpu.pool"),
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler",
-         "lobpcg": "eigenpairs", "DisableTorchFunction": "function_protocol",
+         "lobpcg": "eigenpairs", "thread_safe_generator": "random",
+         **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), "backends"),
+         **dict.fromkeys(("set_warn_always", "is_warn_always_enabled"), "autograd.modes"),
+         "DisableTorchFunction": "function_protocol",
          "DisableTorchFunctionSubclass": "function_protocol",
          "autocast": "amp", "Future": "futures",
+         **dict.fromkeys(("Stream", "Event", "AcceleratorError"), "streams"),
          "OutOfMemoryError": "cuda", "_weight_norm": "ops.module_parts",
          "get_device_module": "accelerator",
          **dict.fromkeys(("_standard_gamma", "_sample_dirichlet"), "distributions.sampling"),
          **dict.fromkeys(("UntypedStorage", "TypedStorage"), "ops.storage"),
          **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell",
                           "rnn_tanh_cell", "rnn_relu_cell"), "nn.recurrences"),
-         **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite",
-                          "sym_max", "sym_min", "sym_not", "sym_sum"), "symbolic"),
+         **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int",
+                          "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"),
+                         "symbolic"),
          **dict.fromkeys(("_assert", "_assert_async", "_check", "_check_index", "_check_is_size",
                           "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
                           "_check_type", "_check_value", "_check_with"), "compiler"),
@@ -135,8 +140,9 @@ def __getattr__(name):
         from .ops.lists import function
         if found := function(name):
             return found
-    if name.endswith("Tensor"):
-        from .typed import TYPES
-        if name in TYPES:
-            return TYPES[name]
+    if name.endswith(("Tensor", "Storage")):
+        from . import typed
+        from .ops.storage_kinds import STORAGES
+        if found := {**typed.TYPES, **STORAGES}.get(name):
+            return found
     raise AttributeError(f"module 'whet' has no attribute {name!r}")

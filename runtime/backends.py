@@ -12,6 +12,10 @@ from functools import partial
 from . import tf32
 from .cpu.as_device import get_cpu_capability
 
+# what PyTorch says of how it was built: matrices are factored and transformed, by no library of its
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+
 
 def _option(what):
     """`allow_tf32` of products or convolutions."""

@@ -187,3 +187,16 @@ class fork_rng:
     def __exit__(self, *exc):
         if self.enabled:
             default_generator.set_state(self.before)
+
+
+def thread_safe_generator():
+    """The generator of the thread that asks, where that is a worker of a `DataLoader` whose workers
+    are threads: its numbers go by the epoch's seed and the batch. None elsewhere, which is the
+    default generator for all functions.
+
+    >>> import whet
+    >>> whet.rand(2, generator=whet.random.thread_safe_generator()).shape
+    whet.Size([2])
+    """
+    from .utils.data.worker_info import own_generator
+    return own_generator()

@@ -3,8 +3,8 @@ numbers of Python's here, so nothing is of these types, and functions of them ar
 import builtins
 import math
 
-__all__ = ["SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
-           "sym_not", "sym_sum"]
+__all__ = ["SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite",
+           "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"]
 
 
 class SymInt:
@@ -64,3 +64,18 @@ def sym_ite(b, t, f):
 def sym_sum(args):
     """The sum of numbers."""
     return builtins.sum(args)
+
+
+def sym_sqrt(a):
+    """The square root of a number.
+
+    >>> import whet
+    >>> whet.sym_sqrt(4), whet.sym_fresh_size(3)
+    (2.0, 3)
+    """
+    return math.sqrt(a)
+
+
+def sym_fresh_size(expr):
+    """A size that is not known to be another one: the number itself."""
+    return expr

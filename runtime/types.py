@@ -3,14 +3,16 @@
 >>> from whet.types import Number, Shape
 >>> def scaled(shape: Shape, by: Number): ...
 """
+import os
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, TypeAlias, Union
+from typing import IO, Any, TypeAlias, Union
 
 import numpy as np
 
 from .devices import device
 from .layouts import layout, memory_format
+from .ops.storage import TypedStorage, UntypedStorage
 from .tensor import Tensor
 
 Number: TypeAlias = (int | float | bool | complex | np.generic
@@ -22,5 +24,7 @@ Dims: TypeAlias = Union[int, Sequence[int]]                               # noqa
 Ints: TypeAlias = Union[int, Sequence[int]]                               # noqa: UP007
 Index: TypeAlias = (None | int | slice | EllipsisType | Tensor | np.ndarray | Sequence[Any]
                     | tuple[Any, ...])    # noqa: UP007
+FileLike: TypeAlias = Union[str, os.PathLike[str], IO[bytes]]              # noqa: UP007
+Storage: TypeAlias = Union[UntypedStorage, TypedStorage]                  # noqa: UP007
 MemoryFormat: TypeAlias = memory_format
 Layout: TypeAlias = layout

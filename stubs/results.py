@@ -53,7 +53,8 @@ RESULTS = {
         is_deterministic_algorithms_warn_only_enabled allclose equal is_complex is_conj
         is_floating_point is_grad_enabled is_anomaly_enabled is_anomaly_check_nan_enabled
         is_inference is_inference_mode_enabled is_neg is_nonzero
-        is_set_to is_coalesced is_same_size is_signed is_tensor is_storage can_cast
+        is_set_to is_coalesced is_warn_always_enabled is_same_size is_signed is_tensor
+        is_storage can_cast
         are_deterministic_algorithms_enabled
         is_contiguous is_pinned is_shared is_autocast_enabled is_autocast_available
         is_autocast_cpu_enabled
@@ -127,6 +128,13 @@ RESULTS = {
         max_memory_cached memory_cached seed_all"""),
     **_each("Stream", "current_stream default_stream"),
     "Stream.record_event": "Event", "Event.elapsed_time": "float",
+    "get_stream_from_external": "Stream", "thread_safe_generator": "Generator | None",
+    **_each("Self", """TypedStorage.clone TypedStorage.copy_ TypedStorage.fill_ UntypedStorage.clone
+        UntypedStorage.copy_ UntypedStorage.fill_"""),
+    "query": "bool",
+    "TypedStorage.type": "Any", "storage_type": "Any", "set_warn_always": "None",
+    "sym_fresh_size": "int", "sym_sqrt": "float", "record_event": "Any",
+    "wait_event": "None", "wait_stream": "None",
     "get_device_capability": "tuple[int, int]", "mem_get_info": "tuple[int, int]",
     "get_memory_info": "tuple[int, int]",
     "memory_stats": "dict[str, int]",
@@ -367,13 +375,16 @@ ATTRIBUTES = {
     **_each(
         "int",
         """Tensor.ndim Tensor.itemsize Tensor.nbytes Tensor.output_nr device_index dtype.itemsize
+        AnyStream.device_type Stream.stream_id Event.event_id ExternalStream.stream_id
+        ExternalStream.cuda_stream ExternalStream.priority
         sign RandomSampler.num_samples Stream.device_index Stream.cuda_stream Stream.priority
         Event.device_index Event.cuda_event RemovableHandle.id GradientEdge.output_nr iinfo.bits
         finfo.bits iinfo.min iinfo.max last_epoch event_dim CatTransform.length""",
     ),
     **_each(
         "bool",
-        """Tensor.is_cpu Tensor.is_cuda Tensor.is_meta Tensor.requires_grad Tensor.is_leaf
+        """TypedStorage.is_cuda UntypedStorage.is_cuda Tensor.is_cpu Tensor.is_cuda
+        Tensor.is_meta Tensor.requires_grad Tensor.is_leaf
         Tensor.volatile Tensor.retains_grad has_rsample has_enumerate_support bijective
         dtype.is_complex
         dtype.is_floating_point dtype.is_signed autocast.enabled in_cooldown check_nan
@@ -393,7 +404,9 @@ ATTRIBUTES = {
         "UninitializedBuffer.shape param_shape",
     ),
     **_each("dtype", "Tensor.dtype autocast.dtype"),
-    **_each("device", "Tensor.device Generator.device Stream.device"),
+    **_each("device", """Tensor.device Generator.device Stream.device AnyStream.device
+        ExternalStream.device
+        TypedStorage.device"""),
     "stream.stream": "Stream | None", "Event.device": "device | None",
     **_each("MemoryFormat", "contiguous_format preserve_format channels_last channels_last_3d"),
     "strided": "Layout",

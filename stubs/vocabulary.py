@@ -31,7 +31,7 @@ _BY_TYPE = {
         rtol sigma sparsity std t0 threshold timeout tolerance_change tolerance_grad upper
         weight_decay""",
     "int": """
-        new_interval
+        new_interval stream_ptr
         N T_0 T_max axis0 axis1 batch_size bins chunk_size chunks col count d_model decimals
         diagonal dim0 dense_dim dim1 dim2 dimension sparse_dim divisor_override downscale_factor
         embed_dim embedding_dim end_dim epoch epochs groups hidden_size hop_length ignore_index

@@ -212,8 +212,7 @@ _warned: set = set()
 
 def _each(level, cls, args, kwargs, values, flags):
     """The Function for each example in turn: its code looks at numbers."""
-    if cls not in _warned:
-        _warned.add(cls)
+    if modes.is_news(_warned, cls):
         warnings.warn(
             f"vmap: {cls.__name__} looks at the numbers of its arguments, so it runs for each "
             "example in turn. A static method `vmap(info, in_dims, *args)` says how to do all of "

@@ -135,6 +135,36 @@ def beyond(what):
         state.observers[-1].refuse(what)
 
 
+_always = False
+
+
+def set_warn_always(b):
+    """Let warnings that are said once in a process be said every time.
+
+    >>> import whet
+    >>> whet.set_warn_always(False)
+    >>> whet.is_warn_always_enabled()
+    False
+    """
+    global _always
+    if not isinstance(b, bool):
+        raise TypeError(f"set_warn_always expects a bool, but got {type(b).__name__}")
+    _always = b
+
+
+def is_warn_always_enabled():
+    """Are warnings said every time? See `set_warn_always`."""
+    return _always
+
+
+def is_news(said, key):
+    """Is something to be said that is said once in a process? It is noted in `said`."""
+    if key in said and not _always:
+        return False
+    said.add(key)
+    return True
+
+
 def warn(message, category=UserWarning, stacklevel=1, once=False):
     """`warnings.warn`, of which whoever records is told, unless it is said `once` in a process. The
     line is one of the user's: he can mend that, and Python shows a warning once a line."""

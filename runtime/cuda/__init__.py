@@ -17,6 +17,7 @@ from .driver import OutOfMemoryError as OutOfMemoryError
 from .driver import Properties as _Properties
 from .statistics import Statistics as _Statistics
 from .streams import Event as Event
+from .streams import ExternalStream as ExternalStream
 from .streams import Stream as Stream
 from .streams import stream as stream
 
@@ -129,6 +130,14 @@ def set_stream(stream: Stream | None) -> None:
     if stream is not None:
         _m.choose_device(stream.device_index)
         _m.choose_stream(stream.device_index, stream.cuda_stream)
+
+
+def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
+    """A stream that others made, by the driver's number of it."""
+    return ExternalStream(data_ptr, device)
+
+
+StreamContext = stream
 
 
 def synchronize(device: Any = None) -> None:
@@ -275,8 +284,9 @@ def __getattr__(name: str) -> Any:
     if name == "nvtx":                       # with the profiler, once somebody asks
         import importlib
         return importlib.import_module(f"{__name__}.nvtx")
-    if name.endswith("Tensor"):
-        from ..typed import CUDA_TYPES
-        if name in CUDA_TYPES:
-            return CUDA_TYPES[name]
+    if name.endswith(("Tensor", "Storage")):
+        from .. import typed
+        from ..ops.storage_kinds import CUDA_STORAGES
+        if found := {**typed.CUDA_TYPES, **CUDA_STORAGES}.get(name):
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -77,6 +77,11 @@ class DeviceArray(PlacedArray):
         """How many bytes that memory has."""
         return self.held.block.size
 
+    @property
+    def storage(self) -> tuple[int, int]:
+        """The bytes that were asked for: the first one, and the one after the last."""
+        return self.start, self.start + self.held.block.wanted
+
     # ---- numbers out ----
     def to_host(self, non_blocking: bool = False) -> np.ndarray:
         """The elements in memory of the host: after a wait, or, with `non_blocking`, in pinned

@@ -11,6 +11,8 @@ import abc
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..streams import AcceleratorError
+
 if TYPE_CHECKING:
     from ..passes.lower_triton.source import Programs, Source
 
@@ -18,7 +20,7 @@ Span = tuple[int, int]              # the first byte, and the one after the last
 Begin = Callable[..., None]         # what `Driver.prepare` gives
 
 
-class CudaError(RuntimeError):
+class CudaError(AcceleratorError):
     """The driver refused a call, or work that was given to it earlier failed."""
 
 

@@ -91,8 +91,7 @@ _told: set[str] = set()             # the ops that were warned of
 
 def by_host(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
     """What an op gives, computed by the CPU: operands are copied there and the results back."""
-    if op.name not in _told:
-        _told.add(op.name)
+    if modes.is_news(_told, op.name):
         modes.warn(f"{op.name}: there is no kernel for 'cuda:{index}' yet. The CPU computes it: "
                    "operands are copied there, with a wait, and results back. This is said once "
                    "for each op.", UserWarning, outside(), once=True)

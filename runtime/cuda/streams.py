@@ -6,6 +6,7 @@ from typing import Any
 
 from ..autograd import modes
 from ..devices import device as Device
+from ..streams import AnyEvent, AnyStream
 from . import machine as m
 
 # why what does such things is not recorded
@@ -23,7 +24,7 @@ def index_of(d: Any) -> int:
     return m.existing(d.index)
 
 
-class Stream:
+class Stream(AnyStream):
     """A queue of work for a device. Work of one stream is done in order; streams wait for each
     other only where they are told to.
 
@@ -52,6 +53,11 @@ class Stream:
     def device(self) -> Device:
         """The device that does the work."""
         return Device("cuda", self.device_index)
+
+    @property
+    def stream_id(self) -> int:
+        """The driver's number of the stream."""
+        return self.cuda_stream
 
     def query(self) -> bool:
         """Is all work done?"""
@@ -119,6 +125,15 @@ def _chosen() -> list[_Choice]:
     return found
 
 
+class ExternalStream(Stream):
+    """A stream that others made, by the driver's number of it. They see to it that it lives."""
+    __slots__ = ()
+
+    def __new__(cls, stream_ptr: int, device: Any = None, **kwargs: Any) -> ExternalStream:
+        self = cls._of(m.machine(), index_of(device), int(stream_ptr))
+        return self         # type: ignore[return-value]
+
+
 def current_stream(device: int) -> Stream:
     """The stream that this thread's work for a device goes to."""
     return Stream._of(m.machine(), device, m.current_stream(device))
@@ -146,9 +161,12 @@ class stream:
             self.stream.__exit__()
 
 
-class Event:
+class Event(AnyEvent):
     """A mark in a stream, which others wait for. It is made at its first recording."""
     __slots__ = ("_machine", "_event", "_timing", "device_index", "__weakref__")
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Event:
+        return object.__new__(cls)
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False,
                  interprocess: bool = False) -> None:
@@ -161,6 +179,8 @@ class Event:
     def cuda_event(self) -> int:
         """The driver's number of the event; 0 before its first recording."""
         return self._event
+
+    event_id = cuda_event
 
     @property
     def device(self) -> Device | None:

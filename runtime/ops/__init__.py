@@ -13,14 +13,14 @@ from . import surface
 
 declarations.only_computes(globals())
 for _family in (
-    "pointwise arithmetic creation from_data sequences convert questions storage pickling view "
-    "views_in_place parts split strided movement join repeat slice_scatter pad index_ops index "
-    "nonzero gather masks scatter index_slices search reduce moments softmax vector_norm scan "
-    "sort segments contract einsum distances sparse_products sparse_names nested_names random "
-    "random_in_place counts python numpy_calls window pools quantised norm native_norms "
-    "activation attention recurrent loss ctc embedding sampling vision host fourier interop "
-    "derived control special operators toplevel copies old_orders saved_names module_parts hashing "
-    "given_kernels removed"
+    "pointwise arithmetic creation from_data sequences convert questions storage storage_kinds "
+    "pickling view views_in_place parts split strided movement join repeat slice_scatter pad "
+    "index_ops index nonzero gather masks scatter index_slices search reduce moments softmax "
+    "vector_norm scan sort segments contract einsum distances sparse_products sparse_names "
+    "nested_names random random_in_place counts python numpy_calls window pools quantised norm "
+    "native_norms activation attention recurrent loss ctc embedding sampling vision host "
+    "fourier interop derived control special operators toplevel copies old_orders saved_names "
+    "module_parts hashing given_kernels removed"
 ).split():
     __import__(f"{__name__}.{_family}")
 

@@ -4,7 +4,7 @@ import numpy as np
 from .. import devices, indexing
 from ..autograd import modes
 from ..cpu import shared_memory
-from ..dtypes import FROM_NUMPY
+from ..dtypes import FROM_NUMPY, get_default_dtype, uint8
 from ..geometry import geometry
 from ..ir.outline import Outline
 from ..ir.spans import address, span
@@ -15,13 +15,64 @@ from .convert import _resize_each
 from .creation import new_array
 from .registry import Op, is_tensor
 from .samples import Sample
-from .surface import method
+from .surface import FUNCTIONS, method
 
 
-class UntypedStorage:
-    """The memory under a tensor and its views, as bytes."""
+class Storage:
+    """What storages of bytes and of elements have in common."""
+    device: devices.device
 
-    def __init__(self, array):
+    @classmethod
+    def _of(cls, array):
+        self = object.__new__(cls)
+        self._see(array)
+        return self
+
+    def _see(self, array):
+        """Be the storage of an array."""
+        raise NotImplementedError
+
+    @property
+    def is_cuda(self):
+        """Is the memory on a CUDA device?"""
+        return self.device.type == "cuda"
+
+    def element_size(self):
+        """Bytes of an element."""
+        return 1
+
+    def _elements(self):
+        """The elements as an array that shares the memory."""
+        raise NotImplementedError
+
+    def fill_(self, value):
+        """Let all elements be this one."""
+        self._elements()[...] = value
+        return self
+
+    def copy_(self, source):
+        """Take the elements of another storage, converted."""
+        wrap(self._elements()).copy_(wrap(source._elements()))
+        return self
+
+    def clone(self):
+        """The same elements in other memory."""
+        return type(self)._of(wrap(self._elements()).clone()._array)
+
+
+class UntypedStorage(Storage):
+    """The memory under a tensor and its views, as bytes; or new memory of so many bytes, or of
+    these.
+
+    >>> import whet
+    >>> whet.UntypedStorage([1, 2, 255]).tolist()
+    [1, 2, 255]
+    """
+
+    def __init__(self, size_or_data=0, *, device=None):
+        self._see(_new_memory("UntypedStorage", size_or_data, uint8, device))
+
+    def _see(self, array):
         self.device = devices.of(array)
         if devices.is_elsewhere(array):
             self._root, (self._low, self._high) = array, array.storage
@@ -46,9 +97,11 @@ class UntypedStorage:
 
     def bytes(self):
         """The bytes as an array that shares the memory."""
-        if devices.is_elsewhere(self._root):
-            self._root.refuse("the bytes of a storage")
         n = self.nbytes()
+        if devices.is_elsewhere(self._root):
+            if self.device.type == "meta":
+                self._root.refuse("the bytes of a storage")
+            return self._seen_as(uint8)
         if not n:
             return np.empty(0, np.uint8)
         return indexing.strided(
@@ -56,9 +109,19 @@ class UntypedStorage:
             np.lib.stride_tricks.as_strided(self._root.view(np.dtype(f"V{self._root.itemsize}")),
                                             (1,)).view(np.uint8), (n,), (1,))
 
+    _elements = bytes
+
+    def _seen_as(self, dtype):
+        """The memory of a device as elements of a type."""
+        n = self.nbytes() // dtype.itemsize
+        return self._root.view_as(geometry(self._low, (n,), dtype.np))
+
     def __getitem__(self, i):
         r = self.bytes()[i]
-        return UntypedStorage(r) if isinstance(i, slice) else int(r)
+        return UntypedStorage._of(r) if isinstance(i, slice) else int(r)
+
+    def __setitem__(self, i, value):
+        self.bytes()[i] = value
 
     def tolist(self):
         """The bytes as a list of ints."""
@@ -76,18 +139,56 @@ class UntypedStorage:
         return f"<whet.UntypedStorage of {self.nbytes()} bytes {at}>"
 
 
-class TypedStorage:
-    """The memory under a tensor and its views, as elements."""
+class TypedStorage(Storage):
+    """The memory under a tensor and its views, as elements; or new memory of so many elements, or
+    of these, or that of a storage of bytes.
 
-    def __init__(self, array):
-        self._untyped, self.dtype = UntypedStorage(array), FROM_NUMPY[array.dtype]
+    >>> import whet
+    >>> s = whet.TypedStorage([1, 2], dtype=whet.int16)
+    >>> s.tolist(), s.nbytes()
+    ([1, 2], 4)
+    """
+
+    def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
+        dtype = get_default_dtype() if dtype is None else dtype
+        if len(args) > 1 or args and wrap_storage is not None:
+            raise RuntimeError(
+                f"{type(self).__name__}: received an invalid combination of arguments. Expected "
+                "one of: no arguments, (int size), (Sequence data), (*, UntypedStorage "
+                "wrap_storage)")
+        if wrap_storage is None:
+            self._see(_new_memory("TypedStorage", args[0] if args else 0, dtype, device))
+        elif not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError("TypedStorage: argument 'wrap_storage' must be UntypedStorage, but got "
+                            f"{type(wrap_storage).__name__}")
+        else:
+            self._untyped, self.dtype, self.device = wrap_storage, dtype, wrap_storage.device
+
+    def _see(self, array):
+        self._untyped, self.dtype = UntypedStorage._of(array), FROM_NUMPY[array.dtype]
+        self.device = self._untyped.device
+
+    def element_size(self):
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    def type(self, dtype=None):
+        """The name of the kind of storage, or the elements in a storage of another kind:
+        `s.type(whet.LongStorage)`."""
+        if dtype is None:
+            module = "whet" if self.device.type == "cpu" else f"whet.{self.device.type}"
+            return f"{module}.{self.dtype.letter}Storage"
+        return dtype(len(self)).copy_(self)
 
     def untyped(self):
         """The same memory as bytes."""
         return self._untyped
 
     def _elements(self):
-        return self._untyped.bytes().view(self.dtype.np)
+        if devices.is_elsewhere(self._untyped._root):
+            return self._untyped._seen_as(self.dtype)
+        width = self.dtype.itemsize
+        return self._untyped.bytes()[:len(self) * width].view(self.dtype.np)
 
     def size(self):
         """The number of elements."""
@@ -120,16 +221,25 @@ class TypedStorage:
         return f"<whet.TypedStorage of {self.size()} elements of {self.dtype}>"
 
 
+def _new_memory(name, x, dtype, device):
+    """An array of so many elements, not filled, or of the elements of a sequence."""
+    if is_tensor(x) or not isinstance(x, int) and not hasattr(x, "__len__"):
+        raise TypeError(f"{name}: argument 'data' must be a size or a sequence, but got "
+                        f"{type(x).__name__}")
+    make = "empty" if isinstance(x, int) else "tensor"
+    return _handed_out(FUNCTIONS[make](x, dtype=dtype, device=device))._array
+
+
 @method()
 def untyped_storage(self):
     """The memory under this tensor, as bytes."""
-    return UntypedStorage(_handed_out(self)._array)
+    return UntypedStorage._of(_handed_out(self)._array)
 
 
 @method()
 def storage(self):
     """The memory under this tensor, as elements."""
-    return TypedStorage(_handed_out(self)._array)
+    return TypedStorage._of(_handed_out(self)._array)
 
 
 def _handed_out(t):
@@ -166,7 +276,7 @@ def _resized(a, shape, n):
         return _resized_elsewhere(a, shape, n)
     if not n:
         return np.empty(shape, a.dtype)
-    room = UntypedStorage(a)
+    room = UntypedStorage._of(a)
     left = (room._high - address(a)) // a.itemsize if a.size else 0
     if n <= left:
         return indexing.strided(a, shape, indexing.dense_strides(shape))
@@ -251,6 +361,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
 
 def _all_of(storage, dtype):
     """The memory of a storage as a tensor of this type."""
+    if devices.is_elsewhere(storage.untyped()._root):
+        return wrap(storage.untyped()._seen_as(FROM_NUMPY[dtype]))
     a = storage.untyped().bytes()
     return wrap(a[:a.size // dtype.itemsize * dtype.itemsize].view(dtype))
 

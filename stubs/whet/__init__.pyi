@@ -6,13 +6,16 @@ from typing import Any, Callable, Literal, ParamSpec, TypeVar, overload
 from whet.nn.module import Module
 from whet.return_types import aminmax as _aminmax, cummax as _cummax, cummin as _cummin, frexp as _frexp, geqrf as _geqrf, histogram as _histogram, histogramdd as _histogramdd, kthvalue as _kthvalue, max as _max, median as _median, min as _min, mode as _mode, nanmedian as _nanmedian, qr as _qr, slogdet as _slogdet, sort as _sort, svd as _svd, topk as _topk, triangular_solve as _triangular_solve, unique_all as _unique_all, unique_counts as _unique_counts, unique_inverse as _unique_inverse
 from whet.types import Device, Dims, Ints, Layout, MemoryFormat, Number, Scalar, Shape
+from whet.streams import AcceleratorError as AcceleratorError
 from whet.function_protocol import DisableTorchFunction as DisableTorchFunction
 from whet.function_protocol import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from whet.streams import AnyEvent as Event
 from whet.futures import Future as Future
 from whet.random import Generator as Generator
 from whet.amp import GradScaler as GradScaler
 from whet.cuda.driver import OutOfMemoryError as OutOfMemoryError
 from whet.size import Size as Size
+from whet.streams import AnyStream as Stream
 from whet.symbolic import SymBool as SymBool
 from whet.symbolic import SymFloat as SymFloat
 from whet.symbolic import SymInt as SymInt
@@ -78,6 +81,10 @@ float8_e5m2: dtype
 float8_e5m2fnuz: dtype
 float8_e8m0fnu: dtype
 half: dtype
+has_lapack: _bool
+has_mkl: _bool
+has_openmp: _bool
+has_spectral: _bool
 inf: _float
 int: dtype
 int16: dtype
@@ -461,6 +468,7 @@ def is_same_size(input: Tensor, other: Scalar) -> _bool: """Have the two tensors
 def is_signed(input: Tensor) -> _bool: """Can elements be negative?"""
 def is_storage(obj: object) -> _bool: """Is the object a storage?"""
 def is_tensor(obj: object) -> _bool: """Is the object a tensor?"""
+def is_warn_always_enabled() -> _bool: """Are warnings said every time? See `set_warn_always`."""
 def isclose(input: Tensor, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves only."""
 def isdtype(dtype: dtype, kind: dtype | str | tuple[dtype | str, ...]) -> _bool: """Is a type of a kind ("integral", "real floating", ...), another type, or any of several?"""
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise isfinite. See also the method of the same name."""
@@ -726,6 +734,7 @@ def set_num_interop_threads(n: _int) -> None: """PyTorch's number of operations 
 def set_num_threads(n: _int) -> None: """How many threads a launch may use, the caller's included. Results do not depend on it."""
 def set_printoptions(precision: _int | None = None, threshold: _int | None = None, edgeitems: _int | None = None, linewidth: _int | None = None, profile: str | None = None, sci_mode: _bool | None = None) -> None: """Set how tensors are shown; `profile` ("default", "short", "full") sets several at once."""
 def set_rng_state(new_state: Tensor) -> None: """Set the default generator's position."""
+def set_warn_always(b: Tensor) -> None: """Let warnings that are said once in a process be said every time."""
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor: """x / |x|, 0 at 0: the sign, also of complex numbers"""
 def sgn_(self: Tensor) -> Tensor: """`sgn`, in place."""
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise sigmoid. See also the method of the same name."""
@@ -804,11 +813,13 @@ def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor: ...
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
 def sym_float(a: _float) -> _float: """A number as a `float`."""
+def sym_fresh_size(expr: _int) -> _int: """A size that is not known to be another one: the number itself."""
 def sym_int(a: _float) -> _int: """A number without its fraction."""
 def sym_ite(b: Tensor, t: Any, f: Any) -> Any: """`t if b else f`."""
 def sym_max(a: _float, b: Tensor) -> _float: """The larger number; a `float` where one is."""
 def sym_min(a: _float, b: Tensor) -> _float: """The smaller number; a `float` where one is."""
 def sym_not(a: _float) -> _bool: """`not a`."""
+def sym_sqrt(a: _float) -> _float: """The square root of a number."""
 def sym_sum(args: Any) -> _float: """The sum of numbers."""
 def t(input: Tensor) -> Tensor: """A matrix transposed."""
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`t`, in memory of its own."""
@@ -823,6 +834,7 @@ def tanhshrink(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elemen
 def tensor(data: Any, *, dtype: dtype | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """A tensor from numbers, nested lists, arrays or other tensors. The data are copied."""
 def tensor_split(input: Tensor, indices_or_sections: Ints | Tensor, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: `sections` of almost equal size, or cut at the given indices."""
 def tensordot(a: _float, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2, *, out: Tensor | None = None) -> Tensor: """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two lists."""
+def thread_safe_generator() -> Generator | None: ...
 def threshold(input: Tensor, threshold: Number, value: Number, inplace: _bool = False) -> Tensor: ...
 def threshold_(input: Tensor, threshold: _float, value: Scalar) -> Tensor: """`threshold`, in place."""
 def tile(input: Tensor, dims: Ints) -> Tensor: """`repeat`, where missing repeats of leading dimensions are one."""
@@ -905,38 +917,74 @@ def zero_(self: Tensor) -> Tensor: """Write zero to every element."""
 def zeros(*shape: Ints, size: Shape | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """A tensor of zeros."""
 def zeros_like(input: Tensor, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, memory_format: MemoryFormat = ..., pin_memory: _bool = False) -> Tensor: """Zeros in the shape and type of `input`."""
 
+class BFloat16Storage:
+    """Memory of bfloat16 on devices of cpu."""
+
 class BFloat16Tensor:
     """Tensors of bfloat16 on devices of cpu."""
+
+class BoolStorage:
+    """Memory of bool on devices of cpu."""
 
 class BoolTensor:
     """Tensors of bool on devices of cpu."""
 
+class ByteStorage:
+    """Memory of uint8 on devices of cpu."""
+
 class ByteTensor:
     """Tensors of uint8 on devices of cpu."""
+
+class CharStorage:
+    """Memory of int8 on devices of cpu."""
 
 class CharTensor:
     """Tensors of int8 on devices of cpu."""
 
+class ComplexDoubleStorage:
+    """Memory of complex128 on devices of cpu."""
+
 class ComplexDoubleTensor:
     """Tensors of complex128 on devices of cpu."""
+
+class ComplexFloatStorage:
+    """Memory of complex64 on devices of cpu."""
 
 class ComplexFloatTensor:
     """Tensors of complex64 on devices of cpu."""
 
+class DoubleStorage:
+    """Memory of float64 on devices of cpu."""
+
 class DoubleTensor:
     """Tensors of float64 on devices of cpu."""
+
+class FloatStorage:
+    """Memory of float32 on devices of cpu."""
 
 class FloatTensor:
     """Tensors of float32 on devices of cpu."""
 
+class HalfStorage:
+    """Memory of float16 on devices of cpu."""
+
 class HalfTensor:
     """Tensors of float16 on devices of cpu."""
+
+class IntStorage:
+    """Memory of int32 on devices of cpu."""
 
 class IntTensor:
     """Tensors of int32 on devices of cpu."""
 
+class LongStorage:
+    """Memory of int64 on devices of cpu."""
+
 class LongTensor:
     """Tensors of int64 on devices of cpu."""
+
+class ShortStorage:
+    """Memory of int16 on devices of cpu."""
 
 class ShortTensor:
     """Tensors of int16 on devices of cpu."""

@@ -11,6 +11,7 @@ def initial_seed() -> int: """The default generator's seed."""
 def manual_seed(seed: int) -> Generator: """Seed the default generator."""
 def seed() -> int: """Seed the default generator from the system; returns the seed."""
 def set_rng_state(new_state: Tensor) -> None: """Set the default generator's position."""
+def thread_safe_generator() -> Generator | None: ...
 
 class Generator:
     """A stream of random numbers."""

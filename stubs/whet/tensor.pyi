@@ -603,6 +603,7 @@ class Tensor:
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor: ...
     def storage(self) -> Any: """The memory under this tensor, as elements."""
     def storage_offset(self) -> _int: """Elements between the start of the storage and the first element."""
+    def storage_type(self) -> Any: """The kind of the tensor's storage: `whet.FloatStorage`; `TypedStorage` where there is no name for it."""
     @overload
     def stride(self, dim: None = None) -> tuple[_int, ...]: """Steps in memory, in elements."""
     @overload

@@ -119,11 +119,13 @@ def test_gradients_of_writes_to_views_are_the_cpus_or_an_error(gpus):
         same(got, want)
 
 
-def test_storages_and_resizing_are_refused(gpus):
-    x = whet.ones(3).cuda()
-    for ask in (x.untyped_storage, lambda: x.resize_(7)):
-        with pytest.raises(NotImplementedError, match="storages: .*cuda:0"):
-            ask()
+def test_storages_and_resizing(gpus):
+    x = whet.arange(6.0).cuda()
+    part = x[2:4]
+    assert x.untyped_storage() == part.untyped_storage() and len(part.storage()) == 6
+    assert part.resize_(3).tolist() == [2, 3, 4] and part.data_ptr() == x.data_ptr() + 8
+    assert part.resize_(7)[:4].tolist() == [2, 3, 4, 5]
+    assert part.untyped_storage() != x.untyped_storage() and part.untyped_storage().nbytes() == 28
 
 
 def test_a_saved_tensor_that_was_written_to_is_found(gpus):

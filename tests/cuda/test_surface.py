@@ -115,3 +115,38 @@ def test_threads_choose_for_themselves(gpus):
         t.start()
         t.join()
     assert seen == [0]
+
+
+def test_streams_of_any_kind_are_those_of_the_accelerator(gpus):
+    stream = whet.Stream()
+    assert type(stream) is whet.cuda.Stream and stream.device == whet.device("cuda:0")
+    assert (stream.stream_id, stream.device_type) == (stream.cuda_stream, 1)
+    with whet.Stream("cuda:1") as other:
+        assert whet.cuda.current_stream() == other
+    event = whet.Event(enable_timing=True)
+    assert isinstance(event, whet.cuda.Event) and event.event_id == 0
+    event.record(stream)
+    event.synchronize()
+    assert event.event_id and event.query() and event.elapsed_time(event) == 0
+
+
+def test_a_stream_of_others_goes_by_its_number(gpus):
+    made = whet.cuda.Stream()
+    for same in (whet.cuda.ExternalStream(made.cuda_stream),
+                 whet.cuda.get_stream_from_external(made.cuda_stream, "cuda:0")):
+        assert same == made and same.query()
+        with whet.cuda.StreamContext(same):
+            assert whet.cuda.current_stream() == made
+
+
+def test_kinds_of_storages_of_a_device(gpus):
+    made = whet.cuda.FloatStorage(3)
+    assert isinstance(made, whet.cuda.FloatStorage) and not isinstance(made, whet.FloatStorage)
+    assert len(made) == 3 and made.is_cuda and made.type() == "whet.cuda.FloatStorage"
+    x = whet.ones(2, device="cuda")
+    assert x.storage_type() is whet.cuda.FloatStorage and isinstance(x.storage(),
+                                                                     whet.cuda.FloatStorage)
+    x.storage().fill_(3)
+    assert x.tolist() == x.storage().tolist() == [3, 3] and x.untyped_storage().nbytes() == 8
+    assert made.copy_(whet.LongStorage([1, 2, 3])).clone().tolist() == [1, 2, 3]
+    assert whet.empty(0, device="cuda").set_(made).sum() == 6

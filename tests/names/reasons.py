@@ -4,7 +4,6 @@ QUANTISED = "tensors of quantised types are not there: [quantisation](quantizati
 SHELL = "a type without any arithmetic in PyTorch, too"
 SCRIPT = "Python code is traced, not parsed: `whet.jit.trace`"
 REMOVED = "an error in PyTorch, too: it was removed"
-LIBRARIES = "it says with which library PyTorch was built"
 PROTOCOL = "a part of how PyTorch's own functions ask `__torch_function__`"
 FLASH = "attention has one implementation here"
 SEMI = "no kernels for sparse patterns of two in four"
@@ -14,32 +13,22 @@ GRAPHS = "launches of a device are replayed by traces (`whet.jit.trace`), not by
 ALLOCATOR = "the allocator cannot be exchanged, or told to hold less"
 SENSORS = "no sensors of devices are read"
 LIBRARY = "an operator has one function for each kind of devices: `whet.library.register_kernel`"
-TYPED = "`whet.UntypedStorage`, `whet.TypedStorage`"
 COUNTED = "memory is told by `whet.cuda.memory_stats`, `memory_summary`"
 INTERNAL = "a part of PyTorch's own inside"
 
 # A name, or the beginning of names with a star behind it.
 NOT_HERE: dict[str, str] = {
-    "torch.AcceleratorError": "errors of devices are `whet.cuda.CudaError`",
     "torch.FatalError": INTERNAL,
     "torch.JITException": SCRIPT,
-    "torch.Event": "`whet.cuda.Event`", "torch.Stream": "`whet.cuda.Stream`",
     "torch.bit*": SHELL, "torch.int*": SHELL, "torch.uint*": SHELL, "torch.float4*": SHELL,
     "torch.chalf": "no complex numbers of half precision", "torch.complex32": "the same",
-    "torch.has_*": LIBRARIES,
-    "torch.is_warn_always_enabled": "Python's `warnings` decides how often a warning is shown",
-    "torch.set_warn_always": "the same",
     "torch.q*": QUANTISED, "torch.dequantize": QUANTISED,
-    "torch.sym_*": "sizes here are numbers: [tracing](tracing.md)",
-    "torch.thread_safe_generator": INTERNAL,
-    "torch.random.thread_safe_generator": INTERNAL,
     "torch.Tensor.chalf": "no complex numbers of half precision",
     "torch.Tensor.q*": QUANTISED, "torch.Tensor.dequantize": QUANTISED,
     "torch.Tensor.int_repr": QUANTISED,
     "torch.Tensor.grad_dtype": "a gradient has the type of its tensor",
     "torch.Tensor.index": "`x[...]`",
     "torch.Tensor.to_mkldnn": "layouts of one library",
-    "torch.Tensor.storage_type": "`type(t.storage())`",
     "torch.nn.Container": "PyTorch warns of it: `nn.Sequential`, `nn.ModuleList`",
     "torch.nn.factory_kwargs": INTERNAL,
     "torch.nn.functional.scaled_*": "products of float8 matrices have no kernel",
@@ -72,13 +61,8 @@ NOT_HERE: dict[str, str] = {
     "torch.library.register_autocast": "operators of one's own run in the types they are given",
     "torch.overrides.*": PROTOCOL,
     "torch.profiler.ExecutionTraceObserver": NVPROF,
-    "torch.types.*": "names for type checkers",
 }
 BUILT = "of how PyTorch was built: devices are reached by their driver"
-for _kind in ("BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double",
-              "Float", "Half", "Int", "Long", "Short"):
-    NOT_HERE[f"torch.{_kind}Storage"] = TYPED
-    NOT_HERE[f"torch.cuda.{_kind}Storage"] = TYPED
 for _name in ("cudart", "cudaStatus", "check_error", "current_blas_handle", "current_solver_handle",
               "get_gencode_flags", "get_arch_list", "has_half", "has_magma", "is_tf32_supported",
               "DeferredCudaCallError"):
@@ -96,8 +80,6 @@ for _name in ("host_memory_stats", "host_memory_stats_as_nested_dict",
               "reset_accumulated_memory_stats", "memory_snapshot", "memory_stats_as_nested_dict"):
     NOT_HERE[f"torch.cuda.{_name}"] = COUNTED
 NOT_HERE["torch.accelerator.reset_accumulated_memory_stats"] = COUNTED
-for _name in ("ExternalStream", "get_stream_from_external", "StreamContext"):
-    NOT_HERE[f"torch.cuda.{_name}"] = "`whet.cuda.Stream`, and `with whet.cuda.stream(s)`"
 for _name in ("get_sync_debug_mode", "set_sync_debug_mode"):
     NOT_HERE[f"torch.cuda.{_name}"] = "nothing tells when a program waits for a device"
 NOT_HERE["torch.cuda.default_generators"] = "`whet.cuda.manual_seed`, `whet.cuda.get_rng_state`"
@@ -113,7 +95,7 @@ OUT_DTYPE = "no `out_dtype`, which PyTorch has on CUDA devices alone"
 
 # "" is said of a name whose signature differs in how it is written alone.
 DIFFERS: dict[str, str] = {
-    "torch.TypedStorage": "made by `t.storage()` alone",
+    "torch.TypedStorage": "",            # a parameter with an underscore
     "torch.addmm": OUT_DTYPE, "torch.baddbmm": OUT_DTYPE, "torch.bmm": OUT_DTYPE,
     "torch.mm": OUT_DTYPE, "torch.Tensor.bmm": OUT_DTYPE, "torch.sparse.addmm": OUT_DTYPE,
     "torch.sparse.mm": OUT_DTYPE,

@@ -11,7 +11,7 @@ import numpy as np
 import whet
 
 from .fetch import EndOfStream, Source
-from .worker_info import WorkerInfo, set_worker_info
+from .worker_info import WorkerInfo, set_generator, set_worker_info
 
 
 class Request(NamedTuple):
@@ -55,7 +55,8 @@ class Worker:
     """Answers requests, one after the other.
 
     The random numbers of a batch are a function of the epoch's seed and the number of the batch, so
-    that they are the same for any number of worker processes. Where the user has a
+    that they are the same for any number of worker processes. A thread has a generator of its own
+    for that (`thread_safe_generator`): the default ones are everybody's. Where the user has a
     function that is called at a worker's start, generators are seeded before it and then left
     alone, because it may have seeded them itself.
     """
@@ -68,6 +69,8 @@ class Worker:
         set_worker_info(self.info)
         if job.own_generators:
             seed_everything(self.info.seed)
+        else:
+            set_generator(whet.Generator().manual_seed(self.info.seed))
         if job.init is not None:
             try:
                 job.init(i)
@@ -91,9 +94,13 @@ class Worker:
         if request.epoch != self.epoch or self.fetch is None:
             # here, so that a stream can ask which worker it is
             self.fetch, self.epoch = self.job.source.fetcher(), request.epoch
-        if self.job.own_generators and self.job.init is None and not self.job.source.is_stream:
+        if self.job.init is None and not self.job.source.is_stream:
             mixed = np.random.SeedSequence((request.seed, request.number))
-            seed_everything(int(mixed.generate_state(1, np.uint64)[0]) >> 1)
+            seed = int(mixed.generate_state(1, np.uint64)[0]) >> 1
+            if self.job.own_generators:
+                seed_everything(seed)
+            else:
+                set_generator(whet.Generator().manual_seed(seed))
         return self.fetch(request.what)
 
 

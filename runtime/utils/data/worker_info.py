@@ -35,6 +35,16 @@ def set_worker_info(info: WorkerInfo) -> None:
     _local.info = info
 
 
+def set_generator(generator: Any) -> None:
+    """This thread's worker draws from that generator from now on, where it asks for its own."""
+    _local.generator = generator
+
+
+def own_generator() -> Any:
+    """The generator of the worker that is this thread; None elsewhere."""
+    return getattr(_local, "generator", None)
+
+
 def collate_in(room: Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray | None]) -> None:
     """Batches that this thread collates may lie where `room` says."""
     _local.room = room

@@ -4,8 +4,10 @@ from whet.tensor import Tensor
 from whet.types import Device
 from whet.cuda.driver import CudaError as CudaError
 from whet.cuda.streams import Event as Event
+from whet.cuda.streams import ExternalStream as ExternalStream
 from whet.cuda.driver import OutOfMemoryError as OutOfMemoryError
 from whet.cuda.streams import Stream as Stream
+from whet.cuda.streams import stream as StreamContext
 from whet.cuda.streams import stream as stream
 
 
@@ -20,6 +22,7 @@ def get_device_name(device: Device | None = None) -> str: """What a device is ca
 def get_device_properties(device: Device | None = None) -> Any: """What a device can do."""
 def get_rng_state(device: Device = 'cuda') -> Tensor: """The state of the one generator, which draws for all devices."""
 def get_rng_state_all() -> list[Tensor]: """The state of the one generator, for each device."""
+def get_stream_from_external(data_ptr: int, device: Device | None = None) -> Stream: """A stream that others made, by the driver's number of it."""
 def init() -> None: """Make devices ready, which their first use does by itself."""
 def initial_seed() -> int: """The number that the generator was seeded with."""
 def ipc_collect() -> None: """Give up memory that other processes have let go: memory of devices is not shared."""

@@ -1,10 +1,9 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
-
-
-
-class CudaError(RuntimeError):
-    """The driver refused a call, or work that was given to it earlier failed."""
+from whet.streams import AcceleratorError
 
 class OutOfMemoryError(RuntimeError):
     """A device has no memory left for what was asked of it."""
     is_out_of_memory: bool
+
+class CudaError(AcceleratorError):
+    """The driver refused a call, or work that was given to it earlier failed."""

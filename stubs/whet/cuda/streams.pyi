@@ -1,9 +1,16 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from typing import Any
 from whet.devices import device as _device
+from whet.streams import AnyEvent, AnyStream
 from whet.types import Device
 
-class Event:
+class stream:
+    """A `with` block whose work goes to a stream, and to its device; None changes nothing."""
+    def __init__(self, stream: Any) -> None: ...
+    @property
+    def stream(self) -> Stream | None: ...
+
+class Event(AnyEvent):
     """A mark in a stream, which others wait for. It is made at its first recording."""
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None: ...
     @property
@@ -13,12 +20,14 @@ class Event:
     @property
     def device_index(self) -> int: ...
     def elapsed_time(self, end_event: Event) -> float: """Milliseconds until another mark is passed."""
+    @property
+    def event_id(self) -> int: """The driver's number of the event; 0 before its first recording."""
     def query(self) -> bool: """Was the mark passed?"""
     def record(self, stream: Any = None) -> None: """Put the mark behind what a stream has to do so far."""
     def synchronize(self) -> None: """Wait until the mark is passed; an error of earlier work is raised here."""
     def wait(self, stream: Any = None) -> None: """Let a stream wait for the mark."""
 
-class Stream:
+class Stream(AnyStream):
     """A queue of work for a device."""
     def __init__(self, device: Device | None = None, priority: int = 0) -> None: ...
     @property
@@ -31,12 +40,12 @@ class Stream:
     def priority(self) -> int: ...
     def query(self) -> bool: """Is all work done?"""
     def record_event(self, event: Event | None = None) -> Event: """An event behind the work so far."""
+    @property
+    def stream_id(self) -> int: """The driver's number of the stream."""
     def synchronize(self) -> None: """Wait for all work; an error of earlier work is raised here."""
     def wait_event(self, event: Event) -> None: """Later work waits for the event."""
     def wait_stream(self, stream: Any) -> None: """Later work waits for all that another stream has to do now."""
 
-class stream:
-    """A `with` block whose work goes to a stream, and to its device; None changes nothing."""
-    def __init__(self, stream: Any) -> None: ...
-    @property
-    def stream(self) -> Stream | None: ...
+class ExternalStream(Stream):
+    """A stream that others made, by the driver's number of it. They see to it that it lives."""
+    def __init__(self, stream_ptr: int, device: Device | None = None, **kwargs: Any) -> None: ...

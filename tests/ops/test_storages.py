@@ -1,0 +1,132 @@
+"""Memory by the names of kinds of storages, streams and events of any kind of devices, and what a
+program asks of how it was built."""
+import pytest
+import whet
+
+SIZES = {"Bool": 1, "Byte": 1, "Char": 1, "Short": 2, "Int": 4, "Long": 8, "Half": 2, "BFloat16": 2,
+         "Float": 4, "Double": 8, "ComplexFloat": 8, "ComplexDouble": 16}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_kind_of_storage_makes_memory_of_its_type_and_knows_it(name):
+    kind = getattr(whet, f"{name}Storage")
+    made = kind([1, 0, 1])
+    assert made.tolist() == [1, 0, 1] and made.nbytes() == 3 * SIZES[name]
+    assert len(kind()) == 0 and len(kind(5)) == 5 and made.element_size() == SIZES[name]
+    tensor = whet.ones(2, dtype=made.dtype)
+    assert isinstance(made, kind) and isinstance(tensor.storage(), kind)
+    assert tensor.storage_type() is kind and made.type() == f"whet.{name}Storage"
+    other = whet.IntStorage if name != "Int" else whet.LongStorage
+    assert not isinstance(made, other) and not isinstance(tensor, kind)
+    assert kind.__name__ == f"{name}Storage" and not isinstance(made, getattr(whet.cuda, name +
+                                                                              "Storage"))
+
+
+def test_what_is_done_with_storages():
+    s = whet.FloatStorage([1, 2, 3])
+    t = whet.empty(0).set_(s)
+    s.fill_(4)
+    assert t.tolist() == [4, 4, 4] and s.clone().fill_(1).tolist() == [1, 1, 1]
+    assert s.copy_(whet.LongStorage([5, 6, 7])) is s and t.tolist() == [5, 6, 7]
+    assert s.type(whet.LongStorage).tolist() == [5, 6, 7] and not s.is_cuda
+    raw = whet.UntypedStorage([0, 0, 128, 63, 9])
+    assert whet.FloatStorage(wrap_storage=raw).tolist() == [1.0]
+    raw[3] = 191
+    assert raw.tolist()[3] == 191 and whet.FloatStorage(wrap_storage=raw)[0] == -1.0
+    assert len(whet.UntypedStorage(7)) == 7 and whet.TypedStorage([1.5]).dtype is whet.float32
+
+
+@pytest.mark.parametrize("error, call", [
+    (RuntimeError, lambda: whet.FloatStorage(1, 2)),
+    (RuntimeError, lambda: whet.FloatStorage(3, wrap_storage=whet.UntypedStorage(4))),
+    (TypeError, lambda: whet.FloatStorage(2.5)),
+    (TypeError, lambda: whet.FloatStorage(whet.ones(2))),
+    (TypeError, lambda: whet.FloatStorage(wrap_storage=3)),
+    (TypeError, lambda: whet.UntypedStorage(2.5))])
+def test_what_is_no_size_and_no_data_is_an_error(error, call):
+    with pytest.raises(error):
+        call()
+
+
+# ---- streams and events --------------------------------------------------------------------------
+def test_the_cpu_has_one_stream_whose_work_is_done():
+    with whet.Stream("cpu") as s:
+        assert (whet.ones(2) + 1).tolist() == [2, 2]
+    assert s.query() and s.synchronize() is None and s == whet.Stream("cpu")
+    assert (s.device.type, s.device_type, s.device_index, s.stream_id) == ("cpu", 0, -1, 0)
+    assert repr(s) == "whet.Stream device_type=cpu, device_index=-1, stream_id=0"
+    assert len({s, whet.Stream("cpu")}) == 1 and s != whet.Stream("meta")
+    event = whet.Event("cpu", enable_timing=True)
+    assert event.query() and event.wait() is None and event.synchronize() is None
+    for wrong in (event.record, s.record_event, lambda: s.wait_stream(s)):
+        with pytest.raises(RuntimeError, match="cpu backend doesn't support events."):
+            wrong()
+    with pytest.raises(ValueError, match="must be recorded"):
+        event.elapsed_time(event)
+    with pytest.raises(ValueError, match="enable_timing=True"):
+        whet.Event("cpu").elapsed_time(event)
+
+
+def test_streams_of_devices_are_streams():
+    assert issubclass(whet.cuda.Stream, whet.Stream) and issubclass(whet.cuda.Event, whet.Event)
+    assert issubclass(whet.cuda.CudaError, whet.AcceleratorError)
+    assert issubclass(whet.AcceleratorError, RuntimeError)
+    for what in (whet.Stream, whet.Event):
+        with pytest.raises(TypeError, match="must be whet.device, not float"):
+            what(2.5)
+
+
+# ---- small things --------------------------------------------------------------------------------
+def test_what_is_said_once_is_said_each_time_where_that_is_wanted():
+    class Looks(whet.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * (2.0 if x.item() > 0 else 1.0)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    def said():
+        with pytest.warns(UserWarning) as seen:
+            whet.vmap(Looks.apply)(whet.ones(2))
+            whet.vmap(Looks.apply)(whet.ones(2))
+        return sum("for each example in turn" in str(w.message) for w in seen)
+
+    assert said() == 1 and not whet.is_warn_always_enabled()
+    whet.set_warn_always(True)
+    try:
+        assert whet.is_warn_always_enabled() and said() == 2
+    finally:
+        whet.set_warn_always(False)
+    with pytest.raises(TypeError, match="expects a bool, but got int"):
+        whet.set_warn_always(1)
+
+
+def test_numbers_that_stand_for_sizes():
+    assert whet.sym_sqrt(9) == 3.0 and whet.sym_fresh_size(5) == 5
+    assert whet.has_lapack and whet.has_spectral and not whet.has_mkl and not whet.has_openmp
+
+
+def test_threads_of_a_loader_draw_numbers_that_go_by_the_batch():
+    class Draws(whet.utils.data.Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            generator = whet.random.thread_safe_generator()
+            assert (generator is None) == (whet.utils.data.get_worker_info() is None)
+            return whet.rand(1, generator=generator)
+
+    def drawn(workers):
+        loader = whet.utils.data.DataLoader(
+            Draws(), batch_size=2, num_workers=workers, multiprocessing_context="thread",
+            generator=whet.Generator().manual_seed(3))
+        return whet.cat(list(loader)).flatten().tolist()
+
+    assert whet.thread_safe_generator() is None
+    assert drawn(1) == drawn(2) == drawn(3) and len(set(drawn(2))) == 8
