@@ -52,8 +52,30 @@ class dtype:
                 bfloat16: complex64}.get(self, self)
 
 
+class quantised_dtype(dtype):
+    """The type of integers that stand for real numbers, by a scale. Tensors of it are made of real
+    numbers alone: nothing is made, converted or computed in it."""
+    __slots__ = ("integers",)
+
+    def __init__(self, name, integers, code, letter):
+        # (what is asked of a type alone; `np` is what arrays are made by)
+        self.name = self.short = name
+        self.integers, self.code, self.letter = integers, code, letter
+        self.kind, self.itemsize = STORED, integers.itemsize
+        self.is_floating_point = self.is_complex = False
+
+    @property
+    def np(self):                              # type: ignore[override]
+        raise RuntimeError(f"Creation of tensors of {self} needs a scale: use "
+                           "whet.quantize_per_tensor, or whet.quantize_per_channel")
+
+    @property
+    def is_signed(self):                       # type: ignore[override]
+        raise RuntimeError("isSignedType not supported for quantized types")
+
+
 def _by_name(name):
-    return NAMED[name]
+    return NAMED.get(name) or next(d for d in QUANTISED.values() if d.name == name)
 
 
 # `letter` is the word PyTorch's messages use for the type
@@ -82,6 +104,9 @@ float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = (
           f"Float8_{form}")
     for code, form in enumerate(("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0fnu"), 15))
 STORED_TYPES = float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu
+qint8, quint8, qint32 = (quantised_dtype(*facts) for facts in (
+    ("qint8", int8, 20, "QInt8"), ("quint8", uint8, 21, "QUInt8"), ("qint32", int32, 22, "QInt32")))
+QUANTISED = {d.integers: d for d in (qint8, quint8, qint32)}
 NAMED = ALL | {d.name: d for d in STORED_TYPES}          # ALL have arithmetic, these are all
 SHORT = {d.short: d for d in NAMED.values()}
 FROM_NUMPY = {d.np: d for d in NAMED.values()}
@@ -117,6 +142,8 @@ def as_dtype(x):
     if x is complex: return complex128
     if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
         return from_numpy(np.dtype(x))
+    if type(x) is quantised_dtype:
+        return x.np                           # an error, which says how they are made
     raise TypeError(f"dtype must be a whet.dtype, not {x!r} ({type(x).__name__})")
 
 

@@ -197,6 +197,13 @@ def sparse_str(t, parts):
     return _with_suffixes("tensor(" + (",\n" + " " * indent).join(texts), suffixes, indent)
 
 
+def quantised_str(t, facts):
+    """The text of a tensor of a quantised type: its real numbers, then how they are held."""
+    indent = len("tensor(")
+    text = "tensor(" + _numbers(devices.on_host(t._array), indent)
+    return _with_suffixes(text, [f"size={tuple(t.shape)}", *facts], indent)
+
+
 def _obvious(dtype):
     """Do the numbers say of which type they are?"""
     default = dtypes.get_default_dtype()

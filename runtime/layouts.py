@@ -24,6 +24,14 @@ class memory_format(_Named):
     __slots__ = ()
 
 
+class qscheme(_Named):
+    """How integers stand for real numbers: by one scale, or by one for each place of an axis."""
+    __slots__ = ()
+
+
+per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric = (
+    qscheme(f"whet.{name}") for name in ("per_tensor_affine", "per_channel_affine",
+                                         "per_tensor_symmetric", "per_channel_symmetric"))
 strided, jagged = layout("whet.strided"), layout("whet.jagged")
 sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = (
     layout(f"whet.sparse_{kind}") for kind in ("coo", "csr", "csc", "bsr", "bsc"))

@@ -8,6 +8,7 @@ several tensors share is stored once. Objects that are neither tensors nor plain
 such a file loads with `weights_only=False` only.
 """
 import base64
+import importlib
 import io
 import json
 import math
@@ -174,10 +175,12 @@ class _Writer:
         if type(x) is float:
             return x if math.isfinite(x) else {"float": repr(x)}
         if isinstance(x, Composite):
-            if x.layout is strided:
+            quantised = getattr(type(x), "is_quantized", False)
+            if x.layout is strided and not quantised:
                 raise TypeError(f"save: {path or 'the object'} is a masked tensor: save get_data() "
                                 "and get_mask()")
-            return {"nested" if x.is_nested else "sparse": str(x.layout).partition(".")[2],
+            kind = "quantised" if quantised else "nested" if x.is_nested else "sparse"
+            return {kind: str(x.layout).partition(".")[2],
                     "fields": [[name, self.node(y, f"{path}.{name}" if path else name)]
                                for name, y in vars(x).items() if name != "layout"]}
         if isinstance(x, Tensor):
@@ -461,12 +464,10 @@ class _Reader:
             for k, v in inner:
                 out[self.value(k)] = self.value(v)
             return out
-        if kind == "sparse":
-            from .sparse.make import restored
-            return restored(inner, {k: self.value(v) for k, v in node["fields"]})
-        if kind == "nested":
-            from .nested.make import restored as nested
-            return nested({k: self.value(v) for k, v in node["fields"]})
+        if kind in ("sparse", "nested", "quantised"):
+            make = importlib.import_module(f".{kind}.make", __package__)
+            fields = {k: self.value(v) for k, v in node["fields"]}
+            return make.restored(inner, fields) if kind == "sparse" else make.restored(fields)
         if kind == "float":
             return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[inner]
         if kind == "complex":

@@ -12,7 +12,8 @@ METHODS_HIDDEN = frozenset(
     saved_outputs release save save_inputs save_outputs attrs edges inputs metadata nout op outputs
     post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__ Traced.fn
     Traced.strict Traced.verify hooks take_ Generator.take Generator.go_back shared layout.__init__
-    memory_format.__init__ dtype.__init__ dtype.code dtype.short dtype.letter dtype.kind dtype.np
+    memory_format.__init__ qscheme.__init__
+    dtype.__init__ dtype.code dtype.short dtype.letter dtype.kind dtype.np
     GradientEdge.node GradientEdge.edge GradientEdge.ownership_token Variable.__init__
         Function.__init__ linalg.trace_
     PackedSequence.__init__ share_memory_
@@ -131,7 +132,8 @@ RESULTS = {
     "get_stream_from_external": "Stream", "thread_safe_generator": "Generator | None",
     **_each("Self", """TypedStorage.clone TypedStorage.copy_ TypedStorage.fill_ UntypedStorage.clone
         UntypedStorage.copy_ UntypedStorage.fill_"""),
-    "query": "bool",
+    "query": "bool", "qscheme": "Any", "quantize_per_tensor": "Any", "dequantize": "Any",
+    "q_scale": "float", "q_zero_point": "int", "q_per_channel_axis": "int",
     "TypedStorage.type": "Any", "storage_type": "Any", "set_warn_always": "None",
     "sym_fresh_size": "int", "sym_sqrt": "float", "record_event": "Any",
     "wait_event": "None", "wait_stream": "None",

@@ -12,6 +12,7 @@ _BY_TYPE = {
         cov_diag cov_factor covariance_matrix fweights grid hx imag importance_scores index input
         input1 input2 key_padding_mask linear_w log_probs mask mat mat1 mat2 memory
         memory_key_padding_mask memory_mask negative new_state offsets original out
+        scales zero_points var
         per_sample_weights permutation pivots pos_weight positive precision_matrix prepend query
         real scale_tril self sorted_sequence sorter source src src_key_padding_mask src_mask target
         targets tau tensor tensor1 tensor2 tgt tgt_key_padding_mask tgt_mask theta total_norm vec
@@ -27,6 +28,7 @@ _BY_TYPE = {
         div_value dropout dropout_p dx eps eta_min gain gamma growth_factor init_scale
         initial_accumulator_value label_smoothing layer_norm_eps lower lr lr_decay margin max_norm
         max_val max_value maxnorm mean median min_val min_value momentum momentum_decay nan
+        output_scale
         negative_slope neginf new_factor new_scale norm_type p padding_value posinf power rcond rho
         rtol sigma sparsity std t0 threshold timeout tolerance_change tolerance_grad upper
         weight_decay""",
@@ -40,6 +42,7 @@ _BY_TYPE = {
         num_embeddings num_features num_groups num_heads num_layers num_parameters num_replicas
         num_samples num_workers offset out_channels out_features padding_idx quant_max quant_min
         prefetch_factor proj_size q rank reinterpreted_batch_ndims row seed segments start_dim
+        output_zero_point
         step_size step_size_down step_size_up steps steps_per_epoch sz total_iters total_length
         total_steps interpolation_mode upscale_factor vdim win_length window_length
         embed_dim_to_check split_size""",
@@ -48,6 +51,7 @@ _BY_TYPE = {
         foreach fused
         is_causal isolate_recompiles keepdims masked_grad onesided recompute_scale_factor reduce
         retain_graph
+        reduce_range
         return_complex shared shuffle add_zero_attn size_average src_is_causal tgt_is_causal
         unbiased use_reentrant validate_args batch_first bidirectional has_biases train
         transposed""",

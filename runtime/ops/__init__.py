@@ -20,7 +20,7 @@ for _family in (
     "nested_names random random_in_place counts python numpy_calls window pools quantised norm "
     "native_norms activation attention recurrent loss ctc embedding sampling vision host "
     "fourier interop derived control special operators toplevel copies old_orders saved_names "
-    "module_parts hashing given_kernels removed"
+    "module_parts hashing given_kernels removed quantised_names"
 ).split():
     __import__(f"{__name__}.{_family}")
 

@@ -32,6 +32,7 @@ from whet.autograd.modes import inference_mode as inference_mode
 from whet.layouts import layout as layout
 from whet.layouts import memory_format as memory_format
 from whet.autograd.modes import no_grad as no_grad
+from whet.layouts import qscheme as qscheme
 from whet.autograd.modes import set_grad_enabled as set_grad_enabled
 from whet import linalg as linalg
 from whet import fft as fft
@@ -95,8 +96,15 @@ jagged: layout
 long: dtype
 nan: _float
 newaxis: None
+per_channel_affine: qscheme
+per_channel_symmetric: qscheme
+per_tensor_affine: qscheme
+per_tensor_symmetric: qscheme
 pi: _float
 preserve_format: MemoryFormat
+qint32: dtype
+qint8: dtype
+quint8: dtype
 short: dtype
 sparse_bsc: layout
 sparse_bsr: layout
@@ -304,6 +312,7 @@ def cumulative_sum(x: Tensor, /, *, axis: Dims | None = None, dtype: dtype | Non
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """Running integrals of y along `dim` by the trapezoidal rule."""
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise deg2rad. See also the method of the same name."""
 def deg2rad_(input: Tensor) -> Tensor: """`deg2rad`, in place."""
+def dequantize(input: Tensor) -> Any: """The real numbers of a tensor of a quantised type, or of each of several; other tensors as float32."""
 def det(A: Tensor) -> Tensor: """The determinant of a square matrix, or of each of a batch."""
 def detach(input: Tensor) -> Tensor: """The same memory without history. Writes are seen by both, and by version checks."""
 def detach_(input: Tensor) -> Tensor: """Take a tensor's history from it."""
@@ -666,6 +675,13 @@ def promote_types(type1: dtype, type2: dtype) -> dtype: """The smallest type to 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor: """A copy with `source` written (or added) at places of the flattened tensor."""
 def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> _qr: """Q and R with A = Q @ R."""
 def quantile(input: Tensor, q: _float | Tensor, dim: Dims | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor: """The values below which the fractions `q` of the elements lie."""
+def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: Dims, dtype: dtype) -> Tensor: ...
+def quantize_per_tensor(input: Tensor, scale: Tensor | _float, zero_point: Tensor | _float, dtype: dtype) -> Any: ...
+def quantize_per_tensor_dynamic(input: Tensor, dtype: dtype, reduce_range: _bool) -> Tensor: ...
+def quantized_batch_norm(input: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, eps: _float, output_scale: _float, output_zero_point: _int) -> Tensor: """`batch_norm` by known statistics of a tensor of a quantised type, by another scale."""
+def quantized_max_pool1d(input: Tensor, kernel_size: Ints, stride: Shape = (), padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False) -> Tensor: """`max_pool1d` of a tensor of a quantised type."""
+def quantized_max_pool2d(input: Tensor, kernel_size: Ints, stride: Shape = (), padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False) -> Tensor: """`max_pool2d` of a tensor of a quantised type."""
+def quantized_max_pool3d(input: Tensor, kernel_size: Ints, stride: Shape = (), padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False) -> Tensor: """`max_pool3d` of a tensor of a quantised type."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise rad2deg. See also the method of the same name."""
 def rad2deg_(input: Tensor) -> Tensor: """`rad2deg`, in place."""
 def rand(*shape: Ints, size: Shape | None = None, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """Uniform numbers in [0, 1)."""

@@ -7,3 +7,6 @@ class layout:
 
 class memory_format:
     """How the dimensions of a tensor follow each other in memory."""
+
+class qscheme:
+    """How integers stand for real numbers: by one scale, or by one for each place of an axis."""

@@ -1,6 +1,6 @@
 """The words of the page: why a name is not here, and how one differs beyond its signature."""
 
-QUANTISED = "tensors of quantised types are not there: [quantisation](quantization.md) is of models"
+PACKED = "no quantised types of less than a byte"
 SHELL = "a type without any arithmetic in PyTorch, too"
 SCRIPT = "Python code is traced, not parsed: `whet.jit.trace`"
 REMOVED = "an error in PyTorch, too: it was removed"
@@ -22,10 +22,8 @@ NOT_HERE: dict[str, str] = {
     "torch.JITException": SCRIPT,
     "torch.bit*": SHELL, "torch.int*": SHELL, "torch.uint*": SHELL, "torch.float4*": SHELL,
     "torch.chalf": "no complex numbers of half precision", "torch.complex32": "the same",
-    "torch.q*": QUANTISED, "torch.dequantize": QUANTISED,
+    "torch.quint4x2": PACKED, "torch.quint2x4": PACKED,
     "torch.Tensor.chalf": "no complex numbers of half precision",
-    "torch.Tensor.q*": QUANTISED, "torch.Tensor.dequantize": QUANTISED,
-    "torch.Tensor.int_repr": QUANTISED,
     "torch.Tensor.grad_dtype": "a gradient has the type of its tensor",
     "torch.Tensor.index": "`x[...]`",
     "torch.Tensor.to_mkldnn": "layouts of one library",
@@ -99,6 +97,7 @@ DIFFERS: dict[str, str] = {
     "torch.addmm": OUT_DTYPE, "torch.baddbmm": OUT_DTYPE, "torch.bmm": OUT_DTYPE,
     "torch.mm": OUT_DTYPE, "torch.Tensor.bmm": OUT_DTYPE, "torch.sparse.addmm": OUT_DTYPE,
     "torch.sparse.mm": OUT_DTYPE,
+    "torch.dequantize": "",              # the documentation has two names for its one parameter
     "torch.expand_copy": "",             # `implicit` is for PyTorch's own transforms
     "torch.save": "",                    # a parameter with an underscore
     "torch.set_num_threads": "", "torch.set_num_interop_threads": "",
