@@ -13,6 +13,7 @@ from .cuda import (
     memory_allocated,
     memory_reserved,
     memory_stats,
+    reset_accumulated_memory_stats,
     reset_peak_memory_stats,
     set_stream,
     synchronize,
@@ -22,8 +23,8 @@ __all__ = [
     "current_accelerator", "current_device_idx", "current_device_index", "current_stream",
     "device_count", "device_index", "empty_cache", "get_device_capability", "get_memory_info",
     "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
-    "memory_reserved", "memory_stats", "reset_peak_memory_stats", "set_device_idx",
-    "set_device_index", "set_stream", "synchronize"]
+    "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]
 current_device_index = current_device_idx = _cuda.current_device
 set_device_index = set_device_idx = _cuda.set_device
 get_memory_info = _cuda.mem_get_info

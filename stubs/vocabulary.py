@@ -56,7 +56,7 @@ _BY_TYPE = {
         unbiased use_reentrant validate_args batch_first bidirectional has_biases train
         transposed""",
     "str": """
-        path adjust_lr_fn anneal_strategy approximate compute_mode device_type driver equation
+        mod path adjust_lr_fn anneal_strategy approximate compute_mode device_type driver equation
         filename indexing interpolation line_search_fn name nonlinearity padding_mode precision
         prefix reason rounding_mode strategy tensor_name""",
     "Dims": "dim dims axis axes destination",

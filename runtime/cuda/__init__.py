@@ -57,6 +57,15 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
+def is_tf32_supported() -> bool:
+    """Has the current device products of TF32?"""
+    return is_available() and get_device_capability()[0] >= 8
+
+
+# what PyTorch says of how it was built: there is float16, and no library of its
+has_half, has_magma = True, False
+
+
 # ---- devices -------------------------------------------------------------------------------------
 @_declarations.goes_by_no_size
 def current_device() -> int:
@@ -185,6 +194,28 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 def memory_stats(device: Any = None) -> dict[str, int]:
     """All that the allocator counts, under PyTorch's names."""
     return _statistics(device).named()
+
+
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """The same, by the parts of the names: `["allocated_bytes"]["all"]["peak"]`."""
+    found: dict[str, Any] = {}
+    for name, number in memory_stats(device).items():
+        *rooms, last = name.split(".")
+        room = found
+        for part in rooms:
+            room = room.setdefault(part, {})
+        room[last] = number
+    return found
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Forget what was given out and taken back so far: those counts start again at zero."""
+    _statistics(device).reset_accumulated()
+
+
+def get_allocator_backend() -> str:
+    """What gives memory out: whet's own allocator."""
+    return "native"
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:

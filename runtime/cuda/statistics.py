@@ -8,16 +8,17 @@ if TYPE_CHECKING:
 
 
 class Count:
-    """A quantity that goes up and down: what it is, was at most, and all ups and downs."""
-    __slots__ = ("current", "peak", "allocated")
+    """A quantity that goes up and down: what it is, was at most, and all ups and downs since it
+    was `kept` when they were last forgotten."""
+    __slots__ = ("current", "peak", "allocated", "kept")
 
     def __init__(self) -> None:
-        self.current = self.peak = self.allocated = 0
+        self.current = self.peak = self.allocated = self.kept = 0
 
     @property
     def freed(self) -> int:
         """All downs."""
-        return self.allocated - self.current
+        return self.kept + self.allocated - self.current
 
     def add(self, n: int) -> None:
         """It goes up."""
@@ -72,6 +73,12 @@ class Statistics:
         """Let the peaks start again."""
         for count in self._counts().values():
             count.peak = count.current
+
+    def reset_accumulated(self) -> None:
+        """Forget the ups and downs so far."""
+        for count in self._counts().values():
+            count.allocated, count.kept = 0, count.current
+        self.retries = self.failures = 0
 
     def _counts(self) -> dict[str, Count]:
         return {

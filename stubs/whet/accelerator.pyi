@@ -19,6 +19,7 @@ def max_memory_reserved(device: Device | None = None) -> int: """Bytes that came
 def memory_allocated(device: Device | None = None) -> int: """Bytes that tensors have."""
 def memory_reserved(device: Device | None = None) -> int: """Bytes that came from the driver: those of tensors, and those kept for reuse."""
 def memory_stats(device: Device | None = None) -> dict[str, int]: """All that the allocator counts, under PyTorch's names."""
+def reset_accumulated_memory_stats(device: Device | None = None) -> None: """Forget what was given out and taken back so far: those counts start again at zero."""
 def reset_peak_memory_stats(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
 def set_device_idx(device: Device) -> None: """Let this thread work with another device."""
 def set_device_index(device: Device) -> None: """Let this thread work with another device."""

@@ -150,3 +150,27 @@ def test_kinds_of_storages_of_a_device(gpus):
     assert x.tolist() == x.storage().tolist() == [3, 3] and x.untyped_storage().nbytes() == 8
     assert made.copy_(whet.LongStorage([1, 2, 3])).clone().tolist() == [1, 2, 3]
     assert whet.empty(0, device="cuda").set_(made).sum() == 6
+
+
+def test_counts_of_memory_are_nested_and_start_again(gpus):
+    kept = whet.zeros(256, device="cuda")
+    for _ in range(3):
+        whet.zeros(256, device="cuda")
+    whet.cuda.synchronize()
+    told = whet.cuda.memory_stats_as_nested_dict()["allocation"]["all"]
+    flat = whet.cuda.memory_stats()
+    assert told == {part: flat[f"allocation.all.{part}"] for part in told}
+    assert told["current"] == 1 and told["allocated"] - told["freed"] == 1
+    assert told["allocated"] >= 4
+    whet.cuda.reset_accumulated_memory_stats()
+    told = whet.cuda.memory_stats_as_nested_dict()["allocation"]["all"]
+    assert (told["current"], told["allocated"], told["freed"]) == (1, 0, 0)
+    del kept
+    whet.accelerator.synchronize()
+    told = whet.cuda.memory_stats_as_nested_dict()["allocation"]["all"]
+    assert (told["current"], told["allocated"], told["freed"]) == (0, 0, 1)
+
+
+def test_what_the_package_and_a_device_have(gpus):
+    assert whet.cuda.is_tf32_supported() and whet.cuda.get_allocator_backend() == "native"
+    assert whet.cuda.has_half and not whet.cuda.has_magma

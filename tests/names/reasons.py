@@ -30,7 +30,6 @@ NOT_HERE: dict[str, str] = {
     "torch.nn.Container": "PyTorch warns of it: `nn.Sequential`, `nn.ModuleList`",
     "torch.nn.factory_kwargs": INTERNAL,
     "torch.nn.functional.scaled_*": "products of float8 matrices have no kernel",
-    "torch.nn.functional.has_torch*": PROTOCOL,
     "torch.nn.functional.*": INTERNAL,
     "torch.nn.attention.*": FLASH,
     "torch.nn.parameter.UninitializedTensorMixin": INTERNAL,
@@ -54,7 +53,6 @@ NOT_HERE: dict[str, str] = {
     "torch.utils.data.*": DATAPIPES,
     "torch.utils.checkpoint.*": INTERNAL,
     "torch.utils.hooks.*": INTERNAL,
-    "torch.utils.dlpack.DLDeviceType": INTERNAL,
     "torch.utils.cmake_prefix_path": "there is nothing to build with",
     "torch.library.register_autocast": "operators of one's own run in the types they are given",
     "torch.overrides.*": PROTOCOL,
@@ -62,10 +60,10 @@ NOT_HERE: dict[str, str] = {
 }
 BUILT = "of how PyTorch was built: devices are reached by their driver"
 for _name in ("cudart", "cudaStatus", "check_error", "current_blas_handle", "current_solver_handle",
-              "get_gencode_flags", "get_arch_list", "has_half", "has_magma", "is_tf32_supported",
+              "get_gencode_flags", "get_arch_list",
               "DeferredCudaCallError"):
     NOT_HERE[f"torch.cuda.{_name}"] = BUILT
-for _name in ("CUDAPluggableAllocator", "change_current_allocator", "get_allocator_backend",
+for _name in ("CUDAPluggableAllocator", "change_current_allocator",
               "MemPool", "use_mem_pool", "caching_allocator_alloc", "caching_allocator_delete",
               "caching_allocator_disabled", "caching_allocator_enable",
               "get_per_process_memory_fraction", "set_per_process_memory_fraction"):
@@ -75,16 +73,15 @@ for _name in ("clock_rate", "device_memory_used", "memory_usage", "power_draw", 
     NOT_HERE[f"torch.cuda.{_name}"] = SENSORS
 for _name in ("host_memory_stats", "host_memory_stats_as_nested_dict",
               "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats",
-              "reset_accumulated_memory_stats", "memory_snapshot", "memory_stats_as_nested_dict"):
+              "memory_snapshot"):
     NOT_HERE[f"torch.cuda.{_name}"] = COUNTED
-NOT_HERE["torch.accelerator.reset_accumulated_memory_stats"] = COUNTED
 for _name in ("get_sync_debug_mode", "set_sync_debug_mode"):
     NOT_HERE[f"torch.cuda.{_name}"] = "nothing tells when a program waits for a device"
 NOT_HERE["torch.cuda.default_generators"] = "`whet.cuda.manual_seed`, `whet.cuda.get_rng_state`"
 for _name in ("get_ctx", "get_kernel", "fallthrough_kernel", "infer_schema",
               "register_torch_dispatch"):
     NOT_HERE[f"torch.library.{_name}"] = LIBRARY
-for _name in ("ThroughputBenchmark", "get_cpp_backtrace", "set_module"):
+for _name in ("ThroughputBenchmark", "get_cpp_backtrace"):
     NOT_HERE[f"torch.utils.{_name}"] = INTERNAL
 for _name in ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"):
     NOT_HERE[f"torch.utils.{_name}"] = "devices cannot be added from outside"

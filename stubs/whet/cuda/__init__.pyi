@@ -11,12 +11,15 @@ from whet.cuda.streams import stream as StreamContext
 from whet.cuda.streams import stream as stream
 
 
+has_half: bool
+has_magma: bool
 def can_device_access_peer(device: Device, peer_device: Device) -> bool: """Can a device read the memory of another one?"""
 def current_device() -> int: """The number of the device that this thread works with."""
 def current_stream(device: Device | None = None) -> Stream: """The stream that this thread's work goes to."""
 def default_stream(device: Device | None = None) -> Stream: """The stream that work goes to where nothing else is said."""
 def device_count() -> int: """The number of devices."""
 def empty_cache() -> None: """Give memory that is kept for reuse back to the driver."""
+def get_allocator_backend() -> str: """What gives memory out: whet's own allocator."""
 def get_device_capability(device: Device | None = None) -> tuple[int, int]: """The compute capability of a device: (9, 0) is sm_90."""
 def get_device_name(device: Device | None = None) -> str: """What a device is called."""
 def get_device_properties(device: Device | None = None) -> Any: """What a device can do."""
@@ -30,6 +33,7 @@ def is_available() -> bool: """Is there a device?"""
 def is_bf16_supported(including_emulation: bool = True) -> bool: """Can the current device compute in bfloat16?"""
 def is_current_stream_capturing() -> bool: """Is this thread's work recorded instead of done? Never by a program's wish."""
 def is_initialized() -> bool: """Was a device used already?"""
+def is_tf32_supported() -> bool: """Has the current device products of TF32?"""
 def manual_seed(seed: int) -> None: """Seed the generator of random numbers."""
 def manual_seed_all(seed: int) -> None: """Seed the generator of random numbers."""
 def max_memory_allocated(device: Device | None = None) -> int: """Bytes that tensors had at most."""
@@ -40,7 +44,9 @@ def memory_allocated(device: Device | None = None) -> int: """Bytes that tensors
 def memory_cached(device: Device | None = None) -> int: """Bytes that came from the driver: those of tensors, and those kept for reuse."""
 def memory_reserved(device: Device | None = None) -> int: """Bytes that came from the driver: those of tensors, and those kept for reuse."""
 def memory_stats(device: Device | None = None) -> dict[str, int]: """All that the allocator counts, under PyTorch's names."""
+def memory_stats_as_nested_dict(device: Device | None = None) -> dict[str, Any]: """The same, by the parts of the names: `["allocated_bytes"]["all"]["peak"]`."""
 def memory_summary(device: Device | None = None, abbreviated: bool = False) -> str: """What the allocator counts, a line each."""
+def reset_accumulated_memory_stats(device: Device | None = None) -> None: """Forget what was given out and taken back so far: those counts start again at zero."""
 def reset_max_memory_allocated(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
 def reset_max_memory_cached(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
 def reset_peak_memory_stats(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
