@@ -137,7 +137,7 @@ class History:
             None if e is None else self.number[e] if e in self.number else
             ~self.keys[i, k] if outer is None else ~self.keys[i, outer.edges.index(e)]
             for k, e in enumerate(n.edges)]
-        if any(type(x) is Packed for x in (*n.inputs, *_outputs(n))):
+        if any(type(x) is Packed for x in (*n.inputs, *n.outputs)):
             raise Refused(PythonBackward("what its graph saved was packed by hooks"))
         s = Spec(n, self.start, edges)
         for k, v in s.attrs.items():
@@ -150,7 +150,7 @@ class History:
             for k, (x, v) in enumerate(zip(n.inputs, n.versions))]
         s.outputs = [
             x and self.note(i, Saved(rec.values.number(x.array), None, x.array, False, x.index),
-                            x.cell, x.version) for x in _outputs(n)]
+                            x.cell, x.version) for x in n.outputs]
         return s
 
     def saved(self, rec: Recorder, i: int, x: Any, edge: int | None, version: int | None) -> Saved:
@@ -226,16 +226,6 @@ def stand_in(shape: Sequence[int], dtype: Any) -> Any:
     return np.broadcast_to(np.array(np.nan if dtype.kind in "fcV" else 0).astype(dtype), shape)
 
 
-def _outputs(node: Any) -> Sequence[Any]:
-    """What a node saved of its results."""
-    if hasattr(node, "outputs"):
-        kept: Sequence[Any] = node.outputs
-        return kept
-    if node.released or node.out_cell is None:
-        return ()
-    return (SavedOutput.of(node.out_array, node.out_cell, node.out_version),)
-
-
 def walk(order: Sequence[Any], grads: dict[Any, Any], ran: list[int]) -> Found:
     """The engine's walk over nodes of one call (oldest first), keeping apart what it would add up
     outside. `grads`: node -> its gradient. Gives [((number of a node, of its edge), gradient)] for
@@ -281,7 +271,7 @@ def used_up(t: Any, start: int) -> bool:
     nodes += [v for n in nodes for v in _inner(n)]
     if (not any(n.released for n in nodes)
             or any(not n.released
-                   and (_outputs(n) or any(map(is_saved, n.inputs, n.versions)))
+                   and (n.outputs or any(map(is_saved, n.inputs, n.versions)))
                    for n in nodes)):
         return False
     try:

@@ -346,8 +346,11 @@ def _at_tensor(t, g, i, what):
             + _beyond([t]))
     if g is None:
         _check_implied(t._array.size, t.dtype)
-        g = (devices.beyond.filled(t._array.index, t._array.shape, t._array.dtype, 1)
-             if devices.is_elsewhere(t._array) else np.ones(t._array.shape, t._array.dtype))
+        a = t._array
+        if devices.is_elsewhere(a):
+            g = devices.beyond.filled(a.index, a.shape, a.dtype, 1)
+        else:                                # (quickest for what most losses are)
+            g = np.ones(a.shape, a.dtype) if a.shape else np.array(1, a.dtype)
         g = later.literal(g) if modes.state.observers else wrap(g)
     else:
         _check_given(g, i, t._array.shape, t.dtype)
@@ -470,7 +473,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if not inputs:
         raise ValueError("grad requires non-empty inputs.")
     grad_outputs = None if grad_outputs is None else as_tuple(grad_outputs)
-    if function_protocol.foreign((outputs, inputs), {}):
+    if (not all([isinstance(x, Base) for x in (*outputs, *inputs)])
+            and function_protocol.foreign((outputs, inputs), {})):
         return function_protocol.hand_over(grad, (outputs, inputs, grad_outputs), {
             "retain_graph": retain_graph, "create_graph": create_graph,
             "allow_unused": allow_unused, "materialize_grads": materialize_grads})

@@ -376,6 +376,27 @@ def stale_inputs(node):
     return xs
 
 
+def keep_outputs(node, outs):
+    """Give each of the several results of a native node an edge of its own, and the node what
+    `record` and `save_outputs` give others: what the results are like, and what the backward reads
+    of them. (The node comes as that of the first result, which lets go of it here.)"""
+    op, outline = node.op, []
+    without = op.nondiff_outputs
+    outs[0]._node = None
+    for i, t in enumerate(outs):
+        a = t._array
+        dtype = FROM_NUMPY[a.dtype]
+        outline.append((a.shape, dtype))
+        if dtype.kind >= 2 and i not in without:
+            t._node = OutputOf(node, i)
+            t._rg |= 1
+    node.metadata = tuple(outline)
+    if op.saves_output:
+        only = op.saved_outputs
+        node.kept_outputs = tuple([
+            None if only and i not in only else SavedOutput(t, i) for i, t in enumerate(outs)])
+
+
 def _native_node(cls):
     """Give the native node type the rest of Node's interface."""
     most = sum(name.startswith("version") for name in vars(cls))
@@ -387,19 +408,14 @@ def _native_node(cls):
     def versions(self):
         return tuple([getattr(self, k) for k in version[:self.nin]])
 
-    def saved_outputs(self):
-        if self.released_:
-            raise RuntimeError(RELEASED)
+    def outputs(self):
+        if self.nout > 1:
+            return self.kept_outputs or ()
         c = self.out_cell
-        if c is None:
-            return ()
-        s = SavedOutput.of(self.out_array, c, self.out_version)
-        if c.v != s.version and self.op.reads(-1, self.edges):
-            raise changed(self.op, s.array, c.v, s.version, s)
-        return (tied(s, self),)
-    cls.inputs, cls.versions = property(inputs), property(versions)
-    cls.released, cls.nout, cls.metadata = property(lambda self: bool(self.released_)), 1, None
-    cls.saved_outputs = saved_outputs
+        return () if c is None else (SavedOutput.of(self.out_array, c, self.out_version),)
+    cls.inputs, cls.versions, cls.outputs = property(inputs), property(versions), property(outputs)
+    cls.saved_outputs = Node.saved_outputs
+    cls.released = property(lambda self: bool(self.released_))
     cls.name, cls.__repr__, cls.next_functions = Node.name, Node.__repr__, Node.next_functions
     cls.register_hook, cls.register_prehook = Node.register_hook, Node.register_prehook
 

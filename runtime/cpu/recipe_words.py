@@ -56,7 +56,7 @@ def recipe(op, kinds, arrays, made, tape, reader=Reader):
             return None
         offsets = [int(row_major(m)) for m in made]
     # Without a meta machine code asks for one at each call.
-    metas = _metas(tensors, owned, flags & L.DIFF and len(made) == 1 and reader is Reader)
+    metas = _metas(tensors, owned, flags & L.DIFF and reader is Reader)
     owned += [*[a.dtype for a in made], *[a.dtype for _, a in tensors]]
     head = _head(op, kinds, flags, nouts=len(made), launches=work.launches,
                  nslots=len(work.words) * 8 // L.SLOT, scratch=work.scratch,
@@ -73,7 +73,7 @@ def planned(op, kinds, arrays, types, plan, in_place):
     if op.is_view:
         flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
     flags |= L.WRITES if in_place else 0
-    metas = _metas(tensors, owned, flags & L.DIFF and len(types) == 1)
+    metas = _metas(tensors, owned, flags & L.DIFF)
     head = _head(op, kinds, flags, nouts=len(types), plan=id(plan))
     return Recipe([*head, *metas, *_operands(kinds, arrays), *_results((), ())], owned)
 

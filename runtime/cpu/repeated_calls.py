@@ -158,6 +158,9 @@ def _node_members(N):
                 out_array=(OBJECT, N["out_array"], 0),
                 out_cell=(OBJECT, N["out_cell"], 0),
                 out_version=(I64, N["out_version"], 0),
+                nout=(I64, N["nout"], 1),
+                metadata=(OBJECT, N["metadata"], 0),
+                kept_outputs=(OBJECT, N["kept_outputs"], 0),
                 __weaklistoffset__=(SIZE, N["weak"], 1),
                 **{f"edge{i}": (OBJECT, N["edges"] + 8 * i, 0) for i in range(L.NODE_IN)},
                 **{f"saved{i}": (OBJECT, N["saved"] + 8 * i, 0) for i in range(L.NODE_IN)},
@@ -428,7 +431,7 @@ _tensor_types: tuple = ()
 _empty: dict = {}
 
 
-def begin(tensor, node, cell, record, stale, run, finish):
+def begin(tensor, node, cell, record, several, stale, run, finish):
     """Tell the machine code the classes and functions that it meets."""
     _set(L.CTX["tensor"], tensor)
     _set(L.CTX["parameter"], tensor)
@@ -436,6 +439,7 @@ def begin(tensor, node, cell, record, stale, run, finish):
     _set(L.CTX["cell"], cell)
     _set(L.CTX["slow"], first)
     _set(L.CTX["record"], record)
+    _set(L.CTX["several"], several)
     _set(L.CTX["stale"], stale)
     _set(L.CTX["empty"], _empty)
     _set(L.CTX["modes"], _modes)

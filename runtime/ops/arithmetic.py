@@ -187,6 +187,9 @@ def _pow(input, exponent):
             return _square, (input,)
         if exponent == 1 and type(exponent) is int and input.dtype.kind >= 1:
             return _positive, (input,)
+        if exponent == 0 and (input.dtype.kind == FLOAT or type(exponent) is int
+                              and 1 <= input.dtype.kind <= FLOAT):
+            return p.zeroth_power, (input,)
         if exponent == 0.5 and input.dtype.kind >= FLOAT:
             return _sqrt, (input,)
         powers = _POWERS if input.dtype.kind == FLOAT else p.WHOLE_POWERS

@@ -144,6 +144,10 @@ def _whole_power(n):
 
 
 WHOLE_POWERS = {n: _whole_power(n) for n in (-6, -4, -3, -2, 3, 4, 5, 6, 7, 8, 10, 12)}
+# x ** 0 is 1, whatever x is; the input says of which type
+zeroth_power = PointwiseOp("pow_0",
+                           lambda input: where(eq(input, input) | isnan(input), 1, input),
+                           samples=R, kinds="if", vjp=lambda g, y, x: [None])
 float_power_op = PointwiseOp("float_power", lambda input, exponent: s.pow(input, exponent),
                              promote="float", samples=(POSITIVE, R))
 hypot = f("hypot", lambda input, other: s.hypot(input, other), kinds="f", samples=(AWAY, AWAY))

@@ -14,7 +14,7 @@ import numpy as np
 from .. import devices, function_protocol, tensor_base
 from ..autograd import modes
 from ..autograd.inplace import edge_of
-from ..autograd.node import Node, OutputOf, stale_inputs
+from ..autograd.node import Node, OutputOf, keep_outputs, stale_inputs
 from ..composite import Composite
 from ..cpu import memory, recorded_call
 from ..cpu.pointwise import copy
@@ -578,7 +578,7 @@ from ..tensor import Tensor, wrap  # noqa: E402  (tensors know their ops, ops ma
 
 if tensor_base.native_apply is not None:
     from ..cpu import repeated_calls
-    repeated_calls.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record, stale_inputs,
-                         apply_python, finish)
+    repeated_calls.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record, keep_outputs,
+                         stale_inputs, apply_python, finish)
     modes.tell = tensor_base.set_native_flags
     modes.set_flags(state.flags)

@@ -421,3 +421,54 @@ def test_a_node_of_machine_code_tells_all_its_inputs():
             node = whet.cat(xs).grad_fn
         assert isinstance(node, tensor_base.NativeNode)
         assert len(node.inputs) == len(node.versions) == len(node.edges) == count
+
+
+SEVERAL = {
+    "max": lambda x: whet.max(x, 1),
+    "sort": lambda x: whet.sort(x, 1),
+    "views": lambda x: whet.chunk(x, 2, 1),
+    "norm": lambda x: (F.layer_norm(x, (4,)),)}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_node_of_several_results_of_machine_code_is_like_pythons(name):
+    f, x = SEVERAL[name], whet.arange(16.).reshape(4, 4).sin().requires_grad_()
+
+    def seen():
+        outs = f(x)
+        node = outs[0].grad_fn
+        y = sum([(o * o).sum() for o in outs if o.requires_grad])
+        g, = whet.autograd.grad(y, x, create_graph=True)
+        h, = whet.autograd.grad((g * g).sum(), x, allow_unused=True)
+        facts = (node.nout, node.metadata, [o is None for o in node.outputs],
+                 [(o.requires_grad, o.output_nr) for o in outs], node.name())
+        return facts, bits(g), None if h is None else bits(h), type(node)
+    first, *_, last = [seen() for _ in range(6)]
+    assert last[:-1] == first[:-1]
+    assert first[-1] is not last[-1] and last[-1] is tensor_base.NativeNode
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_such_a_node_lets_go_of_what_it_saved_and_notices_writes(name):
+    x = whet.arange(16.).reshape(4, 4).sin().requires_grad_()
+    for _ in range(5):
+        outs = SEVERAL[name](x)
+    node = outs[0].grad_fn
+    assert type(node) is tensor_base.NativeNode
+    if node.outputs and type(outs) is not tuple:
+        outs[1].add_(0)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            outs[0].sum().backward()
+        outs = SEVERAL[name](x)
+        node = outs[0].grad_fn
+    outs[0].sum().backward()
+    assert node.released == (name != "views") and not node.outputs
+
+
+def test_a_long_chain_of_nodes_of_several_results_is_freed_without_recursion():
+    x = y = whet.ones(2, 2, requires_grad=True)
+    for _ in range(100_000):
+        y, _ = whet.sort(y, 1)
+    assert type(y.grad_fn) is tensor_base.NativeNode
+    del y
+    assert x.grad is None

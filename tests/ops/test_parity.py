@@ -99,6 +99,17 @@ def test_the_step_function_of_nan_is_zero():
     same(whet.heaviside(whet.tensor([NAN, -1.0, 0.0, 1.0]), whet.tensor(0.5)), [0, 0, 0.5, 1])
 
 
+def test_the_zeroth_power_is_one_of_everything_by_no_logarithm():
+    x = leaf([NAN, INF, 0., -2.])
+    for n in (0, 0.0, False):
+        same(x ** n, [1, 1, 1, 1], whet.float32)
+    y = x ** 0
+    same(gradient_of(lambda x: x ** 0, x)[0], [0, 0, 0, 0])
+    assert y.grad_fn.name() == "Pow0Backward0"
+    same(whet.tensor([0, 3]) ** 0, [1, 1], whet.int64)
+    assert (whet.tensor([0, 3]) ** 0.0).dtype is whet.float32
+
+
 def test_the_first_power_works():
     x = whet.tensor([1.5, -2.0])
     same(x ** 1, [1.5, -2.0])

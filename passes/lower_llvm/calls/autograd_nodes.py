@@ -63,7 +63,8 @@ def _node_dealloc(m: Module) -> None:
     f.store(g.ld(cur, N["op"]), head)
     f.if_(f.cmp("ne", g.ld(cur, N["weak"]), 0),
           lambda: f.call("PyObject_ClearWeakRefs", "void", cur))
-    for name in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell"):
+    for name in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell", "metadata",
+                 "kept_outputs"):
         g.dec(g.ld(cur, N[name]))
     for i in range(NODE_IN):
         g.dec(g.ld(cur, N["saved"] + 8 * i))
@@ -216,6 +217,13 @@ def _release(m: Module) -> None:
         g.dec(arr)
         g.dec(out)
     f.if_(g.absent(out), lambda: [], outputs)
+    several = g.ld(o, N["kept_outputs"])
+
+    def all_outputs() -> None:
+        g.st(f.as_val(1, "i64"), o, N["released"])
+        g.st(Val(f, "null", "ptr"), o, N["kept_outputs"])
+        g.dec(several)
+    f.if_(g.absent(several), lambda: [], all_outputs)
     f.ret(g.none())
 
 

@@ -14,7 +14,7 @@ class History:
         self.replay, self.call, self.f, self.g = replay, replay.call, replay.f, replay.g
 
     def emit(self) -> None:
-        """Where a gradient is wanted: here for one result of few inputs, else by Python."""
+        """Where a gradient is wanted: here for few inputs, else by Python."""
         c, f, flags = self.call, self.f, self.replay.flags
         grads = f.binary(
             "and",
@@ -22,8 +22,7 @@ class History:
             f.cmp("eq", (c.flags & GRAD) & (flags & DIFF), 1),
         )
         f.bail(f.binary("xor", grads, 1), "done")
-        small = self.replay.single & f.cmp("sle", c.n, NODE_IN)
-        f.if_(small, self.node, self.by_python)
+        f.if_(f.cmp("sle", c.n, NODE_IN), self.node, self.by_python)
 
     def by_python(self) -> None:
         """Python makes the node."""
@@ -44,9 +43,10 @@ class History:
 
     def node(self) -> None:
         """The node with its op, its number, its inputs and what its backward reads."""
-        c, f, g, t = self.call, self.f, self.g, self.replay.answer
+        c, f, g = self.call, self.f, self.g
         self.made = node = g.new("node", "unwind")
-        g.st(node, t, T["node"])  # from here on the tensor lets go of it
+        self.first = c.word(c.outs, 0, "ptr")
+        g.st(node, self.first, T["node"])  # from here on the tensor lets go of it
         g.inc(c.op)
         g.st(c.op, node, N["op"])
         g.inc(c.attrs)
@@ -55,10 +55,28 @@ class History:
         g.st(seq, node, N["seq"])
         g.st(seq + 1, _ptr(f, "whet_ctx"), CTX["seq"])
         g.st(c.n, node, N["nin"])
+        g.st(self.replay.nouts, node, N["nout"])
         self.readers = g.ld(self.replay.recipe, R["readers"], "i64")
         f.loop(0, c.n, 1, self.input)
+        f.if_(self.replay.single, self.one_result, self.several_results)
+
+    def one_result(self) -> None:
+        """The node is that of the only result."""
+        f, g, t = self.f, self.g, self.first
         f.if_(f.cmp("ne", self.replay.flags & SAVES_OUT, 0), self.output)
         g.st(g.ld(t, T["rg"], "i64") | 1, t, T["rg"])
+
+    def several_results(self) -> None:
+        """Python gives each of several results an edge of its own, and the node what it keeps of
+        them."""
+        f, g = self.f, self.g
+        box = f.alloca("i64", 2)
+        f.store(self.made, box, 8)
+        f.store(self.replay.answer, f.at(box, 1, "i64"), 8)
+        a = f.call("PyObject_Vectorcall", "ptr", g.ctx("several"), box, f.as_val(2, "i64"),
+                   Val(f, "null", "ptr"))
+        f.bail(g.null(a), "unwind")
+        g.dec(a)
 
     def input(self, i: Val) -> None:
         """What the node keeps of an input."""
@@ -146,7 +164,7 @@ class History:
 
     def output(self) -> None:
         """The result's array and version, which the backward reads."""
-        g, node, t = self.g, self.made, self.replay.answer
+        g, node, t = self.g, self.made, self.first
         cell = g.cell_of(t, "unwind")
         g.inc(cell)
         g.st(cell, node, N["out_cell"])

@@ -16,8 +16,9 @@ MAX_SIZES = 8                               # numbers of an attribute `size` tha
 # descriptors; those of methods come first, each with a function of its own
 DOORS, THUNKS = 512, 160
 N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72,
-         out_array=80, out_cell=88, out_version=96, weak=104, edges=112, saved=112 + 8 * NODE_IN,
-         versions=112 + 16 * NODE_IN, size=112 + 24 * NODE_IN)
+         out_array=80, out_cell=88, out_version=96, weak=104, nout=112, metadata=120,
+         kept_outputs=128, edges=136, saved=136 + 8 * NODE_IN, versions=136 + 16 * NODE_IN,
+         size=136 + 24 * NODE_IN)
 # what a new object of each type has zeroed; a tensor gets its array at once
 FIELDS = {
     "tensor": [
@@ -31,7 +32,7 @@ CTX = {
                                           "cell", "slow", "modes", "record", "empty", "stale",
                                           "inside", "getitem", "reshape", "shape", "size",
                                           "immutable", "sizes", "asarray", "elsewhere",
-                                          "kind_at"))}
+                                          "kind_at", "several"))}
 CTX["table"], CTX["sized"] = 256, 256 + 8 * BUCKETS
 CTX["desc"] = CTX["sized"] + 8 * SIZED_BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
