@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import ctypes as C
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .values import Array, Type
+
+LINE = 64                        # bytes that pass through memory together
 
 
 def _told(a: Array) -> int:
@@ -56,3 +59,26 @@ def seen(a: Array, offset: int, t: Type) -> Array:
     low, high = t.span
     memory: Any = (C.c_uint8 * (high - low)).from_address(address(a) + offset + low)
     return np.ndarray(t.shape, t.dtype, memory, -low, t.strides)
+
+
+def in_turns(parts: Sequence[Array]) -> bool:
+    """Do parts of an array lie in turns in it, each a few bytes side by side at a time?
+
+        >>> import numpy as np
+        >>> from whet.ir.spans import in_turns
+        >>> a = np.zeros((100, 2))
+        >>> in_turns([a[:, 0], a[:, 1]]), in_turns([a[:50], a[50:]])
+        (True, False)
+    """
+    first = parts[0]
+    if any(p.shape != first.shape or p.strides != first.strides for p in parts):
+        return False
+    run, step = first.itemsize, 0
+    for n, stride in sorted(zip(first.shape, first.strides, strict=True), key=lambda d: abs(d[1])):
+        if n != 1 and stride != run:
+            step = stride
+            break
+        run *= n
+    at = sorted(map(address, parts))
+    return (run < LINE and at[-1] - at[0] + run <= step
+            and all(b - a >= run for a, b in itertools.pairwise(at)))

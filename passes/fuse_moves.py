@@ -27,7 +27,7 @@ from whet.ir.expressions import Expr
 from whet.ir.graph import Fused, Node, OpNode, Part, Parts, Ref
 from whet.ir.groups import View
 from whet.ir.row_layout import Shape
-from whet.ir.spans import address
+from whet.ir.spans import address, in_turns
 from whet.ir.values import Array
 from whet.passes import fuse_pointwise
 from whet.passes.boxes import CELLS, Box, box_of, boxes_of, elements, run_of
@@ -256,14 +256,26 @@ class GroupSearch:
                     at.add(p)
 
     def moves_that_read(self, p: int, x: Ref, movers: Sequence[int]) -> int:
-        """How many moves read what node p makes; 0 where anybody else does, or sees it. `x`: that
-        of its results which is asked about."""
+        """How many moves read what node p makes, and how often, unless what is moved lies in turns:
+        one kernel makes that. 0 where anybody else does, or sees it. `x`: that of the results which
+        is asked about."""
         outs = self.nodes[p].outs
         if any(self.uses.root[o] != o or o in self.visible for o in outs):
             return 0
         users = [u for o in outs for u in self.uses.users.get(o, (-1,))]
         alone = all(u in movers and self.nodes[u].ins.count(x) < 2 for u in users)
-        return len(users) if alone else 0
+        if not alone:
+            return 0
+        apart = {*users}
+        return len(apart) if all(map(self.puts_in_turns, apart)) else len(users)
+
+    def puts_in_turns(self, k: int) -> bool:
+        """Does node k put what it moves in turns side by side?"""
+        node = self.nodes[k]
+        assert isinstance(node, OpNode) and node.op.moves is not None
+        own = [np.empty(self.arrays[x].shape, self.arrays[x].dtype) for x in node.refs()]
+        out = np.empty(self.shape(k), self.arrays[node.outs[0]].dtype)
+        return in_turns([part for part, _ in node.op.moves(out, *own, **node.attrs)])
 
     def is_cheap(self, p: int) -> bool:
         """Is the kernel of node p done again sooner than what it made is stored and read?"""

@@ -14,8 +14,12 @@ import numpy as np
 from whet.cpu import haste, native, taped_launches
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
+from whet.ir import scalar as S
 from whet.ir.extent import chosen
+from whet.ir.groups import Part
 from whet.ir.outline import table
+from whet.ir.spans import in_turns
+from whet.passes.fuse_moves import MOST
 from whet.passes.lower_llvm.elements import many_tensors
 from whet.passes.lower_llvm.elements.pointwise import nanoseconds
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -23,7 +27,9 @@ from whet.passes.lower_llvm.scalar import Unsupported
 from .launch_entries import Fixed, Launch, Number, placed
 
 if TYPE_CHECKING:
+    from whet.ir.expressions import Expr
     from whet.ir.graph import Fused, Many, Node, Parts, Picks, Rows
+    from whet.ir.groups import View
     from whet.ir.values import Array
 
     from .builder import ProgramBuilder
@@ -56,17 +62,51 @@ def row_program(b: ProgramBuilder, node: Rows, ins: Sequence[Array]) -> Entries 
 
 
 def parts(b: ProgramBuilder, node: Parts, ins: Sequence[Array]) -> Entries | None:
-    """A kernel for each part of the results."""
+    """A kernel for each part of the results, or for several that lie in turns in them."""
     outs = into(b, node)
     entries: Entries = []
-    for part in node.parts:
-        xs, ys = part.inputs(ins), [part.of(y) for y in outs]
-        kernel = Pointwise("parts", part.roots, len(part.operands), part.shared)
+    for some in _in_turns(node.parts, outs):
+        operands, roots = _joined(some)
+        xs = Part(some[0].box, roots, operands).inputs(ins)
+        ys = [part.of(y) for part in some for y in outs]
+        kernel = Pointwise("parts", roots, len(operands), some[0].shared)
         got = b.take(functools.partial(kernel, xs, ys), [*ins, *outs])
         if got is None:
             return None
         entries += got
     return entries
+
+
+def _in_turns(parts: Sequence[Part], outs: Sequence[Array]) -> list[list[Part]]:
+    """The parts as groups of those that lie in turns in each of the results."""
+    groups: list[list[Part]] = []
+    for part in parts:
+        last = groups[-1] if groups else []
+        if (last and not part.shared and not last[0].shared and _few([*last, part], outs)
+                and all(in_turns([p.of(y) for p in (*last, part)]) for y in outs)):
+            last.append(part)
+        else:
+            groups.append([part])
+    return groups
+
+
+def _few(parts: Sequence[Part], outs: Sequence[Array]) -> bool:
+    """May a kernel have the operands and results of all these? Their sizes must be known."""
+    known: set[object] = {type(y) for y in outs}
+    return known == {np.ndarray} and len(_joined(parts)[0]) + len(parts) * len(outs) <= MOST
+
+
+def _joined(parts: Sequence[Part]) -> tuple[tuple[tuple[int, View | None], ...], tuple[Expr, ...]]:
+    """The operands and the expressions of several parts as those of one kernel."""
+    if len(parts) == 1:
+        return parts[0].operands, parts[0].roots
+    at: dict[tuple[int, View | None], int] = {}
+    for part in parts:
+        for x in part.operands:
+            at.setdefault(x, len(at))
+    roots = [S.substitute(e, {i: S.arg(at[x]) for i, x in enumerate(part.operands)})
+             for part in parts for e in part.roots]
+    return tuple(at), tuple(roots)
 
 
 def gathers(b: ProgramBuilder, node: Picks, ins: Sequence[Array]) -> Entries | None:

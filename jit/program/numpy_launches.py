@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import memory, native, taped_launches
+from whet.cpu.interleaved_moves import move_all, together
 from whet.cpu.pointwise import Pointwise, move
 from whet.cpu.reduce import reduce
 from whet.ir.graph import Write
@@ -74,8 +75,10 @@ def moved_by(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any], out: 
         pairs = [*pairs, *op.moves(out, *rest, **node.attrs)]
     if len(pairs) > PIECES:
         return None
-    for part, x in pairs:
-        got = copied(b, part, x, known)
+    for group in together(pairs):
+        part, x = group[0]
+        got = (copied(b, part, x, known) if len(group) == 1 else
+               b.take(partial(move_all, group), known))
         if got is None:
             return None
         entries += got

@@ -363,7 +363,8 @@ def _dense(shape, order, itemsize):
 _CAST = {t: Pointwise(f"copy to {t}", (S.cast(S.arg(0), t),), 1)
          for t, d in SHORT.items() if d.kind != STORED}
 _MOVE = Pointwise("copy", (S.arg(0),), 1)
-_BITS = {
+# unsigned numbers that have an element's bits, by its bytes
+BITS = {
     1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
 
 
@@ -389,7 +390,7 @@ def copy(dst, src):
 
 def move(dst, src):
     """The same by a kernel alone, between arrays of one type that do not overlap."""
-    bits = _BITS.get(dst.itemsize, dst.dtype)
+    bits = BITS.get(dst.itemsize, dst.dtype)
     _MOVE([src.view(bits)], [dst.view(bits)])
 
 

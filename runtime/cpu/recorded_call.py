@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from ..ir.spans import address, span
-from . import indexed, memory, pointwise, taped_launches
+from . import indexed, interleaved_moves, memory, pointwise, taped_launches
 from .flat_images import ALIGN
 
 
@@ -131,13 +131,16 @@ def _moved(op, *arrays, **attrs):
     else:
         outline, = op.makes(*arrays, **attrs)
         out = memory.empty(outline.shape, outline.dtype)
+    pairs = []
     for part, x in op.moves(out, *arrays, **attrs):
         if not isinstance(x, np.ndarray):
             number = np.empty(1, out.dtype)
             number[...] = x          # refuses what `np.full` casts: 1j as a float
             x = taped_launches.table(number).reshape(())
         if part.size:
-            pointwise.move(part, np.broadcast_to(x, part.shape))
+            pairs.append((part, np.broadcast_to(x, part.shape)))
+    for group in interleaved_moves.together(pairs):
+        interleaved_moves.move_all(group)
     return out if op.put is None or op.put(out, *arrays, **attrs) else None
 
 

@@ -45,7 +45,9 @@ JOINED = {
     "cuts in other places": (
         lambda x, y, w: whet.cat([x[:1], y[1:]]) - whet.cat([y[:3], x[3:]]).abs(), 3),
     "stack": (lambda x, y, w: whet.stack([x, y * w]) + 1, 2),
-    "stack at the end": (lambda x, y, w: whet.stack([x * w, y], -1), 2),
+    "stack at the end": (lambda x, y, w: whet.stack([x * w, y], -1), 1),
+    "a recurrence, stacked": (
+        lambda x, y, w: [a := x * w, b := a * y - x, whet.stack([x, a, b, b * y - a], -1)][2], 1),
     "pad": (lambda x, y, w: F.pad(x * 2, (0, 0, 1, 2), value=0.5), 3),
     "pad that cuts": (lambda x, y, w: F.pad(x.tanh(), (-2, -1)), 1),
     "roll": (lambda x, y, w: x.roll(2, 0) * y + w, 2),
