@@ -134,7 +134,7 @@ RESULTS = {
         UntypedStorage.copy_ UntypedStorage.fill_"""),
     "query": "bool", "qscheme": "Any", "quantize_per_tensor": "Any", "dequantize": "Any",
     "get_allocator_backend": "str", "memory_stats_as_nested_dict": "dict[str, Any]",
-    "is_tf32_supported": "bool", "reset_accumulated_memory_stats": "None", "set_module": "None",
+    "is_tf32_supported": "bool", "reset_accumulated_memory_stats": "None",
     "q_scale": "float", "q_zero_point": "int", "q_per_channel_axis": "int",
     "TypedStorage.type": "Any", "storage_type": "Any", "set_warn_always": "None",
     "sym_fresh_size": "int", "sym_sqrt": "float", "record_event": "Any",

@@ -2,8 +2,7 @@
 from .. import profiler as _profiler
 from ..profiler import EventList, FunctionEvent, FunctionEventAvg, record_function
 
-__all__ = ["EnforceUnique", "EventList", "FunctionEvent", "FunctionEventAvg", "profile",
-           "record_function"]
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "profile", "record_function"]
 
 
 class profile(_profiler.profile):
@@ -30,20 +29,3 @@ class profile(_profiler.profile):
     def __exit__(self, *error):
         if self.enabled:
             super().__exit__(*error)
-
-
-class EnforceUnique:
-    """Raises RuntimeError where a key is seen for the second time.
-
-    >>> from whet.autograd.profiler import EnforceUnique
-    >>> EnforceUnique().see("forward", 1)
-    """
-
-    def __init__(self):
-        self.seen = set()
-
-    def see(self, *key):
-        """Take note of a key."""
-        if key in self.seen:
-            raise RuntimeError(f"duplicate key: {key}")
-        self.seen.add(key)

@@ -5,20 +5,6 @@ _PARTS = ("_foreach_utils", "_python_dispatch", "_pytree", "benchmark", "checkpo
           "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker", "tensorboard")
 
 
-def set_module(obj, mod):
-    """Let an object say that it is of a module, in texts and in pickles.
-
-    >>> import whet
-    >>> class Layer: ...
-    >>> whet.utils.set_module(Layer, "mine")
-    >>> Layer.__module__
-    'mine'
-    """
-    if not isinstance(mod, str):
-        raise TypeError("The mod argument should be a string")
-    obj.__module__ = mod
-
-
 def __getattr__(name):
     if name == "swap_tensors":
         from .swapping import swap_tensors

@@ -41,6 +41,7 @@ NOT_HERE: dict[str, str] = {
     "torch.autograd.graph.*": "of kernels on other streams, and of one compiler",
     "torch.autograd.NestedIOFunction": REMOVED,
     "torch.autograd.enforce_grad_layout_policy": "gradients have the layout of their tensor",
+    "torch.autograd.profiler.EnforceUnique": INTERNAL,
     "torch.autograd.profiler.*": NVPROF,
     "torch.sparse.as_sparse_gradcheck": "`gradcheck` takes dense tensors",
     "torch.sparse.*": SEMI,
@@ -81,7 +82,7 @@ NOT_HERE["torch.cuda.default_generators"] = "`whet.cuda.manual_seed`, `whet.cuda
 for _name in ("get_ctx", "get_kernel", "fallthrough_kernel", "infer_schema",
               "register_torch_dispatch"):
     NOT_HERE[f"torch.library.{_name}"] = LIBRARY
-for _name in ("ThroughputBenchmark", "get_cpp_backtrace"):
+for _name in ("ThroughputBenchmark", "get_cpp_backtrace", "set_module"):
     NOT_HERE[f"torch.utils.{_name}"] = INTERNAL
 for _name in ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"):
     NOT_HERE[f"torch.utils.{_name}"] = "devices cannot be added from outside"

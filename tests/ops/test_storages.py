@@ -132,19 +132,5 @@ def test_threads_of_a_loader_draw_numbers_that_go_by_the_batch():
     assert drawn(1) == drawn(2) == drawn(3) and len(set(drawn(2))) == 8
 
 
-def test_names_of_helpers():
-    from whet.autograd.profiler import EnforceUnique
-    unique = EnforceUnique()
-    unique.see("forward", 1)
-    unique.see("forward", 2)
-    with pytest.raises(RuntimeError, match="duplicate key: .'forward', 1."):
-        unique.see("forward", 1)
-
-    class Layer:
-        pass
-
-    whet.utils.set_module(Layer, "mine")
-    assert Layer.__module__ == "mine"
-    with pytest.raises(TypeError, match="should be a string"):
-        whet.utils.set_module(Layer, 3)
+def test_the_kind_of_the_cpu_among_devices_of_dlpack():
     assert whet.ones(1).__dlpack_device__()[0] == whet.utils.dlpack.DLDeviceType.kDLCPU
