@@ -3,6 +3,9 @@
 A recorded call that finds what an earlier one gave is repeated by replays where the same entry is
 still there. What was found is compared as anything else that a run can read, so the walk before the
 run looks at what caches hold.
+
+A cache keeps what it is given for good. So the recording ends before a call that fills one, and
+what that call reads is plain again.
 """
 from __future__ import annotations
 
@@ -42,6 +45,44 @@ def entries_of(function: Any) -> list[tuple[Any, Any]]:
     return list(zip(held[1:ends:3], held[2:ends:3]))
 
 
+def _dict_of(function: Any) -> dict[Any, Any]:
+    """The dict from keys to entries that a cache has."""
+    of_type, *held = gc.get_referents(function)
+    bounded = function.cache_parameters()["maxsize"] is not None
+    found: dict[Any, Any] = held[3 * function.cache_info().currsize if bounded else 0]
+    return found
+
+
+@functools.lru_cache(None)
+def _with_names(**names: Any) -> None:
+    """Called with a name, so that its cache shows what C puts before names in a key."""
+
+
+_with_names(name=None)
+BEFORE_NAMES = next(iter(_dict_of(_with_names)))[0]
+
+
+def finds(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Does a cache hold what a function gave for these arguments? The key is made as C makes it.
+
+    >>> import functools
+    >>> from whet.jit.capture.caches import finds
+    >>> double = functools.cache(lambda n: 2 * n)
+    >>> finds(double, (3,), {}), double(3), finds(double, (3,), {})
+    (False, 6, True)
+    """
+    typed, key = function.cache_parameters()["typed"], args
+    if kwargs:
+        key += (BEFORE_NAMES, *[y for pair in kwargs.items() for y in pair])
+    if typed:
+        key += (*map(type, args), *map(type, kwargs.values()))
+    is_bare = not kwargs and not typed and len(args) == 1 and type(args[0]) in (int, str)
+    try:
+        return (args[0] if is_bare else key) in _dict_of(function)
+    except TypeError:                        # no hash
+        return False
+
+
 def is_data(x: Any, depth: int = DEPTH) -> bool:
     """Is this a constant, a tensor, or a container or instance of the user's that holds such?"""
     if type(x) in FIXED or is_strided(x):
@@ -68,8 +109,13 @@ class Cache(StandIn):
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        real, outward = held_by(self)
-        return call(outward, real, args, kwargs) if outward.live() else real(*args, **kwargs)
+        function, outward = held_by(self)
+        args, kwargs = tuple([_key(x) for x in args]), {k: _key(x) for k, x in kwargs.items()}
+        if not finds(function, args, kwargs):
+            outward.keep(function)
+        elif outward.live():
+            return found(outward, function, args, kwargs)
+        return function(*args, **kwargs)
 
     def __get__(self, owner: object, cls: type | None = None) -> Callable[..., Any]:
         return self if owner is None else functools.partial(self, owner)
@@ -80,24 +126,18 @@ class Cache(StandIn):
         return found
 
 
-def call(outward: Outward, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A recorded run calls a function with a cache."""
-    rec = outward.rec
-    args, kwargs = [_key(x) for x in args], {k: _key(x) for k, x in kwargs.items()}
-    before = function.cache_info()
-    out = function(*args, **kwargs)
-    if function.cache_info().misses != before.misses:
-        rec.passing = True
-        rec.refuse(Caches(f"it fills the cache of {function.__qualname__}"))
-    elif not (all(_finds_one_entry(outward, x) for x in (*args, *kwargs.values()))
-              and _is_compared(outward, out)):
+def found(outward: Outward, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A recorded run calls a function whose cache has the result."""
+    rec, out = outward.rec, function(*args, **kwargs)
+    if not (all(_finds_one_entry(outward, x) for x in (*args, *kwargs.values()))
+            and _is_compared(outward, out)):
         rec.refuse(Caches(f"it reads objects from the cache of {function.__qualname__}"))
     else:
-        found = [(key, result) for key, result in entries_of(function) if result is out]
-        wanted = {(id(key), id(result)) for key, result in found}
+        entries = [(key, result) for key, result in entries_of(function) if result is out]
+        wanted = {(id(key), id(result)) for key, result in entries}
 
-        # By id: `found` lives as long, so no other object gets the id of one.
-        def as_it_was(found: Any = found) -> bool:
+        # By id: `entries` lives as long, so no other object gets the id of one.
+        def as_it_was(entries: Any = entries) -> bool:
             return wanted <= {(id(key), id(result)) for key, result in entries_of(function)}
         rec.acts.append(
             Call(functools.partial(function, *args, **kwargs), [], {}, len(rec.nodes), as_it_was))

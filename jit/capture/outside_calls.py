@@ -29,7 +29,7 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base, is_strided
 
 from ..guards.origin import is_compiled_function, ours
-from ..report.reasons import Calls, Inspects, Prints
+from ..report.reasons import Caches, Calls, Inspects, Prints
 from ..report.type_names import thing
 from .array_parts import takes
 from .caches import CACHED, Cache
@@ -118,6 +118,8 @@ class Outward:
         # met: what could have a stand-in, and has none
         self.streams, self.met = (sys.stdout, sys.stderr), world.met
         rec.outward = self
+        # puts plain numbers in the places of Python's state; nothing when the run is over
+        self.make_plain: Callable[[], None] = _nothing
 
     def stand_in(self, x: Any) -> Any:
         """What a run finds in place of an object."""
@@ -372,9 +374,18 @@ class Outward:
         return any(n.kind == "write" and root(n.ins[0]) == root(rec.value(t))
                    for n in rec.nodes[after:])
 
+    def keep(self, function: Any) -> None:
+        """A cache is about to keep what a function gives: nothing that it reads may stand for
+        something else."""
+        make_plain, self.make_plain = self.make_plain, _nothing
+        if make_plain is not _nothing:
+            self.rec.passing = True
+            self.rec.refuse(Caches(f"it fills the cache of {function.__qualname__}"))
+            make_plain()
+
     def take_back(self) -> None:
         """The real objects wherever the run left stand-ins."""
-        self.rec.outward = None
+        self.rec.outward, self.make_plain = None, _nothing
         self.left += [(weakref.ref(x), object.__getattribute__(x, "_real"))
                       for x in self.stand_ins.values() if isinstance(x, StandIn)]
         self.stand_ins.clear()

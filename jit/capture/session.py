@@ -225,6 +225,7 @@ class Session:
         rec.runner = self.watch.runner = Session.observe.__code__
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
+        self.outward.make_plain = self.make_plain
         rec.run_memory.let_go = LetGo(
             run.tensors, run.grads, self.holders, rec.reachable.remove)
 
@@ -298,6 +299,11 @@ class Session:
     def replace_stand_ins(self) -> None:
         """Plain numbers wherever the run left Numbers in Python's state."""
         self.swapped.replace_stand_ins(self.whole, self.exchanged.tuples)
+
+    def make_plain(self) -> None:
+        """The run goes on, and nothing in Python's state stands for something else."""
+        self.swapped.leave()
+        self.replace_stand_ins()
 
     def take_back(self) -> None:
         """What is plain, wherever else the run left what stands for it. Most of that is gone once

@@ -172,7 +172,6 @@ class Walk:
     def stands_in(self, spot: Spot, x: Any) -> None:
         """A stand-in will lie in a spot."""
         if type(x) is CACHED:
-            self.facts.notices_numbers = True        # it would keep a Number
             self.stack += [x.__wrapped__, *data_in(x)]
         self.stand_ins.add(x, spot)
 
@@ -297,7 +296,9 @@ class Walk:
         attributes = self.met_code.attributes
         asks_types = self.builtins.are_types or "__class__" in attributes
         self.facts.notices_numbers |= (
-            may_get_stand_ins(self) or asks_types and bool(METHODS & attributes))
+            may_get_stand_ins(self) or asks_types and bool(METHODS & attributes)
+            # a cache that is called unseen would keep a Number
+            or CACHED in set(map(type, self.stand_ins.elsewhere.values())))
         self.without_stand_ins()
         self.bases_and_watchers()
         for name in sorted(self.settings):
@@ -343,7 +344,9 @@ class Walk:
                 loggers := self.stand_ins.of_kind(logging.Logger)):
             self.compare(loggers)
             self.walk()
-        self.solid = self.facts.notices_numbers or not stands_as_memory()
+        # A cache would keep what stands for an array.
+        self.solid = (self.facts.notices_numbers or bool(self.stand_ins.of_kind(CACHED))
+                      or not stands_as_memory())
         found = self.stand_ins.arrays()
         self.settings.update(["numpy"] if found else [])
         if self.solid:

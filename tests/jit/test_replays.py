@@ -5,6 +5,7 @@ them.
 """
 import collections
 import copy
+import functools
 import itertools
 import pathlib
 import queue
@@ -330,6 +331,7 @@ def _counted():
     def f(x):
         chosen, values = x[x[:, 0] > 0], whet.unique(x.round())
         return (chosen @ weight).sum(0) / max(len(chosen), 1), values.sum()
+
     def inputs(i):
         return (whet.from_numpy(np.random.default_rng(i).normal(size=(12, 4)).astype("f")),)
     return f, inputs
@@ -357,6 +359,13 @@ def _chosen():
         return (whet.from_numpy(rng.normal(size=(12, 4)).astype("f")),
                 whet.from_numpy(rng.integers(-2, 3, 12)))
     return f, inputs
+
+
+@row("a loss as a number, beside a function with `functools.lru_cache`")
+def _beside_a_cache():
+    @functools.lru_cache(maxsize=8)
+    def positions(n): return whet.arange(n)
+    return (lambda x: (x * positions(x.shape[0])).sum().item()), lambda i: (whet.ones(3) * i,)
 
 
 @row("`.tolist()` of what was made, up to 256 numbers")

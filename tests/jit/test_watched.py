@@ -14,6 +14,7 @@ import typing
 import numpy as np
 import pytest
 import whet
+from whet.jit.capture import caches
 
 from tests.traps import harness
 from tests.traps.harness import Box, leaf, ramp, thrice
@@ -253,6 +254,47 @@ def test_a_cache_may_be_asked_by_a_device_and_a_dtype():
     for _ in range(8):
         assert f(whet.zeros(3)).tolist() == [0.0, 1.0, 2.0]
     assert f.explain(data=True)["calls"]["replayed"] >= 6
+
+
+@pytest.mark.parametrize("maxsize", (None, 3))
+def test_numbers_vary_beside_a_cache(maxsize):
+    """What is asked of tensors, and an attribute that is another at each call; the cache keeps
+    plain numbers."""
+    def build():
+        o = Box(base=2.0, last=0.0)
+        @functools.lru_cache(maxsize)
+        def known(n, *, half=False): return o.base, o.last, o.base * n
+        def f(x, n):
+            o.last = x.sum().item()
+            base, last, product = known(n, half=True)
+            o.base += 1
+            return x * base + product + last, o.last
+        return o, known, f
+    (o, known, f), (p, other, g) = build(), build()
+    g = whet.jit.trace(g)
+    for k in range(48):
+        x, n = ramp(3) * (k + 1), k // 12
+        (y, last), (z, traced) = f(x, n), g(x, n)
+        assert y.tolist() == z.tolist() and last == traced and type(traced) is float
+        assert vars(o) == vars(p) and type(p.base) is type(p.last) is float
+        assert known.cache_info() == other.cache_info()
+        assert caches.entries_of(known) == caches.entries_of(other)
+        assert {type(v) for _, found in caches.entries_of(other) for v in found} == {float}
+    assert g.explain(data=True)["calls"]["replayed"] >= 36
+
+
+@pytest.mark.parametrize("typed", (False, True))
+@pytest.mark.parametrize("maxsize", (None, 0, 2))
+def test_whether_a_cache_finds_something_is_known_before_it_is_asked(maxsize, typed):
+    @functools.lru_cache(maxsize, typed=typed)
+    def f(*args, **kwargs): return args, kwargs
+    asked = [((), {}), ((1,), {}), ((1.0,), {}), (("a",), {}), (((1, 2),), {}), ((1, 2), {}),
+             ((1,), {"n": 2}), ((), {"n": 2, "m": 3}), ((), {"m": 3, "n": 2}), ((None,), {})]
+    for args, kwargs in [*asked, *asked[::-1], ((True,), {}), ((1,), {})]:
+        expected, hits = caches.finds(f, args, kwargs), f.cache_info().hits
+        f(*args, **kwargs)
+        assert expected == (f.cache_info().hits > hits)
+    assert not caches.finds(f, ([],), {})
 
 
 @program
