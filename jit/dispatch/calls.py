@@ -276,7 +276,7 @@ class Calls:
             return model() is not None
 
         def grows() -> bool:
-            return families.may_begin(model())
+            return families.may_begin(model(), [t._array.shape for t in call.flat.leaves])
         is_worth_it = bool(self.recordings.free) or not known and self.recordings.ventures(
             call.kind, has_model)
         why: str | None = self.policy.against(call.kind, known, has_model, grows, is_worth_it)

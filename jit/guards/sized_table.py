@@ -59,7 +59,7 @@ class SizedTable:
     def learn(self, shapes: list[tuple[int, ...]]) -> bool:
         """Have Python's functions say what they give for arguments of these shapes: machine code
         looks it up. Is the table one for them?"""
-        values = self.first.family.symbols.values(shapes)
+        values = self.sheet.symbols.values(shapes)
         if values is None or self.sheet.numbers(values) is None:
             return False
         with contextlib.suppress(ArithmeticError, ValueError):   # eager mode raises it

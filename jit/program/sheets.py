@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..guards.sized_table import SizedTable
     from ..guards.table_rows import Table
     from ..replay.recording import Recording
+    from .shape_symbols import ShapeSymbols
     from .sized_program import SizedProgram
 
 
@@ -248,13 +249,12 @@ class Sheet:
 
 
 class SheetOfCall(Sheet):
-    """The same of what a call runs. `first`: the recording that others are made like, `leaves`:
-    which symbols the arguments' sizes are."""
+    """The same of what a call runs. `first`: the recording that others are made like, `symbols`:
+    which of them the arguments' sizes are."""
 
-    def __init__(self, sized: SizedProgram, first: Recording,
-                 leaves: Sequence[Sequence[int]]) -> None:
+    def __init__(self, sized: SizedProgram, first: Recording, symbols: ShapeSymbols) -> None:
         super().__init__(sized)
-        self.first, self.leaves = first, leaves
+        self.first, self.symbols, self.leaves = first, symbols, symbols.dims
         # a table that machine code has for one of its programs, and the guards of that recording
         self.table: tuple[Any, Table] | None = None
         self.sized: SizedTable | None = None             # one for all its sizes

@@ -45,6 +45,7 @@ class Family:
         self.first, self.other = first, other
         self.sheets: list[CallSheet] = []
         self.plans: list[SizedCall] = []         # that sheets are of
+        self.may_widen = True            # Was one of more symbols not yet tried in vain?
         inputs, lengths = first.replay.inputs, first.lengths
         before, now = (
             [*(n for t in xs for n in t.shape), *(n for i in lengths for n in ys[i])]
@@ -75,7 +76,7 @@ class Family:
         """Plan for sizes like these; the sheet. Kernels may be ordered meanwhile."""
         with planning:
             try:
-                sheet = CallSheet(self.planned(values), self.first, self.symbols.dims)
+                sheet = CallSheet(self.planned(values), self.first, self.symbols)
             # code that was not written with Extents in mind may raise anything
             except Exception as e:
                 if verify.CHECK:
@@ -93,6 +94,17 @@ class Family:
         self.plans.append(call)
         call.finish()
         return call
+
+    def is_narrower_than_of(self, shapes: Shapes) -> bool:
+        """Is there a size that is no symbol, and would be one in a family of the same recording and
+        one of these shapes, along with all that are?"""
+        known = self.symbols.dims
+        if not self.may_widen or len(shapes) != len(known):
+            return False
+        pairs = [(i, a, b) for dims, x, y in zip(known, self.first.shapes, shapes)
+                 for i, a, b in zip(dims, x, y)]
+        return all(a != b for i, a, b in pairs if i >= 0) and any(
+            a != b for i, a, b in pairs if i < 0)
 
     def at(self, shapes: Shapes, recorded: Sequence[Node] | None = None,
            may_plan: bool = True) -> AtThese | None:
@@ -144,15 +156,17 @@ class Family:
         return r
 
 
-def may_begin(first: Recording | None) -> bool:
-    """Could a family be made of a recording, which was not tried yet?"""
-    return first is not None and first.family is None
+def may_begin(first: Recording | None, shapes: Shapes) -> bool:
+    """Could a family be made of a recording and one of these shapes, which was not tried yet? Or
+    one of more sizes than it has: two recordings may be of one size by chance."""
+    return first is not None and (first.family is None or serves(first)
+                                  and bool(first.family.is_narrower_than_of(shapes)))
 
 
 def may_grow(first: Recording | None, other: Run) -> bool:
     """Are a run's programs, made like those of a recording, such that a family could be made?"""
-    return (may_begin(first) and is_made_like(first, other) and not other.program.is_on_device
-            and first is not None and [*first.shapes] != [*other.shapes])
+    return (first is not None and may_begin(first, other.shapes) and is_made_like(first, other)
+            and not other.program.is_on_device and [*first.shapes] != [*other.shapes])
 
 
 def is_made_like(first: Recording | None, other: Run) -> bool:
@@ -190,7 +204,7 @@ def proved(first: Recording, made: AtThese, compare: Callable[[AtThese], object]
 def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> None:
     """A run's programs were made like those of a recording (see `may_grow`): let others come
     without a run, if that can be. `compare`: what is run with that run."""
-    first.family = False
+    narrower, first.family = first.family, False
     try:
         if first.recorded.follows != other.follows:
             raise Unsized("sizes that Python was told went elsewhere")
@@ -201,7 +215,10 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
         if proved(first, made, compare):
             first.family = family
     except Unsized as e:
-        first.unsized = str(e)
+        if narrower:
+            first.family, narrower.may_widen = narrower, False
+        else:
+            first.unsized = str(e)
 
 
 def serves(first: Recording) -> bool:

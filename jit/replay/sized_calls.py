@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..gradient.backward import Backward
     from ..program.program import Program
+    from ..program.shape_symbols import ShapeSymbols
     from ..program.size_expressions import Sizes
     from ..program.told_numbers import Told
     from .recording import Recording
@@ -77,13 +78,13 @@ class AtThese(NamedTuple):
 
 
 class CallSheet:
-    """What a `SizedCall` came to, as one function of sizes. `leaves`: see `Family`."""
+    """What a `SizedCall` came to, as one function of sizes. `symbols`: which of them the
+    arguments' sizes are."""
 
-    def __init__(self, call: SizedCall, first: Recording,
-                 leaves: Sequence[Sequence[int]]) -> None:
+    def __init__(self, call: SizedCall, first: Recording, symbols: ShapeSymbols) -> None:
         # (what is asked of sizes is asked of all programs together)
         self.backward = None if call.backward is None else BackwardSheets(call.backward)
-        self.program, self.whole = SheetOfCall(call.forward, first, leaves), first.program
+        self.program, self.whole = SheetOfCall(call.forward, first, symbols), first.program
 
     def at(self, values: Sequence[int], recorded: Sequence[Node] | None = None) -> AtThese | None:
         """What is run for these sizes; None where it would be something else. `recorded`: the nodes
