@@ -26,7 +26,7 @@ from whet.tensor_base import Base, Cell
 
 from ..guards.origin import calls_only_ours
 from ..report.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
-from .followed_sizes import FollowedSizes
+from .followed_sizes import FollowedSizes, Found
 from .lent_numbers import LentNumbers
 from .memory_ceiling import COPIES, FEW
 from .noted_call import Call, nothing
@@ -94,8 +94,9 @@ class Recorder(Writes):
         self.codes: Set[CodeType] = frozenset()              # the user's code
         # what counts the versions of tensors that the run made around arrays
         self.cells: list[Cell] = []
-        # the op that runs, its operands and attributes, until its results are noted
-        self.running: tuple[Op, tuple[Any, ...], Attrs] | None = None
+        # the op that runs, its operands and attributes, and which of these are sizes that are
+        # followed, until its results are noted
+        self.running: tuple[Op, tuple[Any, ...], Attrs, Found] | None = None
         self.in_control_flow = 0             # how deep: which nodes are its own is noted
         # objects of ours whose attributes were read, of those that the World does not watch
         self.settings: list[Any] = []
@@ -231,7 +232,7 @@ class Recorder(Writes):
             self.refuse(e.reason)
             return registry.apply(op, inputs, attrs)
         self.between(len(self.nodes))
-        before, self.running = self.running, (op, ins, attrs)
+        before, self.running = self.running, (op, ins, known, sizes)
         try:
             out = registry.execute(op, inputs, attrs)
         except BaseException:
@@ -265,8 +266,9 @@ class Recorder(Writes):
     def computed(self, outs: Any) -> None:
         """What the op that runs has made, before hooks see it."""
         if self.running and modes.state.saved_hooks:
-            (op, ins, attrs), self.running = self.running, None
-            self.note(op, ins, attrs, outs)
+            (op, ins, known, sizes), self.running = self.running, None
+            self.note(op, ins, known, outs)
+            self.followed.came(self.nodes, sizes)
 
     def raised(self, op: Op) -> None:
         """An op raised an error: whether it does again may depend on the numbers."""

@@ -39,7 +39,7 @@ def attention(checkpoint=False):
     return step, [*project.parameters()]
 
 
-@pytest.mark.parametrize("checkpoint", (False,))
+@pytest.mark.parametrize("checkpoint", (False, True))
 def test_recordings_that_share_one_of_two_sizes(checkpoint):
     """The second is of the first one's batch, the third of its length."""
     calls = Twice(lambda: attention(checkpoint))
