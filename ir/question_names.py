@@ -13,6 +13,9 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+# modules whose names in archives of earlier versions are others than now
+RENAMED = {"whet.ops.counts": "whet.ops.random_counts"}
+
 
 class Unknown(LookupError):
     """There is no such question."""
@@ -57,6 +60,7 @@ def find(name: str, cells: Mapping[str, Any], defaults: Iterable[Any]) -> Callab
     """The question of a name."""
     defaults = tuple(defaults)
     module, _, path = name.partition(":")
+    module = RENAMED.get(module, module)
     code = _codes(module).get(path)
     if code is None:
         raise Unknown(f"{module} has no function {path}")

@@ -145,7 +145,7 @@ def __getattr__(name):
     if name in _FROM:
         return getattr(importlib.import_module("." + _FROM[name], __name__), name)
     if name.startswith("_foreach_"):
-        from .ops.lists import function
+        from .ops.foreach import function
         if found := function(name):
             return found
     if name.endswith(("Tensor", "Storage")):

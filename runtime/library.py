@@ -12,8 +12,8 @@ from typing import Any
 from . import dispatch_keys, op_schemas, ops
 from .autograd import inplace, modes
 from .autograd.function import Function
+from .ops.dispatch_observers import call_custom
 from .ops.join import stack
-from .ops.passing import call_custom
 from .tensor import Tensor
 
 __all__ = [

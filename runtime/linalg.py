@@ -15,7 +15,7 @@ from .ops.elimination import (
     lu_factor_ex,
     lu_solve,
 )
-from .ops.host import (
+from .ops.lapack import (
     LinAlgError,
     _cholesky_ex,
     _geqrf,
@@ -33,9 +33,9 @@ from .ops.host import (
     svd,
     svdvals,
 )
-from .ops.host import pinv as _pinv
-from .ops.host import solve_triangle as _solve_triangle
-from .ops.host import square as _square
+from .ops.lapack import pinv as _pinv
+from .ops.lapack import solve_triangle as _solve_triangle
+from .ops.lapack import square as _square
 from .ops.registry import ask as _ask
 from .ops.registry import check_one_type as _check_one_type
 from .ops.registry import check_tensors as _check_tensors

@@ -18,8 +18,8 @@ from whet import indexing
 from whet.autograd import modes
 from whet.ir.extent import LEAST
 from whet.ir.graph import OpNode, Ref
-from whet.ops.python import as_length, size_of
-from whet.ops.questions import asks_for_its_caller
+from whet.ops.python_calls import as_length, size_of
+from whet.ops.type_queries import asks_for_its_caller
 from whet.tensor import Size
 
 from ..guards.lengths import length_of, tensor_of_length

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet import declarations
 from whet.autograd import modes
-from whet.ops.python import CLOCKS, NUMERIC, clock
+from whet.ops.python_calls import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base, is_strided
 

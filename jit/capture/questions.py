@@ -18,7 +18,7 @@ from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.formatting import OPTIONS
 from whet.ir.graph import Ask, Guard, Ref
 from whet.ops import pointwise_family, registry
-from whet.ops.facts import asked
+from whet.ops.question_kernels import asked
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 

@@ -18,7 +18,7 @@ import numpy as np
 from whet import declarations, dtypes
 from whet.autograd import modes
 from whet.ops import registry
-from whet.ops.python import BY_NAME, NUMERIC, fits, of_numbers
+from whet.ops.python_calls import BY_NAME, NUMERIC, fits, of_numbers
 from whet.ops.surface import FUNCTIONS
 from whet.tensor import wrap
 from whet.tensor_base import Base
@@ -71,7 +71,7 @@ class Number:
         return tensor_behind(self) if live(self) else None
 
     def __whet_call__(self, name: str, numbers: Any) -> Any:
-        """A function of Python's by its name in `ops/python.py`, of this and other numbers."""
+        """A function that `ops/python_calls.py` has by this name, of this and other numbers."""
         return through(BY_NAME[name], name, *numbers)
 
     def __whet_choose__(self, yes: float, no: float) -> float:
@@ -332,8 +332,8 @@ for _name, _operator in dict(
 
 
 def through(python: Callable[..., Any], name: str, *args: Any) -> Any:
-    """A function of Python's, by its name in `ops/python.py`: where it gives a float or a modest
-    int for Numbers, a replay computes it again."""
+    """A function of Python's, by its name in `ops/python_calls.py`: where it gives a float or a
+    modest int for Numbers, a replay computes it again."""
     number = next((x for x in args if type(x) in NUMBERS and live(x)), None)
     values = [value_of(x) if type(x) in NUMBERS else x for x in args]
     if number is None:

@@ -16,7 +16,7 @@ from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Contract, Draw, Guard, OpNode, Ref
 from whet.ir.outline import Outline, broadcast_shapes, dense
 from whet.ops.pointwise_family import PointwiseOp
-from whet.ops.python import size_of
+from whet.ops.python_calls import size_of
 from whet.ops.registry import MoveOp
 from whet.passes.fold_constants import constants
 from whet.passes.uses import is_view

@@ -14,7 +14,7 @@ from whet.dtypes import float64, int64
 from whet.ir.extent import Extent, Real, Unsized, value
 from whet.ir.graph import Guard, Node, Ref
 from whet.ops.casting import CASTS
-from whet.ops.python import BY_NAME, of_numbers, size_of
+from whet.ops.python_calls import BY_NAME, of_numbers, size_of
 
 if TYPE_CHECKING:
     from whet.ir.extent import Facts, Quantity

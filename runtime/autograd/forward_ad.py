@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ..ops import registry
 from ..ops import tangents as rules
+from ..ops.complex_views import region_of_copy, with_region
 from ..ops.convert import copy_op
 from ..ops.creation import zeros
-from ..ops.parts import region_of_copy, with_region
 from ..tensor import new
 from . import function_levels as functions
 from . import inplace as ip

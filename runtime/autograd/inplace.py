@@ -166,7 +166,7 @@ def edge_of(t):
 
 class CopySlicesOp:
     """Gradient of base-with-a-region-replaced: the region's part goes through the op that wrote
-    it. `ops/parts.py` brings what finds the region in a gradient."""
+    it. `ops/complex_views.py` brings what finds the region in a gradient."""
     name = "copy_slices"
     saves_output = False
     nondiff_outputs: frozenset[int] = frozenset()

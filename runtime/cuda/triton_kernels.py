@@ -15,7 +15,7 @@ from ..autograd import modes
 from ..ops import registry
 from ..ops.changes_in_place import in_place
 from ..ops.convert import copy_op
-from ..ops.given_kernels import KERNELS, given_kernel
+from ..ops.user_kernels import KERNELS, given_kernel
 from ..tensor import Tensor
 
 if TYPE_CHECKING:

@@ -35,6 +35,8 @@ from ..ops.distances import pdist
 from ..ops.einsum import bilinear
 from ..ops.embedding import embedding, embedding_bag, one_hot
 from ..ops.fractional import POOLS as _FRACTIONAL_POOLS
+from ..ops.functional_names import in_place as _in_place
+from ..ops.grid_sampling import grid_sample
 from ..ops.grouped import grouped_mm
 from ..ops.loss import (
     binary_cross_entropy,
@@ -70,13 +72,7 @@ from ..ops.norm import (
 from ..ops.pad import pad
 from ..ops.pools import POOLS as _POOLS
 from ..ops.pools_with_indices import WITH_INDICES as _WITH_INDICES
-from ..ops.sampling import grid_sample
-from ..ops.sliding_blocks import fold, unfold
-from ..ops.softmax import log_softmax, softmax
-from ..ops.surface import FUNCTIONS as _F
-from ..ops.surface import guarded as _guarded
-from ..ops.toplevel import in_place as _in_place
-from ..ops.vision import (
+from ..ops.resize import (
     affine_grid,
     interpolate,
     pixel_shuffle,
@@ -85,6 +81,10 @@ from ..ops.vision import (
     upsample_bilinear,
     upsample_nearest,
 )
+from ..ops.sliding_blocks import fold, unfold
+from ..ops.softmax import log_softmax, softmax
+from ..ops.surface import FUNCTIONS as _F
+from ..ops.surface import guarded as _guarded
 from .attention_heads import multi_head_attention_forward as multi_head_attention_forward
 from .linear_cross_entropy import linear_cross_entropy
 

@@ -3,7 +3,7 @@
 An op is defined in one file, that of its family, such as `pointwise.py` or `window.py`.
 `registry.py` has the class `Op` and runs one. `surface.py` makes functions and methods of ops.
 What families share: `pointwise_family.py` and `rows_family.py` for eager kernels and derivatives,
-`batching.py` for `vmap`, `tangents.py` for forward mode, `samples.py` for tests.
+`batching.py` for `vmap`, `tangents.py` for forward mode, `sample_inputs.py` for tests.
 An op checks its arguments before it writes anything; `argument_errors.py` names the one at fault.
 """
 
@@ -13,14 +13,15 @@ from . import surface
 
 declarations.only_computes(globals())
 for _family in (
-    "pointwise arithmetic creation from_data sequences convert questions storage storage_kinds "
-    "pickling view views_in_place parts split strided movement join repeat slice_scatter pad "
-    "index_ops index nonzero gather masks scatter index_slices search reduce moments softmax "
-    "vector_norm scan sort segments contract einsum distances sparse_products sparse_names "
-    "nested_names random random_in_place counts python numpy_calls window pools quantised norm "
-    "native_norms activation attention recurrent loss ctc embedding sampling vision host "
-    "fourier interop derived control special operators toplevel copies old_orders saved_names "
-    "module_parts hashing given_kernels removed quantised_names"
+    "pointwise arithmetic creation from_data sequences convert type_queries storage "
+    "storage_kinds pickling view views_in_place complex_views split strided movement join "
+    "repeat slice_scatter pad index_ops index nonzero gather masks scatter index_slices search "
+    "reduce variance softmax vector_norm scan sort segments contract einsum distances "
+    "sparse_products sparse_names nested_names random random_in_place random_counts "
+    "python_calls numpy_calls window pools quantised norm native_norms activation attention "
+    "recurrent loss ctc embedding grid_sampling resize lapack fourier array_protocols derived "
+    "control special operators functional_names view_copies legacy_argument_orders saved_names "
+    "module_parts hashing user_kernels removed quantised_names"
 ).split():
     __import__(f"{__name__}.{_family}")
 
@@ -31,7 +32,7 @@ publish()
 OURS.update(REGISTRY.values())
 
 if tensor_base.Base is not tensor_base.PyBase:
-    from .doors import install
+    from .native_entries import install
     install()
 
 for _name, _fn in surface.METHODS.items():

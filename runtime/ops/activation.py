@@ -6,7 +6,7 @@ from .join import common_type
 from .pointwise_family import PointwiseOp, inplace
 from .random import draw
 from .registry import apply, check_one_type, check_tensors, is_tensor, narrowed
-from .samples import booleans, reals
+from .sample_inputs import booleans, reals
 from .softmax import softmax
 from .surface import FUNCTIONS, check_text, compile_function, function, give_out
 from .vector_norm import vector_norm

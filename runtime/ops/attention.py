@@ -8,11 +8,11 @@ from ..autograd import modes
 from ..dtypes import BOOL, FLOAT
 from ..ir.outline import broadcast_shapes
 from .activation import dropout
-from .attached import attached
 from .batching import example_ndim, repeated
 from .registry import Op, apply, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS
+from .zero_gradients import attached
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..op_table import REGISTRY
 from .registry import Op, apply, ask, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 
 
 def example_ndim(x, has_batch):

@@ -8,7 +8,7 @@ from . import float8
 from . import pointwise as p
 from .creation import like_array
 from .pointwise_family import PointwiseOp
-from .samples import reals
+from .sample_inputs import reals
 
 # types with the digits to compare gradients with differences
 GRADIENTS = dtypes.float64, dtypes.complex128

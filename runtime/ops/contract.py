@@ -9,14 +9,14 @@ from ..cpu import gemm
 from ..cpu.rows import contiguous
 from ..dtypes import BOOL, COMPLEX, INT
 from . import dims as check
-from . import onnx_products as in_onnx
 from .arithmetic import _foreign, as_operand
 from .batching import aligned, example_ndim
 from .join import common_type
+from .onnx import products as in_onnx
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
 from .registry import REGISTRY, Op, apply, check_one_type, check_tensors, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import METHODS, function, give_out, method
 from .view import squeeze_op, transpose_op, unsqueeze_op
 

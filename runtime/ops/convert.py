@@ -14,15 +14,15 @@ from ..ir.outline import like_first
 from ..layouts import contiguous_format, preserve_format
 from ..tensor import shown, wrap
 from . import float8
-from . import onnx_places as in_onnx
 from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated
 from .casting import CASTS, copy_array
 from .creation import as_format, like_array
 from .from_data import as_tensor, scalar_tensor
+from .onnx import gather_and_scatter as in_onnx
 from .pointwise_family import PointwiseOp, inplace
 from .registry import OURS, Op, apply, is_tensor
-from .samples import Sample, reals
+from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS, METHODS, check_flag, function, method
 
 # ---- conversion of types -------------------------------------------------------------------------

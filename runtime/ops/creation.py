@@ -11,9 +11,9 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT, STORED
 from ..ir.spans import address
 from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from ..tensor import wrap
-from . import onnx_shapes as in_onnx
+from .onnx import shapes as in_onnx
 from .registry import Op, apply, apply_without_operands, beside, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import function, give_out, method
 
 

@@ -3,11 +3,11 @@ import math
 
 from ..dtypes import INT, float32, int64
 from ..ir import scalar as s
+from .autocast_to_float32 import precise
 from .loss import reduced
 from .pointwise_family import PointwiseOp
-from .precision import precise
 from .registry import is_tensor
-from .samples import reals
+from .sample_inputs import reals
 from .surface import FUNCTIONS as F
 from .surface import function
 

@@ -9,11 +9,11 @@ from ..autograd.modes import beyond, read
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
 from . import dims
+from .autocast_to_float32 import precise
 from .batching import native
 from .number_questions import has_negative
-from .precision import precise
 from .registry import Op, apply, ask, check_one_type, check_tensors, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 from .surface import function, method
 from .vector_norm import vector_norm

@@ -3,10 +3,10 @@ import numpy as np
 
 from ..cpu import differences
 from ..dtypes import FLOAT, float32, float64
+from .autocast_to_float32 import precise
 from .batching import native
-from .precision import precise
 from .registry import Op, apply, check_one_type
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 from .surface import function
 from .vector_norm import vector_norm

@@ -2,7 +2,7 @@
 
 from .. import return_types
 from ..dtypes import int32
-from .host import LinAlgError, _lu, lu_permutation_op, matrix, solve, solve_triangle
+from .lapack import LinAlgError, _lu, lu_permutation_op, matrix, solve, solve_triangle
 from .registry import apply, ask, check_one_type
 from .surface import FUNCTIONS as F
 

@@ -7,13 +7,13 @@ from ..dtypes import FLOAT, INT, float32, float64, int64
 from ..indexing import as_int
 from ..ir import scalar
 from .convert import cast
-from .facts import asked
 from .index_slices import index_select_op
 from .number_questions import all_below, fixed_number, has_negative
 from .pad import pad
 from .pointwise_family import PointwiseOp
+from .question_kernels import asked
 from .registry import Op, about_numbers, apply, ask, check_one_type, check_tensors
-from .samples import reals
+from .sample_inputs import reals
 from .sparse_products import pointed_sums
 from .surface import FUNCTIONS as F
 from .surface import function

@@ -7,7 +7,7 @@ from ..tensor import wrap
 from .batching import native
 from .creation import like_array
 from .registry import Op
-from .samples import Sample
+from .sample_inputs import Sample
 
 _FLOAT = np.dtype(np.float32)
 

@@ -8,12 +8,12 @@ from .. import dtypes
 from ..cpu import fourier
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
 from ..ir.outline import Outline
-from . import onnx_fourier as in_onnx
+from .autocast_to_float32 import precise, widened
 from .batching import shifted
+from .onnx import fourier as in_onnx
 from .pad import pad
-from .precision import precise, widened
 from .registry import Op, apply, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 from .surface import check_flag, function
 

@@ -10,16 +10,16 @@ from ..cpu import indexed
 from ..cpu import take as picks
 from ..ir.outline import Outline, like_first
 from . import dims
-from . import onnx_places as in_onnx
 from .batching import shifted
 from .creation import empty_array, zeros
 from .from_data import tensor
 from .index_ops import in_bounds, index_op, put_in, put_op
 from .named_places import Named
 from .number_questions import has_negative
+from .onnx import gather_and_scatter as in_onnx
 from .pointwise_family import inplace
 from .registry import REGISTRY, Op, about_numbers, apply, ask, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import reshape
 

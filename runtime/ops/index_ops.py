@@ -11,15 +11,15 @@ from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT
 from ..ir.outline import Outline, broadcast_shapes, like_first, numeral
 from ..tensor import wrap
-from . import onnx_places as in_onnx
 from .batching import aligned, repeated
 from .creation import empty_array, literal
 from .from_data import scalar_tensor, tensor
 from .named_places import Named, Written, out_of_bounds
 from .number_questions import all_below
+from .onnx import gather_and_scatter as in_onnx
 from .pointwise_family import inplace
 from .registry import Op, about_numbers, apply
-from .samples import Sample
+from .sample_inputs import Sample
 
 
 def in_bounds(index, n, dim, *, negative=True, error=IndexError):

@@ -5,16 +5,16 @@ from ..cpu import indexed
 from ..cpu import take as picks
 from ..ir.outline import Outline
 from . import dims
-from . import onnx_places as in_onnx
 from .batching import aligned, at_index, repeated
 from .creation import empty_array
-from .facts import asked
 from .from_data import number, scalar_tensor
 from .gather import WriteOp, along, check_index, longs, onto_zeros, places_of, writes
 from .index_ops import add_at, in_bounds, index_op
 from .named_places import Named, Written
+from .onnx import gather_and_scatter as in_onnx
+from .question_kernels import asked
 from .registry import Op, apply, ask, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .scatter import (
     combined,
     flat_for_write,

@@ -7,15 +7,15 @@ import numpy as np
 
 from .. import dtypes
 from . import dims
-from . import onnx_shapes as in_onnx
-from .attached import attached
 from .batching import shifted
 from .creation import empty_array
+from .onnx import shapes as in_onnx
 from .registry import Op, apply, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .split import unbind_op, unjoin_op
 from .surface import FUNCTIONS, function, give_out
 from .view import atleast_1d, atleast_2d, atleast_3d
+from .zero_gradients import attached
 
 
 def _cat_shape(*arrays, dim):

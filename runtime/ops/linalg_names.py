@@ -4,7 +4,7 @@ ones."""
 from .. import linalg, return_types
 from ..dtypes import COMPLEX
 from .elimination import lu_unpack, packed_lu
-from .host import _h, _inv, cholesky, det, qr, slogdet, svd, svdvals
+from .lapack import _h, _inv, cholesky, det, qr, slogdet, svd, svdvals
 from .surface import FUNCTIONS as F
 from .surface import METHODS, function, with_out
 from .vector_norm import vector_norm

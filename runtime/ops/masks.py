@@ -11,17 +11,17 @@ from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from ..ir.outline import Outline
 from ..tensor import wrap
-from . import onnx_places as in_onnx
 from .batching import aligned, all_batched, repeated
 from .creation import zeros
 from .from_data import number, tensor
 from .gather import WriteOp
 from .index_ops import fits, index_op
 from .nonzero import nonzero, put_where, selected
+from .onnx import gather_and_scatter as in_onnx
 from .pad import pad_to
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, ask, is_tensor, unrecorded
-from .samples import Sample, booleans, reals
+from .sample_inputs import Sample, booleans, reals
 from .surface import FUNCTIONS, function, method
 from .view import broadcast_tensors
 

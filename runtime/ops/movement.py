@@ -11,11 +11,11 @@ from ..indexing import as_int, sizes
 from ..ir import scalar as s
 from ..ir.outline import Outline, like_first
 from . import dims
-from . import onnx_shapes as in_onnx
 from .batching import native, shifted
+from .onnx import shapes as in_onnx
 from .pointwise_family import inplace
 from .registry import MoveOp, Op, apply
-from .samples import Sample
+from .sample_inputs import Sample
 from .strided import diagonal, undiagonal_op
 from .surface import METHODS, function, method
 from .view import reshape

@@ -6,12 +6,12 @@ from .. import devices, dtypes
 from ..cpu import indexed, scan, taped_launches
 from ..ir import scalar as s
 from ..ir.outline import Outline
-from . import onnx_places as in_onnx
 from .batching import by_rows
 from .creation import cast_number
 from .from_data import tensor
+from .onnx import gather_and_scatter as in_onnx
 from .registry import Op, apply
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import function
 
 

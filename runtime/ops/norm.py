@@ -8,15 +8,15 @@ from ..dtypes import COMPLEX, float32
 from ..ir import rowops
 from ..ir import scalar as s
 from . import dims
-from . import onnx_products as in_onnx
 from .batching import aligned, example_ndim, repeated
-from .decompose import by_decomposition
+from .gradients_by_decomposition import by_decomposition
+from .onnx import products as in_onnx
 from .pad import pad
 from .pointwise_family import PointwiseOp
 from .pools import avg_pool
 from .registry import apply, check_tensors, is_tensor
 from .rows_family import RowsOp
-from .samples import Sample, reals
+from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS, function, give_out
 from .vector_norm import vector_norm
 from .view import view_op

@@ -4,7 +4,7 @@ import operator
 import numpy as np
 
 from ..ir import scalar
-from .facts import asked
+from .question_kernels import asked
 
 
 def fixed_number(number):

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..dtypes import INT
 from ..indexing import checks, sizes
-from . import onnx_shapes as in_onnx
 from .creation import cast_number
+from .onnx import shapes as in_onnx
 from .registry import MoveOp, Op, apply, check_tensors, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import check_text, function
 from .view import numpy_index
 

@@ -57,7 +57,7 @@ from ..ir.scalar import (
     where,
 )
 from .pointwise_family import PointwiseOp
-from .samples import booleans, integers, reals
+from .sample_inputs import booleans, integers, reals
 from .surface import pointwise_function as f
 
 R = reals(-3, 3)

@@ -9,13 +9,13 @@ from ..cpu import pooling, window
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, int64
 from ..indexing import as_int, tuple_of, whole
 from ..ir.outline import Outline
-from . import onnx_taps
-from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
 from .batching import folded
-from .facts import asked
+from .onnx import windows as in_onnx
+from .onnx import windows_by_taps
+from .question_kernels import asked
 from .registry import Op, apply, ask, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, compile_function, give_out, guard
 from .window import positive
 
@@ -76,7 +76,7 @@ avg_pool_op = Op(
 avg_pool_grad_op = Op("avg_pool_grad",
                       lambda g, *, x_shape, **at: pooling.avg_pool_grad(g, x_shape, **at),
                       lambda c, _y, _g, *, x_shape, **at: [avg_pool_op(c, **at)], inner=True,
-                      onnx=onnx_taps.mean_gradient)
+                      onnx=windows_by_taps.mean_gradient)
 adaptive_avg_pool_op = Op(
     "adaptive_avg_pool", lambda x, *, output_size: pooling.adaptive_avg_pool(x, output_size),
     lambda g, _y, _x, *, output_size: [adaptive_avg_pool_grad_op(g, x_shape=_x.shape)],
@@ -84,7 +84,7 @@ adaptive_avg_pool_op = Op(
 adaptive_avg_pool_grad_op = Op(
     "adaptive_avg_pool_grad", lambda g, *, x_shape: pooling.adaptive_avg_pool_grad(g, x_shape),
     lambda c, _y, _g, *, x_shape: [adaptive_avg_pool_op(c, output_size=_g.shape[2:])], inner=True,
-    onnx=onnx_taps.adaptive_mean_gradient)
+    onnx=windows_by_taps.adaptive_mean_gradient)
 unfold_op = Op(
     "unfold_windows", lambda x, **at: pooling.unfold(x, **at),
     lambda g, _y, _x, **at: [fold_op(g, output_size=_x.shape[2:], **at)], samples=lambda make: [

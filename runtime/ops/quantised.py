@@ -13,11 +13,11 @@ from ..cpu import weight_only as few_bits
 from ..dtypes import float32, int8, int32, uint8
 from ..ir.scalar import cast, gt, lt, maximum, minimum, rint, where
 from ..tensor import wrap
-from . import onnx_quantised as in_onnx
 from .batching import looped
+from .onnx import quantised as in_onnx
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, is_tensor
-from .samples import Sample, integers, reals
+from .sample_inputs import Sample, integers, reals
 from .surface import function
 
 SCALE, ZERO = reals(0.02, 0.5, grad=False), integers(-3, 3)

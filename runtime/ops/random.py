@@ -16,15 +16,15 @@ from ..cpu.sort import sort
 from ..ir import scalar as s
 from ..ir.outline import Outline
 from ..tensor import wrap
-from .attached import attached
 from .batching import native
 from .creation import check_options, placed
-from .facts import asked
 from .number_questions import are_probabilities, has_negative
 from .pointwise_family import PointwiseOp
+from .question_kernels import asked
 from .registry import Op, about_numbers, apply, apply_without_operands, ask, is_tensor
-from .samples import Sample, reals
+from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS, function, give_out
+from .zero_gradients import attached
 
 KEPT = 1 << 18                   # so many counters are made once
 FEW = 1 << 12                    # of draws of so many numbers, machine code makes all

@@ -19,14 +19,14 @@ from ..cpu.pointwise import move
 from ..cpu.rows import contiguous
 from ..ir import scalar
 from ..ir.scalar import Expr, sigmoid, tanh
-from . import onnx_recurrent as in_onnx
 from .batching import repeated
 from .contract import _linear_vjp
-from .decompose import by_decomposition
+from .gradients_by_decomposition import by_decomposition
+from .onnx import recurrent as in_onnx
 from .pointwise_family import NO_ATTRS, PointwiseOp, of_expression
 from .recurrent_cells import CELLS, Recipe, backward_recipe, forward_recipe
 from .registry import Op, apply, is_tensor
-from .samples import Sample, reals
+from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS
 
 R = reals(-3, 3)

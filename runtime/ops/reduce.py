@@ -8,10 +8,10 @@ from ..dtypes import COMPLEX, FLOAT
 from ..indexing import sizes
 from ..ir import scalar as s
 from . import dims
+from .autocast_to_float32 import precise
 from .number_questions import has_zero
-from .precision import precise
 from .registry import Op, apply, ask, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, function
 from .view import expand_op
 

@@ -430,7 +430,7 @@ def ask(question, *tensors):
     (or it raises). A trace asks again at each replay: the question must depend on nothing but the
     arrays. Of one tensor it may have `facts(array)`, scalar expressions of an element: then the
     answer is a function of which of them are true of any element, and kernels ask instead (see
-    `facts.py`); of a tensor on `meta`, which has no elements, none is true."""
+    `question_kernels.py`); of a tensor on `meta`, which has no elements, none is true."""
     if devices.beyond is not None and hasattr(question, "facts") and tensors[0].is_meta:
         return question(np.empty(0, tensors[0]._array.dtype))
     if state.observers:

@@ -9,11 +9,11 @@ from ..indexing import sizes
 from ..ir.outline import Outline
 from ..layouts import contiguous_format
 from . import dims
-from . import onnx_shapes as in_onnx
 from .batching import by_rows, shifted
 from .creation import literal, zeros
+from .onnx import shapes as in_onnx
 from .registry import Op, apply, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .sequences import arange
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import reshape

@@ -8,9 +8,9 @@ from .. import devices, dtypes, return_types
 from ..cpu import scan as scans
 from ..dtypes import COMPLEX, FLOAT
 from . import dims
-from . import onnx_orders as in_onnx
 from .batching import shifted
 from .number_questions import has_zero
+from .onnx import sort_and_scan as in_onnx
 from .reduce import FUN, _before, _one_dim, _tensor
 from .registry import Op, apply, ask, is_tensor
 from .surface import METHODS, function

@@ -8,17 +8,17 @@ from ..cpu import indexed
 from ..cpu import take as picks
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 from . import dims
-from . import onnx_places as in_onnx
 from .batching import aligned, all_batched, example_ndim, shifted
 from .creation import zeros
 from .from_data import number, scalar_tensor
 from .gather import WriteOp, check_index, gather, longs, one_dim, places_of, writes
 from .index_ops import in_bounds, scatter_rows
 from .named_places import Named, Written
+from .onnx import gather_and_scatter as in_onnx
 from .pad import pad_to
 from .pointwise_family import inplace
 from .registry import apply, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, check_text, function, method
 
 

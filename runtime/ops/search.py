@@ -13,12 +13,12 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int, sizes
 from ..ir.outline import Outline
 from . import dims
-from . import onnx_places as in_onnx
 from .batching import all_batched, by_rows, example_ndim
 from .from_data import scalar_tensor, tensor
 from .number_questions import has_negative
+from .onnx import gather_and_scatter as in_onnx
 from .registry import Op, apply, ask, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .sequences import evenly
 from .surface import function
 

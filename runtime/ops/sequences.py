@@ -9,7 +9,6 @@ from .. import dtypes, indexing
 from ..cpu import memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir.outline import Outline
-from . import onnx_shapes as in_onnx
 from .creation import (
     check_options,
     empty,
@@ -21,8 +20,9 @@ from .creation import (
     require,
     zeros,
 )
+from .onnx import shapes as in_onnx
 from .registry import Op, apply, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, check_text, compile_function, function
 
 

@@ -3,11 +3,11 @@
 from .. import indexing
 from ..indexing import sizes
 from . import dims
-from . import onnx_shapes as in_onnx
 from .batching import shifted
 from .creation import zeros
+from .onnx import shapes as in_onnx
 from .registry import MoveOp, apply
-from .samples import Sample
+from .sample_inputs import Sample
 from .strided import _diagonal, as_strided, diagonal
 from .surface import function
 from .view import numpy_index, select, slice_along, slice_each, slice_op

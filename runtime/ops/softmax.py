@@ -7,12 +7,12 @@ from ..autograd import modes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import rowops
 from . import dims
-from .moments import _drop
 from .reduce import FUN, _one_dim, _tensor, amax
 from .registry import apply
 from .rows_family import RowsOp
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import function
+from .variance import _drop
 
 
 def _softmax_grad_vjp(gg, _o, g, y, *, dim):

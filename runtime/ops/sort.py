@@ -10,13 +10,13 @@ from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..indexing import as_int
 from ..ir import scalar as s
 from . import dims
-from . import onnx_orders as in_onnx
 from .batching import shifted
 from .creation import full, literal, zeros
-from .facts import asked
 from .gather import gather
+from .onnx import sort_and_scan as in_onnx
+from .question_kernels import asked
 from .registry import Op, apply, ask, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, METHODS, function, give_out
 from .view import reshape, squeeze_op
 

@@ -5,11 +5,11 @@ import numpy as np
 
 from ..cpu import sparse
 from ..ir.outline import Outline
-from . import onnx_places as in_onnx
 from .batching import all_batched
 from .gather import longs
+from .onnx import gather_and_scatter as in_onnx
 from .registry import Op, apply
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 
 

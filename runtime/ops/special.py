@@ -14,7 +14,7 @@ from .batching import broadcast
 from .join import common_type
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, is_tensor
-from .samples import Sample, reals
+from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS as F
 from .surface import METHODS, function
 from .surface import pointwise_function as f

@@ -6,11 +6,11 @@ from itertools import accumulate
 from .. import dtypes, indexing
 from ..indexing import as_int
 from . import dims
-from . import onnx_shapes as in_onnx
 from .batching import shifted
 from .creation import zeros
+from .onnx import shapes as in_onnx
 from .registry import apply, is_tensor, sizes_of
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, function
 from .view import ViewOp, slice_along
 

@@ -10,11 +10,11 @@ from ..ir.outline import Outline
 from ..ir.spans import address, span
 from ..layouts import contiguous_format
 from ..tensor import owner, shown, wrap
-from . import onnx_shapes as in_onnx
 from .convert import _resize_each
 from .creation import new_array
+from .onnx import shapes as in_onnx
 from .registry import Op, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, method
 
 

@@ -12,12 +12,12 @@ from ..indexing import as_int, sizes, whole
 from ..ir.outline import Outline
 from ..ir.scalar import arg
 from . import dims
-from . import onnx_shapes as in_onnx
 from .batching import shifted
 from .changes_in_place import reshape_inplace
 from .creation import like_array
+from .onnx import shapes as in_onnx
 from .registry import MoveOp, Op, apply
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import function, method
 from .view import ViewOp
 

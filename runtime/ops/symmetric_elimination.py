@@ -7,9 +7,9 @@ import numpy as np
 from .. import return_types
 from ..dtypes import COMPLEX, INT
 from .batching import aligned, all_batched, example_ndim
-from .host import LinAlgError, host, matrix, square
+from .lapack import LinAlgError, host, matrix, square
 from .registry import apply, ask, check_one_type
-from .samples import Sample
+from .sample_inputs import Sample
 
 # The growth of elements is least where a pivot of one row is this much of its column, or more.
 LEAST = (1 + math.sqrt(17)) / 8

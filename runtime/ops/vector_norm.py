@@ -7,11 +7,11 @@ from .. import dtypes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
-from .facts import asked
 from .pointwise_family import PointwiseOp
+from .question_kernels import asked
 from .reduce import FUN, _check_nonempty, _tensor, amax_op, amin_op, sum_abs_op, sum_squares_op
 from .registry import apply, ask
-from .samples import reals
+from .sample_inputs import reals
 from .surface import function, give_out
 
 # a square root whose gradient at zero is zero

@@ -12,10 +12,10 @@ from .. import indexing
 from ..indexing import as_int, sizes, whole
 from ..tensor import Size
 from . import dims
-from . import onnx_shapes as in_onnx
 from .batching import aligned, all_batched, shifted
+from .onnx import shapes as in_onnx
 from .registry import MoveOp, Op, apply, is_tensor, unrecorded, view_of
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 
 

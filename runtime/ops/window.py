@@ -7,14 +7,14 @@ from .. import devices
 from ..autograd import modes
 from ..cpu import conv as kernels
 from ..indexing import as_int, tuple_of, whole
-from . import onnx_taps
-from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
 from .batching import folded, repeated
 from .contract import linear, matmul
+from .onnx import windows as in_onnx
+from .onnx import windows_by_taps
 from .pad import pad
 from .registry import Op, apply, is_tensor, narrowed, sizes_of
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import compile_function, function, guard
 
 
@@ -142,7 +142,7 @@ conv_weight_grad_op = Op(
     "conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
         Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,),
                dilation=(1,), groups=1)], batch=_weight_grad_each,
-    onnx=onnx_taps.weight_gradient)
+    onnx=windows_by_taps.weight_gradient)
 conv_op.cast_product = True
 conv_op.makes, conv_input_grad_op.makes = outlines.convolved, outlines.input_gradient
 conv_weight_grad_op.makes = outlines.weight_gradient

@@ -3,7 +3,7 @@ import math
 import warnings
 from bisect import bisect_right
 
-from ..ops.python import as_float, call, choose
+from ..ops.python_calls import as_float, call, choose
 from .optimizer import Optimizer
 from .schedules import LRScheduler, each_group, is_function, number, set_option
 

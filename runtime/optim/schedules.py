@@ -5,7 +5,7 @@ from collections import Counter
 
 from .. import declarations
 from ..autograd.modes import warn
-from ..ops.python import as_float, call, choose
+from ..ops.python_calls import as_float, call, choose
 from ..tensor import Tensor
 from .optimizer import Optimizer
 

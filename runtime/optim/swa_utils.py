@@ -6,7 +6,7 @@ import whet
 
 from ..nn.module import Module
 from ..nn.norm import _BatchNorm
-from ..ops.python import call
+from ..ops.python_calls import call
 from .schedules import LRScheduler, each_group
 
 __all__ = [

@@ -5,7 +5,7 @@ PyTorch has no public form of this, so programs take it from where it is.
 from ..autograd import modes
 from ..ops import aten, registry
 from ..ops.changes_in_place import in_place
-from ..ops.passing import Passing, call_custom, drawn
+from ..ops.dispatch_observers import Passing, call_custom, drawn
 
 __all__ = ["TorchDispatchMode"]
 

@@ -7,7 +7,7 @@ from ..autograd import modes
 from ..library import CustomOpDef
 from ..ops import aten
 from ..ops.contract import linear_op, matmul_op
-from ..ops.passing import Passing
+from ..ops.dispatch_observers import Passing
 from ..ops.recurrent import BACKWARD, FORWARD
 from ..ops.window import conv_input_grad_op, conv_op, conv_weight_grad_op
 from .module_tracker import ModuleTracker

@@ -4,7 +4,7 @@ from enum import Enum
 from ..library import CustomOpDef
 from ..ops import aten
 from ..ops.convert import detach_op
-from ..ops.passing import Passing
+from ..ops.dispatch_observers import Passing
 from ..ops.registry import finish
 from ..tensor import wrap
 

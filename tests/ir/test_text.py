@@ -166,6 +166,13 @@ def test_errors_say_where(old, new, line, column, says):
     assert says in str(e.value) and (e.value.line, e.value.column) == (line, column), e.value
 
 
+def test_a_question_is_found_by_the_name_that_its_module_had():
+    asked = ONE.replace("%1 = mul(%0, 2) : f32[3]\n  return %1", """\
+ask "whet.ops.counts:_are_rates"(%0) == True
+  return %0""")
+    assert 'ask "whet.ops.random_counts:_are_rates"' in str(parse(asked))
+
+
 def test_text_that_is_cut_or_changed_is_refused_or_read():
     f, _ = graphs.traced("writes")
     text = str(f.graph)

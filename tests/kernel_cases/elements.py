@@ -5,7 +5,7 @@ import itertools
 import whet
 import whet.nn.functional as F
 from whet import optim
-from whet.ops import sampling
+from whet.ops import grid_sampling
 
 from . import FAR, FLOATS, INTS, LAYOUTS, NEAR, Case, Family, graded, op
 
@@ -172,9 +172,9 @@ class Taps(Family):
             yield Case(
                 f"line {mode} {dtype} {n}",
                 lambda x, k, w: (
-                    sampling.sums_op(x, k, w, taps=1),
-                    sampling.spread_op(w.unsqueeze(-2), k, taps=1, size=n),
-                    *sampling.products_op(x, w.unsqueeze(-2).expand(3, -1), k, k),
+                    grid_sampling.sums_op(x, k, w, taps=1),
+                    grid_sampling.spread_op(w.unsqueeze(-2), k, taps=1, size=n),
+                    *grid_sampling.products_op(x, w.unsqueeze(-2).expand(3, -1), k, k),
                 ),
                 [op(dtype, 3, n + 1), op("i4", n, below=n + 2), op(dtype, n)],
             )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import whet
 from whet import nn
-from whet.ops import old_orders
+from whet.ops import legacy_argument_orders
 from whet.utils import checkpoint
 
 
@@ -153,7 +153,7 @@ def test_other_orders_are_errors():
         with pytest.raises(TypeError):
             x.add_(*args)
     with pytest.warns(UserWarning, match="add_: numbers before"):
-        old_orders._told.clear()
+        legacy_argument_orders._told.clear()
         x.add_(2, x)
 
 

@@ -6,7 +6,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet.autograd import grad, gradcheck, gradgradcheck
-from whet.ops import vision
+from whet.ops import resize
 
 MODES = [("bilinear", p, a) for p in ("zeros", "border", "reflection") for a in (False, True)]
 
@@ -125,7 +125,7 @@ def test_taps_that_are_added_at_once_have_the_bits_of_taps_one_by_one(
         dict(scale_factor=2), dict(scale_factor=0.6), dict(size=(1,) * n), dict(size=(40,) * n))]
     calls += [dict(mode="bicubic", size=(5, 5), antialias=True)] * ("bicubic" in modes)
     at_once = [resized(x, **call) for call in calls]
-    monkeypatch.setattr(vision, "_at_once", lambda x, map_: False)
+    monkeypatch.setattr(resize, "_at_once", lambda x, map_: False)
     for call, found in zip(calls, at_once):
         for a, b in zip(found, resized(x, **call)):
             assert a.stride() == b.stride()

@@ -23,7 +23,7 @@ import whet.distributions  # It registers ops of its own.
 from whet.ir.graph import OpNode, Ref, Type
 from whet.onnx.write.complex_values import as_pairs
 from whet.onnx.write.model import Signature, build
-from whet.ops.samples import Sample
+from whet.ops.sample_inputs import Sample
 
 from tests.export.onnx_runtime import Runtime
 from tests.ops.test_ops import REGISTRY, calls

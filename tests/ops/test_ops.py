@@ -12,7 +12,7 @@ from whet.autograd import gradcheck, gradgradcheck
 from whet.ir import scalar
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import REGISTRY
-from whet.ops.samples import Domain, Sample
+from whet.ops.sample_inputs import Domain, Sample
 
 OPS = sorted(REGISTRY)
 INNER = {n for n, op in REGISTRY.items() if op.inner}

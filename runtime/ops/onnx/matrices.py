@@ -4,7 +4,7 @@ nodes for each row. What eager mode raises an error for, a singular matrix, give
 
 import numpy as np
 
-from .onnx_shapes import END
+from .shapes import END
 
 MOST_ROWS = 64  # a file of more steps takes longer to load than to run
 

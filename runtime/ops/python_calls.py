@@ -35,7 +35,7 @@ def call(name, *numbers):
     """A function by its name in BY_NAME; of numbers that vary in a trace it is one that varies,
     too.
 
-    >>> from whet.ops.python import call
+    >>> from whet.ops.python_calls import call
     >>> call("cos", 0)
     1.0
     """
@@ -49,7 +49,7 @@ def choose(condition, yes, no):
     """yes if condition else no, of numbers: where the condition varies in a trace, so does what is
     chosen, and the trace holds for both.
 
-    >>> from whet.ops.python import choose
+    >>> from whet.ops.python_calls import choose
     >>> choose(3 > 2, 0.5, 1.0)
     0.5
     """

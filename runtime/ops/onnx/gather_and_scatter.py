@@ -3,7 +3,7 @@ masks.py, nonzero.py, search.py and convert.py. `b` writes nodes (`onnx/write/bu
 
 import numpy as np
 
-from ..dtypes import BOOL, FLOAT, SHORT
+from ...dtypes import BOOL, FLOAT, SHORT
 
 ADD = {"reduction": "add"}
 

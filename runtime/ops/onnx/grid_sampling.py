@@ -1,4 +1,4 @@
-"""What sums over taps are in ONNX: the `onnx` of ops in sampling.py."""
+"""What sums over taps are in ONNX: the `onnx` of ops in grid_sampling.py."""
 
 
 def _inside(b, place, size):

@@ -3,8 +3,8 @@ nodes (`onnx/write/builder.py`)."""
 
 import numpy as np
 
-from ..dtypes import SHORT
-from ..ir import rowops
+from ...dtypes import SHORT
+from ...ir import rowops
 
 HALF = ("f16", "bf16")
 

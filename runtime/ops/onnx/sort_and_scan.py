@@ -1,8 +1,8 @@
 """What sorts and scans are in ONNX: the `onnx` of ops in sort.py and scan.py. `b` writes nodes
 (`onnx/write/builder.py`)."""
 
-from ..dtypes import FLOAT, SHORT
-from .onnx_shapes import END
+from ...dtypes import FLOAT, SHORT
+from .shapes import END
 
 
 def _ordered(b, x, dim, count, largest):

@@ -9,12 +9,12 @@ from ..autograd import modes
 from ..cpu import axis_taps
 from ..dtypes import FROM_NUMPY, float32, float64, int64, uint8
 from ..indexing import as_int, whole
-from . import onnx_shapes as in_onnx
 from .creation import literal
+from .grid_sampling import cubic_weights, says_of_corners
+from .onnx import shapes as in_onnx
 from .pools import adaptive_avg_pool
 from .registry import Op, apply, apply_without_operands, sizes_of
-from .samples import Sample
-from .sampling import cubic_weights, says_of_corners
+from .sample_inputs import Sample
 from .sequences import goes_by_sizes
 from .surface import FUNCTIONS as F
 from .surface import check_flag, function

@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 
-from ..cpu import pooling
-from ..dtypes import FLOAT, SHORT
-from .onnx_shapes import END
+from ...cpu import pooling
+from ...dtypes import FLOAT, SHORT
+from .shapes import END
 
 
 def sums_run(b, operator, x):

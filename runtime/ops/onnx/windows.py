@@ -5,16 +5,16 @@ import math
 
 import numpy as np
 
-from ..cpu import pooling
-from ..dtypes import FLOAT, SHORT
-from . import onnx_taps
+from ...cpu import pooling
+from ...dtypes import FLOAT, SHORT
+from . import windows_by_taps
 
 
 def convolution(b, x, w, bias=None, *, stride, padding, dilation, groups):
     """The operator `Conv`."""
-    if not onnx_taps.sums_run(b, "Conv", x):
+    if not windows_by_taps.sums_run(b, "Conv", x):
         at = dict(stride=stride, padding=padding, dilation=dilation)
-        return onnx_taps.convolution(b, x, w, bias, groups=groups, **at)
+        return windows_by_taps.convolution(b, x, w, bias, groups=groups, **at)
     return b.Conv(
         x,
         w,
@@ -29,9 +29,9 @@ def convolution(b, x, w, bias=None, *, stride, padding, dilation, groups):
 
 def transposed_convolution(b, g, w, *, x_shape, stride, padding, dilation, groups):
     """The gradient of a convolution by its input: the operator `ConvTranspose`."""
-    if not onnx_taps.sums_run(b, "ConvTranspose", g):
+    if not windows_by_taps.sums_run(b, "ConvTranspose", g):
         at = dict(stride=stride, padding=padding, dilation=dilation)
-        return onnx_taps.input_gradient(b, g, w, x_shape=x_shape, groups=groups, **at)
+        return windows_by_taps.input_gradient(b, g, w, x_shape=x_shape, groups=groups, **at)
     extra = [
         n - ((m - 1) * s - 2 * p + d * (k - 1) + 1)
         for n, m, s, p, d, k in zip(
@@ -72,7 +72,7 @@ def largest(b, x, *, kernel, stride, padding, dilation, ceil_mode, outputs=1):
     ends = _ends(b, x, kernel, stride, padding, dilation, ceil_mode and known)
     if not b.runs("MaxPool", x.dtype):
         at = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation)
-        made = onnx_taps.largest(b, x, ends=ends, **at)
+        made = windows_by_taps.largest(b, x, ends=ends, **at)
         return made if outputs > 1 else made[0]
     return b.MaxPool(
         x,
@@ -137,8 +137,9 @@ def _mean_of_taps(b, x, kernel, stride, padding, divisor, at):
     whole = pooling.avg_pool(ones, **how, divisor_override=1)
     single = (1,) * len(kernel)
     ends = _ends(b, x, kernel, stride, padding, single, at["ceil_mode"])
-    found = onnx_taps.taps(b, x, part.shape[2:], kernel=kernel, stride=stride, padding=padding,
-                           dilation=single, ends=ends)  # fmt: skip
+    found = windows_by_taps.taps(
+        b, x, part.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=single,
+        ends=ends)
     return b.Mul(b.reduce("ReduceSum", found, (2,), False), b.constant(part / whole, "factors"))
 
 
@@ -164,7 +165,7 @@ def adaptive_mean(b, x, *, output_size):
     for d, (n, m) in enumerate(zip(b.static(*x.shape[2:]), output_size), 2):
         matrix = np.zeros((m, n), SHORT[x.dtype].np)
         for i in range(m):
-            low, high = onnx_taps.window(i, n, m)
+            low, high = windows_by_taps.window(i, n, m)
             matrix[i, low:high] = 1 / (high - low)
         made = letters.replace(letters[d], "o")
         x = b.Einsum(x, b.constant(matrix, "windows"), equation=f"{letters},o{letters[d]}->{made}")
@@ -177,7 +178,7 @@ def adaptive_largest(b, x, *, output_size):
     if how is not None:
         return b.MaxPool(x, **how)
     for d, (n, m) in enumerate(zip(b.static(*x.shape[2:]), output_size), 2):
-        windows = [b.slice(x, d, *onnx_taps.window(i, n, m)) for i in range(m)]
+        windows = [b.slice(x, d, *windows_by_taps.window(i, n, m)) for i in range(m)]
         x = b.Concat(*[b.reduce("ReduceMax", w, (d,)) for w in windows], axis=d)
     return x
 
@@ -186,7 +187,7 @@ def adaptive_largest_with_places(b, x, *, output_size):
     """The op `adaptive_max_pool`."""
     how = _even(x, output_size) if b.runs("MaxPool", x.dtype) else None
     if how is None:
-        return onnx_taps.adaptive(b, x, output_size)
+        return windows_by_taps.adaptive(b, x, output_size)
     values, places = b.MaxPool(x, **how, outputs=2)
     return values, b.Mod(places, b.number(math.prod(x.shape[2:]), "i64"))
 

@@ -6,9 +6,9 @@ operations that follow: so other programs round as whet does.
 
 import numpy as np
 
-from ..cpu import quantised_weights as packing
-from ..cpu import weight_only as few_bits
-from . import onnx_pairs
+from ...cpu import quantised_weights as packing
+from ...cpu import weight_only as few_bits
+from . import quantised_pairs
 
 
 def _one(b, x, dtype):
@@ -78,7 +78,7 @@ def linear(b, x, w, shift, scale, bias, residual=None, *, features, unit=1.0, **
     parameters = [_of_features(b, p, features) for p in (shift, scale, bias)]
     if b.pairs and _are_known(*parameters):
         arrays = [p.array for p in parameters]
-        return onnx_pairs.linear(b, x, weights, arrays, residual, unit=unit, **tail)
+        return quantised_pairs.linear(b, x, weights, arrays, residual, unit=unit, **tail)
     total = b.MatMulInteger(x, b.constant(np.ascontiguousarray(weights.T)))
     return _tail(b, total, parameters, residual, **tail)
 
@@ -93,7 +93,8 @@ def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, hi
     tail = dict(low=low, high=high, zero=zero, residual_scale=residual_scale)
     if b.pairs and _are_known(*parameters):
         arrays = [p.array for p in parameters]
-        return onnx_pairs.convolution(b, x, weights, arrays, residual, window, unit=unit, **tail)
+        return quantised_pairs.convolution(
+            b, x, weights, arrays, residual, window, unit=unit, **tail)
     total = b.ConvInteger(
         x,
         b.constant(weights),

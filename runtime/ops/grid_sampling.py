@@ -5,15 +5,15 @@ from ..autograd import modes
 from ..cpu import sample
 from ..dtypes import FLOAT, FROM_NUMPY, float32, int32
 from ..ir.scalar import cast, floor, where
-from . import onnx_sampling as in_onnx
-from .attached import attached
+from .autocast_to_float32 import precise
 from .batching import all_batched
+from .onnx import grid_sampling as in_onnx
 from .pointwise_family import PointwiseOp
-from .precision import precise
 from .registry import Op, apply, check_one_type, is_tensor
-from .samples import Sample, integers, reals
+from .sample_inputs import Sample, integers, reals
 from .surface import FUNCTIONS as F
 from .surface import check_flag, function
+from .zero_gradients import attached
 
 
 # ---- sums over taps ------------------------------------------------------------------------------

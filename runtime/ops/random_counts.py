@@ -3,13 +3,13 @@ import numpy as np
 
 from .. import dtypes
 from ..ir.outline import like_first
-from .attached import attached
 from .batching import by_rows
-from .facts import asked
+from .question_kernels import asked
 from .random import draw
 from .registry import Op, apply, ask, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS, function
+from .zero_gradients import attached
 
 
 def _stream(key):

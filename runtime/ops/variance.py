@@ -8,7 +8,7 @@ from . import dims
 from .reduce import FUN, _tensor
 from .registry import apply
 from .rows_family import RowsOp
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import function
 from .vector_norm import std_root
 

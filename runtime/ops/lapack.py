@@ -8,10 +8,10 @@ from .. import return_types
 from ..cpu import factors, lapack_threads
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
 from ..ir.outline import Outline, like_first
-from . import onnx_matrices as in_onnx
 from .batching import all_batched, broadcast, example_ndim
+from .onnx import matrices as in_onnx
 from .registry import Op, apply, check_one_type, is_tensor, sizes_of
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 
 

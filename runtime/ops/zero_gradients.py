@@ -2,7 +2,7 @@
 from ..ir.outline import like_first
 from .batching import all_batched
 from .registry import Op, apply, is_tensor
-from .samples import Sample
+from .sample_inputs import Sample
 from .surface import FUNCTIONS
 
 

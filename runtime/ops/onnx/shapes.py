@@ -4,7 +4,7 @@ join.py, movement.py, pad.py, repeat.py, creation.py and sequences.py. `b` write
 
 import numpy as np
 
-from ..dtypes import SHORT, dtype
+from ...dtypes import SHORT, dtype
 
 END = (1 << 63) - 1
 
