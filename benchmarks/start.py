@@ -38,7 +38,7 @@ for fn, sizes in FUNCTIONS.values():
         xs = [whet.tensor(_array(rng, s, shapes[0][0])) for s in shapes]
         f = whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs))
         t = time.perf_counter(); f(*xs); f(*xs); seen.append(time.perf_counter() - t)
-whet.cpu.haste.compile_well()
+whet.cpu.tiered_compilation.compile_well()
 print(statistics.median(seen))
 """
 

@@ -19,5 +19,5 @@ def show():
 
 def parallel_info():
     """How many threads compute."""
-    from .cpu.pool import get_num_threads
+    from .cpu.thread_pool import get_num_threads
     return f"whet.get_num_threads() : {get_num_threads()}\n"

@@ -100,7 +100,7 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "_utils": "._utils", "__future__": ".__future__", "quasirandom": ".quasirandom"}
 _FROM = {"save": "serialization", "load": "serialization", "summary": "model_summary",
          **dict.fromkeys(("set_num_threads", "get_num_threads", "set_num_interop_threads",
-                          "get_num_interop_threads", "set_flush_denormal"), "cpu.pool"),
+                          "get_num_interop_threads", "set_flush_denormal"), "cpu.thread_pool"),
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler",
          "lobpcg": "eigenpairs", "thread_safe_generator": "random",
          **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), "backends"),

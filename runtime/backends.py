@@ -10,7 +10,7 @@ import types
 from functools import partial
 
 from . import tf32
-from .cpu.as_device import get_cpu_capability
+from .cpu.device_functions import get_cpu_capability
 
 # what PyTorch says of how it was built: matrices are factored and transformed, by no library of its
 has_lapack = has_spectral = True

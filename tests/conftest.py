@@ -64,8 +64,8 @@ def seeded():
 @pytest.fixture
 def nothing_compiled_meanwhile():
     """What is compiled behind a test's back takes memory of Python's."""
-    from whet.cpu import haste
-    haste.compile_well()
+    from whet.cpu import tiered_compilation
+    tiered_compilation.compile_well()
 
 
 @pytest.fixture

@@ -61,8 +61,8 @@ class Form:
 
     def new_kernels(self):
         """New kernels are written as this form has them."""
-        from whet.cpu import haste
-        return haste.form(self.kernels)
+        from whet.cpu import tiered_compilation
+        return tiered_compilation.form(self.kernels)
 
 
 @functools.cache

@@ -86,10 +86,10 @@ class TwoSided(Program):
     def traced(self, form):
         """What is seen of the traced run. Kernels in haste are exchanged for full ones after it,
         so that the eager run has those."""
-        from whet.cpu import haste
+        from whet.cpu import tiered_compilation
         with form.new_kernels():
             made = self.seen(True)
-        haste.compile_well()
+        tiered_compilation.compile_well()
         return made
 
 

@@ -438,7 +438,7 @@ def compare(p, form, counts):
     """Where eager and traced differ, in words; None where they agree. New kernels have the form
     that is given; eager has full ones, where the traced function comes first."""
     import whet
-    from whet.cpu import haste
+    from whet.cpu import tiered_compilation
     from whet.passes.pipeline import names, without
     turn, odd = divmod(p["seed"], 2)
     left_out = names()[turn % len(names())]
@@ -452,7 +452,7 @@ def compare(p, form, counts):
     if form.traced_first:
         with form.new_kernels():
             early = run(p, traced)
-        haste.compile_well()
+        tiered_compilation.compile_well()
     want = run(p)
     for name, way in (("", contextlib.nullcontext()), other):
         first = 0 if early else len(made)

@@ -325,7 +325,7 @@ FAULTS = [
     ),
     Fault(
         "elements outside of all intervals have no count of their own",
-        "cpu/counts.py",
+        "cpu/histograms.py",
         "memory.empty((bins + 1,), indexed.I64)",
         "memory.empty((bins,), indexed.I64)",
         "Counts",

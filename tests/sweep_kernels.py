@@ -154,9 +154,9 @@ class Run:
 
     def swapped(self):
         """All cases, again and again, while their kernels are exchanged."""
-        from whet.cpu import haste
+        from whet.cpu import tiered_compilation
 
-        t = threading.Thread(target=haste.compile_well)
+        t = threading.Thread(target=tiered_compilation.compile_well)
         t.start()
         while t.is_alive():
             for name, case in self.cases.items():
@@ -171,13 +171,13 @@ def serve(path, form):
     """The process of a form: the names of cases come from stdin."""
     faulthandler.enable()
     generators = generators_seen()
-    from whet.cpu import haste, native
+    from whet.cpu import native, tiered_compilation
 
     run = Run(pickle.load(sys.stdin.buffer), form)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if form.kernels == "cold" and form.target != "numpy":
-            with haste.form("brief"):
+            with tiered_compilation.form("brief"):
                 run.once("brief")
                 run.swapped()
         run.once("full")

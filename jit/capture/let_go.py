@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from whet.cpu import heap, memory
+from whet.cpu import allocator, memory
 from whet.tensor import wrap
 
 
@@ -118,7 +118,7 @@ class LetGo:
     def empty(self, g: Any) -> None:
         """Let the memory of a gradient go that nobody else holds."""
         a, cell = g._array, g._cell
-        if (type(a.base) is heap.Block and g._base is None and not weakref.getweakrefcount(g)
+        if (type(a.base) is allocator.Block and g._base is None and not weakref.getweakrefcount(g)
                 and (cell is None or not cell.shown)):
             self.hollow.add(id(g))
             self.forget(a)

@@ -13,7 +13,7 @@ from typing import Any
 
 from whet.autograd import modes
 from whet.autograd.node import next_number
-from whet.cpu import haste, native
+from whet.cpu import native, tiered_compilation
 
 from ..effects.python_state import Swapped
 from ..guards.outside_state import Search, World, world_of
@@ -261,8 +261,9 @@ class Session:
                 modes.state.observers += (self.rec,)
                 modes.refresh()
                 self.began, self.compiled = timing.busy(), native.compiling_seconds()
-                with nullcontext() if self.is_unwatched else self.watch, haste.numbers(), \
-                        haste.recording(self.ran_before):
+                watch = nullcontext() if self.is_unwatched else self.watch
+                with (watch, tiered_compilation.numbers(),
+                      tiered_compilation.recording(self.ran_before)):
                     self.has_run = True
                     return self.subject.fn(*self.args, **self.kwargs)
             finally:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet import random
 from whet.autograd import modes
-from whet.cpu import haste
+from whet.cpu import tiered_compilation
 
 from ..guards.call_settings import CallSettings
 from ..report.reasons import Memory, Settings
@@ -127,7 +127,7 @@ def _set(*settings: Any) -> None:
 
 def _others() -> dict[int, tuple[int, int]]:
     """Where the other threads of Python are, but for our own."""
-    mine = threading.get_ident(), haste.thread()
+    mine = threading.get_ident(), tiered_compilation.thread()
     return {i: (id(f), f.f_lasti) for i, f in sys._current_frames().items() if i not in mine}
 
 

@@ -10,7 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from whet.autograd import modes
-from whet.cpu import haste, native, ordered_kernels
+from whet.cpu import native, ordered_kernels, tiered_compilation
 
 from ..guards import native_entry
 from ..guards.native_entry import MISSED
@@ -244,7 +244,8 @@ class Calls:
         later calls."""
         elements = max((t._array.size for t in call.flat.leaves), default=0)
         try:
-            with haste.recording(), haste.work(elements):   # somebody waits for the result
+            # somebody waits for the result
+            with tiered_compilation.recording(), tiered_compilation.work(elements):
                 return ordered_kernels.once_ready(make, self.policy.affords_kernel)
         except ordered_kernels.Unready as e:
             self.recordings.put_off(e.order)

@@ -5,7 +5,7 @@ import collections
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from whet.cpu import estimates
+from whet.cpu import compile_time_estimates
 
 from ..guards import sizes
 from ..policy.account import FREE, Policy
@@ -79,7 +79,7 @@ class Recordings:
         order = self.order
         if order is not None:
             order.look()
-        while order and self.policy.affords_kernel(estimates.lacking.of()):
+        while order and self.policy.affords_kernel(compile_time_estimates.lacking.of()):
             with call.aside(self.policy.compiled):
                 order.deliver()
         if order is not None and not len(order):

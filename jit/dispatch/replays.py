@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from whet.cpu import estimates, haste
+from whet.cpu import compile_time_estimates, tiered_compilation
 
 from ..guards import native_entry
 from ..guards.native_entry import MISSED
@@ -92,11 +92,11 @@ class Replays:
 
     def improve_kernels(self, r: Recording, call: Invocation) -> None:
         """Have as many of a recording's kernels compiled well as may be now."""
-        policy, cost = self.policy, estimates.better
+        policy, cost = self.policy, compile_time_estimates.better
         while r.is_hasty and (policy.affords_better(cost.of())
                               or r.slow and policy.affords_kernel(cost.of())):
             with call.aside(policy.improved), cost.measured():
-                haste.compile_well(haste.among(r.hasty)[:1])
+                tiered_compilation.compile_well(tiered_compilation.among(r.hasty)[:1])
         r.may_be_hasty = r.is_hasty
 
     # ---- one replay ------------------------------------------------------------------------------

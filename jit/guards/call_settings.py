@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 from whet import devices, dtypes, tf32
 from whet.autograd import modes
-from whet.cpu import pool
+from whet.cpu import thread_pool
 
 
 class CallSettings(NamedTuple):
@@ -26,7 +26,7 @@ class CallSettings(NamedTuple):
         >>> CallSettings.now().device
         device(type='cpu')
         """
-        return cls(modes.state.flags, dtypes._default, devices._default, pool._threads,
+        return cls(modes.state.flags, dtypes._default, devices._default, thread_pool._threads,
                    tf32.allowed)
 
     def put(self) -> None:
@@ -35,5 +35,5 @@ class CallSettings(NamedTuple):
         modes.set_flags(self.flags)
         dtypes.set_default_dtype(self.dtype)
         devices.set_default_device(self.device)
-        pool.set_num_threads(self.threads)
+        thread_pool.set_num_threads(self.threads)
         tf32.allowed = self.rounded

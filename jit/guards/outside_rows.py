@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from whet import devices, dtypes, tf32
-from whet.cpu import pool
+from whet.cpu import thread_pool
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, DICT_VERSION, TYPE
 
@@ -128,7 +128,7 @@ def outside(rows: Rows, r: Any) -> dict[str, int]:
     loose = {(id(place), i) for s in slots for place, i in s.cells}
     for place in r.world.places:
         t.place(place, loose)
-    t.name(vars(pool), "_threads", r.settings.threads)
+    t.name(vars(thread_pool), "_threads", r.settings.threads)
     t.name(vars(dtypes), "_default", r.settings.dtype)
     t.name(vars(devices), "_default", r.settings.device)
     t.name(vars(tf32), "allowed", r.settings.rounded)

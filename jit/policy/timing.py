@@ -3,12 +3,13 @@ again later, at growing distance.
 
 A round is TURNS calls, most of them replays and every fourth of the later ones eager. Python makes
 these, so that short calls take longer in a round than otherwise: it begins only where they have
-been made for a while. While the recording's kernels wait to be compiled well (`cpu/haste.py`) the
-next round comes soon. Of each kind the shortest counts: what else the machine does only makes calls
-longer. Where gradients flow back through the replays, the backward counts too. Eager calls take the
-place of replays only where they are shorter by a margin, until another round finds otherwise: a
-round that was wrong is put right by the next. The distance between rounds grows with the calls so
-far, and with what the slower kind costs, so that all rounds together cost next to nothing.
+been made for a while. While the recording's kernels wait to be compiled well
+(`cpu/tiered_compilation.py`), the next round comes soon. Of each kind the shortest counts: what
+else the machine does only makes calls longer. Where gradients flow back through the replays, the
+backward counts too. Eager calls take the place of replays only where they are shorter by a margin,
+until another round finds otherwise: a round that was wrong is put right by the next. The distance
+between rounds grows with the calls so far, and with what the slower kind costs, so that all rounds
+together cost next to nothing.
 """
 import math
 import threading

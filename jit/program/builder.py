@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import guarded_memory, haste, memory, native, ordered_kernels
+from whet.cpu import guarded_memory, memory, native, ordered_kernels, tiered_compilation
 from whet.ir import verify
 from whet.ir.graph import Draw, Graph, Input, OpNode, Type, Write
 from whet.ir.spans import address, span
@@ -82,7 +82,7 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
           results: Iterable[int], options: Options = DEFAULT) -> Program:
     """A program that gives `results`, values by number, when it is given those of `outside`.
     `arrays` tell how each value lay in the run."""
-    with np.errstate(all="ignore"), haste.recording(), haste.numbers():
+    with np.errstate(all="ignore"), tiered_compilation.recording(), tiered_compilation.numbers():
         passed = Passed(nodes, arrays, outside, results, options)
         recorded = nodes if options.recorded is None else options.recorded
         notes = [*options.notes, *passed.notes]

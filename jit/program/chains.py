@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from whet.cpu import gemm, memory, native, pool
+from whet.cpu import gemm, memory, native, thread_pool
 from whet.cpu.conv_plan import scratch
 from whet.cpu.rows import Plan
 from whet.cpu.taped_launches import Tape
@@ -86,7 +86,7 @@ def _together(tape: Tape, links: Sequence[Link], between: Sequence[Array], tile:
               matrices: int) -> None:
     """Put the launch on a tape that goes through all links. `between`: what lies between them."""
     down = -(-rows // tile)
-    threads = min([pool.get_num_threads(), *(link.room for link in links if link.room)])
+    threads = min([thread_pool.get_num_threads(), *(link.room for link in links if link.room)])
     # of a row
     sizes = [-(-y.shape[-1] * y.itemsize // 64) * 64 for y in between]
     # tiles of a block

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from whet.cpu import haste, native, taped_launches
+from whet.cpu import native, taped_launches, tiered_compilation
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
 from whet.ir import scalar as S
@@ -135,7 +135,7 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
     starts = itertools.accumulate(blocks[:-1], initial=0)
     numbers = table([n for pair in zip(starts, sizes, strict=True) for n in pair])
     try:
-        with haste.work(sum(sizes)):
+        with tiered_compilation.work(sum(sizes)):
             kernel = native.kernel(
                 f"many/{work.key}",
                 lambda module, symbol: many_tensors.emit(work, module, symbol),

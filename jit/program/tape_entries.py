@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import haste
 from whet.cpu import taped_launches as T
+from whet.cpu import tiered_compilation
 from whet.ir.graph import Node
 from whet.ir.spans import address
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -89,7 +89,7 @@ class TapeEntries:
 
     def launches(self, kernel: int) -> None:
         """The kernel at an address is launched, which may be compiled in haste so far."""
-        if (key := haste.behind(kernel)) is not None:
+        if (key := tiered_compilation.behind(kernel)) is not None:
             self.hasty.add(key)
 
     def argument(self, x: Any, operands: Sequence[Any], mine: Sequence[Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from whet import devices
-from whet.cpu import heap
+from whet.cpu import allocator
 from whet.ir.graph import Type
 from whet.ir.spans import address, span
 
@@ -106,7 +106,7 @@ class Overlaps:
             seen = set(self.written_memory)
             for i, is_written in self.moving:
                 a = arrays[i]
-                m = id(a.base) if type(a.base) is heap.Block else _memory(a)
+                m = id(a.base) if type(a.base) is allocator.Block else _memory(a)
                 if m is None or m in seen or is_written and m in self.fixed_memory:
                     break
                 seen.add(m)
@@ -126,7 +126,8 @@ def _memory(a: Any) -> int | None:
         return id(a.held)
     while type(a) is np.ndarray and a.base is not None:
         a = a.base
-    return id(a) if type(a) is np.ndarray and a.flags.owndata or type(a) is heap.Block else None
+    is_memory = type(a) is np.ndarray and a.flags.owndata or type(a) is allocator.Block
+    return id(a) if is_memory else None
 
 
 def overlaps(arrays: list[Any], written: list[int]) -> tuple[tuple[int, int, int], ...]:

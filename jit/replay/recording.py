@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import haste
+from whet.cpu import tiered_compilation
 
 from ..guards import native_table, sized_table
 from ..guards.native_entry import MISSED
@@ -201,7 +201,7 @@ class Recording:
     @property
     def is_hasty(self) -> bool:
         """Do some of its kernels wait to be compiled well?"""
-        return bool(haste.among(self.hasty))
+        return bool(tiered_compilation.among(self.hasty))
 
     def weigh(self) -> int:
         """The bytes that it takes, about."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from whet.cpu import heap, memory
+from whet.cpu import allocator, memory
 from whet.tensor import Tensor
 
 from ..capture.let_go import alone, counts
@@ -74,7 +74,7 @@ def is_spent(owner: Any, lies: Any) -> bool:
     if owner is None or type(owner._grad) is not Tensor:
         return False
     a = owner._grad._array
-    if type(a.base) is not heap.Block or (a.shape, a.strides) != (lies.shape, lies.strides):
+    if type(a.base) is not allocator.Block or (a.shape, a.strides) != (lies.shape, lies.strides):
         return False
     cell = owner._grad._cell
     if a.dtype != lies.dtype or owner._grad._base is not None or cell is not None and cell.shown:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import memory, native, pool
+from . import memory, native, thread_pool
 from .conv_gradient_plan import input_grad_plans, weight_grad_plan
 from .conv_plan import (
     ELEM,
@@ -28,10 +28,15 @@ from .conv_plan import (
     scratch,
 )
 from .indexed import converted
+from .reference_windows import (
+    reference_conv,
+    reference_conv_input_grad,
+    reference_conv_weight_grad,
+)
 from .rows import contiguous
 from .sized_plans import by_sizes
 from .taped_launches import partial
-from .window import reference_conv, reference_conv_input_grad, reference_conv_weight_grad, wide
+from .window_geometry import wide
 from .window_parts import Pack
 
 F32 = np.dtype(np.float32)
@@ -99,7 +104,7 @@ def conv(x, w, bias, stride, padding, dilation, groups):
     """
     weight, x = w.weight if type(w) is Packed else w, _in_rows(x)
     key = ("conv", x.shape, x.strides, x.dtype, weight.shape, weight.dtype, stride, padding,
-           dilation, groups, bias is None, pool.get_num_threads())
+           dilation, groups, bias is None, thread_pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
         if x.dtype not in ELEM or REFERENCE:
@@ -162,7 +167,7 @@ def plan_of(x, w, epilogue, stride, padding, dilation, groups, kept=False):
 
 def _plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
     key = (("conv", x.shape, x.strides, x.dtype, w.shape, w.dtype, stride, padding, dilation,
-            groups, epilogue.key, pool.get_num_threads(), kept))
+            groups, epilogue.key, thread_pool.get_num_threads(), kept))
     plan = known.get(key)
     return (plan if plan is not None else remember(
         key, _planned(x, w, epilogue, stride, padding, dilation, groups, kept)))
@@ -191,7 +196,7 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
     convolution of gy."""
     gy = _in_rows(gy)
     key = ("input_grad", gy.shape, gy.strides, gy.dtype, w.shape, w.dtype, x_shape, stride, padding,
-           dilation, groups, pool.get_num_threads())
+           dilation, groups, thread_pool.get_num_threads())
     plans = known.get(key)
     if plans is None:
         if gy.dtype not in ELEM or REFERENCE:
@@ -213,7 +218,7 @@ def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to w, of shape `w_shape`."""
     x = _in_rows(x)
     key = ("weight_grad", gy.shape, gy.dtype, x.shape, x.strides, x.dtype, w_shape, stride, padding,
-           dilation, groups, pool.get_num_threads())
+           dilation, groups, thread_pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
         if gy.dtype not in ELEM or REFERENCE:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from . import native, pool
+from . import native, thread_pool
 from .conv_plan import (
     DEPTHWISE_ROWS,
     DEPTHWISE_TAPS,
@@ -114,7 +114,7 @@ def _contraction_plan(r):
     tiles, panels = -(-r.steps // rows), -(-r.outs // tile.panel)
     out_blocks, max_panels = split(panels, max(1, 256 // tile.panel))
     # even parts for the threads
-    threads = pool.get_num_threads()
+    threads = thread_pool.get_num_threads()
     row_blocks = min(tiles, -(-threads // math.gcd(r.groups * out_blocks, threads)))
     max_tiles = -(-tiles // row_blocks)
     layout = _scratch(r, tile, max_panels, max_tiles)
@@ -163,5 +163,6 @@ def _depthwise_weight_grad_plan(r):
     kernel = native.kernel(
         f"conv_depthwise_weight_grad/{r.elem}/{r.lanes}/{r.steps}/{near}",
         lambda m, symbol: depthwise_weight_grad.weight_grad(m, symbol, tile, r.steps, near))
-    grain, parts = shares_of(r.steps * r.lanes * r.pixels, r.lanes, units, pool.get_num_threads())
+    grain, parts = shares_of(
+        r.steps * r.lanes * r.pixels, r.lanes, units, thread_pool.get_num_threads())
     return Plan(kernel, units, grain, geometry, band["scratch"] * parts, r.w_shape)

@@ -10,9 +10,9 @@ import threading
 
 import numpy as np
 
-from . import memory, native, pool, taped_launches
+from . import memory, native, taped_launches, thread_pool
 from .depthwise_plan import band_run, depthwise_band, few_run, filled, plane_line, planes_plan
-from .window import out_sizes
+from .window_geometry import out_sizes
 from .window_parts import (
     Gathered,
     Pack,
@@ -166,7 +166,7 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
             r.x_strides = dense((r.images, r.groups * r.channels, *r.x_size))
         return winograd_plan(r, epilogue, out_shape)
     r = _flat_pixels(r)
-    threads = pool.get_num_threads()
+    threads = thread_pool.get_num_threads()
     (od, oh, ow), (d, h, w), (sd, sh, sw) = r.out, r.x_size, r.stride
     xn, xc, xd, xh, xw = r.x_strides
     yn, yo, yd, yh, yw = r.out_strides
@@ -378,7 +378,7 @@ def winograd_plan(r, epilogue, out_shape):
     Winograd's method."""
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import window_tiles, winograd
-    threads, lanes, size = (pool.get_num_threads(), lower.lanes_for(r.elem),
+    threads, lanes, size = (thread_pool.get_num_threads(), lower.lanes_for(r.elem),
                             window_tiles.BYTES[r.elem])
     (od, oh, ow), (d, h, w) = r.out, r.x_size
     xn, xc, xd, xh, _ = r.x_strides

@@ -10,7 +10,7 @@ from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.fourier import kernels
 
-from . import memory, native, pointwise, pool, taped_launches
+from . import memory, native, pointwise, taped_launches, thread_pool
 from .conv_plan import scratch
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
@@ -159,7 +159,7 @@ def _plan(kind, n, count, inner, dtype, inverse):
 def _launch(kind, x, out, n, count, inner, inverse, scale):
     real = np.dtype(x.dtype.char.lower())
     kernel, units, grain, words, angles, room = _plan(kind, n, count, inner, real, inverse)
-    threads = pool.get_num_threads()
+    threads = thread_pool.get_num_threads()
     native.launch(kernel, units, share_out.word(grain, threads), x, out, words,
                   taped_launches.table(angles), scratch(room * threads), room, float(scale))
 

@@ -27,7 +27,7 @@ from whet.passes.lower_llvm.products import few_rows, one_row
 from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.scalar import Unsupported
 
-from . import haste, memory, native, pool, small_products, taped_launches
+from . import memory, native, small_products, taped_launches, thread_pool, tiered_compilation
 from .complex_matrices import parts_in_rows, real_factors
 from .pointwise import move
 from .rows import contiguous
@@ -86,7 +86,7 @@ def matmul(a, b, out=None, bias=None, epilogue=None, operands=()):
     """
     if bias is None and epilogue is None and out is None:
         quick = _quick.get(
-            (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool._threads))
+            (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, thread_pool._threads))
         if quick is None:
             return _product(a, b)
         shape, dtype, kernel, total, grain, table, swapped = quick
@@ -106,10 +106,11 @@ def matmul(a, b, out=None, bias=None, epilogue=None, operands=()):
 def linear(x, w, bias=None):
     """x (..., K) @ w (N, K).T + bias: to the bit what `matmul` and then an addition give."""
     if bias is None:
-        key = (x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, pool._threads, "linear")
+        key = (x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, thread_pool._threads,
+               "linear")
     else:
-        key = ((x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, pool._threads, bias.dtype,
-                bias.shape, bias.strides))
+        key = (x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, thread_pool._threads,
+               bias.dtype, bias.shape, bias.strides)
     quick = _quick.get(key)
     if quick is None:
         return _product(x, w.T, None if bias is None else PLUS_BIAS, () if bias is None else
@@ -160,7 +161,7 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
 def _found(a, b, epilogue, operands, to=None):
     """(key, plan) of a product; the plan is None where no kernel computes it. `to`: the strides
     of a result that is there."""
-    key = (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool.get_num_threads(),
+    key = (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, thread_pool.get_num_threads(),
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)], epilogue, to)
     plan = _plans.get(key)
     if plan is None:
@@ -321,7 +322,7 @@ def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
 
 
 def _packed_plan(a, b, epilogue, operands):
-    key = (Packed, epilogue, a.dtype, a.shape, a.strides, b.shape, b.dtype, pool._threads,
+    key = (Packed, epilogue, a.dtype, a.shape, a.strides, b.shape, b.dtype, thread_pool._threads,
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
     plan = _plans.get(key)
     if plan is None:
@@ -382,7 +383,7 @@ def by_rows(a, b, epilogue, operands):
 def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
     """The plan for arrays like these; None where they are no single product of ours. `whole`: units
     are not made for many threads. `to`: the strides of a result that is there."""
-    threads = pool.get_num_threads()
+    threads = thread_pool.get_num_threads()
     if (a.dtype != b.dtype or a.dtype not in SHORT or a.dtype.kind == "b" or a.ndim < 2
             or b.ndim < 2):
         return None
@@ -398,7 +399,7 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
     try:
         # a tile computes whole vectors, however few columns there are
         rows, columns, k = math.prod(shape[:-1]), at_least(shape[-1], 16), at_least(a.shape[-1], 16)
-        with haste.work(rows * columns * k >> 4):
+        with tiered_compilation.work(rows * columns * k >> 4):
             return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads,
                          to, not packed and not whole)
     except Unsupported:

@@ -10,7 +10,7 @@ import numpy as np
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar as s
 from ..ir.outline import broadcast_shapes
-from . import memory, native, take
+from . import gather, memory, native
 from .pointwise import Pointwise, move
 from .rows import REFERENCE
 from .taped_launches import partial, table, verdict
@@ -126,7 +126,7 @@ def of_several(shape, index, dims):
 # ---- what is there, and what is put there --------------------------------------------------------
 def picked(a, at):
     """The elements at places that are all there."""
-    out, _ = take.rows(converted(a, a.dtype).reshape(-1), at.reshape(-1), 0)
+    out, _ = gather.rows(converted(a, a.dtype).reshape(-1), at.reshape(-1), 0)
     return out.reshape(at.shape)
 
 
@@ -139,7 +139,7 @@ def suit(*arrays):
 def combine(out, at, values, kind):
     """Put values into places of `out`, or combine them with what is there; `values` are as many
     as places, or one. `kind`: see `take.COMBINED`."""
-    op = take.COMBINED[kind]
+    op = gather.COMBINED[kind]
     if op is None:
         bits = np.dtype(BITS[out.dtype.itemsize])
         out, values = out.view(bits), values.view(bits)
@@ -186,10 +186,10 @@ def reduce_along(out, index, axis, values, kind, start, each):
     """The same along an axis by the kernels of takes, of elements (`each`) or of slices, with
     `start` in place of what is there; None: that counts. False where the kernels do not do it, or
     an index is out of range: nothing was written then."""
-    if not take.combines(out, values):
+    if not gather.combines(out, values):
         return False
-    if each and index.size and index.shape == values.shape and take.repeats(index, axis):
-        index, each = take.of_slices(index, axis), False
+    if each and index.size and index.shape == values.shape and gather.repeats(index, axis):
+        index, each = gather.of_slices(index, axis), False
     count = None
     if start is not None or kind == "mean":
         count = counted(out, index, axis, values, each)
@@ -199,7 +199,7 @@ def reduce_along(out, index, axis, values, kind, start, each):
         there, n, first = s.args(3)
         starts = np.broadcast_to(table(np.full(1, start, out.dtype)), out.shape)
         Pointwise("start", (s.where(s.gt(n, 0), first, there),), 3)([out, count, starts], [out])
-    if not take.put(out, index, values, axis, kind, each):
+    if not gather.put(out, index, values, axis, kind, each):
         return False
     if kind == "mean":
         means(out, count, start is None)
@@ -211,7 +211,7 @@ def counted(out, index, axis, values, each):
     or an index is out of range."""
     count = filled(partial(memory.empty(out.shape if each else out.shape[axis:axis + 1], I64)), 0)
     ones = filled(partial(memory.empty(values.shape if each else index.shape, I64)), 1)
-    if not take.put(count, index, ones, axis if each else 0, "sum", each):
+    if not gather.put(count, index, ones, axis if each else 0, "sum", each):
         return None
     along = count if each else count.reshape((-1,) + (1,) * (out.ndim - 1 - axis))
     return np.broadcast_to(along, out.shape)

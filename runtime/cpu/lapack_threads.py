@@ -9,7 +9,7 @@ import functools
 import os
 import threading
 
-from . import pool
+from . import thread_pool
 
 LARGE = 1 << 16                  # numbers of a matrix that several threads may share
 # what threadpoolctl sets when it is imported, which is the user's to say
@@ -34,7 +34,7 @@ class one_thread:
     __slots__ = ("applies",)
 
     def __init__(self, small):
-        self.applies = small or pool.get_num_threads() == 1
+        self.applies = small or thread_pool.get_num_threads() == 1
 
     def __enter__(self):
         if self.applies:

@@ -5,7 +5,7 @@ import re
 from whet.passes.lower_llvm.calls import share_out as launching
 from whet.passes.lower_llvm.calls.python_layouts import HEAD
 
-from . import heap, pool
+from . import allocator, thread_pool
 from .object_layouts import int_layout
 
 MAX_ARGS = 8192
@@ -293,7 +293,7 @@ def _runtime_text():
         "MESSAGES": messages, "GRAIN_MASK": str(launching.grain(-1)),
         "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD), "DIGITS": str(HEAD + 8),
         "INT_DIGITS": _INT_DIGITS[int_layout()]}
-    text = (pool.source() + heap.source()
+    text = (thread_pool.source() + allocator.source()
             + re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], _LAUNCH))
     declared = dict.fromkeys(re.findall(r"^declare .*$", text, re.M))            # (each once)
     return "\n".join([*declared, re.sub(r"^declare .*$", "", text, flags=re.M)])

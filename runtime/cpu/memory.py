@@ -17,9 +17,9 @@ import numpy as np
 
 from ..ir.extent import Extent
 from ..ir.outline import Outline
-from . import guarded_memory, heap, native
-from .heap import _word
-from .heap_layout import CACHED, FRESH, LIMIT, LIVE, PEAK, REUSED, SMALLEST
+from . import allocator, guarded_memory, native
+from .allocator import _word
+from .allocator_layout import CACHED, FRESH, LIMIT, LIVE, PEAK, REUSED, SMALLEST
 
 __all__ = ["empty", "empty_cache", "reset_peak", "scratch", "set_limit", "stats"]
 MUCH = 1 << 27                   # bytes: what takes longer to fill than new memory takes to come
@@ -44,7 +44,7 @@ def scratch(size, found=None):
 def __getattr__(name):
     if name != "empty":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = heap.machine_empty if native.enabled() else heap._empty
+    made = allocator.machine_empty if native.enabled() else allocator._empty
     globals()["empty"] = made
     return made
 

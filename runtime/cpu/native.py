@@ -25,14 +25,14 @@ import numpy as np
 from whet.passes.lower_llvm.calls.python_layouts import HEAD as HEAD
 
 from . import (
+    allocator,
     cache,
-    flat_images,
     guarded_memory,
-    haste,
-    heap,
+    mapped_code,
     object_layouts,
     ordered_kernels,
-    pool,
+    thread_pool,
+    tiered_compilation,
 )
 from .launch_code import _MESSAGES, MAX_ARGS, _runtime_text
 from .object_layouts import int_layout
@@ -65,13 +65,14 @@ def _new_lock():
 
 
 def _leave_llvm():
-    haste.translating().acquire()        # the background's turn comes first: it may want the other
+    # the background's turn comes first: it may want the other
+    tiered_compilation.translating().acquire()
     _lock.acquire()
 
 
 def _let_in():
     _lock.release()
-    haste.translating().release()
+    tiered_compilation.translating().release()
 
 
 # (not while another thread is in LLVM: its locks would never be free again in the child)
@@ -92,9 +93,9 @@ def kernel(key, emit):
     if address is None:
         order = ordered_kernels.current()
         if order is not None and not at_hand(key) \
-                and not (haste.wanted() and at_hand(_quick(key))):
+                and not (tiered_compilation.wanted() and at_hand(_quick(key))):
             order.take(key, emit)
-        return (in_haste if haste.wanted() else kernels)([(key, emit)])[0]
+        return (in_haste if tiered_compilation.wanted() else kernels)([(key, emit)])[0]
     return address
 
 
@@ -140,8 +141,8 @@ def in_haste(wanted):
     with _lock:
         missing = [key for key in emits if key not in _found and not _cached(key)]
         for key, target in zip(missing, _obtain(list(map(_quick, missing)), write, 0), strict=True):
-            _found[key], place = haste.door(target)
-            haste.put_off(key, emits[key], _found[key], place)
+            _found[key], place = tiered_compilation.door(target)
+            tiered_compilation.put_off(key, emits[key], _found[key], place)
         return [_found[key] for key, _ in wanted]
 
 
@@ -156,7 +157,8 @@ def _kept(entry):
     return {key: _found[key] for key in entry.names}
 
 
-haste.lock, haste.translate, haste.keep = lambda: _lock, _compiled_well, _kept
+tiered_compilation.lock = lambda: _lock
+tiered_compilation.translate, tiered_compilation.keep = _compiled_well, _kept
 ordered_kernels.compilers.update({False: kernels, True: in_haste})
 ordered_kernels.is_there = _found.__contains__
 
@@ -233,8 +235,8 @@ def _store():
             else:
                 _waiting.update(dict.fromkeys(entry.names, entry))
         if alone:
-            code, names = flat_images.join(alone)
-            at = flat_images.load(code, (), _resolve)
+            code, names = mapped_code.join(alone)
+            at = mapped_code.load(code, (), _resolve)
             _loaded.update({key: at + offset for key, offset in names.items()})
         atexit.register(lambda: store.pack(_found.keys() | _asked))
     return store
@@ -292,7 +294,7 @@ def _translated(text, symbols, opt=2):
     except RuntimeError as error:
         error.add_note("while compiling " + ", ".join(symbols))
         raise
-    image = flat_images.flatten(code)
+    image = mapped_code.flatten(code)
     if image is None:
         return cache.Entry("object", dict(symbols), (), code)
     starts = {key: image.names[name] for key, name in symbols.items()}
@@ -308,7 +310,7 @@ def _keep(entry):
 
 def _load(entry):
     if entry.kind == "flat":
-        at = flat_images.load(entry.code, entry.slots, _resolve)
+        at = mapped_code.load(entry.code, entry.slots, _resolve)
         _found.update({key: at + offset for key, offset in entry.names.items()})
     else:
         from whet.passes.lower_llvm import compile
@@ -454,13 +456,13 @@ def _start():
 
 
 def _load_runtime():
-    pool.get_num_threads()
+    thread_pool.get_num_threads()
     for name, address in {
-            **pool.state(), **heap.exports(), "whet_ndarray": id(np.ndarray),
+            **thread_pool.state(), **allocator.exports(), "whet_ndarray": id(np.ndarray),
             "whet_tape": C.addressof(_tape)}.items():
         export(name, address)
     found = image(f"runtime/{int_layout()}/{guarded_memory.SIDE}",
-                  _runtime_text, ["launch", "proof", *pool.NAMES, *heap.NAMES])
+                  _runtime_text, ["launch", "proof", *thread_pool.NAMES, *allocator.NAMES])
     ints = [0, -1, 1, 2**30, -2**30, 2**45 + 7, 2**60 - 1, 2**60, 2**63 - 1, -2**63]
     numbers = np.zeros(len(ints) + 5, np.int64)
     function(found["launch"], "launch")(found["proof"], 1, 1, numbers, len(numbers), 1.5, None,
@@ -469,9 +471,9 @@ def _load_runtime():
                              struct.unpack("<q", struct.pack("<d", 1.5))[0])
     if numbers.tolist() != [start, len(numbers), one_and_a_half, 0, -1, *ints]:
         raise RuntimeError("arguments are not passed as they should be")
-    heap.begin(found, make_type, function)
+    allocator.begin(found, make_type, function)
     if "pool_stop" in found:
-        pool.started(found["pool_stop"])
+        thread_pool.started(found["pool_stop"])
     for name, address in found.items():
         export("whet_" + name, address)
     return found
@@ -529,7 +531,7 @@ def _launch(addr, total, grain, *args):
     units. An argument is an ndarray (its data pointer), an int (64 bits), a float (a double's bits)
     or None (0). From 2 grains on the work is split, from 5 on the GIL is released. `grain` may
     bound how many threads take part (passes/lower_llvm/calls/share_out.py)."""
-    if heap.is_absent():                     # (`taping` is of machine code)
+    if allocator.is_absent():                     # (`taping` is of machine code)
         return
     head = []
     for i, a in enumerate((addr, total, grain)):

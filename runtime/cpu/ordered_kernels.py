@@ -9,7 +9,7 @@ import contextlib
 import threading
 from typing import Any
 
-from . import estimates, haste
+from . import compile_time_estimates, tiered_compilation
 
 _local = threading.local()
 # what compiles kernels, given as (key, emit), well, and in haste: set by native
@@ -35,13 +35,13 @@ class Order:
 
     def take(self, key, emit):
         """Put a kernel on the order, which is raised as not there yet."""
-        self.kernels[key] = emit, haste.wanted()
+        self.kernels[key] = emit, tiered_compilation.wanted()
         raise NotYet(key)
 
     @property
     def seconds(self):
         """What compiling all of it takes, about."""
-        return estimates.lacking.of(len(self.kernels))
+        return compile_time_estimates.lacking.of(len(self.kernels))
 
     def fulfil(self):
         """Compile all of it now: together, which takes half the time, unless one of them turns out
@@ -53,7 +53,7 @@ class Order:
 
     def put_off(self):
         """Have all of it compiled beside what the process does."""
-        haste.order({key: emit for key, (emit, _) in self.kernels.items()})
+        tiered_compilation.order({key: emit for key, (emit, _) in self.kernels.items()})
 
     def look(self):
         """Take off the order what is there by now."""
@@ -73,7 +73,8 @@ class Order:
         from whet.passes.lower_llvm.scalar import Unsupported
         if keys:
             brief = self.kernels[keys[0]][1]
-            with contextlib.suppress(Unsupported), estimates.lacking.measured(len(keys)):
+            with (contextlib.suppress(Unsupported),
+                  compile_time_estimates.lacking.measured(len(keys))):
                 compilers[brief]([(key, self.kernels[key][0]) for key in keys])
                 for key in keys:
                     del self.kernels[key]

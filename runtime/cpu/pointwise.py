@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from whet.cpu import float8, haste, heap, memory, native, taped_launches
+from whet.cpu import allocator, float8, memory, native, taped_launches, tiered_compilation
 from whet.dtypes import FROM_NUMPY, SHORT, STORED
 from whet.ir import kernel as K
 from whet.ir import scalar as S
@@ -142,7 +142,7 @@ class Pointwise:
         typed = self._typed.get(types)
         if typed is None:
             typed = self._typed[types] = Typed(self, inputs, outs)
-        if heap.is_absent():
+        if allocator.is_absent():
             return _Unmade(typed, inputs, outs)
 
         def keep(plan):
@@ -151,7 +151,7 @@ class Pointwise:
             self._plans[key] = plan
             if outs is None and len(self.roots) == 1:
                 self._keep_flat(plan, inputs)
-        with haste.work(max(prod(a.shape) for a in (*inputs, *(outs or ())))):
+        with tiered_compilation.work(max(prod(a.shape) for a in (*inputs, *(outs or ())))):
             return plan_for(self, key, lambda: _Plan(typed, inputs, outs, self.anyhow), keep)
 
     def _keep_flat(self, plan, inputs):
@@ -171,7 +171,7 @@ class Pointwise:
 def _runs_reference(elements):
     """Is an op on so few elements run by NumPy where its kernel is in no cache? Not where launches
     are taken down."""
-    return haste.runs_reference(elements) and not taped_launches.listens()
+    return tiered_compilation.runs_reference(elements) and not taped_launches.listens()
 
 
 def _fitting(outs, shape, dtype):

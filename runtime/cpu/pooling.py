@@ -8,7 +8,15 @@ import math
 import numpy as np
 
 from ..ir.scalar import arg
-from . import indexed, memory, native, pool, quantised_channels, window
+from . import (
+    indexed,
+    memory,
+    native,
+    quantised_channels,
+    reference_windows,
+    thread_pool,
+    window_geometry,
+)
 from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
 from .indexed import converted
 from .pointwise import Pointwise
@@ -62,7 +70,7 @@ def _plan(x, windows, kind, divisors):
     (d, h, w), (od, oh, ow) = (a for a, _ in axes), (len(b[0]) for _, b in axes)
     xs = elements(x)
     xd, xh, xw = three(xs[2:], 0)
-    lanes, threads = lower.lanes_for(elem), pool.get_num_threads()
+    lanes, threads = lower.lanes_for(elem), thread_pool.get_num_threads()
     if kind != "spread" and xw == 1 and 2 * ow >= lanes and _even(axes[2][1]):
         plan = _row_plan(kind, elem, lanes, axes, xs, x.shape[1], planes, shape)
         plan.divisors = by
@@ -129,7 +137,7 @@ def _row_plan(kind, elem, lanes, axes, xs, channels, planes, shape):
     depth, height, _ = _bounds(axes)
     left = -(-max(-(first // stride), 0) // lanes) * lanes
     whole = max(0, min(ow, (w - 1 - first - (taps - 1) * step_w) // stride + 1))
-    threads = pool.get_num_threads()
+    threads = thread_pool.get_num_threads()
     rows = max(
         1,
         min(oh, GRAIN // max(1, -(-ow // lanes) * taps * 4),
@@ -146,14 +154,14 @@ def _row_plan(kind, elem, lanes, axes, xs, channels, planes, shape):
     kernel = native.kernel(f"pool_rows/{kind}/{elem}/{lanes}/{form}",
                            lambda m, symbol: lower.emit(m, symbol, elem, lanes, kind, *form))
     units = planes * od * row_blocks
-    window = (taps * max(1, int(
+    taps_of_window = (taps * max(1, int(
         (height[1] - height[0]).max())) * max(1, int((depth[1] - depth[0]).max())))
-    grain = max(1, GRAIN // max(1, rows * -(-ow // lanes) * window))
+    grain = max(1, GRAIN // max(1, rows * -(-ow // lanes) * taps_of_window))
     return Plan(kernel, units, grain, geometry, 0, shape)
 
 
 def _key(kind, x, *rest):
-    return ("pool", kind, x.shape, x.strides, x.dtype, pool.get_num_threads(), *rest)
+    return ("pool", kind, x.shape, x.strides, x.dtype, thread_pool.get_num_threads(), *rest)
 
 
 def _run(plan, x, indices=False):
@@ -184,7 +192,7 @@ def _covering(windows, n):
 
 
 def _halves(x):
-    return window.wide(x.dtype) != x.dtype and not REFERENCE
+    return window_geometry.wide(x.dtype) != x.dtype and not REFERENCE
 
 
 def _without_kernel(pool_of, reference, x, *args):
@@ -214,9 +222,10 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True
                                 indices)
             return converted(partial(y), x.dtype), index
         if not _compiled(x):
-            y, index = window.reference_max_pool(x, kernel, stride, padding, dilation, ceil_mode)
+            y, index = reference_windows.reference_max_pool(
+                x, kernel, stride, padding, dilation, ceil_mode)
             return y, index if indices else None
-        out = window.out_sizes(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
+        out = window_geometry.out_sizes(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
         found = _planned(key, lambda x, *at: (x, [
             _windows(*a) for a in zip(x.shape[2:], *at)], "max_index" if indices else "max", None),
                          out, x, out, kernel, stride, padding, dilation)
@@ -233,7 +242,7 @@ def max_pool_grad(gy, index, x_shape):
     if _halves(gy):
         return converted(partial(max_pool_grad(converted(gy, F32), index, x_shape)), gy.dtype)
     if gy.dtype not in ELEM or REFERENCE:
-        return window.reference_max_pool_grad(gy, index, x_shape)
+        return reference_windows.reference_max_pool_grad(gy, index, x_shape)
     from whet.passes.lower_llvm.windows import pool as lower_pool
     elem = ELEM[gy.dtype]
     kernel = native.kernel(f"max_pool_grad/{elem}",
@@ -254,13 +263,14 @@ def avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True
     found = known.get(key)
     if found is None:
         args = kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
-        y = _without_kernel(avg_pool, window.reference_avg_pool, x, *args)
+        y = _without_kernel(avg_pool, reference_windows.reference_avg_pool, x, *args)
         if y is not None:
             return y
-        out = window.out_sizes(x.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+        out = window_geometry.out_sizes(
+            x.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
         found = _planned(key, lambda x, *at: (
             x, [_windows(*a) for a in zip(x.shape[2:], *at)], "mean",
-            window.pool_divisors(x.shape[2:], *at, count_include_pad, divisor_override)),
+            window_geometry.pool_divisors(x.shape[2:], *at, count_include_pad, divisor_override)),
                          out, x, out, kernel, stride, padding)
     return _run(found, x)[0]
 
@@ -273,18 +283,18 @@ def avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False, count_i
     found = known.get(key)
     if found is None:
         args = x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
-        gx = _without_kernel(avg_pool_grad, window.reference_avg_pool_grad, gy, *args)
+        gx = _without_kernel(avg_pool_grad, reference_windows.reference_avg_pool_grad, gy, *args)
         if gx is not None:
             return gx
         found = _planned(key, lambda gy, *at: (
             gy, [_covering(_windows(*a), a[0]) for a in zip(*at)], "spread",
-            window.pool_divisors(*at, count_include_pad, divisor_override)),
+            window_geometry.pool_divisors(*at, count_include_pad, divisor_override)),
                          x_shape[2:], gy, x_shape[2:], gy.shape[2:], kernel, stride, padding)
     return _run(found, gy)[0]
 
 
 def _adaptive(n_in, n_out):
-    lo, hi = window.adaptive_bounds(n_in, n_out)
+    lo, hi = window_geometry.adaptive_bounds(n_in, n_out)
     return lo, hi, 1
 
 
@@ -294,7 +304,8 @@ def adaptive_avg_pool(x, output_size):
     key = _key("adaptive_avg", x, output_size)
     found = known.get(key)
     if found is None:
-        y = _without_kernel(adaptive_avg_pool, window.reference_adaptive_avg_pool, x, output_size)
+        y = _without_kernel(
+            adaptive_avg_pool, reference_windows.reference_adaptive_avg_pool, x, output_size)
         if y is not None:
             return y
 
@@ -311,7 +322,7 @@ def adaptive_avg_pool_grad(gy, x_shape):
     found = known.get(key)
     if found is None:
         gx = _without_kernel(
-            adaptive_avg_pool_grad, window.reference_adaptive_avg_pool_grad, gy, x_shape)
+            adaptive_avg_pool_grad, reference_windows.reference_adaptive_avg_pool_grad, gy, x_shape)
         if gx is not None:
             return gx
 
@@ -333,7 +344,7 @@ def adaptive_max_pool(x, output_size, indices=True):
             y, index = adaptive_max_pool(converted(x, F32), output_size, indices)
             return converted(partial(y), x.dtype), index
         if not _compiled(x):
-            y, index = window.reference_adaptive_max_pool(x, output_size)
+            y, index = reference_windows.reference_adaptive_max_pool(x, output_size)
             return y, index if indices else None
         found = _planned(key, lambda x, output_size: (
             x, [_adaptive(*a) for a in zip(x.shape[2:], output_size)],
@@ -343,23 +354,23 @@ def adaptive_max_pool(x, output_size, indices=True):
 
 def unfold(x, kernel, dilation, padding, stride):
     """The windows as columns: (N, C * taps, windows), zeros where a tap lies outside (im2col)."""
-    return window.reference_unfold(x, kernel, dilation, padding, stride)
+    return reference_windows.reference_unfold(x, kernel, dilation, padding, stride)
 
 
 def fold(cols, output_size, kernel, dilation, padding, stride):
     """The transpose of `unfold`: (N, C, *output_size), every column element added where it came
     from (col2im)."""
-    return window.reference_fold(cols, output_size, kernel, dilation, padding, stride)
+    return reference_windows.reference_fold(cols, output_size, kernel, dilation, padding, stride)
 
 
 def fold_onto(out, cols, output_size, kernel, dilation, padding, stride):
     """The same by kernels, onto zeros. Is it done? Halves are added in a wider type."""
-    if window.wide(cols.dtype) != cols.dtype:
+    if window_geometry.wide(cols.dtype) != cols.dtype:
         return False
     added = Pointwise("add", (arg(0) + arg(1),), 2)
-    sizes = window.out_sizes(output_size, kernel, stride, padding, dilation)
+    sizes = window_geometry.out_sizes(output_size, kernel, stride, padding, dilation)
     parts = cols.reshape(*out.shape[:2], *kernel, *sizes)
-    for t, o, i in window.taps(output_size, sizes, kernel, stride, padding, dilation):
+    for t, o, i in window_geometry.taps(output_size, sizes, kernel, stride, padding, dilation):
         to = out[(..., *i)]
         if to.size:
             added([to, parts[(slice(None), slice(None), *t, *o)]], [to])

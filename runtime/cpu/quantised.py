@@ -17,7 +17,7 @@ from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.quantised import dots, gather, products
 
-from . import memory, native, pool, quantised_channels, taped_launches
+from . import memory, native, quantised_channels, taped_launches, thread_pool
 from .conv_plan import REFERENCE, known, remember, scratch
 from .pointwise import move
 from .quantised_weights import of_features, packed_shape, padded, unpacked, unpacked_window
@@ -112,7 +112,8 @@ def linear(x, w, shift, scale, bias, residual, features, tail):
         return finished(total, [of_features(p, features) for p in parameters], residual, tail)
     y = memory.empty(shape, tail.dtype)
     rows = y.size // features if features else 0
-    key = ("quantised linear", rows, k, features, tail, residual is None, pool.get_num_threads())
+    threads = thread_pool.get_num_threads()
+    key = ("quantised linear", rows, k, features, tail, residual is None, threads)
     plan = known.get(key)
     if plan is None:
         facts = dict(rows=rows, columns=features, x_row=k, y_row=features, p_group=0)
@@ -145,7 +146,7 @@ def conv(x, w, shift, scale, bias, residual, features, window, tail):
         y[...] = finished(total, [of_features(p, features) for p in parameters], residual, tail)
         return y.transpose(0, 3, 1, 2)
     key = ("quantised conv", x.shape, features, window, tail, residual is None,
-           pool.get_num_threads())
+           thread_pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
         plan = remember(key, _conv_plan(x.shape, features, size, window, tail,
@@ -200,7 +201,7 @@ def _conv_plan(shape, features, size, window, tail, residual, per_group):
 
 def _plan(k, groups, facts, image, tail, residual, direct):
     """The plan of a product of k steps; `direct`: rows lie one after the other in x."""
-    how, threads = kind(), pool.get_num_threads()
+    how, threads = kind(), thread_pool.get_num_threads()
     if how == "amx" and k <= FEW_STEPS:              # a tile would be empty for the most part
         how = "vnni"
     direct = direct and k % (dots.TILE if how == "amx" else 4) == 0

@@ -6,7 +6,7 @@ from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.quantised import depthwise, dots, gather, largest, products
 
-from . import memory, native, pool
+from . import memory, native, thread_pool
 from .conv_plan import REFERENCE, known, remember
 
 UNIT_TAPS = 1 << 19              # products that are worth a thread of their own
@@ -21,7 +21,7 @@ def fours(taps):
 def plan(how, taps, facts, image, tail, residual, make):
     """A `Plan`, made by `make(kernel, units, grain, scratch, table)`."""
     form = products.Form(how, False, tail.zero is not None, residual)
-    rows, columns, threads = facts["rows"], facts["columns"], pool.get_num_threads()
+    rows, columns, threads = facts["rows"], facts["columns"], thread_pool.get_num_threads()
     useful = min(4 * threads, max(1, rows * columns * taps // UNIT_TAPS))
     unit_rows = max(1, min(UNIT_ROWS, -(-rows // useful)))
     sums_at = -(-unit_rows * fours(taps) * 4 * 8 // 64) * 64

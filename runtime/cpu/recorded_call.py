@@ -6,7 +6,7 @@ import numpy as np
 
 from ..ir.spans import address, span
 from . import indexed, interleaved_moves, memory, pointwise, taped_launches
-from .flat_images import ALIGN
+from .mapped_code import ALIGN
 
 
 def apart(operands):

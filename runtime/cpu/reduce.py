@@ -3,7 +3,7 @@ import functools
 import math
 
 import numpy as np
-from whet.cpu import pool
+from whet.cpu import thread_pool
 from whet.cpu.complex_matrices import pairs
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 from whet.cpu.rows import REFERENCE, Plan, remember, rows
@@ -14,7 +14,7 @@ from whet.passes.lower_llvm.scalar import Unsupported
 __all__ = ["BF16", "DTYPES", "NAMES", "reduce", "reduction_program", "reference", "rows"]
 CHOOSING = ("max", "min", "argmax", "argmin", "max_index", "min_index")
 _plans: dict = {}
-pool.on_change.append(_plans.clear)
+thread_pool.on_change.append(_plans.clear)
 
 
 def reduce(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):

@@ -20,11 +20,11 @@ from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM i
 from . import (
     native,
     object_layouts,
-    own_layouts,
-    pool,
     recipe_words,
     recorded_call,
     sized_recipes,
+    tensor_layouts,
+    thread_pool,
 )
 from .taped_launches import Tape
 
@@ -50,7 +50,7 @@ def load():
         native.export(f"whet_{name}", native.symbol(name))
     at = native.image("entries", _source, L.NAMES)
     types = _types(at)
-    if not own_layouts.proved(L, *types):
+    if not tensor_layouts.proved(L, *types):
         object_layouts.warn(["the fields of native types"], object_layouts.PLAIN)
         return None
     functions = {
@@ -449,7 +449,7 @@ def begin(tensor, node, cell, record, several, stale, run, finish):
     _run, _finish = run, finish
     _tensor_types = (tensor,)
     dtypes.on_default_change.append(forget)
-    pool.on_change.append(forget)
+    thread_pool.on_change.append(forget)
 
 
 def also_elsewhere(learn, array_type, kind_at):

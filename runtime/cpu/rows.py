@@ -8,7 +8,7 @@ import math
 import os
 
 import numpy as np
-from whet.cpu import haste, memory, native, pointwise, pool, taped_launches
+from whet.cpu import memory, native, pointwise, taped_launches, thread_pool, tiered_compilation
 from whet.ir import rows as R
 from whet.ir.extent import at_least, chosen, plan_for
 
@@ -42,7 +42,7 @@ from .row_kernels import (
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
 _plans: dict = {}
-pool.on_change.append(_plans.clear)      # (what is shared out depends on the threads)
+thread_pool.on_change.append(_plans.clear)      # (what is shared out depends on the threads)
 
 
 def rows(program, operands, axes=(-1,)):
@@ -142,7 +142,7 @@ class Plan:
         self.passed = [i for i, o in enumerate(program.operands) if o.kind != "index"]
         # (kernel, its last arguments) of a plan that is one launch whose units are the rows
         self.by_row = None
-        with haste.work(self.n * self.count):
+        with tiered_compilation.work(self.n * self.count):
             self.run = self._choose(operands)
 
     def __call__(self, *operands):
@@ -430,7 +430,7 @@ class Plan:
         size = (self.n * columns * max(DTYPES[o.dtype].itemsize
                                        for o in self.program.operands if o.kind == "full"))
         return (size >= LONG and units < 16 and self.n >= 2 * span_of(columns)
-                and pool.get_num_threads() > 1)
+                and thread_pool.get_num_threads() > 1)
 
     # ---- running
     def _direct(self, addr, units, grain, numbers, order):

@@ -8,7 +8,7 @@ programs that run where NumPy is not do the same.
 import math
 
 import numpy as np
-from whet.cpu import memory, native, pool
+from whet.cpu import memory, native, thread_pool
 from whet.cpu.row_kernels import NAMES
 from whet.cpu.rows import REFERENCE, contiguous
 from whet.ir.extent import at_most
@@ -89,7 +89,7 @@ def launch(kernel, x, results, k, room, more=()):
     """Launch a kernel of rows whose threads need `room` bytes each; it gets `more` arguments at the
     end."""
     rows, n = x.shape
-    threads = at_most(pool.get_num_threads(), rows)
+    threads = at_most(thread_pool.get_num_threads(), rows)
     spare = partial(memory.empty((room * threads,), np.dtype(np.uint8)))
     native.launch(kernel, rows, share_out.word(max(1, GRAIN // max(n, 1)), threads), x, *results, n,
                   k, spare, room, *more)

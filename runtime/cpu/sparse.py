@@ -6,7 +6,7 @@ import numpy as np
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.products import sparse as kernels
 
-from . import indexed, memory, native, pool, taped_launches
+from . import indexed, memory, native, taped_launches, thread_pool
 from .rows import contiguous
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
@@ -83,7 +83,7 @@ def _launch_sums(values, to, come, dense, out, in_order):
         units, grain = rows, max(1, UNIT_STEPS * rows // work)
     else:
         units = width
-        grain = max(COLUMNS, UNIT_STEPS * width // work, -(-width // pool.get_num_threads()))
+        grain = max(COLUMNS, UNIT_STEPS * width // work, -(-width // thread_pool.get_num_threads()))
     native.launch(kernel, units, grain, values, to, come, dense, out, count, width, rows)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cpu import pooling, window
+from ..cpu import pooling, window_geometry
 from ..dtypes import FROM_NUMPY
 from ..ir import scalar as S
 from .arrays import DeviceArray, empty
@@ -61,7 +61,7 @@ def run(x: DeviceArray, windows: Sequence[Any], kind: str,
 def plain(x: DeviceArray, kernel: Any, stride: Any, padding: Any, dilation: Any,
           ceil_mode: bool) -> list[Any]:
     """The windows of a plain pool."""
-    out = window.out_sizes(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
+    out = window_geometry.out_sizes(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
     return along_axes(x.shape[2:], out, kernel, stride, padding, dilation)
 
 
@@ -101,8 +101,8 @@ def avg_pool(x: DeviceArray, *, kernel: Any, stride: Any, padding: Any, ceil_mod
     """The mean of each window."""
     windows = plain(x, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
     out = [len(w[0]) for w in windows]
-    by = window.pool_divisors(x.shape[2:], out, kernel, stride, padding, count_include_pad,
-                              divisor_override)
+    by = window_geometry.pool_divisors(
+        x.shape[2:], out, kernel, stride, padding, count_include_pad, divisor_override)
     return run(x, windows, "mean", by)[0]
 
 
@@ -111,8 +111,8 @@ def avg_pool_grad(g: DeviceArray, *, x_shape: Sequence[int], kernel: Any, stride
                   divisor_override: int | None) -> DeviceArray:
     """For each input the divided gradients of its windows, in order."""
     axes = list(zip(x_shape[2:], g.shape[2:], kernel, stride, padding, strict=True))
-    by = window.pool_divisors(x_shape[2:], g.shape[2:], kernel, stride, padding, count_include_pad,
-                              divisor_override)
+    by = window_geometry.pool_divisors(
+        x_shape[2:], g.shape[2:], kernel, stride, padding, count_include_pad, divisor_override)
     return run(g, [pooling._covering(pooling._windows(*a), a[0]) for a in axes], "spread", by)[0]
 
 
@@ -158,10 +158,11 @@ def max_unpool(x: DeviceArray, index: DeviceArray, *, output_size: Sequence[int]
 def unfold_windows(x: DeviceArray, **at: Any) -> DeviceArray:
     """The windows as columns: zeros where a tap lies outside."""
     from . import moves
-    sizes = window.out_sizes(x.shape[2:], at["kernel"], at["stride"], at["padding"], at["dilation"])
+    sizes = window_geometry.out_sizes(
+        x.shape[2:], at["kernel"], at["stride"], at["padding"], at["dilation"])
     shape = x.shape[0], x.shape[1] * prod(at["kernel"]), prod(sizes)
     out = empty(x.index, shape, x.dtype)
-    moves.apply(out, window.unfold_moves(out.geometry, x.geometry, **at), (x,))
+    moves.apply(out, window_geometry.unfold_moves(out.geometry, x.geometry, **at), (x,))
     return out
 
 
@@ -169,13 +170,13 @@ def fold_windows(columns: DeviceArray, *, output_size: Sequence[int], kernel: An
                  dilation: Any, padding: Any, stride: Any) -> DeviceArray:
     """Every column's element added where it came from, tap after tap."""
     wide = computed(columns)
-    sizes = window.out_sizes(output_size, kernel, stride, padding, dilation)
+    sizes = window_geometry.out_sizes(output_size, kernel, stride, padding, dilation)
     planes = columns.shape[0], columns.shape[1] // prod(kernel)
     out = empty(columns.index, (*planes, *output_size), wide.dtype)
     fill(out, 0)
     parts = wide.reshape(*planes, *kernel, *sizes)
     added = Expressions("add", (S.arg(0) + S.arg(1),))
-    for t, o, i in window.taps(output_size, sizes, kernel, stride, padding, dilation):
+    for t, o, i in window_geometry.taps(output_size, sizes, kernel, stride, padding, dilation):
         to = out[(..., *i)]
         if to.size:
             compute(added, [to, parts[(slice(None), slice(None), *t, *o)]], out.index, [to])

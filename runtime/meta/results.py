@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dtypes
-from ..cpu import heap
+from ..cpu import allocator
 from ..cpu.taped_launches import Tape
 from ..geometry import reach
 from ..ir.extent import Unsized
@@ -104,14 +104,14 @@ def _outlined(op: Any, outlines: Sequence[Any], attrs: Mapping[str, Any]) -> Any
             "of")
     told = op.outlined or op.makes
     if told is not None:
-        with heap.without_memory():
+        with allocator.without_memory():
             made = told(*outlines, **attrs)
         return made[0] if type(made) is tuple and len(made) == 1 else made
     if op.shape is not None:
         return Outline(op.shape(*outlines, **attrs), outlines[0].dtype)
     if op.any_sizes or op.launches:
         try:
-            with heap.without_memory():
+            with allocator.without_memory():
                 return Tape(dry=True).listen(op.forward, *outlines, **attrs)
         except (Unsized, AttributeError, TypeError, IndexError):
             pass                             # it asks for more than outlines have

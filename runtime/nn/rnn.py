@@ -5,7 +5,7 @@ import math
 import whet
 
 from ..autograd.modes import warn
-from ..cpu import heap
+from ..cpu import allocator
 from ..ops.registry import check_tensors
 from . import functional as F
 from . import init, recurrences
@@ -75,7 +75,7 @@ class RNNBase(Module):
         directions = 2 if bidirectional else 1
         layer = (gates * (out *
                           (1 + directions if num_layers > 1 else 1) + 2 * bool(bias)) * directions)
-        if num_layers * layer * whet.get_default_dtype().itemsize > heap.available():
+        if num_layers * layer * whet.get_default_dtype().itemsize > allocator.available():
             raise MemoryError(f"{mode}: {num_layers} layers take more memory than there is")
         for i in range(num_layers):
             for d in range(directions):

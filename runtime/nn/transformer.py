@@ -4,7 +4,7 @@ import math
 
 import whet
 
-from ..cpu import heap
+from ..cpu import allocator
 from . import functional as F
 from . import init
 from .attention_heads import Attention, Projections
@@ -176,7 +176,7 @@ class TransformerDecoderLayer(Module):
 
 
 def _clones(module, n):
-    if n * sum(p.nbytes for p in module.parameters()) > heap.available():
+    if n * sum(p.nbytes for p in module.parameters()) > allocator.available():
         raise MemoryError(f"{n} copies of a {type(module).__name__} take more memory than there is")
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 

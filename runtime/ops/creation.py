@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import devices, dtypes, indexing
 from ..autograd import engine, modes
-from ..cpu import float8, guarded_memory, heap, memory
+from ..cpu import allocator, float8, guarded_memory, memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, STORED
 from ..ir.spans import address
 from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
@@ -248,7 +248,7 @@ def _made_elsewhere(op, device, size, dtype, value=0, memory_format=None):
     """The same on another device than the CPU, where the host has no memory for it."""
     strides = None
     if memory_format is not None and memory_format is not contiguous_format:
-        with heap.without_memory():
+        with allocator.without_memory():
             strides = new_array(size, dtype.np, memory_format).strides
     if op is empty_op:
         value = None

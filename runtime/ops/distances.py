@@ -1,7 +1,7 @@
 """Distances between rows: `cdist`, `pdist` and their gradients."""
 import numpy as np
 
-from ..cpu import differences
+from ..cpu import distances
 from ..dtypes import FLOAT, float32, float64
 from .autocast_to_float32 import precise
 from .batching import native
@@ -56,14 +56,14 @@ def _of_pairs(w, n):
     return half + half.mT
 
 
-weighted_op = Op("weighted_differences", differences.weighted, _weighted_vjp, batch=native,
+weighted_op = Op("weighted_differences", distances.weighted, _weighted_vjp, batch=native,
                  onnx=_weighted_in_onnx,
                  samples=lambda make: [Sample(make(3, 5), make(3, 4), make(5, 4)),
                                        Sample(make(2, 3, 3), make(2, 3, 2), make(2, 3, 2))])
-distances_op = Op("distances", differences.distances,
+distances_op = Op("distances", distances.distances,
                   lambda g, r, x, y: _gradients(_weights(g, r), x, y), samples=_samples,
                   batch=native, onnx=_in_onnx)
-pairs_op = Op("distances_of_pairs", differences.pairs,
+pairs_op = Op("distances_of_pairs", distances.pairs,
               lambda g, r, x: [apply(weighted_op, (_of_pairs(_weights(g, r), x.shape[-2]), x, x),
                                      {})],
               samples=lambda make: [Sample(make(5, 3)), Sample(make(2, 4, 1))],

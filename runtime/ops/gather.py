@@ -6,8 +6,8 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..autograd import modes
+from ..cpu import gather as picks
 from ..cpu import indexed
-from ..cpu import take as picks
 from ..ir.outline import Outline, like_first
 from . import dims
 from .batching import shifted

@@ -2,7 +2,7 @@
 import math
 
 from ..autograd import modes
-from ..cpu import sample
+from ..cpu import grid_sampling
 from ..dtypes import FLOAT, FROM_NUMPY, float32, int32
 from ..ir.scalar import cast, floor, where
 from .autocast_to_float32 import precise
@@ -37,7 +37,7 @@ def _floats(x):
 
 def _sums(x, *rest, taps):
     _floats(x)
-    return sample.sums(x, rest[:taps], rest[taps:])
+    return grid_sampling.sums(x, rest[:taps], rest[taps:])
 
 
 def _sums_vjp(g, _y, x, *rest, needs, taps):
@@ -50,7 +50,7 @@ def _sums_vjp(g, _y, x, *rest, needs, taps):
 
 def _products(x, g, *places):
     _floats(x)
-    return sample.products(x, g, places)
+    return grid_sampling.products(x, g, places)
 
 
 def _products_vjp(gs, _y, x, g, *places):
@@ -63,7 +63,7 @@ def _products_vjp(gs, _y, x, g, *places):
 
 def _spread(g, *rest, taps, size):
     _floats(g)
-    return sample.spread(g, rest[:taps], rest[taps:], size)
+    return grid_sampling.spread(g, rest[:taps], rest[taps:], size)
 
 
 def _spread_vjp(u, _y, g, *rest, needs, taps, size):
@@ -216,7 +216,7 @@ def _check(input, grid, mode, padding_mode, align_corners):
         raise RuntimeError(
             f"grid_sampler(): expected input to have non-empty spatial dimensions, but got "
             f"{list(input.shape)}")
-    if math.prod(input.shape[2:]) > sample.LARGEST:
+    if math.prod(input.shape[2:]) > grid_sampling.LARGEST:
         raise RuntimeError(f"grid_sampler(): images of {list(input.shape[2:])} are too large")
 
 

@@ -5,8 +5,8 @@ import builtins
 import numpy as np
 
 from .. import devices, dtypes
+from ..cpu import gather as picks
 from ..cpu import indexed, memory, taped_launches
-from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT
 from ..ir.outline import Outline, broadcast_shapes, like_first, numeral

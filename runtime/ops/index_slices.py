@@ -1,8 +1,8 @@
 """Whole slices by a vector that names them: selected, added, copied, filled, combined."""
 import numpy as np
 
+from ..cpu import gather as picks
 from ..cpu import indexed
-from ..cpu import take as picks
 from ..ir.outline import Outline
 from . import dims
 from .batching import aligned, at_index, repeated

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .. import return_types
-from ..cpu import factors, lapack_threads
+from ..cpu import factorisations, lapack_threads
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
 from ..ir.outline import Outline, like_first
 from .batching import all_batched, broadcast, example_ndim
@@ -111,9 +111,9 @@ def tall(make):
     yield Sample(make(2, 3, 3))
 
 
-_inv = host("inv", factors.inverse, infer=square("inv"), samples=well_conditioned,
+_inv = host("inv", factorisations.inverse, infer=square("inv"), samples=well_conditioned,
            vjp=lambda g, y, _a: [-(_h(y) @ g @ _h(y))], onnx=in_onnx.inverse)
-_det = host("det", factors.determinant, infer=square("det"), samples=well_conditioned,
+_det = host("det", factorisations.determinant, infer=square("det"), samples=well_conditioned,
            vjp=lambda g, y, a: [(g * y.conj()).unsqueeze(-1).unsqueeze(-1) * _h(inv(a))],
            onnx=in_onnx.determinant)
 
@@ -176,8 +176,8 @@ def _solve_vjp(g, y, a, _b):
     return [ga.sum_to_size(a.shape), gb.sum_to_size(_b.shape)]
 
 
-_solve = host("solve", factors.solve, infer=_same_rows, samples=_solve_samples, vjp=_solve_vjp,
-              onnx=in_onnx.solution)
+_solve = host("solve", factorisations.solve, infer=_same_rows, samples=_solve_samples,
+              vjp=_solve_vjp, onnx=in_onnx.solution)
 _solve.op.batch_rule = broadcast
 
 
@@ -210,7 +210,7 @@ def _triangular_samples(make):
                          unit=unit)
 
 
-solve_triangle = host("solve_triangular", factors.triangular, infer=_same_rows,
+solve_triangle = host("solve_triangular", factorisations.triangular, infer=_same_rows,
                       samples=_triangular_samples, vjp=_triangular_vjp,
                       onnx=in_onnx.triangular_solution)
 solve_triangle.op.batch_rule = broadcast
@@ -235,7 +235,7 @@ def _positive(make):
         yield Sample(p.requires_grad_() if make.grad else p)
 
 
-_cholesky = host("cholesky", factors.cholesky, infer=square("cholesky"), samples=_positive,
+_cholesky = host("cholesky", factorisations.cholesky, infer=square("cholesky"), samples=_positive,
                  vjp=_cholesky_vjp, onnx=in_onnx.cholesky)
 
 
@@ -264,7 +264,7 @@ def _leading_minor(a):
 def _try_cholesky(a):
     """The factors, and the order of the minor at which each failed."""
     try:
-        return factors.cholesky(a), np.zeros(a.shape[:-2], np.int32)
+        return factorisations.cholesky(a), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         flat = ((a + np.conj(np.swapaxes(a, -1, -2))) / 2).reshape(-1, *a.shape[-2:])
         info = np.array([_leading_minor(x) for x in flat], np.int32)
@@ -585,6 +585,6 @@ def _any_matrices(make):
 
 
 lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots, batch=_matrices)
-_lu = host("lu_factor", factors.lu, infer=lambda a: matrix("lu_factor", a), samples=_any_matrices,
-           vjp=_lu_vjp)
+_lu = host("lu_factor", factorisations.lu, infer=lambda a: matrix("lu_factor", a),
+           samples=_any_matrices, vjp=_lu_vjp)
 _lu.op.memo = True

@@ -5,7 +5,7 @@ import numpy as np
 
 from .. import devices
 from ..autograd.modes import is_grad_enabled
-from ..cpu import pooling, window
+from ..cpu import pooling, window_geometry
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, int64
 from ..indexing import as_int, tuple_of, whole
 from ..ir.outline import Outline
@@ -104,7 +104,7 @@ max_unpool_op.moves = lambda out, x, i, *, output_size: [(out, 0)]
 max_unpool_op.put_alone = lambda out, x, i, **at: pooling.unpool_onto(out, x, i, **at)
 fold_op.moves = lambda out, c, *, output_size, **at: [(out, 0)]
 fold_op.put = lambda out, c, **at: pooling.fold_onto(out, c, **at)
-unfold_op.moves = lambda out, x, **at: window.unfold_moves(out, x, **at)
+unfold_op.moves = lambda out, x, **at: window_geometry.unfold_moves(out, x, **at)
 _launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, avg_pool_op,
              avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, max_unpool_op):
@@ -153,8 +153,9 @@ def _window(name, x, n, kernel, stride, padding, dilation=1, ceil_mode=False):
             raise RuntimeError(
                 f"{name}: pad should be at most half of effective kernel size, but got pad={p} "
                 f"and kernel_size={k}")
-    outs = (window.out_sizes(x.shape[-n:], kernel, stride, padding, dilation, True) if ceil_mode
-            else (1,) * n)
+    outs = (1,) * n
+    if ceil_mode:
+        outs = window_geometry.out_sizes(x.shape[-n:], kernel, stride, padding, dilation, True)
     for i in range(n):
         size = x.shape[-n + i]
         if (size == 0 or outs[i] < 1

@@ -14,7 +14,7 @@ from typing import Any
 from ..autograd import modes
 from ..autograd.node import SavedOutput
 from ..cpu import gemm, memory, taped_launches
-from ..cpu import steps as kernels
+from ..cpu import recurrences as kernels
 from ..cpu.pointwise import move
 from ..cpu.rows import contiguous
 from ..ir import scalar

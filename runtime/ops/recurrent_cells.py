@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..cpu import steps as kernels
+from ..cpu import recurrences as kernels
 from ..ir import scalar
 from ..ir.scalar import Expr, maximum, sigmoid, tanh
 

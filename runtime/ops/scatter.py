@@ -4,8 +4,8 @@ import builtins
 
 import numpy as np
 
+from ..cpu import gather as picks
 from ..cpu import indexed
-from ..cpu import take as picks
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 from . import dims
 from .batching import aligned, all_batched, example_ndim, shifted

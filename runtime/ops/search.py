@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import devices, dtypes, return_types
 from ..cpu import indexed, search
-from ..cpu.counts import add_numbers, in_intervals, numbers, runs
+from ..cpu.histograms import add_numbers, in_intervals, numbers, runs
 from ..cpu.rows import REFERENCE
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int, sizes

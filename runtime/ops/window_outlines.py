@@ -2,7 +2,7 @@
 kernels."""
 import math
 
-from ..cpu import window
+from ..cpu import window_geometry
 from ..cpu.conv_plan import conv_shape
 from ..ir.outline import Outline
 
@@ -37,7 +37,7 @@ def _outlined(shape, dtype):
 def pooled(*others):
     """What pools with windows of one size make, as outlines: values, and others of these types."""
     def makes(x, *, kernel, stride, padding, dilation=None, ceil_mode, **_):
-        out = window.out_sizes(x.shape[2:], kernel, stride, padding,
+        out = window_geometry.out_sizes(x.shape[2:], kernel, stride, padding,
                                dilation or (1,) * len(kernel), ceil_mode)
         return tuple(Outline((*x.shape[:2], *out), t) for t in (x.dtype, *others))
     return makes
@@ -51,7 +51,7 @@ def pooled_to(*others):
 
 def columns(x, *, kernel, dilation, padding, stride):
     """The windows of images, as columns."""
-    out = window.out_sizes(x.shape[2:], kernel, stride, padding, dilation)
+    out = window_geometry.out_sizes(x.shape[2:], kernel, stride, padding, dilation)
     return (Outline((x.shape[0], x.shape[1] * math.prod(kernel), math.prod(out)), x.dtype),)
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 import whet
-from whet.cpu import pool
+from whet.cpu import thread_pool
 from whet.jit.export.library import targets
 from whet.passes.lower_llvm import targets as lowered
 
@@ -192,7 +192,7 @@ def table(rows):
         f"{sizes}, each from one export of an example of 2. Bits are compared, but for ONNX "
         f"Runtime: there it is the largest difference against the largest number of a result, at "
         f"most {BOUND:.0e}. Libraries are for one level, {best_level()}; {platform.machine()}, "
-        f"{pool.get_num_threads()} threads.", "",
+        f"{thread_pool.get_num_threads()} threads.", "",
         "| model | weights | traced | archive | ONNX Runtime | library | its size |",
         "|---|---|---|---|---|---|---|"]
     for r in rows:

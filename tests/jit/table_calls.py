@@ -3,7 +3,7 @@
 import pytest
 import whet
 from whet import jit
-from whet.cpu import haste, native
+from whet.cpu import native, tiered_compilation
 from whet.jit.guards import table_index
 from whet.jit.policy import timing
 from whet.jit.policy.timing import TURNS
@@ -24,7 +24,7 @@ def never_slow(monkeypatch):
     """Whether eager is faster here is not what is tested, and is tried only once, at once."""
     monkeypatch.setattr(timing, "GROWTH", 10 ** 9)
     monkeypatch.setattr(timing, "EARLY", 0)
-    monkeypatch.setattr(haste, "among", lambda keys: [])
+    monkeypatch.setattr(tiered_compilation, "among", lambda keys: [])
     monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None),
                         raising=False)
 

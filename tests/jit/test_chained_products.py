@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit
-from whet.cpu import pool
+from whet.cpu import thread_pool
 from whet.passes import chain_products
 
 rng = np.random.default_rng(11)
@@ -17,9 +17,9 @@ def of_any_size(monkeypatch):
 
 @pytest.fixture
 def threads():
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
+    before = thread_pool.get_num_threads()
+    yield thread_pool.set_num_threads
+    thread_pool.set_num_threads(before)
 
 
 def numbers(*shape, dtype="f4", mix=False):

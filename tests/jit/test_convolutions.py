@@ -7,7 +7,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit, nn
-from whet.cpu import native, pool
+from whet.cpu import native, thread_pool
 from whet.passes import pipeline
 from whet.passes.lower_llvm import targets
 
@@ -479,14 +479,14 @@ def test_cells_are_never_in_a_circle():
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_thread_counts(threads):
-    before = pool.get_num_threads()
-    pool.set_num_threads(threads)
+    before = thread_pool.get_num_threads()
+    thread_pool.set_num_threads(threads)
     try:
         block = Block(48, 32).eval()
         with whet.no_grad():
             check(block, whet.randn(1, 48, 21, 20))
     finally:
-        pool.set_num_threads(before)
+        thread_pool.set_num_threads(before)
 
 
 def test_training_goes_on():
@@ -537,8 +537,8 @@ def test_kept_weights(x, w, at, kept, dtype, threads):
     w, b, f = whet.randn(w, dtype=dtype), whet.randn(w[0], dtype=dtype), conv(len(x))
     x = whet.randn(x, dtype=dtype)
     side = whet.randn(f(x, w, **at).shape, dtype=dtype)
-    before = pool.get_num_threads()
-    pool.set_num_threads(threads)
+    before = thread_pool.get_num_threads()
+    thread_pool.set_num_threads(threads)
     try:
         plain = check(lambda x: f(x, w, **at), x)
         with_epilogue = check(
@@ -550,7 +550,7 @@ def test_kept_weights(x, w, at, kept, dtype, threads):
             if native.enabled() and dtype is whet.float32 and targets.current().name == "avx512":
                 assert bool(next(iter(t._table.values()))[0].program.steady.guards) == kept
     finally:
-        pool.set_num_threads(before)
+        thread_pool.set_num_threads(before)
 
 
 @pytest.mark.parametrize("a, b",

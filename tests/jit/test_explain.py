@@ -11,7 +11,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit, nn
-from whet.cpu import haste, memory, native
+from whet.cpu import memory, native, tiered_compilation
 from whet.jit.policy import timing
 from whet.jit.report import verbosity as ladder_of_trace
 
@@ -303,7 +303,7 @@ def test_nothing_is_on_the_way_when_it_is_off():
 
 def test_figures_are_said_in_words(monkeypatch):
     monkeypatch.setattr(timing, "EARLY", 0)
-    monkeypatch.setattr(haste, "among", lambda keys: [])
+    monkeypatch.setattr(tiered_compilation, "among", lambda keys: [])
     f = jit.trace(lambda x, n: x + n)
     f(whet.ones(3), 0.5)
     said = f.explain(full=True)

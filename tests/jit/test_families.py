@@ -8,7 +8,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit
-from whet.cpu import haste, native
+from whet.cpu import native, tiered_compilation
 from whet.ir.extent import Unsized
 from whet.jit.guards import sized_table
 from whet.jit.policy import account, many_sizes
@@ -128,7 +128,8 @@ EDGES = [
 @pytest.mark.parametrize("fn", [attention, perceptron, reduced, gathered])
 def test_what_is_planned_again_is_what_would_be_planned_afresh(fn):
     f = jit.trace(fn)
-    with haste.form("full"):                 # one compiled in haste has another address later
+    # a kernel compiled in haste has another address later
+    with tiered_compilation.form("full"):
         f(whet.randn(20, 16)), f(whet.randn(21, 16))
         family = a_family(f)
         assert sum(is_planned_alike(family, n) for n in EDGES if n > 1) > 5

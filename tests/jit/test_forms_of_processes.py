@@ -61,7 +61,7 @@ SIZES = """
 import math
 import whet
 import whet.nn.functional as F
-from whet.cpu import haste
+from whet.cpu import tiered_compilation
 from whet.jit.policy import account
 
 account.GRACE = math.inf
@@ -75,7 +75,7 @@ def patches(x):
     return F.unfold(x.view(1, 1, -1, 16), 3, padding=1).sum(1).view(-1, 16)
 
 
-with haste.form("full"):
+with tiered_compilation.form("full"):
     traced = whet.jit.trace(patches)
     for n in (8, 14, 129, 2, 5, 513, 513):
         x = whet.randn(n, 16)

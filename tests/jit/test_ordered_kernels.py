@@ -8,7 +8,7 @@ import time
 import pytest
 import whet
 from whet import jit
-from whet.cpu import estimates, haste, native, ordered_kernels
+from whet.cpu import compile_time_estimates, native, ordered_kernels, tiered_compilation
 from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.verify.same_bits import same_bits
@@ -53,7 +53,7 @@ def chain(length):
 def hurried(monkeypatch):
     """Nobody waits for a kernel, and no thread compiles."""
     monkeypatch.setattr(Policy, "affords_compiling", lambda self, seconds, begun: False)
-    monkeypatch.setattr(haste, "order", lambda emits: None)
+    monkeypatch.setattr(tiered_compilation, "order", lambda emits: None)
 
 
 def test_calls_are_eager_until_the_kernels_are_there(hurried, monkeypatch):
@@ -107,11 +107,11 @@ def test_of_kernels_that_are_compiled_together_each_is_given_that_has_a_form():
         raise Unsupported("nothing can do this")
     names = [f"test/{draw.random()}" for _ in range(3)]
     empty = lambda module, symbol: module.kernel(symbol)
-    haste.order(dict(zip(names, (empty, none, empty))))
+    tiered_compilation.order(dict(zip(names, (empty, none, empty))))
     end = time.monotonic() + 30
-    while haste._ordered and time.monotonic() < end:
+    while tiered_compilation._ordered and time.monotonic() < end:
         time.sleep(0.01)
-    with haste.translating():                # (not while they are being compiled)
+    with tiered_compilation.translating():                # (not while they are being compiled)
         assert [ordered_kernels.is_there(name) for name in names] == [True, False, True]
 
 
@@ -165,11 +165,12 @@ def test_kernels_are_compiled_well_from_what_replays_brought_in(monkeypatch):
 
 
 def test_llvm_is_part_of_the_price_until_it_is_there(monkeypatch):
-    estimate, other = estimates.Estimate(0.01, pays_llvm=True), estimates.Estimate(0.01)
+    estimate = compile_time_estimates.Estimate(0.01, pays_llvm=True)
+    other = compile_time_estimates.Estimate(0.01)
     monkeypatch.setitem(sys.modules, "llvmlite.binding", sys)
     assert estimate.of() == 0.01 and estimate.of(3) == pytest.approx(0.03)
     monkeypatch.delitem(sys.modules, "llvmlite.binding")
-    assert estimate.of(2) == estimates.LOADING + 0.02 and estimate.of(0) == 0
+    assert estimate.of(2) == compile_time_estimates.LOADING + 0.02 and estimate.of(0) == 0
     assert other.of(2) == 0.02
 
 

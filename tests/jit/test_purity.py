@@ -191,7 +191,8 @@ def test_functions_of_the_library_are_known_as_the_objects_that_they_are():
 def test_what_only_computes_is_declared_where_it_is_defined():
     for module in "whet.ops.pointwise", "whet.tensor", "whet.nn.functional", "whet.autograd.modes":
         assert origin_of(vars(importlib.import_module(module))).only_computes, module
-    for module in "whet.serialization", "whet.autograd.engine", "whet.cpu.pool", "whet.jit.trace":
+    for module in ("whet.serialization", "whet.autograd.engine", "whet.cpu.thread_pool",
+                   "whet.jit.trace"):
         assert not origin_of(vars(importlib.import_module(module))).only_computes, module
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn, optim
-from whet.cpu import haste, native
+from whet.cpu import native, tiered_compilation
 from whet.jit.policy import timing
 from whet.jit.replay.recording import Recording
 from whet.jit.verify import recheck
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
 def eager_loses(monkeypatch):
     """Replays are faster, and are tried once, at once."""
     monkeypatch.setattr(timing, "EARLY", 0)
-    monkeypatch.setattr(haste, "among", lambda keys: [])
+    monkeypatch.setattr(tiered_compilation, "among", lambda keys: [])
     monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None),
                         raising=False)
     monkeypatch.setattr(timing, "GROWTH", 10 ** 9)

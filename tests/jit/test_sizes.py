@@ -6,7 +6,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
-from whet.cpu import haste, native
+from whet.cpu import native, tiered_compilation
 from whet.jit.capture import purity
 from whet.jit.program import writes_and_questions
 from whet.jit.program.writes_and_questions import LARGEST_COPY
@@ -167,7 +167,7 @@ def test_a_new_size_compiles_nothing_and_is_not_watched(monkeypatch):
     for n in (5, 9, 18, 20):
         f(whet.randn(n, 6))
     # what was put off, here or by the tests before, is not compiled behind this one's back
-    haste.compile_well()
+    tiered_compilation.compile_well()
     compiled, watched = [], []
     monkeypatch.setattr(native, "on_compile", [compiled.append])
     monkeypatch.setattr(purity.Watch, "__enter__", lambda self: watched.append(self))

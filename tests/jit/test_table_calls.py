@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn, optim
-from whet.cpu import haste
+from whet.cpu import tiered_compilation
 from whet.jit.guards import native_entry, table_index
 
 from tests.jit.table_calls import (
@@ -283,7 +283,7 @@ def test_counts_and_memory_stay():
         # What a comparison with eager mode finds is kept, whenever there is one.
         f = armed(jit.trace(fn, verify="off"), *args, **kw)
         # (what is compiled behind this one's back takes memory of Python's)
-        haste.compile_well()
+        tiered_compilation.compile_well()
         watched = [x, y, w, x._array, y._array, w._array, x._array.dtype, f, whet.Tensor, f._ready,
                    *f._ready]
         for _ in range(2):

@@ -3,7 +3,7 @@ on."""
 import pytest
 import whet
 from whet import jit
-from whet.cpu import haste
+from whet.cpu import tiered_compilation
 from whet.jit.dispatch.replays import Replays
 from whet.jit.gradient import backward
 from whet.jit.guards import native_entry
@@ -24,7 +24,8 @@ class Clock:
         self.eager_calls = self.replays = 0
         self.pending = False
         monkeypatch.setattr(timing, "clock", lambda: self.now)
-        monkeypatch.setattr(haste, "among", lambda keys: ["a kernel"] if self.pending else [])
+        monkeypatch.setattr(tiered_compilation, "among",
+                            lambda keys: ["a kernel"] if self.pending else [])
         monkeypatch.setattr(Policy, "affords_better", lambda policy, seconds: not self.pending)
         replay, gradients, walk = Replays.replayed, backward.Backward.gradients, timing.walk
 

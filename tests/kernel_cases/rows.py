@@ -5,7 +5,7 @@ from functools import partial
 
 import whet
 import whet.nn.functional as F
-from whet.cpu import indexed, take
+from whet.cpu import gather, indexed
 from whet.tensor import wrap
 
 from . import FAR, FLOATS, INTS, NEAR, Case, Family, drawn, graded, op
@@ -294,7 +294,7 @@ class Combined(Family):
     kinds = ("combine/None/", "combine/add/", "combine/mul/", "combine/max/", "combine/min/")
 
     def cases(self):
-        launched = take.REFERENCE is False
+        launched = gather.REFERENCE is False
 
         def combined(x, at, values, kind):
             if not launched:

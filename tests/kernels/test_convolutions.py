@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from whet.cpu import conv as K
-from whet.cpu import conv_plan, native, pool, window_parts
-from whet.cpu import window as W
+from whet.cpu import conv_plan, native, thread_pool, window_geometry, window_parts
+from whet.cpu import reference_windows as W
 from whet.ir.scalar import arg, args, where
 from whet.passes.lower_llvm import compile, targets
 from whet.passes.lower_llvm.builder import Module
@@ -36,9 +36,9 @@ def fresh():
 
 @pytest.fixture
 def threads():
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
+    before = thread_pool.get_num_threads()
+    yield thread_pool.set_num_threads
+    thread_pool.set_num_threads(before)
 
 
 def assert_same_bits(a, b):
@@ -72,7 +72,7 @@ def all_three(x, w, b, gy, *at):
 
 def check(x, w, b, *at):
     """All three functions against the reference in float64."""
-    out = W.out_sizes(x.shape[2:], w.shape[2:], *at[:3])
+    out = window_geometry.out_sizes(x.shape[2:], w.shape[2:], *at[:3])
     gy = make(x.shape[0], w.shape[0], *out, dtype=x.dtype)
     want = (W.reference_conv(exact(x), exact(w), exact(b), *at),
             W.reference_conv_input_grad(exact(gy), exact(w), x.shape, *at),
@@ -171,7 +171,7 @@ def test_bits_are_those_of_unfold_and_matmul(x, w, at):
 def test_weight_gradients_are_contractions_over_pixels(x, w, at):
     stride, padding, dilation = at
     x = make(*x)
-    gy = make(x.shape[0], w[0], *W.out_sizes(x.shape[2:], w[2:], *at))
+    gy = make(x.shape[0], w[0], *window_geometry.out_sizes(x.shape[2:], w[2:], *at))
     cols = W.reference_unfold(x, w[2:], dilation, padding, stride)
     flat = lambda a, rows: a.reshape(a.shape[0], rows, -1).swapaxes(0, 1).reshape(rows, -1)
     want = chain(flat(gy, w[0]), flat(cols, cols.shape[1]).T)
@@ -240,7 +240,7 @@ SHAPES = [((3, 20, 9, 9), (33, 20, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),         
 @pytest.mark.parametrize("x, w, at", SHAPES)
 def test_bits_do_not_depend_on_layout(x, w, at):
     x, w, b = make(*x), make(*w), make(w[0])
-    gy = make(x.shape[0], w.shape[0], *W.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
+    gy = make(x.shape[0], w.shape[0], *window_geometry.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
     want = all_three(x, w, b, gy, *at)
     for xs, ws, gs in zip(layouts(x), layouts(w), layouts(gy), strict=True):
         for a, r in zip(all_three(xs, ws, b, gs, *at), want, strict=True):
@@ -250,7 +250,7 @@ def test_bits_do_not_depend_on_layout(x, w, at):
 @pytest.mark.parametrize("x, w, at", SHAPES)
 def test_bits_do_not_depend_on_threads_or_parts(x, w, at, threads, fresh, monkeypatch):
     x, w, b = make(*x), make(*w), make(w[0])
-    gy = make(x.shape[0], w.shape[0], *W.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
+    gy = make(x.shape[0], w.shape[0], *window_geometry.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
     threads(1)
     want = all_three(x, w, b, gy, *at)
     monkeypatch.setattr(window_parts, "GRAIN", 1)                  # every unit is a part of its own
@@ -302,7 +302,7 @@ def test_one_image_is_work_for_all_threads(x, w, at, threads, fresh, monkeypatch
 @pytest.mark.parametrize("x, w, at", SHAPES)
 def test_bits_do_not_depend_on_vector_width(x, w, at, fresh, monkeypatch):
     x, w, b = make(*x), make(*w), make(w[0])
-    gy = make(x.shape[0], w.shape[0], *W.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
+    gy = make(x.shape[0], w.shape[0], *window_geometry.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
     want = all_three(x, w, b, gy, *at)
     if targets.current().name != "avx512":
         pytest.skip("needs a machine with several widths")
@@ -344,7 +344,7 @@ def test_depthwise_kernels_have_the_bits_of_the_others(x, w, at, cpu, fresh, mon
     if cpu and targets.current().name != "avx512":
         pytest.skip("needs a machine with several widths")
     x, w, b = make(*x), make(*w), make(w[0])
-    gy = make(x.shape[0], w.shape[0], *W.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
+    gy = make(x.shape[0], w.shape[0], *window_geometry.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
     with monkeypatch.context() as m:
         m.setattr(conv_plan, "DEPTHWISE_TAPS", 0)
         want = all_three(x, w, b, gy, *at)
@@ -385,7 +385,7 @@ def test_pixels_read_in_planes_give_the_same_bits(x, w, at, cpu, fresh, monkeypa
     if cpu and targets.current().name != "avx512":
         pytest.skip("needs a machine with several widths")
     x, w, b = make(*x), make(*w), make(w[0])
-    gy = make(x.shape[0], w.shape[0], *W.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
+    gy = make(x.shape[0], w.shape[0], *window_geometry.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
     run = lambda: (K.conv(x, w, b, *at), K.conv_input_grad(gy, w, x.shape, *at))
     with monkeypatch.context() as m:
         m.setattr(conv_plan, "planes_band", lambda *_: None)

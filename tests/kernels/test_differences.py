@@ -4,10 +4,10 @@ import itertools
 import numpy as np
 import pytest
 import whet
-from whet.cpu import differences
+from whet.cpu import distances
 from whet.nn import functional as F
 
-pytestmark = pytest.mark.skipif(differences.REFERENCE, reason="NumPy alone is wanted")
+pytestmark = pytest.mark.skipif(distances.REFERENCE, reason="NumPy alone is wanted")
 SIZES = list(itertools.product((1, 7, 8, 9, 65), (1, 2, 16, 17, 33), (1, 3, 16, 33, 257)))
 
 
@@ -28,20 +28,20 @@ def test_distances_and_weighted_differences(dtype, batch):
         x, y, w = (rng.standard_normal((*batch, *s)).astype(dtype)
                    for s in ((m, k), (n, k), (m, n)))
         d = apart(x, y)
-        near(differences.distances(x, y), np.sqrt((d * d).sum(-1)), dtype)
-        sums = differences.weighted(w, x, y)
+        near(distances.distances(x, y), np.sqrt((d * d).sum(-1)), dtype)
+        sums = distances.weighted(w, x, y)
         near(sums, (w.astype("f8")[..., None] * d).sum(-2), dtype)
         turned = np.swapaxes(np.swapaxes(w, -1, -2).copy(), -1, -2)
-        assert differences.weighted(turned, x, y).tobytes() == sums.tobytes()
+        assert distances.weighted(turned, x, y).tobytes() == sums.tobytes()
 
 
 @pytest.mark.parametrize("n", [2, 3, 8, 9, 17, 33, 64, 65, 130])
 def test_pairs_are_the_distances_above_the_diagonal(n):
     x = np.random.default_rng(n).standard_normal((n, 19)).astype("f4")
-    whole = differences.distances(x, x)
-    assert differences.pairs(x).tobytes() == whole[np.triu_indices(n, 1)].tobytes()
-    both = differences.pairs(np.stack([x + 1, x]))
-    assert both[1].tobytes() == differences.pairs(x).tobytes()
+    whole = distances.distances(x, x)
+    assert distances.pairs(x).tobytes() == whole[np.triu_indices(n, 1)].tobytes()
+    both = distances.pairs(np.stack([x + 1, x]))
+    assert both[1].tobytes() == distances.pairs(x).tobytes()
     assert not np.diag(whole).any() and whole.tobytes() == whole.T.copy().tobytes()
 
 

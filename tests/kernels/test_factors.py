@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import whet
 from whet import linalg
-from whet.cpu import factors
+from whet.cpu import factorisations
 
-pytestmark = pytest.mark.skipif(factors.REFERENCE, reason="NumPy alone is wanted")
+pytestmark = pytest.mark.skipif(factorisations.REFERENCE, reason="NumPy alone is wanted")
 SIDES = [1, 2, 3, 8, 15, 16, 17, 33, 64, 100]
 
 
@@ -27,27 +27,27 @@ def near(got, wanted, dtype, n):
 def test_solutions(n, dtype, batch):
     a, b = matrices(n, dtype, *batch)
     wide = a.astype("f8")
-    near(factors.solve(a, b), np.linalg.solve(wide, b.astype("f8")), dtype, n)
-    near(factors.inverse(a), np.linalg.inv(wide), dtype, n)
+    near(factorisations.solve(a, b), np.linalg.solve(wide, b.astype("f8")), dtype, n)
+    near(factorisations.inverse(a), np.linalg.inv(wide), dtype, n)
     positive = a @ np.swapaxes(a, -1, -2)
-    near(factors.cholesky(positive), np.linalg.cholesky(positive.astype("f8")), dtype, n)
+    near(factorisations.cholesky(positive), np.linalg.cholesky(positive.astype("f8")), dtype, n)
     if n < 40:
-        near(factors.determinant(a), np.linalg.det(wide), dtype, n)
+        near(factorisations.determinant(a), np.linalg.det(wide), dtype, n)
     for upper, unit in ((False, False), (True, False), (False, True), (True, True)):
         t = (a / n + 2 * np.eye(n)).astype(dtype)
         full = np.triu(t) if upper else np.tril(t)
         full = np.where(np.eye(n), 1, full) if unit else full
         wanted = np.linalg.solve(full.astype("f8"), b.astype("f8"))
-        near(factors.triangular(t, b, upper=upper, unit=unit), wanted, dtype, n)
+        near(factorisations.triangular(t, b, upper=upper, unit=unit), wanted, dtype, n)
         turned = np.swapaxes(np.swapaxes(t, -1, -2).copy(), -1, -2)
-        assert np.array_equal(factors.triangular(turned, b, upper=upper, unit=unit),
-                              factors.triangular(t, b, upper=upper, unit=unit))
+        assert np.array_equal(factorisations.triangular(turned, b, upper=upper, unit=unit),
+                              factorisations.triangular(t, b, upper=upper, unit=unit))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (5, 3), (17, 33), (40, 16), (2, 4, 4)])
 def test_elimination_is_that_of_the_reference(shape):
     a = np.random.default_rng(1).standard_normal(shape)
-    got, wanted = factors.lu(a), factors._eliminate(a)
+    got, wanted = factorisations.lu(a), factorisations._eliminate(a)
     assert np.allclose(got[0], wanted[0]) and np.array_equal(got[1], wanted[1])
     assert got[1].dtype == got[2].dtype == np.int32 and not got[2].any()
 
@@ -55,26 +55,28 @@ def test_elimination_is_that_of_the_reference(shape):
 @pytest.mark.parametrize("shape", [(257, 257), (300, 70), (70, 300), (2, 260, 261), (0, 300, 300)])
 def test_large_matrices_are_eliminated_by_panels(shape, monkeypatch):
     a = np.random.default_rng(1).standard_normal(shape)
-    wanted = factors._eliminate(a)
-    monkeypatch.setattr(factors, "_eliminate", None)     # which takes ten times as long
-    got, threads = factors.lu(a), whet.get_num_threads()
+    wanted = factorisations._eliminate(a)
+    monkeypatch.setattr(factorisations, "_eliminate", None)     # which takes ten times as long
+    got, threads = factorisations.lu(a), whet.get_num_threads()
     assert np.allclose(got[0], wanted[0]) and np.array_equal(got[1], wanted[1])
     assert got[1].dtype == got[2].dtype == np.int32 and not got[2].any()
     try:
         for n in (1, 2, 5):
             whet.set_num_threads(n)
-            assert all(map(np.array_equal, factors.lu(a), got))
+            assert all(map(np.array_equal, factorisations.lu(a), got))
     finally:
         whet.set_num_threads(threads)
     a[..., 66] = 0
-    assert (factors.lu(a)[2] == 67).all()
+    assert (factorisations.lu(a)[2] == 67).all()
 
 
 def test_a_triangle_of_many_rows_is_solved_in_blocks():
     a = np.tril(np.random.default_rng(0).standard_normal((300, 300))) / 20 + 2 * np.eye(300)
     b = np.ones((300, 4))
-    assert np.allclose(factors.triangular(a, b, upper=False, unit=False), np.linalg.solve(a, b))
-    assert np.allclose(factors.triangular(a.T, b, upper=True, unit=False), np.linalg.solve(a.T, b))
+    found = factorisations.triangular(a, b, upper=False, unit=False)
+    assert np.allclose(found, np.linalg.solve(a, b))
+    found = factorisations.triangular(a.T, b, upper=True, unit=False)
+    assert np.allclose(found, np.linalg.solve(a.T, b))
 
 
 @pytest.mark.parametrize("traced", [False, True])

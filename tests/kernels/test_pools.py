@@ -5,9 +5,9 @@ import random
 import ml_dtypes
 import numpy as np
 import pytest
-from whet.cpu import conv_plan, pool
+from whet.cpu import conv_plan, thread_pool, window_geometry
 from whet.cpu import pooling as P
-from whet.cpu import window as W
+from whet.cpu import reference_windows as W
 from whet.passes.lower_llvm import targets
 
 rng = np.random.default_rng(0)
@@ -131,15 +131,15 @@ def test_bits_do_not_depend_on_layout_threads_or_width(shape, fresh, monkeypatch
         a = P.avg_pool(x, (3, 2), (2, 1), (1, 1))
         return y, index, a, P.avg_pool_grad(a, x.shape, (3, 2), (2, 1),
                                             (1, 1)), P.max_pool_grad(y, index, x.shape)
-    before = pool.get_num_threads()
-    pool.set_num_threads(1)
+    before = thread_pool.get_num_threads()
+    thread_pool.set_num_threads(1)
     want = run(x)
     try:
         for laid in layouts(x):
             for got, ref in zip(run(laid), want, strict=True):
                 same(got, ref)
         for n in (2, 3):
-            pool.set_num_threads(n)
+            thread_pool.set_num_threads(n)
             for got, ref in zip(run(x), want, strict=True):
                 same(got, ref)
         if targets.current().name == "avx512":
@@ -149,7 +149,7 @@ def test_bits_do_not_depend_on_layout_threads_or_width(shape, fresh, monkeypatch
             for got, ref in zip(run(x), want, strict=True):
                 same(got, ref)
     finally:
-        pool.set_num_threads(before)
+        thread_pool.set_num_threads(before)
         monkeypatch.undo()
         targets.current.cache_clear()
 
@@ -176,7 +176,8 @@ def test_fold_is_the_transpose_of_unfold(spatial, kernel, dilation, padding, str
     assert (cols * g).sum() == (x * P.fold(g, spatial, kernel, dilation, padding, stride)).sum()
     k = int(np.prod(kernel))
     assert (cols.shape == (2, 3 * k,
-                           int(np.prod(W.out_sizes(spatial, kernel, stride, padding, dilation)))))
+                           int(np.prod(window_geometry.out_sizes(
+                               spatial, kernel, stride, padding, dilation)))))
 
 
 def test_max_unpool_puts_back():

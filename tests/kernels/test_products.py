@@ -12,7 +12,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from whet.cpu import gemm, guarded_memory, native, pool, small_products
+from whet.cpu import gemm, guarded_memory, native, small_products, thread_pool
 from whet.ir import scalar
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.modules import new_module
@@ -135,9 +135,9 @@ def test_strides_of_a_page_change_nothing():
 
 @pytest.fixture
 def threads():
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
+    before = thread_pool.get_num_threads()
+    yield thread_pool.set_num_threads
+    thread_pool.set_num_threads(before)
 
 
 @ours

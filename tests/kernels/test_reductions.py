@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from whet.cpu import pool
+from whet.cpu import thread_pool
 from whet.cpu.reduce import BF16, DTYPES, NAMES, reduce, reduction_program, reference
 from whet.cpu.rows import rows
 from whet.ir import rowops
@@ -92,9 +92,9 @@ def test_halves_are_summed_in_f32_and_rounded_once(dtype):
 
 @pytest.fixture
 def threads():
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
+    before = thread_pool.get_num_threads()
+    yield thread_pool.set_num_threads
+    thread_pool.set_num_threads(before)
 
 
 @pytest.mark.parametrize("shape,axes",

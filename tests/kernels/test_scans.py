@@ -3,7 +3,7 @@ NumPy as the oracle."""
 import numpy as np
 import pytest
 import whet
-from whet.cpu import pool, scan
+from whet.cpu import scan, thread_pool
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 
 rng = np.random.default_rng(3)
@@ -120,16 +120,16 @@ def test_logcumsumexp(dtype):
 
 
 def test_thread_count_changes_nothing():
-    before = pool.get_num_threads()
+    before = thread_pool.get_num_threads()
     x = rng.standard_normal((300, 500)).astype("f4")
     for axis in (0, 1):
         results = []
         for threads in (1, 2):
-            pool.set_num_threads(threads)
+            thread_pool.set_num_threads(threads)
             results.append([
                 scan.cumsum(x, axis), scan.logcumsumexp(x, axis), *scan.cummax(x, axis)])
         assert all(same(a, b) for a, b in zip(*results, strict=True))
-    pool.set_num_threads(before)
+    thread_pool.set_num_threads(before)
 
 
 def test_reference_names_every_type():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import whet
-from whet.cpu import counts, pool, search, sort
+from whet.cpu import histograms, search, sort, thread_pool
 from whet.cpu import reference_sort as slowly
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 from whet.passes.lower_llvm import targets
@@ -167,12 +167,12 @@ def test_members_of_a_set(name):
 @pytest.mark.parametrize("n", [1, 2, 9, 36, 300])
 def test_runs_of_equal_elements(name, n):
     x = numbers(name, (n,))
-    values, inverse, lengths = counts.runs(x, False)
+    values, inverse, lengths = histograms.runs(x, False)
     at = order(x, 0, False)
     assert all(map(same, (values, inverse[at], lengths), runs_of(x[at])))
-    found = counts.runs(x, True)
+    found = histograms.runs(x, True)
     assert all(map(same, found, runs_of(x)))
-    assert [len(y) for y in counts.runs(x, True, False, False)] == [len(found[0]), 0, 0]
+    assert [len(y) for y in histograms.runs(x, True, False, False)] == [len(found[0]), 0, 0]
 
 
 def runs_of(x):
@@ -183,9 +183,9 @@ def runs_of(x):
 
 
 def test_runs_of_nothing_and_of_nan_and_of_zeros():
-    assert [len(y) for y in counts.runs(np.empty(0, "f4"), False)] == [0, 0, 0]
-    assert len(counts.runs(np.array([np.nan, 1, np.nan], "f4"), False)[0]) == 3
-    values, inverse, lengths = counts.runs(np.array([0.0, -0.0, 1, -0.0], "f4"), False)
+    assert [len(y) for y in histograms.runs(np.empty(0, "f4"), False)] == [0, 0, 0]
+    assert len(histograms.runs(np.array([np.nan, 1, np.nan], "f4"), False)[0]) == 3
+    values, inverse, lengths = histograms.runs(np.array([0.0, -0.0, 1, -0.0], "f4"), False)
     assert values.view("i4").tolist()[0] == 0 and lengths.tolist() == [3, 1]
     assert inverse.tolist() == [0, 0, 1, 0]
 
@@ -193,17 +193,17 @@ def test_runs_of_nothing_and_of_nan_and_of_zeros():
 @pytest.mark.parametrize("name", [n for n in REAL if n[0] in "iub" and n != "bf16"])
 def test_counts_of_numbers(name):
     x = np.abs(numbers(name, (37,))).astype(DTYPES[name])
-    assert same(counts.numbers(x, 6), np.bincount(x.astype("i8"), minlength=6))
+    assert same(histograms.numbers(x, 6), np.bincount(x.astype("i8"), minlength=6))
     for kind in ("f4", "f8", "i2"):
         weights = rng.standard_normal(37).astype(kind)
         want = np.zeros(6, "f4" if kind == "f4" else "f8")
         np.add.at(want, x.astype("i8"), weights)
-        assert same(counts.numbers(x, 6, weights), want)
+        assert same(histograms.numbers(x, 6, weights), want)
 
 
 def test_numbers_out_of_range_are_not_counted():
     x = np.array([0, 5, -1, 2, 1 << 40, -(1 << 62)])
-    assert counts.numbers(x, 3).tolist() == [1, 0, 1]
+    assert histograms.numbers(x, 3).tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize("name", [n for n in REAL if n != "bool"])
@@ -216,7 +216,7 @@ def test_counts_in_intervals(name):
         wide = x.astype("f8")
         inside = wide[(wide >= a) & (wide <= b)]
         k = np.minimum(((inside - a) / (b - a) * bins).astype("i8"), bins - 1)
-        assert same(counts.in_intervals(x, bins, low, high),
+        assert same(histograms.in_intervals(x, bins, low, high),
                     np.bincount(k, minlength=bins).astype(x.dtype))
 
 
@@ -225,8 +225,8 @@ def test_intervals_of_elements_that_are_not_finite_are_refused():
         for place in (0, 6, 8):
             x = np.arange(9.0)
             x[place] = odd
-            assert counts.in_intervals(x, 4, 0.0, 0.0) is None
-            assert counts.in_intervals(x, 4, 1.0, 2.0).sum() == 2 - (place in (1, 2))
+            assert histograms.in_intervals(x, 4, 0.0, 0.0) is None
+            assert histograms.in_intervals(x, 4, 1.0, 2.0).sum() == 2 - (place in (1, 2))
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -291,7 +291,7 @@ def test_many_elements_that_differ_in_low_bits_are_sorted_in_time():
 @pytest.mark.parametrize("kind", ["f4", "f8"])
 def test_any_number_of_threads_gives_the_same(kind):
     x = rng.integers(0, 50, (40, 700)).astype(kind)
-    before = pool.get_num_threads()
+    before = thread_pool.get_num_threads()
     try:
         found = []
         for n in (1, 3):
@@ -304,7 +304,7 @@ def test_any_number_of_threads_gives_the_same(kind):
 
 def test_calls_that_are_made_again_have_memory_for_as_many_threads_as_take_part():
     x = whet.tensor(rng.standard_normal((64, 900)))
-    before = pool.get_num_threads()
+    before = thread_pool.get_num_threads()
     try:
         whet.set_num_threads(1)
         want = [y.clone() for _ in range(3) for y in (*x.sort(1), *x.topk(300, 1), *x.median(1))]

@@ -2,9 +2,9 @@
 range are found."""
 import numpy as np
 import pytest
-from whet.cpu import pool, take
+from whet.cpu import gather, thread_pool
 
-pytestmark = pytest.mark.skipif(take.REFERENCE, reason="NumPy alone is wanted")
+pytestmark = pytest.mark.skipif(gather.REFERENCE, reason="NumPy alone is wanted")
 
 
 @pytest.mark.parametrize("dtype", ["?", "f2", "f4", "f8", "i8", "c8"])
@@ -17,7 +17,7 @@ def test_along_is_take_along_axis(dtype, shape, axis):
     for count in (1, 5, 33):
         index = rng.integers(-shape[axis],
                              shape[axis], [count if d == axis else n for d, n in enumerate(shape)])
-        out, fine = take.along(a, index, axis, wrap=True)
+        out, fine = gather.along(a, index, axis, wrap=True)
         assert fine and out.tobytes() == np.take_along_axis(a, index, axis).tobytes()
 
 
@@ -30,9 +30,9 @@ def test_rows_are_take(dtype, shape, axis):
     a = (rng.standard_normal(shape) * 100).astype(dtype)
     for count in (0, 1, 50):
         index = rng.integers(-shape[axis], shape[axis], count)
-        out, fine = take.rows(a, index, axis, wrap=True)
+        out, fine = gather.rows(a, index, axis, wrap=True)
         assert fine and out.tobytes() == a.take(index, axis).tobytes()
-        out, fine = take.rows(a, index % shape[axis], axis)
+        out, fine = gather.rows(a, index % shape[axis], axis)
         assert fine and out.tobytes() == a.take(index, axis).tobytes()
 
 
@@ -40,7 +40,7 @@ def test_rows_of_any_number_of_bytes():
     rng = np.random.default_rng(0)
     for size in [*range(1, 70), 127, 128, 129, 200]:
         a, index = rng.integers(0, 256, (5, size)).astype("u1"), np.array([4, 0, 4, 2])
-        assert take.rows(a, index, 0)[0].tobytes() == a[index].tobytes()
+        assert gather.rows(a, index, 0)[0].tobytes() == a[index].tobytes()
 
 
 def test_bad_indices_are_found_and_nothing_is_read_there():
@@ -48,14 +48,14 @@ def test_bad_indices_are_found_and_nothing_is_read_there():
     for k in (4, -1, 2**62, -2**63 + 1):
         index = np.zeros((3, 5), np.int64)
         index[1, 2] = k
-        assert not take.along(a, index, 1)[1]
+        assert not gather.along(a, index, 1)[1]
         for axis in (0, 1):
             for count in (2, 40):
-                assert not take.rows(a, np.array([0, k] * count), axis)[1]
-    assert take.along(a, np.full((3, 5), -4), 1, wrap=True)[1]
-    assert not take.along(a, np.full((3, 5), -5), 1, wrap=True)[1]
-    assert (not take.rows(a[:0], np.array([0]), 0)[1]
-            and take.rows(a[:0], np.zeros(0, np.int64), 0)[1])
+                assert not gather.rows(a, np.array([0, k] * count), axis)[1]
+    assert gather.along(a, np.full((3, 5), -4), 1, wrap=True)[1]
+    assert not gather.along(a, np.full((3, 5), -5), 1, wrap=True)[1]
+    assert (not gather.rows(a[:0], np.array([0]), 0)[1]
+            and gather.rows(a[:0], np.zeros(0, np.int64), 0)[1])
 
 
 INDICES_OF_SLICES = [((9, 5), 0), ((9, 5), 1), ((4, 6, 70), 1), ((20, 3, 4), 2), ((3, 40, 2), 0)]
@@ -76,14 +76,14 @@ def test_an_expanded_index_names_slices(shape, axis, step):
     a = rng.standard_normal(shape).astype("f4")
     vector = rng.integers(0, shape[axis], 60)[::step]
     index = expanded(vector, shape, axis)
-    assert take.repeats(index, axis) and not take.repeats(index.copy(), axis)
-    out, fine = take.along(a, index, axis)
-    assert fine and out.tobytes() == take.along(a, index.copy(), axis)[0].tobytes()
+    assert gather.repeats(index, axis) and not gather.repeats(index.copy(), axis)
+    out, fine = gather.along(a, index, axis)
+    assert fine and out.tobytes() == gather.along(a, index.copy(), axis)[0].tobytes()
     source = rng.standard_normal(index.shape).astype("f4")
-    for how in take.COMBINED:
+    for how in gather.COMBINED:
         by_slices, by_elements = a.copy(), a.copy()
-        assert take.put(by_slices, index, source, axis, how, each=True)
-        assert take.put(by_elements, index.copy(), source, axis, how, each=True)
+        assert gather.put(by_slices, index, source, axis, how, each=True)
+        assert gather.put(by_elements, index.copy(), source, axis, how, each=True)
         assert by_slices.tobytes() == by_elements.tobytes()
 
 
@@ -91,23 +91,23 @@ def test_a_bad_expanded_index_writes_nothing():
     a = np.arange(12.0, dtype="f4").reshape(3, 4)
     for k in (3, -1, 2**62):
         index = expanded(np.array([0, k]), (3, 4), 0)
-        assert not take.along(a, index, 0)[1]
+        assert not gather.along(a, index, 0)[1]
         b = a.copy()
-        assert not take.put(b, index, np.ones((2, 4), "f4"), 0, "sum", each=True)
+        assert not gather.put(b, index, np.ones((2, 4), "f4"), 0, "sum", each=True)
         assert (b == a).all()
 
 
 def test_threads_share_the_work():
-    before = pool.get_num_threads()
+    before = thread_pool.get_num_threads()
     rng = np.random.default_rng(0)
     a, i = rng.standard_normal((300, 1000)).astype("f4"), rng.integers(0, 1000, (300, 1000))
     try:
         for threads in (1, 2, 4):
-            pool.set_num_threads(threads)
-            assert (take.along(a, i, 1)[0] == np.take_along_axis(a, i, 1)).all()
-            assert (take.rows(a, i[0] % 300, 0)[0] == a[i[0] % 300]).all()
+            thread_pool.set_num_threads(threads)
+            assert (gather.along(a, i, 1)[0] == np.take_along_axis(a, i, 1)).all()
+            assert (gather.rows(a, i[0] % 300, 0)[0] == a[i[0] % 300]).all()
     finally:
-        pool.set_num_threads(before)
+        thread_pool.set_num_threads(before)
 
 
 @pytest.mark.parametrize("how", ["sum", "put", "amax"])
@@ -120,6 +120,6 @@ def test_a_source_that_does_not_lie_in_rows_is_put_by_a_kernel(lying, how):
               "turned": rng.standard_normal((5, 31)).astype("f4").T,
               "gaps": rng.standard_normal((31, 10)).astype("f4")[:, ::2]}[lying]
     made, wanted = (np.ones((7, 5), "f4") for _ in range(2))
-    assert take.put(made, index, source, 0, how)
-    assert take.put(wanted, index, source.copy(), 0, how)
+    assert gather.put(made, index, source, 0, how)
+    assert gather.put(wanted, index, source.copy(), 0, how)
     assert made.tobytes() == wanted.tobytes() and made.any()

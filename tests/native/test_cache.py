@@ -9,7 +9,7 @@ import types
 from pathlib import Path
 
 import pytest
-from whet.cpu import cache, flat_images
+from whet.cpu import cache, mapped_code
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no cache on this system")
 
@@ -355,7 +355,7 @@ def test_sources_that_are_no_files_mean_no_cache(monkeypatch, tmp_path):
 HEAD = """
 import os, sys, threading
 import numpy as np
-from whet.cpu import cache, memory, native, pool
+from whet.cpu import cache, memory, native, thread_pool
 def emit(m, symbol, a):
     f = m.kernel(symbol)
     f.store(f.as_val(a, "i64"), f.load("ptr", f.args[0]))
@@ -368,7 +368,7 @@ def check(*values):
 def report():
     print("compiled" if "llvmlite" in sys.modules else "loaded", end="")
 """
-LOADED = "loaded" if flat_images.SUPPORTED else "compiled"  # an object file needs LLVM
+LOADED = "loaded" if mapped_code.SUPPORTED else "compiled"  # an object file needs LLVM
 
 
 @pytest.fixture(scope="module")
@@ -427,7 +427,7 @@ def test_a_damaged_pack_is_compiled_again(run, tmp_path):
 
 
 def test_objects_are_kept_where_there_are_no_images(run):
-    program = ("from whet.cpu import flat_images; flat_images.flatten = lambda obj: None; "
+    program = ("from whet.cpu import mapped_code; mapped_code.flatten = lambda obj: None; "
                "calls = []; real = native._compile\n")
     program += ("native._compile = lambda *a: (calls.append(a), real(*a)); check(3, 5); "
                 "print(len(calls), end='')")
@@ -454,7 +454,7 @@ def test_processes_at_the_same_time_lose_nothing(run, start):
 
 
 def test_another_target_is_another_cache(run, start):
-    if not flat_images.SUPPORTED:
+    if not mapped_code.SUPPORTED:
         pytest.skip("one target on this machine")
     run("check(3)")
     assert ([run("check(3); report()", WHET_CPU=cpu)

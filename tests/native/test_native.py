@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from whet.cpu import flat_images, native, pool
+from whet.cpu import mapped_code, native, thread_pool
 from whet.passes.lower_llvm import compile, targets, vmath
 from whet.passes.lower_llvm.builder import BYTES, Module, vec
 
@@ -60,9 +60,9 @@ def launch(request):
 
 @pytest.fixture
 def threads():
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
+    before = thread_pool.get_num_threads()
+    yield thread_pool.set_num_threads
+    thread_pool.set_num_threads(before)
 
 
 def test_a_kernel_runs_over_all_units(launch):
@@ -266,7 +266,7 @@ go:
 @pytest.mark.parametrize("loader", ["flat", "llvm"])
 def test_code_may_name_functions_and_objects_of_the_process(loader, monkeypatch):
     if loader == "llvm":
-        monkeypatch.setattr(flat_images, "flatten", lambda obj: None)
+        monkeypatch.setattr(mapped_code, "flatten", lambda obj: None)
     at = native.image(f"test/outside/{os.urandom(8).hex()}", lambda: OUTSIDE, ["answer"])
     answer = native.function(at["answer"], "answer", "What else.")
     assert answer(1) == 42 and answer.__doc__ == "What else."
@@ -275,14 +275,14 @@ def test_code_may_name_functions_and_objects_of_the_process(loader, monkeypatch)
 
 
 def test_kernels_run_where_images_cannot_be_made(monkeypatch, launch):
-    monkeypatch.setattr(flat_images, "flatten", lambda obj: None)
+    monkeypatch.setattr(mapped_code, "flatten", lambda obj: None)
     k = native.kernel(f"test/object/{os.urandom(8).hex()}", emit_scale)
     x, y = np.arange(5.0), np.zeros(5)
     launch(k, 5, 1, x, y, 2.0)
     assert (y == 2 * x).all()
 
 
-@pytest.mark.skipif(not flat_images.SUPPORTED, reason="no images on this machine")
+@pytest.mark.skipif(not mapped_code.SUPPORTED, reason="no images on this machine")
 def test_a_name_that_does_not_exist_is_an_error_not_a_crash():
     text = (
         "declare i64 @whet_no_such_thing()\ndefine i64 @f() {\n %x = call i64 "
@@ -293,14 +293,14 @@ def test_a_name_that_does_not_exist_is_an_error_not_a_crash():
         native.symbol("no_such_thing")
 
 
-@pytest.mark.skipif(not flat_images.SUPPORTED, reason="no images on this machine")
+@pytest.mark.skipif(not mapped_code.SUPPORTED, reason="no images on this machine")
 def test_writable_data_is_left_to_llvm():
     obj = compile.object_code("@x = global i64 5\ndefine ptr @f() {\n ret ptr @x\n}\n")
-    assert flat_images.flatten(obj) is None
-    assert flat_images.flatten(b"\x7fELF junk" + bytes(100)) is None
+    assert mapped_code.flatten(obj) is None
+    assert mapped_code.flatten(b"\x7fELF junk" + bytes(100)) is None
 
 
-@pytest.mark.skipif(not flat_images.SUPPORTED, reason="no images on this machine")
+@pytest.mark.skipif(not mapped_code.SUPPORTED, reason="no images on this machine")
 def test_code_is_never_writable():
     places = [scale(), *([native.symbol("pool_run")] if native.enabled() else [])]
     with open("/proc/self/maps") as maps:
@@ -421,12 +421,12 @@ def test_the_gil_is_released_around_long_work(threads):
 
 PROGRAM = """
 import numpy as np, sys
-from whet.cpu import memory, native, pool
+from whet.cpu import memory, native, thread_pool
 from test_native import emit_scale
 x, y = np.random.default_rng(0).standard_normal(10001), memory.empty((10001,), np.dtype("f8"))
 native.launch(native.kernel("test/scale", emit_scale), 10001, 100, x, y, 1 / 3)
 assert native.enabled() == (sys.argv[1] == "1") and (type(native.launch) is type(len)) == native.enabled()
-pool.set_num_threads(3); assert pool.get_num_threads() == 3
+thread_pool.set_num_threads(3); assert thread_pool.get_num_threads() == 3
 print(y.tobytes().hex())
 """
 
@@ -509,7 +509,7 @@ def test_lanes_that_are_not_stored_keep_what_is_there(elem, lanes, cpu, monkeypa
         assert y.tolist() == [*np.where(stored, x[:lanes], 0), 0, 0], (name, n, bits)
 
 
-@pytest.mark.skipif(not flat_images.SUPPORTED, reason="no flat images here")
+@pytest.mark.skipif(not mapped_code.SUPPORTED, reason="no flat images here")
 @pytest.mark.parametrize("cpu", ["", "avx2"])
 @pytest.mark.parametrize("elem", ["float", "double"])
 def test_heavy_kernels_are_loaded_without_llvm(elem, cpu, monkeypatch):
@@ -523,7 +523,7 @@ def test_heavy_kernels_are_loaded_without_llvm(elem, cpu, monkeypatch):
         f = m.kernel("kernel")
         p = f.load("ptr", f.args[0])
         f.store(vmath.FUNCTIONS["tanh"](f, f.load(vec(elem, lanes), p)), p)
-        image = flat_images.flatten(compile.object_code(m.text()))
+        image = mapped_code.flatten(compile.object_code(m.text()))
     finally:
         monkeypatch.undo()
         targets.current.cache_clear()

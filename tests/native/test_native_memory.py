@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
-from whet.cpu import heap, memory, native
+from whet.cpu import allocator, memory, native
 
 F4 = np.dtype("f4")
 needs_native = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
@@ -23,7 +23,7 @@ SHAPES = [(), (0,), (1,), (7,), (2, 3), (0, 5), (5, 0, 2), (300, 300), (1, 70_00
 @pytest.fixture(params=["native", "plain"])
 def empty(request):
     if request.param == "plain":
-        return heap._empty
+        return allocator._empty
     if not native.enabled():
         pytest.skip("no native calls in this process")
     return memory.empty
@@ -264,12 +264,12 @@ except MemoryError as error:
 
 
 def test_the_default_limit_is_a_part_of_what_the_process_may_have(monkeypatch):
-    from whet.cpu import pool
-    monkeypatch.setattr(pool,
+    from whet.cpu import thread_pool
+    monkeypatch.setattr(thread_pool,
                         "control_group", lambda *names: iter([["max"], ["8000000"], ["16000000"]]))
-    assert heap.available() == 8_000_000
-    monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"]]))
-    assert heap.available() > 8_000_000
+    assert allocator.available() == 8_000_000
+    monkeypatch.setattr(thread_pool, "control_group", lambda *names: iter([["max"]]))
+    assert allocator.available() > 8_000_000
 
 
 CONVOLUTIONS = {"few channels": ((3, 1, 28, 28), (8, 1, 5, 5), {}),

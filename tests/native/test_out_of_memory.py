@@ -131,7 +131,7 @@ def run_out_of_memory(room=2 << 20):
     import resource
 
     import whet
-    from whet.cpu import haste
+    from whet.cpu import tiered_compilation
     faulthandler.enable()
     whet.set_num_threads(1)
     _, _, calls = cases(whet)
@@ -141,7 +141,7 @@ def run_out_of_memory(room=2 << 20):
         for call in ready.values():
             call()
         # a thread that finds no memory as it begins has whoever started it wait for ever
-        haste.compile_well()
+        tiered_compilation.compile_well()
     with open("/proc/self/statm") as f:
         taken = int(f.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + room, resource.RLIM_INFINITY))

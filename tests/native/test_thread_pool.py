@@ -8,12 +8,12 @@ import threading
 
 import numpy as np
 import pytest
-from whet.cpu import conv, gemm, native, pool, pool_layout
+from whet.cpu import conv, gemm, native, thread_pool, thread_pool_layout
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.windows.epilogue import SUMS
 
 pytestmark = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
-has_threads = pytest.mark.skipif(not pool.SUPPORTED,
+has_threads = pytest.mark.skipif(not thread_pool.SUPPORTED,
                                  reason="the pool has one thread on this system")
 
 # args: out, where; out[i] += 1, where[i] = the begin of the piece, unless `where` is null
@@ -106,14 +106,14 @@ def mark():
 
 @pytest.fixture
 def threads():
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
+    before = thread_pool.get_num_threads()
+    yield thread_pool.set_num_threads
+    thread_pool.set_num_threads(before)
 
 
 def pieces(k, total, grain, threads):
     """Sizes of the pieces that a launch is done in; every unit must be done once."""
-    pool.set_num_threads(threads)
+    thread_pool.set_num_threads(threads)
     out, where = np.zeros(total, np.int64), np.full(total, -1)
     native.launch(k, total, grain, out, where)
     assert (out == 1).all() and (np.sort(where) == where).all()
@@ -122,7 +122,7 @@ def pieces(k, total, grain, threads):
 
 def together(n):
     """Do n threads run at the same time?"""
-    pool.set_num_threads(n)
+    thread_pool.set_num_threads(n)
     counter, seen = np.zeros(1, np.int64), np.zeros(n, np.int64)
     native.launch(native.build(MEET, ["meet"])["meet"], n, 1, counter, n, seen)
     return seen.tolist() == [n] * n
@@ -277,7 +277,7 @@ def test_huge_totals_are_cut_without_overflow(threads):
     ends = sorted(map(tuple, out[1:out[0] + 1].reshape(-1, 2).tolist()))
     assert (ends[0][0] == 0 and ends[-1][1] == 2 ** 63 - 1
             and all(a[1] == b[0] for a, b in zip(ends, ends[1:], strict=False)))
-    assert len(ends) >= 4 if pool.SUPPORTED else len(ends) == 1
+    assert len(ends) >= 4 if thread_pool.SUPPORTED else len(ends) == 1
 
 
 def test_many_launches_of_many_sizes(mark, threads):
@@ -315,7 +315,7 @@ def test_python_threads_launch_at_the_same_time(mark, threads):
     crowd = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for t in crowd: t.start()
     for t in crowd: t.join()
-    assert not wrong and (together(2) or not pool.SUPPORTED)
+    assert not wrong and (together(2) or not thread_pool.SUPPORTED)
 
 
 @has_threads
@@ -326,7 +326,7 @@ def test_a_fork_starts_its_own_workers(threads):
         if not pid:
             ok = False
             try:
-                ok = pool.get_num_threads() == 2 and all(together(2) for _ in range(100))
+                ok = thread_pool.get_num_threads() == 2 and all(together(2) for _ in range(100))
             finally:
                 os._exit(0 if ok else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
@@ -360,17 +360,19 @@ def test_a_fork_while_another_thread_launches(mark, threads):
 
 @has_threads
 def test_workers_stop_and_start_again(mark, threads):
-    workers = ctypes.c_int32.from_address(pool.state()["whet_pool"] + pool_layout.WORKERS)
+    at = thread_pool.state()["whet_pool"] + thread_pool_layout.WORKERS
+    workers = ctypes.c_int32.from_address(at)
     for n in (4, 2, 3):
         assert len(pieces(mark, 100, 1, n)) >= n and workers.value == n - 1
-        pool.stop()
+        thread_pool.stop()
         assert workers.value == 0
 
 
 def test_a_process_with_waiting_workers_exits_cleanly():
     program = (
-        "import numpy as np\nfrom whet.cpu import native, pool\nfrom test_thread_pool import MARK\n"
-        "pool.set_num_threads(4)\n"
+        "import numpy as np\nfrom whet.cpu import native, thread_pool\n"
+        "from test_thread_pool import MARK\n"
+        "thread_pool.set_num_threads(4)\n"
         "native.launch(native.build(MARK, ['mark'])['mark'], 1000, 1, np.zeros(1000, np.int64), "
         "None)\n")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
@@ -384,12 +386,12 @@ def test_set_num_threads_checks_its_argument(threads):
     for bad, error in (((0, RuntimeError), (-1, RuntimeError), (1.5, TypeError), ("2", TypeError),
                         (True, TypeError))):
         with pytest.raises(error, match="set_num_threads"):
-            pool.set_num_threads(bad)
+            thread_pool.set_num_threads(bad)
     threads(3)
-    assert pool.get_num_threads() == 3
+    assert thread_pool.get_num_threads() == 3
     threads(10**9)
-    assert pool.get_num_threads() == pool.MAX_THREADS
-    pool.stop()
+    assert thread_pool.get_num_threads() == thread_pool.MAX_THREADS
+    thread_pool.stop()
 
 
 @has_threads
@@ -397,14 +399,14 @@ def test_a_system_that_grants_no_threads_leaves_the_caller():
     program = """
 import ctypes, resource
 import numpy as np
-from whet.cpu import native, pool
+from whet.cpu import native, thread_pool
 from test_thread_pool import MARK
 k = native.build(MARK, ["mark"])["mark"]
 refuse = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)(lambda *a: 11)
 native._exports["pthread_create"] = ctypes.cast(refuse, ctypes.c_void_p).value
-native._exports.update(pool.state())
-run = native.image("test/refused", pool.source, ["pool_run"])["pool_run"]
-pool.set_num_threads(4)
+native._exports.update(thread_pool.state())
+run = native.image("test/refused", thread_pool.source, ["pool_run"])["pool_run"]
+thread_pool.set_num_threads(4)
 out = np.zeros(100, np.int64)
 slot = (ctypes.c_int64 * 2)(out.ctypes.data, 0)
 ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(run)(k, ctypes.addressof(slot), 100, 1)
@@ -442,17 +444,17 @@ def write(root, files):
     ({"proc/self/cgroup": "junk\n0::/a\n", "sys/fs/cgroup/a/cpu.max": "junk\n"}, None),
     ({"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/cpu.max": "100000 0\n"}, None)])
 def test_the_control_group_limits_the_threads(tmp_path, files, wanted):
-    assert pool.quota(write(tmp_path, files)) == wanted
+    assert thread_pool.quota(write(tmp_path, files)) == wanted
 
 
 def test_the_default_is_the_least_of_what_is_allowed(monkeypatch):
-    monkeypatch.setattr(pool, "affinity", lambda: 8)
-    monkeypatch.setattr(pool, "quota", lambda: None)
+    monkeypatch.setattr(thread_pool, "affinity", lambda: 8)
+    monkeypatch.setattr(thread_pool, "quota", lambda: None)
     for asked, wanted in (("", 8), ("3", 3), ("2,4", 2), ("64", 8), ("0", 8), ("junk", 8)):
         monkeypatch.setenv("OMP_NUM_THREADS", asked)
-        assert pool.default_threads() == wanted
-    monkeypatch.setattr(pool, "quota", lambda: 2)
-    assert pool.default_threads() == 2
+        assert thread_pool.default_threads() == wanted
+    monkeypatch.setattr(thread_pool, "quota", lambda: 2)
+    assert thread_pool.default_threads() == 2
 
 
 def test_machine_code_can_use_the_pool(mark, threads):

@@ -3,7 +3,7 @@ calls that it has not seen."""
 import numpy as np
 import pytest
 import whet
-from whet.cpu import repeated_calls, take
+from whet.cpu import gather, repeated_calls
 from whet.ops import known_calls, random
 
 pytestmark = pytest.mark.skipif(repeated_calls.ctx is None, reason="no machine code")
@@ -185,7 +185,7 @@ def test_a_gradient_that_is_put_onto_zeros_is_put_there_by_machine_code(monkeypa
             found.append((x.grad.tolist(), x.grad._version))
         return found
     wanted, *_ = [gradients() for _ in range(3)]
-    monkeypatch.setattr(take, "put", None)           # Python does not come here any more
+    monkeypatch.setattr(gather, "put", None)           # Python does not come here any more
     assert gradients() == wanted
 
 

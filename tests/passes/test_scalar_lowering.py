@@ -137,7 +137,7 @@ def test_exact_primitives_give_the_bits_of_numpy(op):
 @pytest.mark.parametrize("op", sorted(set(S.PRIMITIVES) - {"fma"}))
 def test_one_element_has_its_kernels_bits_in_a_run_that_is_recorded(op, monkeypatch):
     """Where NumPy computes it, for there is no kernel yet, and where not."""
-    from whet.cpu import haste
+    from whet.cpu import tiered_compilation
     monkeypatch.setattr(pointwise.native, "at_hand", lambda key: False)
     roots, n = [S.Expr(op, tuple(S.args(arity(op))))], arity(op)
     for t in ("f32", "i64"):
@@ -147,7 +147,7 @@ def test_one_element_has_its_kernels_bits_in_a_run_that_is_recorded(op, monkeypa
                 continue                     # ops cast first
             want, = Pointwise(op, roots, n)(xs)
             some = range(0, len(want), max(1, len(want) // 60))
-            with haste.numbers():
+            with tiered_compilation.numbers():
                 got = [Pointwise(op, roots, n)([x[i:i + 1] for x in xs])[0] for i in some]
             same(np.concatenate(got), want[some])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from whet.cpu.pool_layout import state_bytes
+from whet.cpu.thread_pool_layout import state_bytes
 
 from .layout import MOST_THREADS, PAGE, About
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from whet.autograd.modes import beyond
-from whet.cpu import pool
+from whet.cpu import thread_pool
 from whet.passes.lower_llvm.one_object import Texts, one_object
 
 from ..errors import ExportError
@@ -45,7 +45,7 @@ def compile_library(
         raise ExportError(f"compile: weights are {INSIDE!r} or {BESIDE!r}, not {weights!r}")
     prefix = identifier(os.path.basename(stem) if name is None else name)
     system = targets.chosen(target, has_bytes(exported))
-    most = pool.get_num_threads() if threads is None else operator.index(threads)
+    most = thread_pool.get_num_threads() if threads is None else operator.index(threads)
     if not 1 <= most <= layout.MOST_THREADS:
         bounds = f"from 1 to {layout.MOST_THREADS}"
         raise ExportError(f"compile: threads must be {bounds}, not {threads}")

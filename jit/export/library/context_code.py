@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from whet.cpu.pool_layout import LINE, LINES, THREAD, WORKERS
+from whet.cpu.thread_pool_layout import LINE, LINES, THREAD, WORKERS
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.calls.word_records import load, size
 

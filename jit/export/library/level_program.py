@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from whet.cpu import haste, native
+from whet.cpu import native, tiered_compilation
 from whet.cpu import taped_launches as T
 from whet.ir.graph import Ask, Graph, Node, OpNode
 from whet.ir.spans import address, span
@@ -131,7 +131,7 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
     arrays = layouts(g)
     passed = Passed(g.nodes, arrays, [*inputs, *own], results, Options(steady=own))
     values = {v: t._array for v, t in own.items()}
-    with np.errstate(all="ignore"), haste.form("full"):
+    with np.errstate(all="ignore"), tiered_compilation.form("full"):
         b = LevelBuilder(passed, values)
         steps = b.steps()
         called = [s.node for s in steps if type(s) is Called]

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from whet.cpu.pool_code import several_pools
+from whet.cpu.thread_pool_code import several_pools
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.calls.word_records import load, size
 

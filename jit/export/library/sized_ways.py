@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from whet.cpu import haste
+from whet.cpu import tiered_compilation
 from whet.ir.extent import LEAST, Unsized
 
 from ..dims import Values
@@ -68,7 +68,7 @@ class Ways:
 
     def find(self) -> list[LevelProgram]:
         """All programs."""
-        with np.errstate(all="ignore"), haste.form("full"):
+        with np.errstate(all="ignore"), tiered_compilation.form("full"):
             while self.left:
                 values = self.next()
                 made = self.planned(values) or self.by_itself(values)

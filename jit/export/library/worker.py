@@ -60,9 +60,9 @@ def programs(
 def main(archive: str, threads: int, path: str) -> None:
     """Write the programs of an archive's graph for the target that kernels are written for: one,
     or several where its sizes differ."""
-    from whet.cpu import pool
+    from whet.cpu import thread_pool
 
-    pool.set_num_threads(threads)
+    thread_pool.set_num_threads(threads)
     import whet
 
     from .level_program import built

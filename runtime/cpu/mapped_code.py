@@ -1,4 +1,4 @@
-"""Flat images: object code that is loaded with mmap alone, without LLVM.
+"""Code that is mapped: object code as a flat image, which mmap alone loads, without LLVM.
 
 `flatten` lays out the sections of an x86-64 ELF object once and resolves what refers to the object
 itself. What refers to the outside (libc, CPython, our own tables) goes through slots at the end of

@@ -4,8 +4,8 @@ import sys
 
 from whet.passes.lower_llvm.calls.python_layouts import DTYPE_FLAGS, DTYPE_SIZE, HEAD
 
-from . import guarded_memory, heap_layout
-from .heap_layout import HUGE_PAGE
+from . import allocator_layout, guarded_memory
+from .allocator_layout import HUGE_PAGE
 
 _SOURCE = """
 @whet_heap = external global i8
@@ -527,7 +527,7 @@ define internal void @release(ptr %p, i64 %size) nounwind {
 def source():
     """IR text of the allocator; it goes into one module with the launcher's, whose declarations
     it uses."""
-    words = {**vars(heap_layout), "HEAD": HEAD, "SIZE_AT": HEAD + 8, "BLOCK_BYTES": HEAD + 16,
+    words = {**vars(allocator_layout), "HEAD": HEAD, "SIZE_AT": HEAD + 8, "BLOCK_BYTES": HEAD + 16,
              "DTYPE_FLAGS": DTYPE_FLAGS, "DTYPE_SIZE": DTYPE_SIZE, "HUGE_LESS_1": HUGE_PAGE - 1,
              "MINUS_HUGE": -HUGE_PAGE, **guarded_memory.WORDS}
     system = (guarded_memory.SYSTEM if guarded_memory.SIDE else _CLASSES +

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..ir.extent import sized
 from ..ir.outline import Outline
-from . import flat_images, guarded_memory, pool
-from .heap_layout import ABSENT, BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
+from . import guarded_memory, mapped_code, thread_pool
+from .allocator_layout import ABSENT, BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
 
 # the type of what large memory belongs to, once there is machine code
 Block = None
@@ -22,7 +22,7 @@ FASTCALL_KEYWORDS = 0x80 | 0x2
 
 
 def source():
-    from .heap_code import source
+    from .allocator_code import source
     return source()
 
 
@@ -37,7 +37,7 @@ def exports():
     table = capsule(np._core._multiarray_umath._ARRAY_API, None)
     entry = lambda i: C.c_void_p.from_address(table + 8 * i).value
     return {
-        "whet_heap": flat_images.reserve(HEAP_BYTES),
+        "whet_heap": mapped_code.reserve(HEAP_BYTES),
         "whet_dtype": id(np.dtype),
         "whet_NewFromDescr": entry(94),
         "whet_SetBaseObject": entry(282),
@@ -73,7 +73,7 @@ def available():
         have = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     except (OSError, ValueError):
         have = [8 << 30]
-    for words in pool.control_group("memory", ["memory.limit_in_bytes"], ["memory.max"]):
+    for words in thread_pool.control_group("memory", ["memory.limit_in_bytes"], ["memory.max"]):
         if words[0].isdigit():
             have.append(int(words[0]))
     return min(have)

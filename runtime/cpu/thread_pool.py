@@ -27,8 +27,8 @@ import os
 import time
 
 from .. import declarations
-from . import flat_images
-from .pool_layout import CPUS, MAX_THREADS, STATE_BYTES, SUPPORTED, THREADS
+from . import mapped_code
+from .thread_pool_layout import CPUS, MAX_THREADS, STATE_BYTES, SUPPORTED, THREADS
 
 _threads = None
 _stop = None
@@ -40,15 +40,15 @@ NAMES = ["pool_run", "pool_stop"] if SUPPORTED else ["pool_run"]
 
 
 def source():
-    from .pool_code import source
+    from .thread_pool_code import source
     return source()
 
 
 @functools.lru_cache(None)
 def state():
     """Addresses of the pool's own memory, by the names that its code uses."""
-    settings, pool = flat_images.reserve(4096), flat_images.reserve(STATE_BYTES)
-    if not flat_images.wipe_on_fork(pool, STATE_BYTES):
+    settings, pool = mapped_code.reserve(4096), mapped_code.reserve(STATE_BYTES)
+    if not mapped_code.wipe_on_fork(pool, STATE_BYTES):
         os.register_at_fork(after_in_child=lambda: C.memset(pool, 0, STATE_BYTES))
     return {"whet_settings": settings, "whet_pool": pool}
 

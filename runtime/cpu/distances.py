@@ -10,7 +10,7 @@ from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.products import differences as kernels
 
-from . import memory, native, pool
+from . import memory, native, thread_pool
 from .conv_plan import scratch
 from .rows import contiguous
 
@@ -52,7 +52,7 @@ def _launch(x, y, out, triangle):
     *batch, m, k = x.shape
     n, elem = y.shape[-2], ELEMENTS[x.dtype]
     room = -(-k * kernels.width(elem) * x.itemsize // 64) * 64
-    threads, count = pool.get_num_threads(), prod(batch)
+    threads, count = thread_pool.get_num_threads(), prod(batch)
     kernel = native.kernel(f"differences/{'pairs' if triangle else 'distances'}/{elem}",
                            partial(kernels.distances, elem=elem, triangle=triangle))
     grain = at_least(UNIT_STEPS // (ROWS * n * k), 1)

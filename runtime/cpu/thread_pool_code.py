@@ -5,8 +5,8 @@ import re
 
 from whet.passes.lower_llvm.calls import share_out
 
-from . import pool_layout, pool_workers
-from .pool_layout import (
+from . import thread_pool_layout, thread_pool_workers
+from .thread_pool_layout import (
     CALLER,
     FUTEX,
     JOINER_SPIN_NS,
@@ -270,13 +270,13 @@ def several_pools(machine, most, detach=True):
     """IR text of pools of up to `most` threads for a kind of machine: `run_in_pool` and
     `stop_pool`, which are given the pool. Who stops threads that are not detached joins them."""
     words = {
-        **vars(pool_layout), "FUTEX": FUTEX[machine], "PAUSE": PAUSE[machine],
+        **vars(thread_pool_layout), "FUTEX": FUTEX[machine], "PAUSE": PAUSE[machine],
         "REST": state_bytes(most) - 4, "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS,
         "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS, "GRAIN_BITS": share_out.GRAIN_BITS,
         "GRAIN_MASK": share_out.grain(-1), "FIRST_THREAD": LINES + THREAD,
         "CALLER_LEFT": CALLER + LEFT,
         "DETACH": "%d = call i32 @pthread_detach(i64 %id)" if detach else ""}
-    text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), pool_workers.TEXT + _JOBS)
+    text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), thread_pool_workers.TEXT + _JOBS)
     foreign = "aarch64" if machine == "x86_64" else "x86"
     return "\n".join(line for line in text.splitlines()
                      if not line.startswith(f"declare void @llvm.{foreign}"))

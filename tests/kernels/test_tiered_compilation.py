@@ -8,19 +8,19 @@ import time
 import pytest
 import whet
 from whet import jit
-from whet.cpu import flat_images, haste, native
+from whet.cpu import mapped_code, native, tiered_compilation
 
-pytestmark = pytest.mark.skipif(not flat_images.SUPPORTED or os.environ.get("WHET_CPU") == "numpy",
+pytestmark = pytest.mark.skipif(not mapped_code.SUPPORTED or os.environ.get("WHET_CPU") == "numpy",
                                 reason="nothing is compiled in haste here")
 
 
 @pytest.fixture(autouse=True)
 def nothing_in_the_background(monkeypatch):
     """Kernels are compiled well when a test says so; what they do is part of no other test."""
-    haste.compile_well()
-    monkeypatch.setattr(haste, "QUIET", 1e9)
+    tiered_compilation.compile_well()
+    monkeypatch.setattr(tiered_compilation, "QUIET", 1e9)
     yield
-    haste.compile_well()
+    tiered_compilation.compile_well()
 
 
 def fresh(salt):
@@ -32,37 +32,38 @@ def fresh(salt):
 
 
 def test_work_that_was_interrupted_is_over_where_a_recording_begins():
-    haste.work(haste.LIGHT).__enter__()      # its end never comes
-    with haste.recording():
-        assert not haste.wanted()
+    tiered_compilation.work(tiered_compilation.LIGHT).__enter__()      # its end never comes
+    with tiered_compilation.recording():
+        assert not tiered_compilation.wanted()
 
 
 def test_only_light_work_is_done_in_haste():
-    with haste.recording():
-        assert not haste.wanted()
-        with haste.work(haste.LIGHT):
-            assert haste.wanted()
-            with haste.work(haste.LIGHT + 1):
-                assert not haste.wanted()
-            assert haste.wanted()
+    with tiered_compilation.recording():
+        assert not tiered_compilation.wanted()
+        with tiered_compilation.work(tiered_compilation.LIGHT):
+            assert tiered_compilation.wanted()
+            with tiered_compilation.work(tiered_compilation.LIGHT + 1):
+                assert not tiered_compilation.wanted()
+            assert tiered_compilation.wanted()
         there = []
-        with haste.work(1):
-            t = threading.Thread(target=lambda: there.append(haste.wanted()))
+        with tiered_compilation.work(1):
+            t = threading.Thread(target=lambda: there.append(tiered_compilation.wanted()))
             t.start()
             t.join()
         assert there == [False]
-    with haste.work(1):
-        assert not haste.wanted()
+    with tiered_compilation.work(1):
+        assert not tiered_compilation.wanted()
 
 
 def test_a_form_may_be_asked_for():
-    with haste.form("brief"):
-        assert haste.wanted()
-        with haste.form("full"), haste.recording(), haste.work(1):
-            assert not haste.wanted()
-        assert haste.wanted()
-    with haste.recording(), haste.work(1):
-        assert haste.wanted()
+    with tiered_compilation.form("brief"):
+        assert tiered_compilation.wanted()
+        with (tiered_compilation.form("full"), tiered_compilation.recording(),
+              tiered_compilation.work(1)):
+            assert not tiered_compilation.wanted()
+        assert tiered_compilation.wanted()
+    with tiered_compilation.recording(), tiered_compilation.work(1):
+        assert tiered_compilation.wanted()
 
 
 def test_a_door_leads_where_it_is_told():
@@ -71,7 +72,7 @@ def test_a_door_leads_where_it_is_told():
                        ["inc"])["inc"]
     dec = native.build("define i64 @dec(i64 %x) {\n %y = sub i64 %x, 1\n ret i64 %y\n}\n",
                        ["dec"])["dec"]
-    doors = [haste.door(inc) for _ in range(600)]            # more than one page of them
+    doors = [tiered_compilation.door(inc) for _ in range(600)]      # more than one page of them
     calls = [ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(at) for at, _ in doors]
     assert [f(5) for f in calls] == [6] * 600
     for _, place in doors[::2]:
@@ -83,13 +84,13 @@ SCRIPT = """
 import os, sys, time, threading
 import whet
 from whet import jit
-from whet.cpu import haste, native
+from whet.cpu import tiered_compilation, native
 f = jit.trace(lambda x: (whet.cos(x * 3) + x).sum())
 f(whet.ones(3))
-n = len(haste._pending)
+n = len(tiered_compilation._pending)
 if sys.argv[1] == "bits":
     g, h = jit.trace(lambda x: (x.exp() - x).softmax(1)), lambda x: (x.exp() - x).softmax(1)
-    haste.QUIET = 1e9
+    tiered_compilation.QUIET = 1e9
     x, y = whet.randn(5, 7), whet.randn(900, 70)
     def many():
         yield from (g(x), h(x), h(y))
@@ -105,26 +106,27 @@ if sys.argv[1] == "bits":
             for w in (b.t(), b.t().contiguous()):
                 for rows in 1, 2, n:
                     yield from (a[:rows] @ w, a[:rows] @ w[:, :1], (a[:rows] @ w).tanh(), a[:rows].double() @ w.double(), i[:rows] @ i.t())
-    with haste.recording():
+    with tiered_compilation.recording():
         quick = list(many())
-    targets = {k: place.value for k, (*_, place) in haste._pending.items()}
-    haste.compile_well()
+    targets = {k: place.value for k, (*_, place) in tiered_compilation._pending.items()}
+    tiered_compilation.compile_well()
     well = list(many())
     def same(a, b):
         return a.shape == b.shape and a.dtype == b.dtype and a.numpy().tobytes() == b.numpy().tobytes()
     assert len(targets) > 100, len(targets)
-    print(n, len(haste._pending), sum(native._found[k] == at for k, at in targets.items()), sum(not same(a, b) for a, b in zip(quick, well)))
+    print(n, len(tiered_compilation._pending), sum(native._found[k] == at for k, at in targets.items()), sum(not same(a, b) for a, b in zip(quick, well)))
     sys.exit()
 if sys.argv[1] == "keep":                    # a program's kernels: how many are in haste at first, and how many from the third call on
     jit.policy.account.GRACE = 1e9               # (where nothing may be spent, it is left to the quiet moment)
-    haste.QUIET, at, w = 1e9, whet.tensor([2, 0, 2]), whet.randn(3, 7, requires_grad=True)
+    tiered_compilation.QUIET = 1e9
+    at, w = whet.tensor([2, 0, 2]), whet.randn(3, 7, requires_grad=True)
     f, now = jit.trace(lambda x: (x.index_add(0, at, x * w, alpha=2.5) * 3.25).cummax(1)), []
     for _ in range(3):
         w.grad = None
         f(whet.randn(3, 7)).values.sum().backward()
         r = next(iter(f._table.values()))[0]
         programs = [r.program, *(way.program for way in r.backward.ways.values())]
-        now.append(sum(k in haste._pending for p in programs for k in p.hasty))
+        now.append(sum(k in tiered_compilation._pending for p in programs for k in p.hasty))
     print(min(now[:2]), now[-1])
     sys.exit()
 if sys.argv[1] == "leave":
@@ -134,13 +136,13 @@ if sys.argv[1] == "child":                   # goes on with what its parent put 
     pid = os.fork()
     if pid == 0:
         end = time.time() + 20
-        while haste.among(list(haste._pending)) and time.time() < end:
+        while tiered_compilation.among(list(tiered_compilation._pending)) and time.time() < end:
             time.sleep(0.02)
-        os._exit(len(haste._pending))
+        os._exit(len(tiered_compilation._pending))
     print(n, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     sys.exit()
 if sys.argv[1] == "fork":
-    haste.QUIET, codes = 0, set()            # the thread is at it while children begin
+    tiered_compilation.QUIET, codes = 0, set()            # the thread is at it while children begin
     for op in "sin cosh atan asinh log1p expm1 erf lgamma digamma atanh".split():
         g = jit.trace(lambda x: (getattr(whet, op)(x * 3) - x).prod())
         g(whet.ones(3))
@@ -148,21 +150,22 @@ if sys.argv[1] == "fork":
         if pid == 0:
             g = jit.trace(lambda x: (getattr(whet, op)(x) + whet.sinh(x)).amax())
             g(whet.ones(3))
-            haste.compile_well()
-            os._exit(0 if not haste._pending else 3)
+            tiered_compilation.compile_well()
+            os._exit(0 if not tiered_compilation._pending else 3)
         codes.add(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     print(n, *codes)
     sys.exit()
 if sys.argv[1] == "busy":                    # replays go on, one after the other
     start, x = time.time(), whet.ones(3)
-    while haste._pending and time.time() < start + 20:
+    while tiered_compilation._pending and time.time() < start + 20:
         f(x)
-    print(n, len(haste._pending), int(time.time() > start + 5))
+    print(n, len(tiered_compilation._pending), int(time.time() > start + 5))
     sys.exit()
 end = time.time() + 20
-while (haste._pending or haste._background.thread) and time.time() < end:
+while (tiered_compilation._pending or tiered_compilation._background.thread) and time.time() < end:
     time.sleep(0.02)
-print(n, len(haste._pending), sum(t.name == "whet-compile" for t in threading.enumerate()))
+threads = sum(t.name == "whet-compile" for t in threading.enumerate())
+print(n, len(tiered_compilation._pending), threads)
 """
 
 
@@ -193,6 +196,6 @@ def test_the_background_does_not_disturb_recording():
     for t in threads:
         t.start()
     while any(t.is_alive() for t in threads):
-        haste.compile_well()
+        tiered_compilation.compile_well()
         time.sleep(0.005)
     assert not wrong

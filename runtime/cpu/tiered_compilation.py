@@ -1,16 +1,15 @@
-"""Kernels in haste: a program that is made asks for kernels that it may need this once, while
-somebody waits for the result of the call that was recorded.
+"""Tiered compilation: a kernel that somebody waits for is compiled quickly first, and well later.
 
-Those that have little to do are compiled as they stand, without optimisation, in a quarter of the
-time. Who asks gets the address of a door, one jump to the kernel behind it; when no new kernel came
-for a while, or when times are going to be compared, each is compiled well and the door leads there.
-Both compute the same bits: generators write every operation and its order, and LLVM may change
-neither.
+A recorded call asks for kernels while its caller waits for the result. Kernels with little work are
+compiled "in haste": without optimisation, in a quarter of the time. The caller gets the address of
+a door, which is one jump to the kernel. When no new kernel has come for a while, or before times
+are compared, each kernel is compiled well and its door leads to the new code. Both compute the same
+bits: generators write every operation and its order, and LLVM may change neither.
 
-A thread of its own does so. That costs a busy process next to nothing: a module is written under
-Python's lock in a few milliseconds and asks for it some twenty times, and LLVM does without.
-Several kernels share one, and nobody waits meanwhile but who forks. Kernels that somebody ordered,
-but does not wait for, it compiles first. Where there is one processor only, it takes a tenth of it.
+A background thread compiles well. It costs a busy process next to nothing: a module of several
+kernels is written under Python's lock in a few milliseconds, and LLVM runs without the lock. Only a
+fork waits for it. Kernels that were ordered, but that nobody waits for, come first. On a machine
+with one processor the thread takes a tenth of it.
 """
 import atexit
 import contextlib
@@ -23,7 +22,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..ir.extent import value
-from . import flat_images
+from . import mapped_code
 
 # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better
 # code
@@ -78,7 +77,7 @@ class recording:
     __slots__ = ("on", "before")
 
     def __init__(self, on=True):
-        self.on = on and flat_images.SUPPORTED
+        self.on = on and mapped_code.SUPPORTED
 
     def __enter__(self):
         # (an interrupt may have left some `work` without its end)
@@ -117,7 +116,7 @@ class work:
 def wanted():
     """Is a kernel that this thread asks for now one to be compiled in haste?"""
     if _form != "usual":
-        return _form == "brief" and flat_images.SUPPORTED
+        return _form == "brief" and mapped_code.SUPPORTED
     return getattr(_local, "light", False) and getattr(_local, "on", False)
 
 
@@ -146,11 +145,11 @@ class form:
 def door(target):
     """A door that leads to an address: its own, and the place that holds where it leads."""
     if not _free:
-        at = flat_images.reserve(2 * PAGE)  # jumps, and behind them the addresses that they go to
+        at = mapped_code.reserve(2 * PAGE)  # jumps, and behind them the addresses that they go to
         # jmp *4090(%rip)
         jump = b"\xff\x25" + struct.pack("<i", PAGE - 6) + b"\xcc\xcc"
         C.memmove(at, jump * (PAGE // 8), PAGE)
-        flat_images.executable(at, PAGE)
+        mapped_code.executable(at, PAGE)
         _free.extend(reversed(range(at, at + PAGE, 8)))
     address = _free.pop()
     place = C.c_uint64.from_address(address + PAGE)
