@@ -7,7 +7,9 @@ them, `verify.py` checks them, `interpret.py` says what they mean.
 Kernels: `scalar.py` is the language of one element, over the primitives of `primitives.py`;
 `kernel.py` says how expressions are walked over elements, `rows.py` how over rows.
 
-Sizes that are not known: `extent.py` has numbers that note what is done with them, `asked_facts.py`
-what was asked of them, `outline.py` arrays without memory that have such sizes.
+Sizes that are not known: `symbolic_size.py` has numbers that note what is done with them,
+`size_conditions.py` what was asked of them, `outline.py` arrays without memory of such sizes.
+
+Pictures of graphs: `drawing.py`, which puts boxes where `drawing_layout.py` says.
 """
 

@@ -18,8 +18,8 @@ import numpy as np
 from .groups import Chain, Contract, Fused, Group, Many, Part, Parts, Picks, Rows
 from .loops import Loop, Roll
 from .nodes import SHOWN, Ask, Draw, Guard, Node, OpNode, Streams, Write
-from .notation import Table
 from .text import input_line, lines, return_line, text
+from .value_text import Table
 from .values import Array, Input, Ref, Type
 
 __all__ = [
@@ -124,6 +124,6 @@ class Graph:
             f"{len(self.results)} results>")
 
     def _repr_html_(self) -> str:
-        from .folded_view import picture
+        from .folded_drawing import picture
         return (f'<div style="overflow: auto; max-height: 40em">{picture(self).svg()}</div>'
                 f"<p>{html.escape(repr(self))}</p>")

@@ -20,14 +20,14 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 
 from . import kernel as kernels
+from .memory_spans import seen
 from .nodes import NOTHING, SHOWN, Env, Node, Positions, Streams, Types, Write
-from .notation import Table, types_text, value_text
 from .op import KEYWORDS, Op, name_text
-from .reader import Reader, made_types, operands
 from .row_layout import Placed
 from .scalar import Expr
-from .spans import seen
+from .text_reader import Reader, made_types, operands
 from .value_keys import value_key
+from .value_text import Table, types_text, value_text
 from .values import Array, Ref, Type
 
 G = TypeVar("G", bound="Group")

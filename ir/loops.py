@@ -15,11 +15,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from .groups import block
+from .memory_spans import seen
 from .nodes import NOTHING, SHOWN, Diverged, Env, Node, Positions, Streams, Types
-from .notation import Table, types_text
-from .reader import Reader, made_types, operands
-from .spans import seen
+from .text_reader import Reader, made_types, operands
 from .value_keys import value_key
+from .value_text import Table, types_text
 from .values import Array, Type
 
 LARGEST = 1 << 20                # rounds, and steps of a body

@@ -19,11 +19,11 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from . import question_names
-from .notation import Table, question_text, types_text, value_text
 from .op import Op, name_text
-from .reader import Reader, made_types, operands
 from .result_types import ask
+from .text_reader import Reader, made_types, operands
 from .value_keys import value_key
+from .value_text import Table, question_text, types_text, value_text
 from .values import Array, Ref, Type
 
 SHOWN = 40                       # operands or results of a node, where it is told in a line

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
 import numpy as np
 
-from .extent import Extent, Real, Size, Unsized, sized
+from .symbolic_size import Extent, Real, Size, Unsized, sized
 
 if TYPE_CHECKING:
-    from .extent import Quantity
+    from .symbolic_size import Quantity
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

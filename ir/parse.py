@@ -10,7 +10,7 @@ from .groups import Group
 from .loops import Roll
 from .nodes import Ask, Guard, Node, OpNode, Write
 from .op import Op, find_op
-from .reader import ParseError, Reader, made_types
+from .text_reader import ParseError, Reader, made_types
 from .values import Array, Input, Type
 
 __all__ = ["ParseError", "find_op", "parse"]

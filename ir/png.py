@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .view import Drawing
+from .drawing import Drawing
 
 # inches of a drawing's unit: letters are as large as on a page
 SCALE = 1 / 72

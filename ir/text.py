@@ -9,7 +9,7 @@
       return %2, %1 "gradient of model.bias"
 
 A type is its letters, its sizes and, where they are not those of C order, its strides in bytes:
-`f32[4,3]@(4,16)`. How values are written is in `ir/notation.py`, and each kind of node writes
+`f32[4,3]@(4,16)`. How values are written is in `ir/value_text.py`, and each kind of node writes
 itself.
 """
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from .nodes import Node
-from .notation import Table
+from .value_text import Table
 from .values import Input
 
 

@@ -20,7 +20,7 @@ from whet.ir.kernel import Pointwise
 from whet.passes import fuse_pointwise
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.row_builder import NAMES
-from whet.passes.uses import Uses, following, written
+from whet.passes.value_uses import Uses, following, written
 
 LARGE = 1 << 16                  # elements that are worth a launch of their own
 MOST = 1800                      # operands and results of a launch

@@ -24,7 +24,7 @@ from whet.ir.outline import Outline
 from whet.passes.fuse_epilogues import contraction
 from whet.passes.fuse_rows import alone
 from whet.passes.listing import Arrays, Listing
-from whet.passes.uses import Uses
+from whet.passes.value_uses import Uses
 
 LEAST = 1 << 25                  # bytes between the products: less is not far from the next one
 MOST = 1 << 22                   # bytes of the matrices that a row meets

@@ -13,7 +13,7 @@ from __future__ import annotations
 from whet.ir.graph import OpNode
 from whet.passes.fuse_pointwise import mappable
 from whet.passes.listing import Listing
-from whet.passes.uses import is_view
+from whet.passes.value_uses import is_view
 
 
 def later(g: Listing) -> Listing:

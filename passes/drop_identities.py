@@ -19,7 +19,7 @@ from whet.ir.graph import Node, OpNode, Ref
 from whet.ir.values import Array
 from whet.passes.fuse_pointwise import fusible
 from whet.passes.listing import Arrays, Listing
-from whet.passes.uses import Uses, following, is_view
+from whet.passes.value_uses import Uses, following, is_view
 
 # (operation, which operand): the number that changes nothing
 ONES = {("mul", 0): 1, ("mul", 1): 1, ("div", 1): 1, ("sub", 1): 0}

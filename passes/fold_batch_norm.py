@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from whet.ir.graph import Node, OpNode, Ref
 from whet.passes.listing import Listing
-from whet.passes.uses import Uses, is_view
+from whet.passes.value_uses import Uses, is_view
 
 CONTRACTIONS = ("convolution", "linear")
 

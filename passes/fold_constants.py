@@ -18,7 +18,7 @@ from whet.ir.graph import Guard, Node, OpNode, Ref, Type
 from whet.ir.values import Array
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.merge_repeats import LONG
-from whet.passes.uses import Uses, is_view
+from whet.passes.value_uses import Uses, is_view
 
 # what tells the size of each value
 Typed: TypeAlias = Arrays | Sequence[Type] | Mapping[int, Type]

@@ -28,7 +28,7 @@ from whet.ir.graph import Node, OpNode, Part, Picks, Ref
 from whet.ir.values import Array
 from whet.passes import fuse_moves
 from whet.passes.listing import Arrays, Listing
-from whet.passes.uses import Uses, following, written
+from whet.passes.value_uses import Uses, following, written
 
 RUN = 32                         # elements side by side that a slice should have
 MOST = 8                         # gathers of a kernel: each has a few thousand bytes of the stack

@@ -26,15 +26,15 @@ from whet.ir import scalar as S
 from whet.ir.expressions import Expr
 from whet.ir.graph import Fused, Node, OpNode, Part, Parts, Ref
 from whet.ir.groups import View
+from whet.ir.memory_spans import address, in_turns
 from whet.ir.row_layout import Shape
-from whet.ir.spans import address, in_turns
 from whet.ir.values import Array
 from whet.passes import fuse_pointwise
-from whet.passes.boxes import CELLS, Box, box_of, boxes_of, elements, run_of
+from whet.passes.index_boxes import CELLS, Box, box_of, boxes_of, elements, run_of
 from whet.passes.listing import Arrays, Listing
 from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.row_builder import NAMES
-from whet.passes.uses import Uses
+from whet.passes.value_uses import Uses
 
 MOST = 40                        # operands and results of a kernel
 MOST_PARTS = 16                  # parts with a kernel each

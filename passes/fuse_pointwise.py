@@ -21,7 +21,7 @@ from whet.ir.graph import Fused, Node, OpNode, Parts, Ref, Type, Write
 from whet.ir.values import Array
 from whet.passes.fusion_memory import Held
 from whet.passes.listing import Arrays, Listing
-from whet.passes.uses import Uses, following, is_view, steady, touched
+from whet.passes.value_uses import Uses, following, is_view, steady, touched
 
 Key: TypeAlias = int | tuple[str, bytes]  # of an operand: a value, or a number by its type and bits
 Lying: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]       # a shape, and strides of elements

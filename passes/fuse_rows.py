@@ -25,7 +25,7 @@ from whet.passes import fuse_pointwise
 from whet.passes.fusion_memory import Held
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.row_builder import Space, built, program_of, repays
-from whet.passes.uses import Uses, drop_unused, is_view
+from whet.passes.value_uses import Uses, drop_unused, is_view
 
 MOST_NODES = 60                  # of a group
 

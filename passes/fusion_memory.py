@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from whet.ir.graph import Fused, Node, OpNode
 from whet.passes.listing import Listing
-from whet.passes.uses import Uses, following
+from whet.passes.value_uses import Uses, following
 
 # bytes: less than this that waits costs less than a kernel more
 LARGE = 1 << 18

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from whet.ir.graph import Node, OpNode, Ref
 from whet.passes.listing import Listing
-from whet.passes.uses import Uses, following
+from whet.passes.value_uses import Uses, following
 
 WHOLE = (None, None, None)       # an index of all of a dimension
 

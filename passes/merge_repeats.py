@@ -17,7 +17,7 @@ from whet.ir.graph import Node, OpNode
 from whet.ir.op import Op
 from whet.ir.value_keys import TooLarge, layout_key, value_key
 from whet.passes.listing import Arrays, Listing
-from whet.passes.uses import Uses, is_view
+from whet.passes.value_uses import Uses, is_view
 
 # op, operands, attributes
 Meaning: TypeAlias = tuple[Op, tuple[Any, ...], tuple[Any, ...]]

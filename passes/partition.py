@@ -24,7 +24,7 @@ from whet.ir.graph import Node, OpNode, Ref
 from whet.ir.values import Array
 from whet.passes import fuse_pointwise
 from whet.passes.lower_llvm.elements.pointwise import work
-from whet.passes.uses import is_view, memories, written
+from whet.passes.value_uses import is_view, memories, written
 
 if TYPE_CHECKING:
     from whet.passes.listing import Arrays

@@ -29,7 +29,7 @@ from whet.passes.read_results import read_results
 from whet.passes.reassociate import reassociate
 from whet.passes.resized import Plan
 from whet.passes.roll_loops import roll
-from whet.passes.uses import drop_unused, is_view, memories
+from whet.passes.value_uses import drop_unused, is_view, memories
 from whet.passes.writes_to_values import writes
 
 # raises where a list is broken

@@ -15,7 +15,7 @@ from __future__ import annotations
 from whet.ir.graph import Node, OpNode, Ref
 from whet.ir.op import Op
 from whet.passes.listing import Listing
-from whet.passes.uses import Uses, following
+from whet.passes.value_uses import Uses, following
 
 
 def read_results(g: Listing) -> Listing:

@@ -23,7 +23,7 @@ import numpy as np
 from whet.ir.graph import Node, OpNode, Ref
 from whet.ir.values import Array, DType
 from whet.passes.listing import Arrays, Listing, Roots
-from whet.passes.uses import Uses
+from whet.passes.value_uses import Uses
 
 # first and last matrix of a stretch -> where to part it
 Split: TypeAlias = dict[tuple[int, int], int]

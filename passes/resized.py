@@ -49,7 +49,7 @@ from whet.passes import (
 from whet.passes.fold_constants import Constants, constants, content
 from whet.passes.listing import Arrays, Roots
 from whet.passes.merge_repeats import Meaning, meaning
-from whet.passes.uses import is_view, memories
+from whet.passes.value_uses import is_view, memories
 
 FLAGS = 0x503                    # of an array: contiguous either way, aligned, writeable
 

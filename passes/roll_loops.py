@@ -25,11 +25,11 @@ from typing import Any, TypeAlias
 
 from whet.ir.graph import Contract, Fused, Loop, Node, OpNode, Parts, Ref, Roll, Rows
 from whet.ir.loops import Along, BodyInput, BodyResult, Carried, Kept, Last, Same
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 from whet.ir.value_keys import layout_key, value_key
 from whet.ir.values import Array
 from whet.passes.listing import Arrays, Listing, Roots
-from whet.passes.uses import is_view
+from whet.passes.value_uses import is_view
 
 LEAST = 8                        # rounds
 WORK = 96  # operations that a loop must do: going into it costs as much as a launch or two

@@ -22,7 +22,7 @@ from whet.ir.values import Array
 from whet.passes import fuse_pointwise
 from whet.passes.listing import Arrays
 from whet.passes.lower_llvm.elements.pointwise import work
-from whet.passes.uses import Uses
+from whet.passes.value_uses import Uses
 
 MOST = 24                        # operands and results of a program
 MANY = 16                        # units of work: enough for threads as they are

@@ -18,7 +18,7 @@ import numpy as np
 from whet.ir.graph import Node, OpNode, Ref, Write
 from whet.ir.values import Array
 from whet.passes.listing import Arrays, Listing, Roots
-from whet.passes.uses import following, is_view, steady, touched, written
+from whet.passes.value_uses import following, is_view, steady, touched, written
 
 FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from . import devices
-from .ir.spans import address, span
+from .ir.memory_spans import address, span
 
 BASIC = (int, np.integer, slice, type(None), type(Ellipsis))
 

@@ -6,8 +6,8 @@ from math import prod
 
 import numpy as np
 
+from .ir.memory_spans import address, span
 from .ir.outline import Outline
-from .ir.spans import address, span
 
 # code that computes with sizes to see whether they are right, and no more
 CHECKS: set[types.CodeType] = set()

@@ -28,7 +28,7 @@ from . import dtypes
 from .autograd.modes import beyond
 from .composite import Composite
 from .devices import as_device, device
-from .ir.spans import address
+from .ir.memory_spans import address
 from .layouts import strided
 from .nn.parameter import Buffer, Parameter
 from .ops.creation import empty_strided

@@ -2,7 +2,7 @@
 import numpy as np
 
 from . import dtypes
-from .ir.spans import address
+from .ir.memory_spans import address
 
 
 def layout_of(a):

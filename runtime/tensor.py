@@ -12,7 +12,7 @@ from . import declarations, devices, dtypes, function_protocol
 from .autograd import modes
 from .composite import Composite
 from .dtypes import FROM_NUMPY
-from .ir.spans import address
+from .ir.memory_spans import address
 from .layouts import channels_last, channels_last_3d, contiguous_format, strided
 from .size import Size, of_lengths
 from .tensor_base import Cell, count_writes_of, extend, new, wrap

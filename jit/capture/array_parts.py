@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from whet.dtypes import FROM_NUMPY
-from whet.ir.spans import span
+from whet.ir.memory_spans import span
 from whet.ir.values import Array
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu.memory import empty
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 from whet.ops.registry import Op
 
 from ..program import builder

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whet import indexing
 from whet.autograd import modes
-from whet.ir.extent import LEAST
 from whet.ir.graph import OpNode, Ref
+from whet.ir.symbolic_size import LEAST
 from whet.ops.python_calls import as_length, size_of
 from whet.ops.type_queries import asks_for_its_caller
 from whet.tensor import Size

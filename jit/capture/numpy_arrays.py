@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from whet.autograd import modes
 from whet.ir.graph import Guard, Ref, Write
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 from whet.ops.numpy_calls import Told, Unsaid, find, numpy_call, raising
 from whet.ops.registry import REGISTRY, apply, is_tensor
 from whet.ops.strided import as_strided_op, element_strides

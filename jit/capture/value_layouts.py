@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet import devices
 from whet.ir.graph import Type
-from whet.ir.spans import address, span
+from whet.ir.memory_spans import address, span
 
 from ..verify.same_bits import digest, laid, same_bits
 from .refused import NoElements, Refused

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from whet.ir import cost
+from whet.ir.drawing import amount
 from whet.ir.values import Type
-from whet.ir.view import amount
 
 
 def explained(e: Any) -> str:

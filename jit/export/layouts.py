@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from whet.ir.graph import Graph, OpNode
-from whet.ir.spans import span
+from whet.ir.memory_spans import span
 from whet.ir.values import Type
 
 from ..capture.value_layouts import Addresses

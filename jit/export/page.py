@@ -7,10 +7,10 @@ import os
 import tempfile
 from typing import Any
 
-from whet.ir import cost, view
-from whet.ir.folded_view import Folded
+from whet.ir import cost, drawing
+from whet.ir.drawing import amount
+from whet.ir.folded_drawing import Folded
 from whet.ir.graph import Graph
-from whet.ir.view import amount
 
 from ..report.page import data, document, figures, folded, framed
 
@@ -22,7 +22,7 @@ def page(e: Any, inside: bool) -> str:
     runs = Graph(
         program.nodes, dict(enumerate(program.arrays)), e.graph.inputs, e.graph.results, e.name
     )
-    colours = view.kernels(runs)
+    colours = drawing.kernels(runs)
     python = {id(n) for n in program.called}
     notes = {i: "in Python" for i, n in enumerate(program.nodes) if id(n) in python}
     graphs = [

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from whet.ir.notation import value_text
-from whet.ir.reader import Reader
+from whet.ir.text_reader import Reader
+from whet.ir.value_text import value_text
 
 from .parts import (
     ArrayPart,

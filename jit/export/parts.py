@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from whet.ir.notation import value_text
+from whet.ir.value_text import value_text
 from whet.tensor import wrap
 from whet.tensor_base import is_strided
 

@@ -11,7 +11,7 @@ from whet.ir.graph import Graph, Guard, Input, Node, OpNode, Ref, Type
 from whet.passes.drop_identities import drop_identities
 from whet.passes.listing import Listing
 from whet.passes.pipeline import rewrite
-from whet.passes.uses import Uses, drop_unused, is_view, memories
+from whet.passes.value_uses import Uses, drop_unused, is_view, memories
 
 from ..program.liveness import Roots, seen_nodes
 from ..verify.same_bits import laid

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from whet.ir.extent import Extent, Facts, Unsized
 from whet.ir.graph import Guard, Node, Ref, Type
 from whet.ir.outline import Outline
+from whet.ir.symbolic_size import Extent, Facts, Unsized
 from whet.ops.casting import CASTS
 
 from ..program.told_numbers import ToldNumbers

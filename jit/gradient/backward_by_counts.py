@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from whet.ir.extent import Unsized
+from whet.ir.symbolic_size import Unsized
 
 from ..program.misses import Miss
 from ..program.planned_ranges import PlannedRanges

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from whet.ir.extent import Unsized, text
 from whet.ir.outline import Outline
+from whet.ir.symbolic_size import Unsized, text
 
 from ..program.sheets import Sheet
 from ..program.sized_program import SizedProgram

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.autograd.input_shape import Shape
-from whet.ir.extent import Extent, Real, Unsized
 from whet.ir.graph import Node, Ref, Type
+from whet.ir.symbolic_size import Extent, Real, Unsized
 
 from ..program.own_arrays import expressions_in, filled
 from ..program.size_expressions import equal, same_number
@@ -21,7 +21,7 @@ from .eager_graph import Output, Saved, Spec, stand_in
 from .graph_maker import GraphMaker
 
 if TYPE_CHECKING:
-    from whet.ir.asked_facts import ValuesOf
+    from whet.ir.size_conditions import ValuesOf
 
     from ..program.sized_program import SizedProgram
     from ..program.whole_types import TypesAt

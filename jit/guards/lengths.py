@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.ir.extent import LEAST
+from whet.ir.symbolic_size import LEAST
 from whet.tensor import wrap
 
 if TYPE_CHECKING:

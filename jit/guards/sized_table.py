@@ -12,7 +12,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.ir.extent import LEAST, Extent, Real, text
+from whet.ir.symbolic_size import LEAST, Extent, Real, text
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.calls.size_code import Uncoded, coded
 from whet.tensor import Tensor

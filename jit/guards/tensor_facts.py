@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from whet import devices
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 from whet.passes.lower_llvm.calls.traced_layouts import BEHIND
 from whet.tensor import Tensor, owner
 from whet.tensor_base import Base

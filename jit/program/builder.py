@@ -15,9 +15,9 @@ import numpy as np
 from whet.cpu import guarded_memory, memory, native, ordered_kernels, tiered_compilation
 from whet.ir import verify
 from whet.ir.graph import Draw, Graph, Input, OpNode, Type, Write
-from whet.ir.spans import address, span
+from whet.ir.memory_spans import address, span
 from whet.passes.pipeline import planned, rewrite
-from whet.passes.uses import written
+from whet.passes.value_uses import written
 from whet.tensor_base import Base
 
 from ..verify.same_bits import template

@@ -20,7 +20,7 @@ from typing import Any
 from whet.ir.graph import Node, OpNode
 from whet.ir.values import Array, Type
 from whet.ops.python_calls import size_of
-from whet.passes.uses import is_view
+from whet.passes.value_uses import is_view
 
 Told = Mapping[int, Mapping[tuple[Any, ...], Any]]   # see `FollowedSizes.at`
 

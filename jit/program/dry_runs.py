@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from whet.cpu.taped_launches import Tape
-from whet.ir.extent import Unsized
+from whet.ir.symbolic_size import Unsized
 from whet.passes.lower_llvm.scalar import Unsupported
 
 # what code that is not written for outlines may raise

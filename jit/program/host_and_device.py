@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from whet.ir.graph import Draw, Node, OpNode, Ref, Write
 from whet.ir.values import Array
-from whet.passes.uses import memories
+from whet.passes.value_uses import memories
 
 MOVE = "to_device"               # the op that brings elements elsewhere
 Homes: TypeAlias = Mapping[int, int]     # value that lies on a device -> the device's number

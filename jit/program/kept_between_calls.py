@@ -12,10 +12,10 @@ import numpy as np
 from whet import tensor_base
 from whet.cpu import memory
 from whet.ir.graph import Node, Ref
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 from whet.passes.lower_llvm.calls import launch_list as L
 from whet.passes.lower_llvm.calls.word_records import size
-from whet.passes.uses import is_view
+from whet.passes.value_uses import is_view
 
 from .launch_entries import Entries, UnlessWritten
 from .liveness import Roots

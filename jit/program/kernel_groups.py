@@ -15,10 +15,10 @@ from whet.cpu import native, taped_launches, tiered_compilation
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
 from whet.ir import scalar as S
-from whet.ir.extent import chosen
 from whet.ir.groups import Part
+from whet.ir.memory_spans import in_turns
 from whet.ir.outline import table
-from whet.ir.spans import in_turns
+from whet.ir.symbolic_size import chosen
 from whet.passes.fuse_moves import MOST
 from whet.passes.lower_llvm.elements import many_tensors
 from whet.passes.lower_llvm.elements.pointwise import nanoseconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from whet.ir.graph import Node
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 
 from .launch_entries import Check
 from .launch_lists import Launched, Step

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 from whet.passes.lower_llvm.calls import launch_list as L
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.calls.word_records import size

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whet.ir.extent import Extent, Real, Unsized
 from whet.ir.graph import Ref
 from whet.ir.outline import Numeral, Outline
+from whet.ir.symbolic_size import Extent, Real, Unsized
 from whet.passes.fold_constants import content
 from whet.passes.resized import beside
-from whet.passes.uses import is_view
+from whet.passes.value_uses import is_view
 
 from .size_expressions import equal
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from whet.dtypes import float32
-from whet.ir.extent import Extent, Real, Unsized, text
 from whet.ir.graph import Draw, Ref
 from whet.ir.outline import Numeral, Outline, Room
+from whet.ir.symbolic_size import Extent, Real, Unsized, text
 from whet.ops.casting import CASTS
 from whet.passes.fold_constants import content
 from whet.random import Generator
@@ -25,10 +25,10 @@ from .random_draws import Draws
 from .size_expressions import equal, same_number
 
 if TYPE_CHECKING:
-    from whet.ir.extent import Quantity, Size
     from whet.ir.graph import Guard, Node
     from whet.ir.op import Op
     from whet.ir.outline import Array
+    from whet.ir.symbolic_size import Quantity, Size
 
     from .size_expressions import SizeExpressions
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Draw, OpNode, Type
-from whet.passes.uses import memories
+from whet.passes.value_uses import memories
 
 from . import builder
 from .builder import Options, reached

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from whet.ir import verify
-from whet.ir.asked_facts import planning
-from whet.ir.extent import Unsized
+from whet.ir.size_conditions import planning
+from whet.ir.symbolic_size import Unsized
 
 P = TypeVar("P")
 M = TypeVar("M")

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from whet.ir.extent import Unsized
 from whet.ir.graph import Type
+from whet.ir.symbolic_size import Unsized
 from whet.passes.resized import alike
 
 from ..report.reasons import Shapes as OtherShape

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from whet.ir.extent import LEAST
+from whet.ir.symbolic_size import LEAST
 
 from .size_expressions import Sizes
 

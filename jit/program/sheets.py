@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.ir.extent import Extent, Real, Unsized
 from whet.ir.graph import Ref, Type
+from whet.ir.memory_spans import address
 from whet.ir.outline import Numeral
-from whet.ir.spans import address
+from whet.ir.symbolic_size import Extent, Real, Unsized
 from whet.passes.lower_llvm.calls import share_out
 
 from .launch_lists import ARENA, LONG, LaunchList

@@ -16,13 +16,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from whet.ir.extent import Extent, Facts, Real, Unsized, text
 from whet.ir.outline import Outline, numeral
+from whet.ir.symbolic_size import Extent, Facts, Real, Unsized, text
 
 if TYPE_CHECKING:
-    from whet.ir.extent import Size
     from whet.ir.graph import Node
     from whet.ir.op import Op
+    from whet.ir.symbolic_size import Size
 
     from .told_numbers import ToldNumbers
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from whet.cpu import memory
-from whet.ir.extent import Extent, Unsized, at_least, value
 from whet.ir.graph import Node
 from whet.ir.outline import Outline, Table
+from whet.ir.symbolic_size import Extent, Unsized, at_least, value
 
 from .arena import ALIGN
 from .launch_entries import Fixed, InArena, Launch, Places, UnlessWritten
@@ -20,7 +20,7 @@ from .launch_lists import ARENA, MOST_ARRAYS
 from .sized_places import Piece, Row, SizedSteady
 
 if TYPE_CHECKING:
-    from whet.ir.extent import Size
+    from whet.ir.symbolic_size import Size
 
     from .launch_entries import Entries, Entry
     from .liveness import Roots

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.cpu import memory
 from whet.cpu.taped_launches import Tape
-from whet.ir.extent import Extent, Real, Unsized, at_least
+from whet.ir.memory_spans import address
 from whet.ir.outline import Numeral, Outline, Room, Table, shares
-from whet.ir.spans import address
+from whet.ir.symbolic_size import Extent, Real, Unsized, at_least
 
 from .kept_between_calls import Steady
 from .launch_entries import Fixed, InArena, Launch, Moving, Number
@@ -20,9 +20,9 @@ from .tape_entries import MOST_ARGUMENTS, TapeEntries
 from .value_places import lies_as
 
 if TYPE_CHECKING:
-    from whet.ir.extent import Size
     from whet.ir.graph import Node
     from whet.ir.outline import Array
+    from whet.ir.symbolic_size import Size
 
     from .launch_entries import Argument, Entries
     from .liveness import Roots

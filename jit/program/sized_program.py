@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from whet.cpu import guarded_memory, ordered_kernels
-from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Ask, Chain, Draw, Fused, OpNode, Parts, Ref, Roll, Rows, Write
 from whet.ir.outline import Outline, Room
+from whet.ir.symbolic_size import Extent, Unsized
 from whet.passes import chain_products
-from whet.passes.uses import is_view, written
+from whet.passes.value_uses import is_view, written
 
 from . import sized_questions
 from .dry_runs import dry
@@ -33,8 +33,8 @@ from .sized_places import Brought, Piece, SizedPlaces, SizedSteady, SizedTapes
 from .sized_types import SizedTypes
 
 if TYPE_CHECKING:
-    from whet.ir.extent import Size
     from whet.ir.graph import Node
+    from whet.ir.symbolic_size import Size
     from whet.tensor_base import Base
 
     from .launch_entries import Entries

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whet.ir.expressions import Expr, arg
-from whet.ir.extent import Unsized
 from whet.ir.outline import Outline, numeral
+from whet.ir.symbolic_size import Unsized
 from whet.passes.resized import alike
 
 if TYPE_CHECKING:
-    from whet.ir.extent import Size
     from whet.ir.graph import Ask
+    from whet.ir.symbolic_size import Size
 
     from .size_expressions import SizeExpressions
 

@@ -12,14 +12,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whet.cpu import ordered_kernels
-from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Contract, Draw, Guard, OpNode, Ref
 from whet.ir.outline import Outline, broadcast_shapes, dense
+from whet.ir.symbolic_size import Extent, Unsized
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.python_calls import size_of
 from whet.ops.registry import MoveOp
 from whet.passes.fold_constants import constants
-from whet.passes.uses import is_view
+from whet.passes.value_uses import is_view
 
 from .dry_runs import dry
 from .merged_nodes import MergedNodes
@@ -28,9 +28,9 @@ from .size_expressions import equal, same_number
 from .told_numbers import Told, ToldNumbers
 
 if TYPE_CHECKING:
-    from whet.ir.extent import Size
     from whet.ir.graph import Node, Type
     from whet.ir.outline import Array
+    from whet.ir.symbolic_size import Size
 
     from .liveness import Roots
     from .program import Program

@@ -14,7 +14,7 @@ import numpy as np
 from whet.cpu import taped_launches as T
 from whet.cpu import tiered_compilation
 from whet.ir.graph import Node
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from .arena import Piece

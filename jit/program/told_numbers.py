@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whet.dtypes import float64, int64
-from whet.ir.extent import Extent, Real, Unsized, value
 from whet.ir.graph import Guard, Node, Ref
+from whet.ir.symbolic_size import Extent, Real, Unsized, value
 from whet.ops.casting import CASTS
 from whet.ops.python_calls import BY_NAME, of_numbers, size_of
 
 if TYPE_CHECKING:
-    from whet.ir.extent import Facts, Quantity
     from whet.ir.outline import Outline
+    from whet.ir.symbolic_size import Facts, Quantity
 
 # a number that is known as a function of the sizes that differ
 Stated: TypeAlias = "Callable[[Sequence[Extent]], Quantity]"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from whet.ir.graph import Node, OpNode, Type
-from whet.ir.spans import address, span
+from whet.ir.memory_spans import address, span
 
 from ..capture.value_layouts import Addresses
 from .arena import Piece, Ranges

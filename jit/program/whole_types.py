@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from whet.ir.extent import Unsized
+from whet.ir.symbolic_size import Unsized
 
 from .liveness import Roots
 from .shape_symbols import ShapeSymbols

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from whet.ir.graph import Ask, Guard, Node, OpNode, Write
-from whet.passes.uses import memories
+from whet.passes.value_uses import memories
 
 from ..capture.refused import Refused
 from ..report.reasons import WritesFirst

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from whet.ir.graph import Graph, OpNode, Ref
 from whet.ir.values import Type
-from whet.passes.uses import is_view
+from whet.passes.value_uses import is_view
 
 from .scheme import Scheme, Weights
 

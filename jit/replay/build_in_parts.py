@@ -5,8 +5,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from whet.ir.extent import Unsized
 from whet.ir.graph import Guard
+from whet.ir.symbolic_size import Unsized
 from whet.passes.resized import alike
 
 from ..gradient.backward_by_counts import BackwardByCounts

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.ir import verify
-from whet.ir.asked_facts import planning
-from whet.ir.extent import Unsized
+from whet.ir.size_conditions import planning
+from whet.ir.symbolic_size import Unsized
 from whet.passes.resized import alike
 
 from ..capture.refused import Refused

@@ -10,7 +10,7 @@ import numpy as np
 from whet import devices
 from whet.cpu import allocator
 from whet.ir.graph import Type
-from whet.ir.spans import address, span
+from whet.ir.memory_spans import address, span
 
 from ..capture.tensor_sources import GradientOf, Outside, Search, Source
 from ..guards.tensor_facts import Look, elsewhere

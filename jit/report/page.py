@@ -1,8 +1,8 @@
 """A recording as a page or a picture: the graph as it was recorded and as it runs, with what it
 costs. Nothing from outside is needed.
 
-The page has views of few boxes (`whet.ir.folded_view`), each laid out here; `page.js` shows them,
-moves, zooms and searches. """
+The page has views of few boxes (`whet.ir.folded_drawing`), each laid out here; `page.js` shows
+them, moves, zooms and searches."""
 from __future__ import annotations
 
 import colorsys
@@ -15,16 +15,16 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from whet.ir import png, view
-from whet.ir.folded_view import Folded, picture
-from whet.ir.view import amount, path_text
+from whet.ir import drawing, png
+from whet.ir.drawing import amount, path_text
+from whet.ir.folded_drawing import Folded, picture
 
 from . import explain, summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from whet.ir.folded_view import View
+    from whet.ir.folded_drawing import View
     from whet.ir.graph import Graph
 
     from ..replay.recording import Recording
@@ -130,7 +130,7 @@ def shown(folded: Folded, v: View, effort: float) -> dict[str, Any]:
 @functools.cache
 def hue(colour: str) -> int | None:
     """The hue of a kernel's colour, in degrees; None for what has another."""
-    if colour not in view.COLOURS:
+    if colour not in drawing.COLOURS:
         return None
     r, g, b = (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))
     return round(360 * colorsys.rgb_to_hls(r, g, b)[0])
@@ -164,11 +164,11 @@ def pictures(traced: Traced, key: Key,
     """(graph as recorded, graph as it runs, colours of kernels, words about nodes)."""
     before, after = explain.graphs(traced, key, r)
     python = {id(n) for n in explain.in_python(r)}
-    return (before, after, view.kernels(after),
+    return (before, after, drawing.kernels(after),
             {i: "in Python" for i, n in enumerate(r.program.nodes) if id(n) in python})
 
 
-def drawings(traced: Traced) -> list[view.Drawing]:
+def drawings(traced: Traced) -> list[drawing.Drawing]:
     """The two graphs as Drawings: whole, or their groups where they are large."""
     found = explain.most_called(traced)
     if found is None:

@@ -11,7 +11,7 @@ import collections
 from typing import TYPE_CHECKING, Any
 
 from whet.ir import cost
-from whet.ir.view import amount
+from whet.ir.drawing import amount
 
 from ..policy.timing import EARLY, TURNS
 from . import explain

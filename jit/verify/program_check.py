@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from whet import devices
 from whet.cpu import memory
-from whet.ir.spans import address, span
+from whet.ir.memory_spans import address, span
 
 from ..capture.refused import Refused, Wrong
 from ..program.misses import Miss

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from whet.cpu import memory
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 
 from ..program.arena import Piece, room_of
 from ..program.launch_lists import ARENA

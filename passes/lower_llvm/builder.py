@@ -99,7 +99,7 @@ class Module:
     """Functions, declarations and read-only tables that become one object file.
 
     `brief`: little code is wanted rather than fast code. `writing`: what is being written, for
-    messages of a module whose accesses to memory are tested, see `checked.py`."""
+    messages of a module whose accesses to memory are tested, see `access_checks.py`."""
 
     def __init__(self, brief: bool = False) -> None:
         self.decls: dict[str, str] = {}

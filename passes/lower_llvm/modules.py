@@ -8,6 +8,6 @@ from .builder import Module
 def new_module(brief: bool = False) -> Module:
     """An empty module. `brief`: little code is wanted rather than fast code."""
     if targets.CHECKED:
-        from .checked import CheckedModule
+        from .access_checks import CheckedModule
         return CheckedModule(brief)
     return Module(brief)

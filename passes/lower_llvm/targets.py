@@ -19,7 +19,7 @@ NAMED = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "neon": "generic", "baselin
 # Targets of other machines that have more than their name says: the target, and the extensions.
 EXTENDED = {"avx512_vnni": ("avx512", frozenset(("avx512_vnni",)))}
 
-# Kernels are written with a test at each access whose bounds they know: `checked.py`.
+# Kernels are written with a test at each access whose bounds they know: `access_checks.py`.
 CHECKED = os.environ.get("WHET_CHECK") == "2"
 
 

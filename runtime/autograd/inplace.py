@@ -8,7 +8,7 @@ are re-derived from the base when next asked.
 from typing import Any
 
 from .. import devices, tensor_base
-from ..ir.spans import address
+from ..ir.memory_spans import address
 from ..op_table import REGISTRY
 from . import modes
 from .hooks import move_retained

@@ -10,8 +10,8 @@ import threading
 
 import numpy as np
 
-from ..ir.extent import sized
 from ..ir.outline import Outline
+from ..ir.symbolic_size import sized
 from . import guarded_memory, mapped_code, thread_pool
 from .allocator_layout import ABSENT, BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
 

@@ -1,14 +1,14 @@
 """Distances between rows, and sums of weighted differences, by kernels
-(`passes/lower_llvm/products/differences.py`) or with NumPy."""
+(`passes/lower_llvm/products/distances.py`) or with NumPy."""
 import os
 from functools import partial
 from math import prod
 
 import numpy as np
-from whet.ir.extent import at_least
+from whet.ir.symbolic_size import at_least
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.calls import share_out
-from whet.passes.lower_llvm.products import differences as kernels
+from whet.passes.lower_llvm.products import distances as kernels
 
 from . import memory, native, thread_pool
 from .conv_plan import scratch

@@ -48,8 +48,8 @@ def along(a, index, axis, wrap=False):
     flat, size = inner == 1, a.dtype.itemsize
 
     def emit(module, symbol):
-        from ..passes.lower_llvm.elements import take
-        take.emit(module, symbol, size, flat, wrap)
+        from ..passes.lower_llvm.elements import gather
+        gather.emit(module, symbol, size, flat, wrap)
 
     return out, _run(native.kernel(f"take/{size}/{'flat' if flat else 'inner'}/{wrap}", emit), a,
                      index, out, outer, n, count, inner,
@@ -70,11 +70,11 @@ def rows(a, index, axis, wrap=False):
 
     def emit(module, symbol):
         from ..passes.lower_llvm import targets
-        from ..passes.lower_llvm.elements import take
+        from ..passes.lower_llvm.elements import gather
         if inner == 1:
-            take.emit(module, symbol, item, True, wrap, one_index=True)
+            gather.emit(module, symbol, item, True, wrap, one_index=True)
         else:
-            take.emit_rows(module, symbol, targets.current().lanes(1), wrap)
+            gather.emit_rows(module, symbol, targets.current().lanes(1), wrap)
     if inner == 1:
         return out, _run(native.kernel(f"take/{item}/one index/{wrap}", emit), a, index, out, outer,
                          n, count, 1, max(1, 8192 // (count if outer >= 16 else outer)))
@@ -152,16 +152,16 @@ def put(a, index, source, axis, how, each=False, wrap=False):
 
     def emit(module, symbol):
         from ..passes.lower_llvm import scalar, targets
-        from ..passes.lower_llvm.elements import take
+        from ..passes.lower_llvm.elements import gather
 
         def combined(f, x, y):
             return scalar.primitive(f, op, short, x, y)
-        take.emit_put(module, symbol, elem, targets.current().lanes(a.itemsize), op and combined,
+        gather.emit_put(module, symbol, elem, targets.current().lanes(a.itemsize), op and combined,
                       each, wrap)
 
     def bounds(module, symbol):
-        from ..passes.lower_llvm.elements import take
-        take.emit_bounds(module, symbol)
+        from ..passes.lower_llvm.elements import gather
+        gather.emit_bounds(module, symbol)
     kind = f"{short}/{op}" if op else elem
     kernel = native.kernel(f"take/put/{kind}/{each}/{wrap}", emit)
     bad = np.zeros(1, np.int64)

@@ -17,10 +17,10 @@ import numpy as np
 from whet import dtypes
 from whet.ir import kernel as K
 from whet.ir import scalar
-from whet.ir.extent import at_least, at_most, fixed, plan_for
+from whet.ir.memory_spans import address
 from whet.ir.outline import broadcast_shapes, broadcast_to
 from whet.ir.outline import table as numbers_of
-from whet.ir.spans import address
+from whet.ir.symbolic_size import at_least, at_most, fixed, plan_for
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.modules import new_module
 from whet.passes.lower_llvm.products import few_rows, one_row

@@ -1,11 +1,11 @@
 """Weighted sums of a few elements at given places of planes, on NumPy arrays: by kernels
-(`passes/lower_llvm/elements/sample.py`), or with NumPy where nothing is compiled."""
+(`passes/lower_llvm/elements/grid_sampling.py`), or with NumPy where nothing is compiled."""
 import os
 from functools import partial
 from math import prod
 
 import numpy as np
-from whet.passes.lower_llvm.elements import sample as kernels
+from whet.passes.lower_llvm.elements import grid_sampling as kernels
 
 from . import memory, native
 from .rows import contiguous

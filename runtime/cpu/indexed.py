@@ -42,7 +42,7 @@ def within(index, n, wrap=False):
     """Are indices, of int64 and row by row, all in range? `wrap`: negative ones count from the
     end."""
     def bounds(module, symbol):
-        from ..passes.lower_llvm.elements import take as lowered
+        from ..passes.lower_llvm.elements import gather as lowered
         lowered.emit_bounds(module, symbol)
     bad = np.zeros(1, np.int64)
     verdict(bad)
@@ -146,7 +146,7 @@ def combine(out, at, values, kind):
     dtype = FROM_NUMPY[out.dtype].short
 
     def emit(module, symbol):
-        from ..passes.lower_llvm.elements import combine as lowered
+        from ..passes.lower_llvm.elements import combine_at_places as lowered
         lowered.emit(module, symbol, dtype, op)
     kernel = native.kernel(f"combine/{op}/{dtype}", emit)
     native.launch(kernel, 1, 1, out, at, converted(values, out.dtype), at.size,

@@ -6,7 +6,7 @@ import functools
 import numpy as np
 
 from ..ir import scalar as S
-from ..ir.spans import in_turns
+from ..ir.memory_spans import in_turns
 from .pointwise import BITS, Pointwise, move
 
 # copies of a kernel: as many streams of memory as machines follow, and one that is written

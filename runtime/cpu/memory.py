@@ -15,8 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..ir.extent import Extent
 from ..ir.outline import Outline
+from ..ir.symbolic_size import Extent
 from . import allocator, guarded_memory, native
 from .allocator import _word
 from .allocator_layout import CACHED, FRESH, LIMIT, LIVE, PEAK, REUSED, SMALLEST

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.extent import Extent, Real, value
 from ..ir.outline import Numeral, Outline
 from ..ir.outline import Table as TableOfSizes
+from ..ir.symbolic_size import Extent, Real, value
 from . import taped_launches as T
 
 

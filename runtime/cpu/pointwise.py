@@ -17,8 +17,8 @@ from whet.dtypes import FROM_NUMPY, SHORT, STORED
 from whet.ir import kernel as K
 from whet.ir import scalar as S
 from whet.ir.complex_parts import Inseparable, in_parts
-from whet.ir.extent import at_least, plan_for
 from whet.ir.outline import broadcast_shapes, table
+from whet.ir.symbolic_size import at_least, plan_for
 
 PLANS = 4096                    # of one op; when a program has used more, they are made again
 GRAIN_NS = 10_000

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from .. import devices
 from ..autograd.input_shape import Shape
 from ..dtypes import FROM_NUMPY
-from ..ir.extent import at_least
-from ..ir.spans import address
+from ..ir.memory_spans import address
+from ..ir.symbolic_size import at_least
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
 from . import recorded_call
 from .taped_launches import (

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from ..ir.spans import address, span
+from ..ir.memory_spans import address, span
 from . import indexed, interleaved_moves, memory, pointwise, taped_launches
 from .mapped_code import ALIGN
 

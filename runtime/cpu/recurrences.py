@@ -1,18 +1,18 @@
-"""Recurrences on the CPU: all steps in one launch (`passes/lower_llvm/products/steps.py` says what
-a step is), or with NumPy where nothing is compiled."""
+"""Recurrences on the CPU: all steps in one launch, or with NumPy where nothing is compiled.
+`passes/lower_llvm/products/recurrences.py` says what a step is."""
 from functools import partial
 
 import numpy as np
 from whet.ir import scalar
-from whet.ir.extent import at_least
 from whet.ir.outline import table as numbers_of
+from whet.ir.symbolic_size import at_least
 from whet.passes.lower_llvm.products import gemm as products
-from whet.passes.lower_llvm.products import steps as kernels
-from whet.passes.lower_llvm.products.steps import Array as Array
-from whet.passes.lower_llvm.products.steps import Place as Place
-from whet.passes.lower_llvm.products.steps import Series as Series
-from whet.passes.lower_llvm.products.steps import State as State
-from whet.passes.lower_llvm.products.steps import Steps as Steps
+from whet.passes.lower_llvm.products import recurrences as kernels
+from whet.passes.lower_llvm.products.recurrences import Array as Array
+from whet.passes.lower_llvm.products.recurrences import Place as Place
+from whet.passes.lower_llvm.products.recurrences import Series as Series
+from whet.passes.lower_llvm.products.recurrences import State as State
+from whet.passes.lower_llvm.products.recurrences import Steps as Steps
 
 from . import gemm, memory, native, taped_launches
 from .rows import contiguous

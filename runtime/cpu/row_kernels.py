@@ -6,7 +6,7 @@ from whet.cpu import native
 from whet.dtypes import ALL, FROM_NUMPY, STORED
 from whet.ir import rows as R
 from whet.ir import scalar as sc
-from whet.ir.extent import at_most
+from whet.ir.symbolic_size import at_most
 
 NAMES = {np_dtype: d.short for np_dtype, d in FROM_NUMPY.items() if d.kind != STORED}
 DTYPES = {d.short: d.np for d in ALL.values()}

@@ -10,7 +10,7 @@ import os
 import numpy as np
 from whet.cpu import memory, native, pointwise, taped_launches, thread_pool, tiered_compilation
 from whet.ir import rows as R
-from whet.ir.extent import at_least, chosen, plan_for
+from whet.ir.symbolic_size import at_least, chosen, plan_for
 
 from .row_kernels import (
     DENSE,
@@ -581,7 +581,7 @@ def combiner(kind, dtype, shape):
         wide, out_type = columns >= 8, DTYPES[dtype]
 
         def emit(module, symbol):
-            from whet.passes.lower_llvm.rows.combine import emit_combine
+            from whet.passes.lower_llvm.rows.combine_spans import emit_combine
             emit_combine(module, symbol, kind, dtype, wide)
         addr = native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit)
 

@@ -5,8 +5,8 @@ planning stays what it is: one function of sizes, called for each that comes, as
 it. The numbers of a plan are what it gave.
 """
 import numpy as np
-from whet.ir.extent import Extent, at_least, at_most, fixed, text, value
 from whet.ir.outline import Outline
+from whet.ir.symbolic_size import Extent, at_least, at_most, fixed, text, value
 
 from .window_parts import Pack, Plan
 

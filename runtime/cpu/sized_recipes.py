@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir.extent import LEAST, Extent, Facts, Real, Unsized, value
 from ..ir.outline import Outline
+from ..ir.symbolic_size import LEAST, Extent, Facts, Real, Unsized, value
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
 from ..passes.lower_llvm.scalar import Unsupported
 from . import ordered_kernels, recipe_words

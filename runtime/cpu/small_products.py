@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from whet.ir.extent import at_least, fixed
 from whet.ir.outline import table as numbers_of
+from whet.ir.symbolic_size import at_least, fixed
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.products import small

@@ -11,7 +11,7 @@ import numpy as np
 from whet.cpu import memory, native, thread_pool
 from whet.cpu.row_kernels import NAMES
 from whet.cpu.rows import REFERENCE, contiguous
-from whet.ir.extent import at_most
+from whet.ir.symbolic_size import at_most
 from whet.passes.lower_llvm.calls import share_out
 
 from . import reference_sort

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..indexing import strided
-from ..ir.extent import at_least
-from ..ir.spans import address, span
+from ..ir.memory_spans import address, span
+from ..ir.symbolic_size import at_least
 from . import native
 
 _local = threading.local()

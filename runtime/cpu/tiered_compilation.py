@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..ir.extent import value
+from ..ir.symbolic_size import value
 from . import mapped_code
 
 # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better

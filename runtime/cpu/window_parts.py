@@ -3,7 +3,7 @@ a thread's pieces of scratch memory lie."""
 from dataclasses import dataclass
 
 import numpy as np
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 from whet.passes.lower_llvm.calls import share_out
 
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us

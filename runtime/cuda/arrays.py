@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import devices
 from ..geometry import PlacedArray, geometry, reach
-from ..ir.spans import address
+from ..ir.memory_spans import address
 from . import machine as m
 from . import planning
 from .allocator import Held

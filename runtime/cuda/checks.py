@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..geometry import geometry
-from ..ir.spans import address
+from ..ir.memory_spans import address
 
 if TYPE_CHECKING:
     from .driver import Driver

@@ -10,7 +10,7 @@ from . import execute, launch, planning, plans
 from .arrays import DeviceArray
 
 if TYPE_CHECKING:
-    from ..passes.lower_triton.given import Given
+    from ..passes.lower_triton.user_kernels import Given
 
 Grid = tuple[int, int, int]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..ir.spans import address, span
+from ..ir.memory_spans import address, span
 from . import machine as m
 from . import planning
 from .driver import Launch

@@ -18,7 +18,7 @@ from .. import tf32
 from ..devices import device
 from ..dtypes import dtype, get_default_dtype
 from ..geometry import geometry
-from ..ir.spans import address, span
+from ..ir.memory_spans import address, span
 from ..layouts import memory_format
 from . import machine as m
 from . import planning

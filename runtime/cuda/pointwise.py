@@ -10,7 +10,7 @@ from ..cpu.pointwise import Typed, common_shape, result_layouts
 from ..dtypes import FLOAT, FROM_NUMPY, SHORT
 from ..ir import kernel as K
 from ..ir import scalar as S
-from ..ir.spans import span
+from ..ir.memory_spans import span
 from . import planning
 from .arrays import DeviceArray, empty
 from .errors import NoForm

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..ir.spans import address, span
+from ..ir.memory_spans import address, span
 from . import machine as m
 from . import planning
 from .arrays import DeviceArray, empty

@@ -19,7 +19,7 @@ from ..ops.user_kernels import KERNELS, given_kernel
 from ..tensor import Tensor
 
 if TYPE_CHECKING:
-    from ..passes.lower_triton.given import Given
+    from ..passes.lower_triton.user_kernels import Given
 
 KINDS = {
     dtypes.bool_: "*i1", dtypes.int8: "*i8", dtypes.int16: "*i16", dtypes.int32: "*i32",
@@ -68,7 +68,7 @@ _wrapped: dict[int, tuple[Any, Any]] = {}
 
 
 def _wrap(kernel: Any) -> Any:
-    from ..passes.lower_triton.given import kernel_of
+    from ..passes.lower_triton.user_kernels import kernel_of
     kind, inner = kernel_of(kernel)
     return {"jit": Launcher, "autotune": Tuned, "heuristics": Computed}[kind](inner)
 
@@ -295,7 +295,7 @@ class Launcher(Grids):
         key = (*kinds.items(), *[(k, type(v), v) for k, v in constants.items()], *options.items())
         found = self.made.get(key)
         if found is None:
-            from ..passes.lower_triton.given import given, written
+            from ..passes.lower_triton.user_kernels import given, written
             source = given(self.fn, kinds, constants, options)
             tensors = [name for name, kind in kinds.items() if kind[0] == "*"]
             targets = tuple([tensors.index(name) for name in written(source)])

@@ -14,8 +14,8 @@ from .. import dtypes
 from ..cpu import allocator
 from ..cpu.taped_launches import Tape
 from ..geometry import reach
-from ..ir.extent import Unsized
 from ..ir.outline import Outline, Room
+from ..ir.symbolic_size import Unsized
 from .arrays import MetaArray, empty
 
 MOST_KINDS = 1 << 12             # of calls that are known

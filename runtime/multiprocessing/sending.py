@@ -13,7 +13,7 @@ import numpy as np
 
 from ..cpu import shared_memory
 from ..cpu.shared_memory import SharedMapping
-from ..ir.spans import address
+from ..ir.memory_spans import address
 from ..nn.parameter import Buffer, Parameter
 from ..ops.pickling import refuse_history
 from ..tensor import Tensor, wrap

@@ -8,7 +8,7 @@ from .. import devices, dtypes, indexing
 from ..autograd import engine, modes
 from ..cpu import allocator, float8, guarded_memory, memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, STORED
-from ..ir.spans import address
+from ..ir.memory_spans import address
 from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from ..tensor import wrap
 from .onnx import shapes as in_onnx

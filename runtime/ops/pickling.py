@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 
 from .. import devices
-from ..ir.spans import address
+from ..ir.memory_spans import address
 from ..tensor import Tensor, owner, shown, wrap
 from .casting import copy_array
 from .surface import FUNCTIONS, method

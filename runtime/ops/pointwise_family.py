@@ -21,8 +21,8 @@ from ..autograd.node import Node, Shape, without_write
 from ..cpu import repeated_calls, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT, STORED
-from ..ir.extent import Extent, Real
 from ..ir.outline import numeral
+from ..ir.symbolic_size import Extent, Real
 from ..tensor import wrap
 from . import registry
 from .batching import aligned, example_ndim

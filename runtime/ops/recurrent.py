@@ -3,7 +3,7 @@
 From what a cell is (`recurrent_cells.py`) come the op, its gradient, which is an op as well, and
 the gradients of that. The input's part of the gates is one product for all steps. A kernel takes
 the steps: the product with the state before, and in its epilogue all else
-(`passes/lower_llvm/products/steps.py`).
+(`passes/lower_llvm/products/recurrences.py`).
 """
 from __future__ import annotations
 

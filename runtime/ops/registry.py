@@ -65,8 +65,8 @@ class Op:
     numbers_by_size = False         # numbers among operands may be Extents or Reals
     detaches = False                # a view without a base
     # Does the Python that leads to it, and its own, ask no more of sizes than which are equal, 0
-    # or 1, and what is contiguous? Or else it asks this of an Extent (see ir/extent.py): then one
-    # plan serves all sizes that have the same answers.
+    # or 1, and what is contiguous? Or else it asks this of an Extent (see ir/symbolic_size.py):
+    # then one plan serves all sizes that have the same answers.
     any_sizes = False
     size_attrs = frozenset(("size",))        # attributes that are sizes, or tuples of them
     keeps_elements = False          # has the result all elements of the operand, as `size` tells?

@@ -6,8 +6,8 @@ from ..autograd import modes
 from ..cpu import shared_memory
 from ..dtypes import FROM_NUMPY, get_default_dtype, uint8
 from ..geometry import geometry
+from ..ir.memory_spans import address, span
 from ..ir.outline import Outline
-from ..ir.spans import address, span
 from ..layouts import contiguous_format
 from ..tensor import owner, shown, wrap
 from .convert import _resize_each

@@ -8,7 +8,7 @@ import os
 import numpy as np
 import whet
 from whet.ir import scalar as S
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 
 from .. import devices
 from ..autograd import modes

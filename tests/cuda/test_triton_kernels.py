@@ -327,7 +327,7 @@ def tangled_kernel(read, either, other, carried, lock, places, apart, swapped, n
 
 
 def test_what_a_kernel_writes_to_is_read_off_its_code():
-    from whet.passes.lower_triton.given import given, written
+    from whet.passes.lower_triton.user_kernels import given, written
     pointers = dict.fromkeys(
         "read either other carried lock places apart swapped".split(), "*fp32")
     source = given(tangled_kernel, {**pointers, "places": "*i32", "lock": "*i32", "n": "i32",
@@ -341,7 +341,7 @@ def test_what_a_kernel_writes_to_is_read_off_its_code():
 
 def test_the_same_kernel_is_compiled_without_a_gpu():
     from whet.passes.lower_triton import compile
-    from whet.passes.lower_triton.given import given
+    from whet.passes.lower_triton.user_kernels import given
     kinds = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
     made = compile.compile(given(k.add_kernel, kinds, {"BLOCK": 1024}, {"num_warps": 8}), 90,
                            ("x", "y", "out", "n"))
@@ -351,7 +351,7 @@ def test_the_same_kernel_is_compiled_without_a_gpu():
 
 
 def test_a_name_stands_for_all_that_decides(gpus):
-    from whet.passes.lower_triton.given import given
+    from whet.passes.lower_triton.user_kernels import given
     kinds = {"x": "*fp32", "factor": "fp32", "n": "i32"}
     made = [given(kernel, kind, {"BLOCK": b}, options).key
             for kernel in (k.scale_kernel,)

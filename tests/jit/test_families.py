@@ -9,7 +9,7 @@ import whet
 import whet.nn.functional as F
 from whet import jit
 from whet.cpu import native, tiered_compilation
-from whet.ir.extent import Unsized
+from whet.ir.symbolic_size import Unsized
 from whet.jit.guards import sized_table
 from whet.jit.policy import account, many_sizes
 from whet.jit.program import sheets

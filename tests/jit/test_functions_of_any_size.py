@@ -4,8 +4,8 @@ import math
 import pytest
 import whet
 from whet import jit
-from whet.ir.extent import Unsized
 from whet.ir.graph import OpNode
+from whet.ir.symbolic_size import Unsized
 from whet.jit.policy import account, many_sizes
 from whet.jit.program.size_expressions import SizeExpressions, Sizes
 from whet.jit.program.sized_program import SizedProgram

@@ -10,8 +10,8 @@ import pytest
 import whet
 from whet import jit, nn, optim
 from whet.cpu import memory, native
+from whet.ir.drawing import amount
 from whet.ir.parse import parse
-from whet.ir.view import amount
 from whet.jit.capture import memory_ceiling
 from whet.jit.verify.program_check import ProgramCheck
 from whet.jit.verify.reproducer import differing

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import whet
 from whet import jit
-from whet.ir.extent import Facts, Real, at_least, at_most, chosen
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
+from whet.ir.symbolic_size import Facts, Real, at_least, at_most, chosen
 from whet.jit.guards import native_entry, native_table
 from whet.jit.guards.native_entry import L, enter
 from whet.jit.policy import account, many_sizes

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit
-from whet.ir.spans import address
+from whet.ir.memory_spans import address
 from whet.jit.capture import value_layouts
 from whet.jit.capture.value_layouts import Originals, Values
 from whet.jit.verify.same_bits import PIECE, digest, same_bits

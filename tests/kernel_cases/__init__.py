@@ -143,5 +143,5 @@ def gaps(a):
 
 
 # the families
-from . import differences, elements, factors, fourier  # noqa: E402, F401, I001
+from . import distances, elements, factors, fourier  # noqa: E402, F401, I001
 from . import products, quantised, rows, sparse, windows  # noqa: E402, F401

@@ -147,7 +147,7 @@ class Picks(Family):
 class Taps(Family):
     """Weighted sums of elements at given places, and their transposes."""
 
-    generators = ("sample.sums", "sample.products", "sample.spread")
+    generators = ("grid_sampling.sums", "grid_sampling.products", "grid_sampling.spread")
     kinds = "sample/sums/float", "sample/products/float", "sample/spread/float"
     exact = False
 

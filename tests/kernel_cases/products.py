@@ -280,7 +280,7 @@ def layer(kind):
 class Recurrences(Family):
     """Steps of recurrent layers."""
 
-    generators = ("steps.steps",)
+    generators = ("recurrences.steps",)
     kinds = "steps/f32/1/", "steps/f32/3/", "steps/f32/4/", "steps/f64/"
     exact = False
 

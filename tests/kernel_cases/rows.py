@@ -129,7 +129,8 @@ class Rows(Family):
 class Long(Family):
     """Rows that threads share."""
 
-    generators = ("contiguous.RowKernel.emit", "across.ColKernel.emit", "combine.emit_combine")
+    generators = (
+        "contiguous.RowKernel.emit", "across.ColKernel.emit", "combine_spans.emit_combine")
     kinds = (
         r"rows/\d/part/",
         r"cols/\d+/\w+(/masked)?/part/",
@@ -290,7 +291,7 @@ class Counts(Family):
 class Combined(Family):
     """What libraries put or combine into places by, one after the other."""
 
-    generators = ("combine.emit",)
+    generators = ("combine_at_places.emit",)
     kinds = ("combine/None/", "combine/add/", "combine/mul/", "combine/max/", "combine/min/")
 
     def cases(self):
@@ -320,7 +321,7 @@ def _one_by_one(x, at, values, kind):
 
 
 class Takes(Family):
-    generators = ("take.emit", "take.emit_rows", "take.emit_bounds", "take.emit_put")
+    generators = ("gather.emit", "gather.emit_rows", "gather.emit_bounds", "gather.emit_put")
     kinds = (
         r"take/\d/flat",
         r"take/\d/inner",

@@ -11,8 +11,8 @@ import pytest
 from whet.cpu import guarded_memory, native
 from whet.jit.program import arena
 from whet.passes.lower_llvm import targets
+from whet.passes.lower_llvm.access_checks import CheckedModule
 from whet.passes.lower_llvm.builder import Val, vec
-from whet.passes.lower_llvm.checked import CheckedModule
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mprotect")
 

@@ -13,7 +13,7 @@ from whet.ir.interpret import interpret
 from whet.ir.parse import parse
 from whet.nn import functional as F
 from whet.passes import fuse_moves, pipeline
-from whet.passes.boxes import box_of, boxes_of
+from whet.passes.index_boxes import box_of, boxes_of
 
 from tests.together import bits, path_of
 

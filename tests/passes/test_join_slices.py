@@ -11,7 +11,7 @@ from whet.ir.parse import parse
 from whet.ir.values import Type
 from whet.passes.join_slices import join_slices
 from whet.passes.listing import Listing
-from whet.passes.uses import memories
+from whet.passes.value_uses import memories
 
 from tests.passes.pass_cases import graph_of
 

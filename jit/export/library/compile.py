@@ -12,7 +12,7 @@ from typing import Any
 
 from whet.autograd.modes import beyond
 from whet.cpu import thread_pool
-from whet.passes.lower_llvm.one_object import Texts, one_object
+from whet.passes.lower_llvm.merged_object import Texts, one_object
 
 from ..errors import ExportError
 from . import header, layout, linker, model_code, targets, worker

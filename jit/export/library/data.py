@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from whet.ir.values import Type, short
 from whet.passes.lower_llvm.calls import launch_list as L
-from whet.passes.lower_llvm.one_object import Texts
+from whet.passes.lower_llvm.merged_object import Texts
 
 from ...guards.sizes import Dim
 from ..dims import bounds

@@ -21,7 +21,7 @@ import numpy as np
 from whet.cpu import native, tiered_compilation
 from whet.cpu import taped_launches as T
 from whet.ir.graph import Ask, Graph, Node, OpNode
-from whet.ir.spans import address, span
+from whet.ir.memory_spans import address, span
 from whet.passes.lower_llvm.calls import launch_list as L
 
 from ...program import numpy_launches

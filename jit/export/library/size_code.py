@@ -1,7 +1,7 @@
 """The machine code that says which sizes a list is for, and puts what goes by sizes into it.
 
-Expressions are those that planning noted in Python's words (`ir/extent.py`); they mean the same
-here: divisions round down, whole numbers become floats where they meet floats.
+Expressions are those that planning noted in Python's words (`ir/symbolic_size.py`); they mean the
+same here: divisions round down, whole numbers become floats where they meet floats.
 """
 
 from __future__ import annotations

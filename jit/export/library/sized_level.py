@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 from whet.cpu import native
-from whet.ir.extent import Extent, Real, Unsized, text
 from whet.ir.graph import Graph, OpNode, Ref
+from whet.ir.memory_spans import address
 from whet.ir.op import find_op
 from whet.ir.outline import Numeral, Table
-from whet.ir.spans import address
+from whet.ir.symbolic_size import Extent, Real, Unsized, text
 from whet.ir.values import Type
 from whet.layouts import contiguous_format
 from whet.passes.lower_llvm.calls import launch_list as L

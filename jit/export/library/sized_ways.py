@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from whet.cpu import tiered_compilation
-from whet.ir.extent import LEAST, Unsized
+from whet.ir.symbolic_size import LEAST, Unsized
 
 from ..dims import Values
 from ..errors import ExportError

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whet.passes.lower_llvm.one_object import Machine
+from whet.passes.lower_llvm.merged_object import Machine
 from whet.passes.lower_llvm.targets import EXTENDED, host_features
 
 from ..errors import ExportError

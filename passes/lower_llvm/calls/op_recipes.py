@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from ..builder import Module, Val
 from .object_access import Glue, _ptr
-from .op_elsewhere import Elsewhere
 from .op_history import History
 from .op_launch import Launch, Write
 from .op_layouts import CTX, R
+from .op_on_device import Elsewhere
 from .op_operands import Call, Operands, RecipeSearch
 from .op_replay import Replay
 

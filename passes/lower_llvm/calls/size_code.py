@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from whet.ir.asked_facts import Asked
-from whet.ir.extent import LEAST, Extent, Facts, Real
+from whet.ir.size_conditions import Asked
+from whet.ir.symbolic_size import LEAST, Extent, Facts, Real
 
 from .traced_layouts import CODE, CODE_WORDS, GOLDEN, STEP_WORDS, TURN, Do
 

@@ -56,7 +56,7 @@ CODE = {
     for i, name in enumerate(("symbols", "most", "tensor", "turn", "length", "symbols_at", "now_at",
                               "registers_at", "steps_at"))}
 CODE_WORDS, STEP_WORDS = len(CODE), 4
-LEAST_SIZE = 2                                      # see LEAST in `ir/extent.py`
+LEAST_SIZE = 2                                      # see LEAST in `ir/symbolic_size.py`
 
 
 class Do(enum.IntEnum):

@@ -25,8 +25,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whet.ir.extent import Size
 from whet.ir.scalar import Expr
+from whet.ir.symbolic_size import Size
 
 from .. import scalar, targets
 from ..builder import Fn, Module, Val, vec

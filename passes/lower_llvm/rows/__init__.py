@@ -7,7 +7,7 @@ A row program (`ir/rows.py`) has a generator for each way that its rows lie, wit
     across.py          neighbours in memory belong to different rows: a vector has one of each
     narrow.py          rows of a few elements
 
-`lanes.py` and `column_sums.py` have the canonical order of sums, `combine.py` puts together what
-threads made of one row. Running sums are in `scan.py`; the other files sort, select, search and
-count.
+`lanes.py` and `column_sums.py` have the canonical order of sums, `combine_spans.py` puts together
+what threads made of one row. Running sums are in `scan.py`; the other files sort, select, search
+and count.
 """

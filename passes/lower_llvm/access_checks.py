@@ -20,7 +20,7 @@ from .builder import BITS, Fn, Module, Number, Val, parts
 SHOWN = 160  # characters of a kernel's key in a message
 RIM = 64  # bytes before and after what a kernel reserves
 _OURS = tuple(
-    os.path.join(os.path.dirname(__file__), name) for name in ("builder.py", "checked.py")
+    os.path.join(os.path.dirname(__file__), name) for name in ("builder.py", "access_checks.py")
 )
 
 # Says what is wrong, on stderr, with the distances of three pointers from the first, and ends the

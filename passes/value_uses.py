@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
 from whet.ir.graph import Node, OpNode, Write
-from whet.ir.spans import span
+from whet.ir.memory_spans import span
 from whet.passes.listing import Arrays, Listing, Roots
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn
-from whet.ir import cost, folded_view, layout, view
-from whet.ir.folded_view import Folded, View
+from whet.ir import cost, drawing, drawing_layout, folded_drawing
+from whet.ir.drawing import dependencies, to_networkx
+from whet.ir.drawing_layout import Layout, layers, nearest
+from whet.ir.folded_drawing import Folded, View
 from whet.ir.interpret import interpret
-from whet.ir.layout import Layout, layers, nearest
-from whet.ir.view import dependencies, to_networkx
 from whet.jit.report import page
 from whet.jit.report.explain import graph_inputs
 
@@ -71,14 +71,14 @@ def test_writes_stay_between_reads():
 def test_pictures_are_whole_and_alone(name):
     f, _ = graphs.traced(name)
     for g in (f.recorded, f.graph):
-        said = view.svg(g)
+        said = drawing.svg(g)
         root = ElementTree.fromstring(said)
         titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
         for n in g.nodes:
             assert any(t.startswith(n.head()) and n.line in t for t in titles)
         assert ("<script" not in said and "href" not in said and "url(" not in said
                 and said.count("http") == 1)
-        assert said == view.svg(g)
+        assert said == drawing.svg(g)
 
 
 def views_of(said):
@@ -128,7 +128,7 @@ def test_a_notebook_shows_a_graph(name, monkeypatch):
         boxes = len(g.nodes) + len(g.inputs) + 1
     else:
         g = training_step().recorded
-        monkeypatch.setattr(folded_view, "LARGE", len(g.nodes) - 1)
+        monkeypatch.setattr(folded_drawing, "LARGE", len(g.nodes) - 1)
         boxes = len(Folded(g).views[0].boxes)
         assert boxes < len(g.nodes)
     said = g._repr_html_()
@@ -183,10 +183,10 @@ def test_a_large_graph_is_views_of_few_boxes():
         # each node is in one
         assert (sorted(p for v in parts for p in v.parts
                        if type(p) is int) == list(range(len(g.nodes))))
-        assert len(g.nodes) > 2 * folded_view.MOST
-        assert 3 < len(folded.views[0].parts) <= folded_view.MOST
+        assert len(g.nodes) > 2 * folded_drawing.MOST
+        assert 3 < len(folded.views[0].parts) <= folded_drawing.MOST
         for v in folded.views:
-            assert len(v.boxes) <= folded_view.MOST + 2 * folded_view.AROUND + 6
+            assert len(v.boxes) <= folded_drawing.MOST + 2 * folded_drawing.AROUND + 6
             assert v.drawing().width < 9 * 400
             assert ({k for link in v.links for k in link} <= v.boxes.keys()
                     and v.opens.keys() <= v.boxes.keys())
@@ -211,13 +211,13 @@ def test_every_link_of_a_large_graph_is_in_a_view():
 
 
 def test_runs_that_are_too_many_go_together():
-    merged = folded_view.merged([(i, i + 1) for i in range(1000)])
-    assert merged[-1][1] == 1000 and len(merged) <= folded_view.GROUPS + 1
-    assert (folded_view.joined([(0, 2), (2, 5), (5, 6), (6, 8), (8, 90)])
+    merged = folded_drawing.merged([(i, i + 1) for i in range(1000)])
+    assert merged[-1][1] == 1000 and len(merged) <= folded_drawing.GROUPS + 1
+    assert (folded_drawing.joined([(0, 2), (2, 5), (5, 6), (6, 8), (8, 90)])
             == [(0, 5), (5, 6), (6, 8), (8, 90)])
-    assert (folded_view.module("opt.state[model.0.weight]['step']") == ("model", "0")
-            == folded_view.module("model.0.weight.grad") and folded_view.module("x") == ())
-    assert layout.narrow(dict.fromkeys("abcde", 0) | {"f": 1}, [("a", "f")], 2) == {
+    assert (folded_drawing.module("opt.state[model.0.weight]['step']") == ("model", "0")
+            == folded_drawing.module("model.0.weight.grad") and folded_drawing.module("x") == ())
+    assert drawing_layout.narrow(dict.fromkeys("abcde", 0) | {"f": 1}, [("a", "f")], 2) == {
         "a": 0, "b": 0, "c": 2, "d": 2, "e": 3, "f": 1}
 
 
@@ -257,7 +257,7 @@ def test_what_is_far_away_is_named():
         return x @ y
     traced = jit.trace(f)
     traced(whet.ones(3, 3), whet.ones(3))
-    said = view.svg(traced.recorded)
+    said = drawing.svg(traced.recorded)
     assert ("← %1" in said and "%1 : f32[3,3]" in said and "← w" in said
             and ElementTree.fromstring(said) is not None)
     assert said.count('class="value"') < 3 * 41

@@ -11,8 +11,8 @@ from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from whet.ir.memory_spans import address
 from whet.ir.row_layout import Shape
-from whet.ir.spans import address
 from whet.ir.values import Array
 
 CELLS = 256                      # that the cuts of all moves make

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from . import cost
-from .layout import Layout, layers
+from .drawing_layout import Layout, layers
 from .nodes import Node
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def to_networkx(g: Graph) -> Any:
     around writes).
 
     >>> import networkx, whet
-    >>> from whet.ir.view import to_networkx
+    >>> from whet.ir.drawing import to_networkx
     >>> @whet.jit.trace
     ... def f(x):
     ...     return x.exp() + x

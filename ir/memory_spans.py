@@ -43,7 +43,7 @@ def span(a: Array) -> tuple[int, int]:
     """The bytes that an array's elements lie in: the first, and the one after the last.
 
         >>> import numpy as np
-        >>> from whet.ir.spans import span
+        >>> from whet.ir.memory_spans import span
         >>> low, high = span(np.zeros((3, 4))[:, ::-1])
         >>> high - low
         96
@@ -65,7 +65,7 @@ def in_turns(parts: Sequence[Array]) -> bool:
     """Do parts of an array lie in turns in it, each a few bytes side by side at a time?
 
         >>> import numpy as np
-        >>> from whet.ir.spans import in_turns
+        >>> from whet.ir.memory_spans import in_turns
         >>> a = np.zeros((100, 2))
         >>> in_turns([a[:, 0], a[:, 1]]), in_turns([a[:50], a[50:]])
         (True, False)

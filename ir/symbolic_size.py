@@ -10,7 +10,7 @@ it.
 An `Extent` is no int: what needs one (an index in C, a key) does not get it, and the planning ends
 with `Unsized`. Nothing is taken for constant because nobody looked.
 
->>> from whet.ir.extent import Facts
+>>> from whet.ir.symbolic_size import Facts
 >>> facts = Facts([40])
 >>> n, = facts.symbols
 >>> rows = -(-n // 16)
@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar, cast, final, overload
 
-from .asked_facts import Answers, ValuesOf
+from .size_conditions import Answers, ValuesOf
 
 LEAST = 2                        # no symbol is less: sizes of 0 and 1 are constants
 Size: TypeAlias = "int | Extent"                # code that knows nothing of Extents says int

@@ -5,8 +5,8 @@ import random
 
 import numpy as np
 import pytest
-from whet.ir.extent import Extent, Facts, Unsized, at_least, at_most, chosen, fixed, value
 from whet.ir.outline import Outline, broadcast_shapes, broadcast_to, shares, span
+from whet.ir.symbolic_size import Extent, Facts, Unsized, at_least, at_most, chosen, fixed, value
 
 BINARY = (
     operator.add,

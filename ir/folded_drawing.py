@@ -14,9 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import cost
-from .layout import layers, narrow
-from .nodes import Node
-from .view import (
+from .drawing import (
     Box,
     Drawing,
     Link,
@@ -29,6 +27,8 @@ from .view import (
     kernels,
     wide,
 )
+from .drawing_layout import layers, narrow
+from .nodes import Node
 
 if TYPE_CHECKING:
     from .graph import Graph

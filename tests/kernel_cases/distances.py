@@ -11,7 +11,7 @@ from . import Case, Family, graded, op
 class Differences(Family):
     """Distances of all pairs, of each pair once, and sums of weighted differences."""
 
-    generators = ("differences.distances", "differences.weighted")
+    generators = ("distances.distances", "distances.weighted")
     kinds = tuple(
         f"differences/{x}/{elem}"
         for x in ("distances", "pairs", "weighted")

@@ -1,5 +1,5 @@
 """Text as tokens, read from left to right, and the Python values in it: the inverse of
-`ir/notation.py`. Nothing that is read is run."""
+`ir/value_text.py`. Nothing that is read is run."""
 from __future__ import annotations
 
 import json
