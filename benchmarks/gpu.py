@@ -160,10 +160,10 @@ def host_seconds(lib, f, calls=300):
 def measured_peaks(whet):
     """What the device does at most: bytes a second by its own copies, products a second by what its
     maker says of its units."""
-    from whet.cuda import machine
+    from whet.cuda import device_state
     x = whet.empty(LARGE * 4, device="cuda")
     y = whet.empty_like(x)
-    driver, stream = machine.machine().driver, machine.current_stream(0)
+    driver, stream = device_state.machine().driver, device_state.current_stream(0)
     seconds = device_seconds(whet, lambda: driver.copy(
         y._array.address, x._array.address, x.nbytes, stream))
     found = whet.cuda.get_device_properties(0)

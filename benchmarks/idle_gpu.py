@@ -57,11 +57,11 @@ def calls(whet):
 def main():
     """Measure and write the table."""
     import whet
-    from whet.cuda import machine
+    from whet.cuda import device_state
     from whet.cuda.simulated.idle import IdleDriver
     table = Table("gpu_idle", "The host's time for a call, with a driver that does nothing",
                   ["eager"])
-    with machine.use(IdleDriver()):
+    with device_state.use(IdleDriver()):
         for label, (fn, args) in calls(whet).items():
             traced = whet.jit.trace(fn)
             table.add(label, {"whet": seconds(lambda: traced(*args)),

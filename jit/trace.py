@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from whet import listeners
+from whet import profiler_listeners
 from whet.cpu import native
 from whet.passes.pipeline import REWRITES
 
@@ -237,4 +237,4 @@ def _noted(listener: Any) -> Callable[[], None]:
     return attach(listener)
 
 
-listeners.register(_noted)
+profiler_listeners.register(_noted)

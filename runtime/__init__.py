@@ -117,11 +117,12 @@ _FROM = {"save": "serialization", "load": "serialization", "summary": "model_sum
                           "rnn_tanh_cell", "rnn_relu_cell"), "nn.recurrences"),
          **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int",
                           "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"),
-                         "symbolic"),
+                         "symbolic_types"),
          **dict.fromkeys(("_assert", "_assert_async", "_check", "_check_index", "_check_is_size",
                           "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
                           "_check_type", "_check_value", "_check_with"), "compiler"),
-         "GradScaler": "amp", "typename": "typed", "set_default_tensor_type": "typed",
+         "GradScaler": "amp", "typename": "legacy_tensor_types",
+         "set_default_tensor_type": "legacy_tensor_types",
          "is_anomaly_enabled": "autograd.modes", "is_anomaly_check_nan_enabled": "autograd.modes",
          **dict.fromkeys(("is_autocast_enabled", "is_autocast_cpu_enabled", "get_autocast_dtype",
                           "is_autocast_cache_enabled", "clear_autocast_cache",
@@ -149,8 +150,8 @@ def __getattr__(name):
         if found := function(name):
             return found
     if name.endswith(("Tensor", "Storage")):
-        from . import typed
+        from . import legacy_tensor_types
         from .ops.storage_kinds import STORAGES
-        if found := {**typed.TYPES, **STORAGES}.get(name):
+        if found := {**legacy_tensor_types.TYPES, **STORAGES}.get(name):
             return found
     raise AttributeError(f"module 'whet' has no attribute {name!r}")

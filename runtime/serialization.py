@@ -30,6 +30,7 @@ from .composite import Composite
 from .devices import as_device, device
 from .ir.memory_spans import address
 from .layouts import strided
+from .memory_sharing import extent, layout_of, memory_of, order_of, sharing, view_of
 from .nn.parameter import Buffer, Parameter
 from .ops.creation import empty_strided
 from .safe_globals import (
@@ -39,7 +40,6 @@ from .safe_globals import (
     safe_globals,
 )
 from .safetensors import TYPES, check_header, spelled
-from .stored_memory import extent, layout_of, memory_of, order_of, sharing, view_of
 from .tensor import Size, Tensor, shown, wrap
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals",

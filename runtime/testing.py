@@ -2,9 +2,9 @@
 import math
 
 from . import dtypes
-from .comparison import TOLERANCES, Comparison
 from .dtypes import BOOL, COMPLEX, FLOAT
 from .ops.surface import FUNCTIONS
+from .tensor_comparison import TOLERANCES, Comparison
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 

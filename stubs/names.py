@@ -59,8 +59,8 @@ def offered(name):
     module = importlib.import_module(name)
     names = list(getattr(module, "__all__", None) or dir(module))
     if name == "whet":
+        from whet.legacy_tensor_types import TYPES
         from whet.ops.storage_kinds import STORAGES
-        from whet.typed import TYPES
         names += [*module._FROM, *TYPES, *STORAGES]
     found = {}
     for n in sorted(set(names)):

@@ -105,7 +105,7 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def is_member(x: Any, name: str) -> bool:
     """Is an attribute of an object a parameter, a buffer or a layer of it?"""
-    members = sys.modules.get("whet.nn.members")
+    members = sys.modules.get("whet.nn.attribute_names")
     return members is not None and members.is_member(x, name)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from whet import devices
 from whet.cpu.gemm import PLUS_BIAS
-from whet.cuda import draws, execute, planning, pointwise, products, rows
+from whet.cuda import execute, plan_recorder, pointwise, products, random_draws, rows
 from whet.cuda.arrays import DeviceArray, empty
 from whet.cuda.errors import NoForm
 from whet.ir import rows as R
@@ -51,7 +51,7 @@ class Work:
 
     def drawn(self, node: Draw, numbers: Sequence[Any]) -> DeviceArray:
         """The random numbers of a draw. `numbers`: where in its stream, and the stream's seed."""
-        return draws.at_position(node.op, node.attrs["shape"], numbers, self.index)
+        return random_draws.at_position(node.op, node.attrs["shape"], numbers, self.index)
 
     def as_recorded(self, n: int, a: Any, node: Node) -> Any:
         """What an op made, as it lay when it was recorded."""
@@ -179,7 +179,7 @@ def row_program(node: Rows, ins: list[Any], env: Env, work: Work) -> Sequence[An
             xs.append(placed.operand(i, x))
         elif type(was) is Ref and kinds[i].dtype in TOLD:
             kinds[i] = dataclasses.replace(kinds[i], kind="scalar")
-            xs.append(planning.parameter(x, np.ndarray.item))
+            xs.append(plan_recorder.parameter(x, np.ndarray.item))
         elif type(was) is Ref:
             raise NoForm("a number of the host")
         else:
@@ -224,7 +224,7 @@ def guard(node: Guard, env: Env, work: Work) -> None:
 
 def ask(node: Ask, env: Env, work: Work) -> None:
     """A question about values must have the answer that it had."""
-    planning.unplanned()
+    plan_recorder.unplanned()
     if node.question(*[devices.on_host(a) for a in operands(node, env)]) != node.answer:
         raise Miss(broken(node))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from whet.cuda import execute, plans
 from whet.cuda.arrays import DeviceArray
-from whet.cuda.machine import current_stream, machine
+from whet.cuda.device_state import current_stream, machine
 from whet.ir.graph import Draw, Node, Ref
 
 from .device_kinds import Work, does

@@ -10,7 +10,7 @@ from typing import Any
 from .. import declarations as _declarations
 from ..autograd import modes as _modes
 from . import amp as amp
-from . import machine as _m
+from . import device_state as _m
 from . import streams as _streams
 from .driver import CudaError as CudaError
 from .driver import OutOfMemoryError as OutOfMemoryError
@@ -316,8 +316,8 @@ def __getattr__(name: str) -> Any:
         import importlib
         return importlib.import_module(f"{__name__}.nvtx")
     if name.endswith(("Tensor", "Storage")):
-        from .. import typed
+        from .. import legacy_tensor_types
         from ..ops.storage_kinds import CUDA_STORAGES
-        if found := {**typed.CUDA_TYPES, **CUDA_STORAGES}.get(name):
+        if found := {**legacy_tensor_types.CUDA_TYPES, **CUDA_STORAGES}.get(name):
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

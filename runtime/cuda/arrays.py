@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import devices
-from ..geometry import PlacedArray, geometry, reach
+from ..device_arrays import PlacedArray, geometry, reach
 from ..ir.memory_spans import address
-from . import machine as m
-from . import planning
+from . import device_state as m
+from . import plan_recorder
 from .allocator import Held
 
 # (elements, what to put there): `whet.cuda.execute` brings it
@@ -86,7 +86,7 @@ class DeviceArray(PlacedArray):
     def to_host(self, non_blocking: bool = False) -> np.ndarray:
         """The elements in memory of the host: after a wait, or, with `non_blocking`, in pinned
         memory, where they are once the stream is done."""
-        planning.unplanned()
+        plan_recorder.unplanned()
         if not self.size:
             return np.empty(self.shape, self.dtype)
         machine, stream = m.machine(), m.current_stream(self.index)
@@ -135,7 +135,7 @@ def empty(index: int, shape: tuple[int, ...], dtype: np.dtype,
     low, high = (0, prod(shape) * dtype.itemsize)
     if strides is not None:
         low, high = reach(shape, strides, dtype.itemsize)
-    plan, what = planning.current(), f"{tuple(shape)} {dtype.name}"
+    plan, what = plan_recorder.current(), f"{tuple(shape)} {dtype.name}"
     held: Any = (m.machine().allocators[index].allocate(high - low, m.current_stream(index), what)
                  if plan is None else plan.ask(high - low, what))
     return DeviceArray(held, geometry(held.block.address - low, tuple(shape), dtype, strides))

@@ -18,7 +18,7 @@ from ..cpu.conv_plan import conv_gathered, dense, three, winograd_pays
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar as S
 from ..passes.lower_llvm.windows import winograd as transforms
-from . import machine as m
+from . import device_state as m
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .gathers import cast, lowered

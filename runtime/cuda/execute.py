@@ -12,26 +12,26 @@ import numpy as np
 
 from .. import devices
 from ..autograd import modes
-from ..geometry import geometry, view
+from ..device_arrays import geometry, view
 from . import arrays as _arrays
 from . import (
     attention,
     convolutions,
-    counts,
-    draws,
     gathers,
     moves,
-    order,
-    planning,
+    plan_recorder,
     plans,
     pointwise,
-    pools,
+    pooling,
+    random_draws,
     recipes,
     scans,
     scatters,
+    sort,
     transfers,
+    unique,
 )
-from . import machine as m
+from . import device_state as m
 from .arrays import DeviceArray, empty, is_here
 from .errors import NoForm
 from .pinned import lent_of
@@ -41,8 +41,8 @@ devices.comes("cuda", sys.modules[__name__])
 recipes.begin()
 existing = m.existing
 __all__ = [
-    "attention", "convolutions", "counts", "draws", "existing", "is_here", "order", "pinned_copy",
-    "pointwise", "pools", "scans", "scatters"]
+    "attention", "convolutions", "existing", "is_here", "pinned_copy", "pointwise",
+    "pooling", "random_draws", "scans", "scatters", "sort", "unique"]
 
 
 def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -61,7 +61,7 @@ def computed(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: in
     try:
         return op.on_device(arrays, attrs, index)
     except NoForm:
-        planning.unplanned()
+        plan_recorder.unplanned()
         return by_host(op, arrays, attrs, index)
 
 
@@ -259,7 +259,7 @@ def filled(index: int, shape: tuple[int, ...], dtype: np.dtype, value: Any,
     def make(xs: Sequence[Any]) -> DeviceArray:
         made = empty(index, shape, dtype, strides)
         if value is not None:
-            pointwise.fill(made, planning.number(0, to_number(xs[0]), to_number))
+            pointwise.fill(made, plan_recorder.number(0, to_number(xs[0]), to_number))
         return made
     like = {"shape": tuple(shape), "dtype": dtype, "strides": strides}
     made: DeviceArray = plans.planned("filled", index, [value], like, make, by_value=False)

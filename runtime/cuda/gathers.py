@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import machine as m
+from . import device_state as m
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .launch import bad_data, launch

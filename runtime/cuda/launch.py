@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir.memory_spans import address, span
-from . import machine as m
-from . import planning
+from . import device_state as m
+from . import plan_recorder
 from .driver import Launch
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def start(index: int, source: Source, aligned: tuple[str, ...], programs: Progra
     kernel = machine.kernels.get(key)
     if kernel is None:
         kernel = machine.kernels[key] = machine.driver.load(index, source, aligned)
-    plan = planning.current()
+    plan = plan_recorder.current()
     if plan is not None:
         return plan.start(kernel, programs, arrays, numbers)
     arguments = {**numbers, **{name: address(a) for name, a in arrays.items()}}
@@ -52,6 +52,6 @@ def start(index: int, source: Source, aligned: tuple[str, ...], programs: Progra
 
 def bad_data(index: int, name: str, error: Callable[[int, int], Exception]) -> Any:
     """The number of the first of two words in which a launch notes bad data: `error` is of it."""
-    if planning.current() is not None:
-        return planning.Noted(name, error)
+    if plan_recorder.current() is not None:
+        return plan_recorder.Noted(name, error)
     return m.machine().checks[index].promise(m.current_stream(index), name, error)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import declarations
-from . import machine as m
+from . import device_state as m
 from .allocator import ROUND
 from .arrays import DeviceArray
-from .planning import NoPlan, Noted, Number
+from .plan_recorder import NoPlan, Noted, Number
 
 if TYPE_CHECKING:
     from ..passes.lower_triton.source import Programs

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import tf32
+from ..device_arrays import geometry
 from ..devices import device
 from ..dtypes import dtype, get_default_dtype
-from ..geometry import geometry
 from ..ir.memory_spans import address, span
 from ..layouts import memory_format
-from . import machine as m
-from . import planning
+from . import device_state as m
+from . import plan_recorder
 from .arrays import DeviceArray
 from .plan_code import ALIGNED, Ask, Code, Drop, Place, Start
-from .planning import NoPlan, Number
+from .plan_recorder import NoPlan, Number
 
 if TYPE_CHECKING:
     from ..passes.lower_triton.source import Programs
@@ -149,7 +149,7 @@ def planned(what: Any, index: int, arrays: Sequence[Any], attrs: Mapping[str, An
     """What `body` of operands gives, by a plan where there can be one. `what` and the attributes
     say what the body does, besides the operands' shapes. `by_value`: numbers among the operands
     decide about the plan."""
-    if planning.current() is not None:
+    if plan_recorder.current() is not None:
         return body(arrays)
     try:
         what_for = key(what, index, arrays, attrs, by_value)
@@ -187,7 +187,7 @@ def _found_out(index: int, arrays: Sequence[Any],
     """The plan; a void one where there is none, or where the body itself must say what is wrong."""
     found = Planning(index, arrays)
     try:
-        with planning.of(found):
+        with plan_recorder.of(found):
             result = body(found.stand_ins)
         if not by_value and not found.tells_numbers(arrays):
             raise NoPlan
@@ -205,7 +205,7 @@ def plan_of(index: int, arrays: Sequence[Any],
     raises, NoPlan among it."""
     found = Planning(index, arrays, is_of_many=True)
     try:
-        with planning.of(found):
+        with plan_recorder.of(found):
             result = body(found.stand_ins)
         told = {x.operand for step in found.steps if type(step) is Start
                 for x in step.varying.values() if type(x) is Number}

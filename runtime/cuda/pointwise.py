@@ -11,7 +11,7 @@ from ..dtypes import FLOAT, FROM_NUMPY, SHORT
 from ..ir import kernel as K
 from ..ir import scalar as S
 from ..ir.memory_spans import span
-from . import planning
+from . import plan_recorder
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .launch import launch
@@ -72,7 +72,7 @@ def _run(typed: Any, inputs: Sequence[Any], places: list[np.ndarray], outs: Sequ
     arrays, values = {}, lower.numbers(kernel, walk, typed.sizes)
     for (parameter, _, a), place in zip(lower.operands(kernel), everything, strict=True):
         if a == lower.NUMBER:
-            values[parameter] = planning.parameter(place, _value)
+            values[parameter] = plan_recorder.parameter(place, _value)
         else:
             arrays[parameter] = place
     launch(index, source, arrays, values)
@@ -125,7 +125,7 @@ def _planned(op: Any, arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
 
 def with_numbers(operands: Sequence[Any], to_number: Callable[[Any], Any]) -> list[Any]:
     """Operands whose numbers are arrays without dimensions, told anew at each call of a plan."""
-    return [x if type(x) is DeviceArray else planning.number(i, to_number(x), to_number)
+    return [x if type(x) is DeviceArray else plan_recorder.number(i, to_number(x), to_number)
             for i, x in enumerate(operands)]
 
 
@@ -176,14 +176,14 @@ def _seen_as(a: Any, bits: Any) -> Any:
     """An array, or a number, as another type of the same size."""
     if type(a) is DeviceArray:
         return a.view(bits)
-    return planning.seen_as(a, a.view(bits), lambda x: x.view(bits))
+    return plan_recorder.seen_as(a, a.view(bits), lambda x: x.view(bits))
 
 
 def _word(a: Any, word: str) -> Any:
     """One word of each element that is two."""
     if type(a) is DeviceArray:
         return a.view_as(a.geometry.view(WORDS)[word])
-    return planning.seen_as(a, a.view(WORDS)[word], lambda x: x.view(WORDS)[word])
+    return plan_recorder.seen_as(a, a.view(WORDS)[word], lambda x: x.view(WORDS)[word])
 
 
 def copied(a: DeviceArray) -> DeviceArray:

@@ -13,7 +13,7 @@ from ..dtypes import FROM_NUMPY, SHORT
 from ..ir import kernel as K
 from ..ir import scalar as S
 from ..ir.outline import broadcast_shapes
-from . import machine as m
+from . import device_state as m
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .launch import launch

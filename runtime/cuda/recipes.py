@@ -15,8 +15,8 @@ from .. import tf32
 from ..autograd import modes
 from ..cpu import recipe_words, repeated_calls
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
-from . import machine as m
-from . import planning, plans
+from . import device_state as m
+from . import plan_recorder, plans
 from .arrays import DeviceArray
 
 NUMBERS = {float: L.FLOAT, int: L.INT, complex: L.COMPLEX, type(None): L.NOTHING}
@@ -34,7 +34,7 @@ def learn(op: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], in_place: bo
     try:
         key = plans.key((op, "in place") if in_place else op, index, arrays, attrs,
                         not op.numbers_go_along)
-    except planning.NoPlan:
+    except plan_recorder.NoPlan:
         return
     if key in called.refused or not repeated_calls.came_before(called, key):
         return

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import SHORT
 from ..ir import rows as R
-from . import machine as m
+from . import device_state as m
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .launch import launch

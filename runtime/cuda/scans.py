@@ -9,7 +9,7 @@ import numpy as np
 from ..cpu.reduce import accumulator
 from ..cpu.scan import out_type
 from ..dtypes import FROM_NUMPY
-from . import machine as m
+from . import device_state as m
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .launch import launch

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar as S
-from . import order, scans
+from . import scans, sort
 from .arrays import DeviceArray, empty
 from .gathers import BITS, I64, Walk, are_known, cast, lowered
 from .launch import launch
@@ -110,7 +110,7 @@ class Combined:
 
     def __init__(self, out: DeviceArray, spots: DeviceArray, inner: int, row: int) -> None:
         self.out, self.spots, self.inner, self.row = out, spots, inner, row
-        keys, self.order = order.sort_keys(spots.reshape(-1, row))
+        keys, self.order = sort.sort_keys(spots.reshape(-1, row))
         self.keys = keys.reshape(-1)
 
     def run(self, values: DeviceArray, each: int, written: Written) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from ..autograd import modes
 from ..devices import device as Device
 from ..streams import AnyEvent, AnyStream
-from . import machine as m
+from . import device_state as m
 
 # why what does such things is not recorded
 WAITS = "it waits for a device, or asks what is done there"

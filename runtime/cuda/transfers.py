@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..ir.memory_spans import address, span
-from . import machine as m
-from . import planning
+from . import device_state as m
+from . import plan_recorder
 from .arrays import DeviceArray, empty
 from .pinned import lent_of
 
@@ -37,7 +37,7 @@ def to_device(a: np.ndarray, index: int, non_blocking: bool) -> DeviceArray:
 
 def constant(index: int, make: Callable[[], DeviceArray]) -> DeviceArray:
     """What is made on a device, once for all calls of a plan."""
-    with planning.of(None) as plan:
+    with plan_recorder.of(None) as plan:
         made = make()
         if plan is not None:
             m.machine().driver.synchronize_stream(m.current_stream(index))      # for any stream
@@ -73,7 +73,7 @@ def bytes_of(a: np.ndarray, low: int, high: int) -> np.ndarray:
 def to_peer(a: DeviceArray, index: int) -> DeviceArray:
     """The elements on another device. The copy is made in the source's stream; both streams wait
     for each other."""
-    planning.unplanned()
+    plan_recorder.unplanned()
     driver = m.machine().driver
     low, high = a.span
     here, there = m.current_stream(a.index), m.current_stream(index)

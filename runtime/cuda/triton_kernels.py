@@ -121,7 +121,7 @@ class Tuned(Grids):
 
     def _choose(self, args: Any, grid: Any, kwargs: dict[str, Any], named: dict[str, Any]) -> Any:
         """The fastest configuration for some arguments; the first one of several."""
-        from .tuning import time_of
+        from .call_timing import time_of
         given = copy.copy(self.given)        # (how it leaves some out goes by an attribute)
         given.nargs = dict(zip(given.arg_names, args, strict=False))
         configs = given.prune_configs(kwargs)
@@ -266,8 +266,8 @@ class Launcher(Grids):
         if len(found) == 1 and (device := found.pop()).type == "cuda":
             return device.index
         if not tensors:
-            from . import machine
-            return machine.current_device()
+            from . import device_state
+            return device_state.current_device()
         if all(t.is_meta for t in tensors):
             return None
         pointers = [name for name, kind in kinds.items() if kind[0] == "*"]
@@ -358,8 +358,8 @@ def launch(kernel: Specialised, index: int, tensors: list[Tensor], numbers: list
     """Make a launch, seen by those who see ops."""
     if modes.state.observers and kernel.written and _seen(kernel, tensors, numbers, grid):
         return
-    from . import given_kernels
-    given_kernels.run(kernel.source, index, [t._array for t in tensors], numbers, grid,
+    from . import user_kernels
+    user_kernels.run(kernel.source, index, [t._array for t in tensors], numbers, grid,
                       kernel.unspecialised)
     for k in kernel.written:
         tensors[k]._bump(kernel.source.name)

@@ -9,7 +9,7 @@ A package is imported when its data are asked for; where it is missing, the erro
 is drawn comes from a seed of its own, and leaves the streams of random numbers alone.
 """
 from .images import Digits, DigitSequences, Patches, Photographs
-from .made import Sines, Spirals
+from .synthetic import Sines, Spirals
 from .tables import Table
 from .text import Characters, Words, docstrings, sources
 

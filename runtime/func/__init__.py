@@ -1,8 +1,8 @@
 """Functions that make functions: `whet.func`.
 
 Comes in: a function of tensors. Goes out: one that computes gradients, products with Jacobians, or
-many examples at once. `batch.py` runs equal calls of a program together: `pending.py` notes them,
-`agenda.py` groups them.
+many examples at once. `batch.py` runs equal calls of a program together: `deferred_ops.py` notes
+them, `batch_scheduler.py` groups them.
 """
 from .batch import batch
 from .cell import cell

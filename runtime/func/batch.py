@@ -3,7 +3,7 @@ import gc
 from contextlib import contextmanager
 from functools import wraps
 
-from .pending import PendingLevel
+from .deferred_ops import PendingLevel
 from .trees import like, tensors
 
 

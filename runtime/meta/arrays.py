@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import devices
-from ..geometry import Addresses, PlacedArray, reach
+from ..device_arrays import Addresses, PlacedArray, reach
 from ..ir.outline import dense
 
 META = devices.device("meta")

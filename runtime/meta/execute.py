@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices
-from ..geometry import view
+from ..device_arrays import view
 from .arrays import META, MetaArray, empty, fits
 from .results import results
 

@@ -13,7 +13,7 @@ import numpy as np
 from .. import dtypes
 from ..cpu import allocator
 from ..cpu.taped_launches import Tape
-from ..geometry import reach
+from ..device_arrays import reach
 from ..ir.outline import Outline, Room
 from ..ir.symbolic_size import Unsized
 from .arrays import MetaArray, empty

@@ -11,7 +11,7 @@ from ..ops.surface import guard
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from . import conversion, hooks
-from .members import _Members, asking_for_members, is_member, not_assigned, type_name
+from .attribute_names import _Members, asking_for_members, is_member, not_assigned, type_name
 from .parameter import Buffer, Parameter
 from .state import Stateful
 
@@ -516,7 +516,7 @@ class Module(hooks.Hooked, Stateful):
         return f"{self._get_name()}(\n  " + "\n  ".join(head + children) + "\n)"
 
     def _repr_html_(self):
-        from .tree import module_html
+        from .module_html import module_html
         return module_html(self)
 
     def __copy__(self):

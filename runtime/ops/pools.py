@@ -109,7 +109,7 @@ _launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, 
              avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, max_unpool_op):
     _o.family, _o.batch_rule = "window", folded("x_shape")
-    _o.there = devices.there("pools", _o.name)
+    _o.there = devices.there("pooling", _o.name)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op):
     _o.launches = True
 max_pool_op.makes = outlines.pooled(np.int64)

@@ -246,7 +246,7 @@ def draw_op(g, op, shape, device=devices.CPU):
         if modes.state.observers:
             return placed(draw_op(g, op, shape), device)
         seed, at = g.take(op.blocks(shape))
-        return wrap(devices.beyond.draws.drawn(op, shape, seed, at, device.index))
+        return wrap(devices.beyond.random_draws.drawn(op, shape, seed, at, device.index))
     if modes.state.observers:
         return modes.state.observers[-1].draw(g, op, shape)
     return op.next(g, shape)
@@ -406,8 +406,8 @@ def _order(keys):
 
 order_op = Op("random_order", _order, samples=lambda make: [
     Sample(FUNCTIONS["tensor"]([3, 1, 2, 1], dtype=dtypes.uint64))], batch=native)
-range_op.there = lambda words, **at: devices.beyond.draws.ranged(words, **at)
-order_op.there = lambda keys: devices.beyond.draws.ordered(keys)
+range_op.there = lambda words, **at: devices.beyond.random_draws.ranged(words, **at)
+order_op.there = lambda keys: devices.beyond.random_draws.ordered(keys)
 order_op.doc = "The places of the keys in ascending order."
 order_op.any_sizes = order_op.as_large = True
 order_op.outlined = lambda keys: Outline(keys.shape, np.int64)

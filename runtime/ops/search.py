@@ -48,7 +48,7 @@ search_op = Op(
 
 search_op.outlined = lambda sequence, values, *_, right, out_int32: Outline(
     values.shape, np.int32 if out_int32 else np.int64)
-search_op.there = devices.there("order", "searchsorted")
+search_op.there = devices.there("sort", "searchsorted")
 search_op.memo = search_op.any_sizes = True
 
 
@@ -176,7 +176,7 @@ unique_op = Op("unique", _unique, onnx=in_onnx.distinct, samples=lambda make: [
     Sample(tensor([[1, 2], [1, 2]]), inverse=True, counts=True, dim=0, consecutive=True)])
 
 unique_op.sized_by_data = True
-unique_op.there = devices.there("counts", "unique")
+unique_op.there = devices.there("unique", "unique")
 
 
 def _unique_result(input, inverse, counts, dim, consecutive):
@@ -305,7 +305,7 @@ bincount_op.moves = lambda out, a, *_, minlength: [(out, 0)]
 bincount_op.sized_by_data = True
 bincount_op.told_size = lambda minlength: (minlength,)
 bincount_op.any_sizes = True
-bincount_op.there = devices.there("counts", "bincount")
+bincount_op.there = devices.there("unique", "bincount")
 bincount_op.put_alone = _bincount_alone
 
 

@@ -116,7 +116,7 @@ mode_op = PickOp(
 
 
 for _op in (sort_op, topk_op, kthvalue_op, mode_op, median_op):
-    _op.there = devices.there("order", _op.name)
+    _op.there = devices.there("sort", _op.name)
     _op.memo = _op.any_sizes = True
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from .. import devices, indexing
 from ..autograd import modes
 from ..cpu import shared_memory
+from ..device_arrays import geometry
 from ..dtypes import FROM_NUMPY, get_default_dtype, uint8
-from ..geometry import geometry
 from ..ir.memory_spans import address, span
 from ..ir.outline import Outline
 from ..layouts import contiguous_format

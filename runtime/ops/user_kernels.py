@@ -30,10 +30,10 @@ class GivenKernel(Op):
 
     def on_device(self, arrays, attrs, index):
         """The tensors that are written to, as they are then."""
-        from ..cuda import given_kernels
+        from ..cuda import user_kernels
         arrays = list(arrays)
         for k in attrs["written"]:
-            arrays[k] = given_kernels.laid_like(arrays[k])
+            arrays[k] = user_kernels.laid_like(arrays[k])
         self._launch(arrays, attrs, index)
         return tuple([arrays[k] for k in attrs["written"]])
 
@@ -45,9 +45,9 @@ class GivenKernel(Op):
         return True
 
     def _launch(self, arrays, attrs, index):
-        from ..cuda import given_kernels
+        from ..cuda import user_kernels
         kernel = KERNELS[attrs["kernel"]]
-        given_kernels.run(kernel.source, index, arrays, attrs["numbers"], attrs["grid"],
+        user_kernels.run(kernel.source, index, arrays, attrs["numbers"], attrs["grid"],
                           kernel.unspecialised)
 
 

@@ -1,7 +1,7 @@
 """Learning rates that change from epoch to epoch."""
 # ruff: noqa: F403, F405
-from .cycles import *
 from .schedules import *
+from .stateful_schedules import *
 
 __all__ = [
     "LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR",

@@ -10,7 +10,7 @@ where Python runs it.
 import threading
 import time
 
-from .. import listeners, tensor_base
+from .. import profiler_listeners, tensor_base
 from ..autograd import modes
 from ..cpu import native, repeated_calls
 from ..ops import changes_in_place, pointwise_family, registry
@@ -73,7 +73,7 @@ class Listener:
     # ---- beginning and ending --------------------------------------------------------------------
     def start(self):
         """Listen from now on."""
-        listeners.begin(self)
+        profiler_listeners.begin(self)
         self.undo += [
             Exchanged(registry, "execute", self.timed_execute(registry.execute)),
             Exchanged(pointwise_family, "inplace_now",
@@ -88,7 +88,7 @@ class Listener:
         """Leave everything as it was."""
         while self.undo:
             self.undo.pop()()
-        listeners.end()
+        profiler_listeners.end()
 
     def flagged(self):
         """Tell the native entries of every thread that somebody must see each call."""

@@ -5,7 +5,7 @@ import socket
 import time
 from typing import Any
 
-from .. import listeners
+from .. import profiler_listeners
 from ..autograd.modes import _Mode
 from . import averages, chrome
 from .hooks import Listener, clock
@@ -98,11 +98,11 @@ class record_function(_Mode):
         return type(self)(self.name, self.args)
 
     def __enter__(self):
-        self._start = None if listeners.active is None else clock()
+        self._start = None if profiler_listeners.active is None else clock()
         return self
 
     def __exit__(self, *exc):
-        listener: Any = listeners.active
+        listener: Any = profiler_listeners.active
         if listener is not None and self._start is not None:
             listener.span("user", self.name, self._start, clock())
 

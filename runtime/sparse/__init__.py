@@ -7,6 +7,16 @@ from . import pointwise as _pointwise  # noqa: F401  (its rules)
 from . import products as _products
 from . import resize as _resize  # noqa: F401  (its rules)
 from . import sums as _sums
+from .legacy_tensor_types import (
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 from .make import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from .make import (
     sparse_bsc_tensor,
@@ -21,16 +31,6 @@ from .rules import RULES as RULES
 from .scipy import from_scipy, to_scipy
 from .sums import log_softmax, softmax
 from .tensor import SparseTensor
-from .typed import (
-    ByteTensor,
-    CharTensor,
-    DoubleTensor,
-    FloatTensor,
-    HalfTensor,
-    IntTensor,
-    LongTensor,
-    ShortTensor,
-)
 
 __all__ = [
     "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",

@@ -16,9 +16,9 @@ from whet.amp import GradScaler as GradScaler
 from whet.cuda.driver import OutOfMemoryError as OutOfMemoryError
 from whet.size import Size as Size
 from whet.streams import AnyStream as Stream
-from whet.symbolic import SymBool as SymBool
-from whet.symbolic import SymFloat as SymFloat
-from whet.symbolic import SymInt as SymInt
+from whet.symbolic_types import SymBool as SymBool
+from whet.symbolic_types import SymFloat as SymFloat
+from whet.symbolic_types import SymInt as SymInt
 from whet.tensor import Tensor as Tensor
 from whet.ops.storage import TypedStorage as TypedStorage
 from whet.ops.storage import UntypedStorage as UntypedStorage

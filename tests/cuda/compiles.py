@@ -18,7 +18,7 @@ import statistics
 from pathlib import Path
 from typing import NamedTuple
 
-from whet.cuda import machine
+from whet.cuda import device_state
 from whet.cuda.simulated.driver import SimulatedDriver
 from whet.cuda.simulated.idle import IdleDriver
 from whet.passes.lower_triton import compile
@@ -100,7 +100,8 @@ def large():
 
 def launched(name):
     """The kernels of an op's samples, or of large operands."""
-    with sweep.by_the_cpu(), machine.use(IdleDriver() if name == LARGE else SimulatedDriver()) as m:
+    driver = IdleDriver() if name == LARGE else SimulatedDriver()
+    with sweep.by_the_cpu(), device_state.use(driver) as m:
         try:
             large() if name == LARGE else sweep.check(name)
         except NotImplementedError:

@@ -1,13 +1,13 @@
 """Simulated devices for tests: each test has its own, which nobody used before."""
 import pytest
-from whet.cuda import machine
+from whet.cuda import device_state
 from whet.cuda.simulated.driver import SimulatedDriver
 
 
 @pytest.fixture
 def gpus():
     """Two simulated devices; the machine that has them."""
-    with machine.use(SimulatedDriver(seed=0, memory=1 << 27)) as made:
+    with device_state.use(SimulatedDriver(seed=0, memory=1 << 27)) as made:
         yield made
 
 
@@ -17,7 +17,7 @@ def gpus_of():
     import contextlib
     with contextlib.ExitStack() as stack:
         yield lambda seed=0, memory=1 << 27: stack.enter_context(
-            machine.use(SimulatedDriver(seed=seed, memory=memory)))
+            device_state.use(SimulatedDriver(seed=seed, memory=memory)))
 
 
 @pytest.fixture

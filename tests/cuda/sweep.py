@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 import whet
 from whet import declarations
-from whet.cuda import CudaError, execute, machine
+from whet.cuda import CudaError, device_state, execute
 from whet.cuda.simulated.driver import SimulatedDriver
 from whet.jit.policy import account
 from whet.ops.registry import REGISTRY
@@ -140,9 +140,9 @@ def by_the_cpu():
 
 def compared(name, real, traced):
     """What came of an op: on simulated devices of its own, or on this machine's."""
-    with contextlib.nullcontext() if real else machine.use(SimulatedDriver()):
+    with contextlib.nullcontext() if real else device_state.use(SimulatedDriver()):
         try:
-            machine.machine().driver.synchronize(0)
+            device_state.machine().driver.synchronize(0)
         except CudaError as error:
             return "lost", str(error)
         for dtype in TYPES.get(REGISTRY[name].family, (whet.float32,)):

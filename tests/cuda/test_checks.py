@@ -2,7 +2,7 @@
 next one gets them."""
 import pytest
 import whet
-from whet.cuda import checks
+from whet.cuda import deferred_errors
 
 from tests.triton_runs import needs_triton
 
@@ -13,7 +13,7 @@ OUT = r"index 9 is out of bounds.*by `{}`"
 @pytest.fixture
 def few(monkeypatch, gpus_of):
     """(a vector, a bad index, a good one) on a device that has words for two launches."""
-    monkeypatch.setattr(checks, "SLOTS", 2)
+    monkeypatch.setattr(deferred_errors, "SLOTS", 2)
     gpus_of()
     return whet.arange(4.0).cuda(), whet.tensor([9]).cuda(), whet.tensor([1]).cuda()
 

@@ -3,7 +3,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from whet.cuda import allocator, machine
+from whet.cuda import allocator, device_state
 from whet.cuda.driver import CudaError, Launch, OutOfMemoryError
 from whet.cuda.pinned import first_byte
 from whet.cuda.simulated import memory
@@ -190,7 +190,7 @@ def test_a_buffer_that_another_stream_reads_is_not_reused_too_early(told):
     """The reader gets what was written for it in every order, or else the seeds find it."""
     right = []
     for seed in SEEDS:
-        with machine.use(SimulatedDriver(seed)) as m:
+        with device_state.use(SimulatedDriver(seed)) as m:
             d, a = m.driver, m.allocators[0]
             one, two = (m.stream(0, 0) for _ in range(2))
             at, host = pinned(d, np.zeros(4, np.uint8))
@@ -213,7 +213,7 @@ def test_a_buffer_that_another_stream_reads_is_not_reused_too_early(told):
 def test_pinned_memory_is_not_reused_before_its_copy(told):
     right = []
     for seed in SEEDS:
-        with machine.use(SimulatedDriver(seed)) as m:
+        with device_state.use(SimulatedDriver(seed)) as m:
             d, s, p = m.driver, m.stream(0, 0), m.driver.allocate(0, 4)
             a = m.pinned.array((4,), np.dtype(np.uint8))
             a[:] = 7

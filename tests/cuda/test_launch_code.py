@@ -122,8 +122,8 @@ def test_a_kernel_on_disk_is_found_by_all_that_decides_it(monkeypatch):
 def test_the_idle_drivers_addresses_are_aligned_as_a_devices_are():
     """Streams and events get theirs by the same call, and are of no size."""
     import whet
-    from whet.cuda import machine
+    from whet.cuda import device_state
     from whet.cuda.simulated.idle import IdleDriver
-    with machine.use(IdleDriver()):
+    with device_state.use(IdleDriver()):
         for size in (3, 1 << 20, 1 << 22):
             assert whet.cuda.Stream() and whet.empty(size, device="cuda").data_ptr() % 512 == 0

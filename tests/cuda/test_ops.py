@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import whet
-from whet.cuda import machine
+from whet.cuda import device_state
 from whet.cuda.simulated.driver import SimulatedDriver
 
 from tests.cuda import sweep
@@ -204,7 +204,7 @@ def test_what_the_cpu_computes_has_its_bits_and_is_said_once(gpus):
 def test_streams_hand_over_tensors_by_events_alone(gpus_of):
     """With the wait every seed gives the right numbers; without it some do not."""
     def run(seed, waits):
-        with machine.use(SimulatedDriver(seed)):
+        with device_state.use(SimulatedDriver(seed)):
             x = whet.ones(4).cuda()
             s = whet.cuda.Stream()
             s.wait_stream(whet.cuda.current_stream())
@@ -222,7 +222,7 @@ def test_streams_hand_over_tensors_by_events_alone(gpus_of):
 
 def test_memory_used_by_another_stream_is_kept_until_it_is_done():
     def run(seed, told):
-        with machine.use(SimulatedDriver(seed)):
+        with device_state.use(SimulatedDriver(seed)):
             s, main = whet.cuda.Stream(), whet.cuda.current_stream()
             x = whet.full((4,), 2.0).cuda()
             s.wait_stream(main)

@@ -3,7 +3,7 @@ whatever the order in which programs run; bad indices become eager's errors."""
 import numpy as np
 import pytest
 import whet
-from whet.cuda import machine
+from whet.cuda import device_state
 from whet.cuda.simulated.driver import SimulatedDriver
 from whet.passes.lower_triton import indexed, sorted_rows
 
@@ -48,7 +48,7 @@ def test_sums_meet_in_the_order_of_the_index_and_no_other():
     want = whet.zeros(2).scatter_add(0, i, v)
     assert want[0] != whet.zeros(2).scatter_add(0, i, v.flip(0))[0]
     for seed in range(5):
-        with machine.use(SimulatedDriver(seed)):
+        with device_state.use(SimulatedDriver(seed)):
             same(whet.zeros(2).cuda().scatter_add(0, i.cuda(), v.cuda()), want)
 
 

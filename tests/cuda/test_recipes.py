@@ -7,7 +7,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import tensor_base
-from whet.cuda import machine, recipes
+from whet.cuda import device_state, recipes
 from whet.cuda.simulated.driver import SimulatedDriver
 
 from tests.cuda.sweep import same
@@ -156,7 +156,7 @@ def test_another_machine_has_plans_of_its_own(gpus):
         x = whet.ones(3, device="cuda")
         return [(x + x).tolist() for _ in range(4)]
     assert calls() == 4 * [[2.0, 2.0, 2.0]]
-    with machine.use(SimulatedDriver(seed=1, memory=1 << 27)):
+    with device_state.use(SimulatedDriver(seed=1, memory=1 << 27)):
         assert calls() == 4 * [[2.0, 2.0, 2.0]]
     assert calls() == 4 * [[2.0, 2.0, 2.0]]
 

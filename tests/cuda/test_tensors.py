@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import whet
 from whet import nn
-from whet.cuda import machine
+from whet.cuda import device_state
 from whet.cuda.simulated.driver import SimulatedDriver
 
 from tests.triton_runs import needs_triton
@@ -225,7 +225,7 @@ def test_memory_for_tensors_runs_out_with_their_names(gpus_of):
 
 
 def test_an_error_of_a_device_leaves_tensors_that_can_be_let_go():
-    with machine.use(SimulatedDriver()) as m:
+    with device_state.use(SimulatedDriver()) as m:
         x = whet.ones(3).cuda()
         m.driver.fill(x.data_ptr() + (4 << 20), 0, 8, m.default_stream(0))
         with pytest.raises(whet.cuda.CudaError, match="illegal address"):

@@ -95,9 +95,9 @@ def test_training_has_the_cpus_bits(gpus, name):
 
 
 def test_a_draw_from_another_place_of_the_stream_is_seen(gpus, monkeypatch):
-    from whet.cuda import draws
-    monkeypatch.setattr(draws, "counters", lambda n, index, right=draws.counters: right(n + 1,
-                                                                                        index)[1:])
+    from whet.cuda import random_draws
+    right = random_draws.counters
+    monkeypatch.setattr(random_draws, "counters", lambda n, index: right(n + 1, index)[1:])
     whet.manual_seed(0)
     got = whet.rand(9, device="cuda")
     whet.manual_seed(0)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
-from whet.cuda import given_kernels, machine
+from whet.cuda import device_state, user_kernels
 from whet.library import wrap_triton
 
 from tests.triton_runs import needs_triton
@@ -363,13 +363,13 @@ def test_a_name_stands_for_all_that_decides(gpus):
 
 def test_a_copy_lies_as_its_tensor_does(gpus):
     x = whet.arange(12.0).cuda().view(3, 4).T
-    assert given_kernels.laid_like(x._array).strides == x._array.strides
+    assert user_kernels.laid_like(x._array).strides == x._array.strides
 
 
 def test_a_launch_on_an_idle_driver():
     """Machine code makes it, by a grid of three dimensions."""
     from whet.cuda.simulated.idle import IdleDriver
-    with machine.use(IdleDriver()):
+    with device_state.use(IdleDriver()):
         out = whet.empty(24, 4, device="cuda")
         for _ in range(3):
             wrap_triton(places_kernel)[(2, 3, 4)](out, 4, False, None, 1.5, BLOCK=4)

@@ -3,7 +3,7 @@ import functools
 
 import pytest
 import whet
-from whet.cuda import tuning
+from whet.cuda import call_timing
 from whet.cuda.simulated.driver import SimulatedDriver
 from whet.library import wrap_triton
 
@@ -72,8 +72,8 @@ def test_what_is_tuned_leaves_no_traces_in_tensors(gpus, monkeypatch):
     """Sums that a kernel adds to are set back before each try, and before the launch that
     counts."""
     monkeypatch.setattr(SimulatedDriver, "has_speed", True)
-    monkeypatch.setattr(tuning, "LEAST", 1)
-    monkeypatch.setattr(tuning, "MOST", 1)
+    monkeypatch.setattr(call_timing, "LEAST", 1)
+    monkeypatch.setattr(call_timing, "MOST", 1)
 
     @triton.autotune(configs=SIZES, key=["n"], reset_to_zero=["out"])
     @triton.jit
@@ -147,8 +147,8 @@ def test_a_training_step_with_kernels_is_replayed(gpus, no_host):
 def test_tuning_does_not_keep_a_function_from_being_replayed(gpus, monkeypatch):
     """The call that times its kernels runs eagerly."""
     monkeypatch.setattr(SimulatedDriver, "has_speed", True)
-    monkeypatch.setattr(tuning, "LEAST", 1)
-    monkeypatch.setattr(tuning, "MOST", 1)
+    monkeypatch.setattr(call_timing, "LEAST", 1)
+    monkeypatch.setattr(call_timing, "MOST", 1)
     kernel = tuned(SIZES[:2])
 
     @whet.jit.trace

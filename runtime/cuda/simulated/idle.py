@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...cpu import native
-from ..checks import LEAST, MOST
+from ..deferred_errors import LEAST, MOST
 from ..driver import Properties
 from ..libcuda import LibCuda, Loaded
 

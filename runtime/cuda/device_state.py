@@ -12,7 +12,7 @@ from typing import Any
 from ..autograd import modes
 from ..cpu import repeated_calls
 from .allocator import Allocator
-from .checks import Checks
+from .deferred_errors import Checks
 from .driver import Driver, Properties
 from .pinned import PinnedMemory
 

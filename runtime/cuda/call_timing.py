@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import modes
-from . import machine as m
+from . import device_state as m
 from . import streams
 
 TIMED, LEAST, MOST = 20.0, 5, 100       # milliseconds to spend on a call, and how often to make it

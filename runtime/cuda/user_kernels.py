@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import execute, launch, planning, plans
+from . import execute, launch, plan_recorder, plans
 from .arrays import DeviceArray
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def run(source: Given, index: int, arrays: Sequence[DeviceArray], numbers: Seque
     def launched(xs: Sequence[Any]) -> None:
         start(source, index, xs[:count], [_told(count + k, x) for k, x in enumerate(xs[count:])],
               grid, unspecialised, whole)
-    if planning.current() is not None:       # of the op that this launch is: numbers are known
+    if plan_recorder.current() is not None:       # of the op that this launch is: numbers are known
         start(source, index, arrays, numbers, grid, unspecialised, whole)
     else:
         plans.planned(("given kernel", source, grid, whole, tuple(unspecialised)), index,
@@ -51,7 +51,7 @@ def start(source: Given, index: int, arrays: Sequence[DeviceArray], numbers: Seq
 def _told(operand: int, x: Any) -> Any:
     """A number, or what tells it at each call of a plan."""
     made = np.asarray(x)
-    return planning.parameter(planning.number(operand, made, np.asarray), np.ndarray.item)
+    return plan_recorder.parameter(plan_recorder.number(operand, made, np.asarray), np.ndarray.item)
 
 
 def laid_like(a: DeviceArray) -> DeviceArray:

@@ -15,8 +15,8 @@ from ..ops.convert import copy_op, detach_op
 from ..ops.random import draw_op
 from ..tensor import new as new_tensor
 from ..tensor_base import Base
-from . import agenda, cell, outlines
-from .agenda import Call, Part, Result
+from . import batch_scheduler, cell, outlines
+from .batch_scheduler import Call, Part, Result
 from .trees import mapped
 
 state, GRAD, INFERENCE = modes.state, modes.GRAD, modes.INFERENCE
@@ -185,7 +185,7 @@ class PendingLevel(Level):
             if any([r.tensor is None and r.block is None for r in missing]):
                 raise RuntimeError(
                     f"{self.name}: a tensor was not computed, since an error was raised before")
-            self.beneath_fully(agenda.take, missing)
+            self.beneath_fully(batch_scheduler.take, missing)
         return [r.tensor for r in results]
 
     # ---- ops ----
@@ -422,14 +422,14 @@ class PendingLevel(Level):
         """Run what was noted."""
         if self.pending:
             calls, self.pending = self.pending, []
-            agenda.run(calls, self.run_group)
+            batch_scheduler.run(calls, self.run_group)
 
     def run_group(self, calls):
         """Run calls that were noted in the same mode."""
         mode = calls[0].kind.mode
         quiet, self.quiet = self.quiet, mode & 4
         try:
-            self.beneath_in(state.flags & ~3 | mode & 3, agenda.run_group, calls)
+            self.beneath_in(state.flags & ~3 | mode & 3, batch_scheduler.run_group, calls)
         finally:
             self.quiet = quiet
 

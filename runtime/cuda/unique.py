@@ -6,7 +6,7 @@ import numpy as np
 from ..cpu.reduce import reduction_program
 from ..dtypes import FROM_NUMPY
 from ..ir import scalar as S
-from . import order, rows, scans, scatters
+from . import rows, scans, scatters, sort
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .gathers import I64, along, cast
@@ -24,7 +24,7 @@ def unique(a: DeviceArray, *, inverse: bool, counts: bool, dim: int | None,
     index, n = a.index, a.size
     ordered, places = flat, None
     if not consecutive:
-        places = order.sort_keys(order.keys_of(flat.reshape(1, -1)))[1].reshape(-1)
+        places = sort.sort_keys(sort.keys_of(flat.reshape(1, -1)))[1].reshape(-1)
         ordered = along("unique", flat, places, 0)
     new = empty(index, (n,), np.dtype(np.bool_))
     fill(new, True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import scalar as S
-from . import order, plans
+from . import plans, sort
 from .arrays import DeviceArray, empty
 from .pointwise import Expressions, compute, with_numbers
 from .transfers import to_device
@@ -65,4 +65,4 @@ def ranged(words: DeviceArray, *, low: int, span: int) -> DeviceArray:
 
 def ordered(keys: DeviceArray) -> DeviceArray:
     """The places of keys in ascending order."""
-    return order.sort_keys(order.keys_of(keys.reshape(1, -1)))[1].reshape(-1)
+    return sort.sort_keys(sort.keys_of(keys.reshape(1, -1)))[1].reshape(-1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..geometry import geometry
+from ..device_arrays import geometry
 from ..ir.memory_spans import address
 
 if TYPE_CHECKING:
