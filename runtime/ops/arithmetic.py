@@ -6,13 +6,17 @@ import math
 import operator
 from numbers import Number
 
-from .. import dtypes, function_protocol
+import numpy as np
+
+from .. import dtypes, function_protocol, return_types
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
 from ..indexing import as_int
 from . import pointwise as p
+from .batching import native
 from .number_questions import has_zero
 from .pointwise_family import inplace, write_out
-from .registry import apply, ask, is_tensor
+from .registry import Op, apply, ask, check_tensors, is_tensor
+from .sample_inputs import Sample
 from .surface import ELEMENTWISE, FUNCTIONS, METHODS, check_text, compile_function, function, method
 
 NO_ATTRS: dict = {}
@@ -446,3 +450,47 @@ def __invert__(self):
 @method("__pos__")
 def __pos__(self):
     return apply(_positive, (self,), NO_ATTRS)
+
+
+def _frexp(x):
+    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    m, e = np.frexp(wide)
+    return np.asarray(m, x.dtype), np.asarray(e, np.int32)
+
+
+frexp_op = Op("frexp",
+              _frexp, lambda g, y, _x: [g[0] / FUNCTIONS["exp2"](y[1].to(_x.dtype))],
+              nondiff_outputs=(1,),
+              samples=lambda make: [Sample(make(3, 4, low=0.6, high=0.9))],
+              batch=native)
+
+
+@function(out=True)
+def frexp(input):
+    """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1."""
+    check_tensors("frexp", input=input)
+    if input.dtype.kind != FLOAT:
+        raise RuntimeError("frexp() only supports floating-point dtypes")
+    return return_types.frexp(apply(frexp_op, (input,), {}))
+
+
+@function("multigammaln", out=True)
+def mvlgamma(input, p):
+    """The logarithm of the multivariate gamma function of dimension p."""
+    check_tensors("mvlgamma", input=input)
+    if input.dtype.kind == 0:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if input.dtype.kind < FLOAT:
+        input = input.to(dtypes.get_default_dtype())
+    p = as_int(p, "mvlgamma", "p", 2)
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    steps = FUNCTIONS["arange"](0, p, dtype=input.dtype, device=input.device) * -0.5
+    terms = FUNCTIONS["lgamma"](input.unsqueeze(-1) + steps)
+    return terms.sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+
+
+@method()
+def mvlgamma_(self, p):
+    """`mvlgamma`, in place."""
+    return self.copy_(mvlgamma(self, p))

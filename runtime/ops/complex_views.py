@@ -1,6 +1,7 @@
 """Other elements over the same memory: reinterpreted, and the parts of complex numbers."""
 
 import builtins
+import math
 
 import numpy as np
 
@@ -261,3 +262,23 @@ def with_region(g, where, part):
 
 CopySlicesOp.region_of_copy = staticmethod(region_of_copy)
 CopySlicesOp.with_region = staticmethod(with_region)
+
+
+@function()
+def isreal(input):
+    """Where the imaginary part is zero."""
+    check_tensors("isreal", input=input)
+    if input.dtype.kind != COMPLEX:
+        return FUNCTIONS["ones_like"](input, dtype=dtypes.bool_)
+    return input.imag == 0
+
+
+@function(out=True)
+def angle(input):
+    """The angle of a complex number in the plane; of a real number 0 or pi."""
+    check_tensors("angle", input=input)
+    if input.dtype.kind == COMPLEX:
+        return FUNCTIONS["atan2"](input.imag, input.real)
+    x = input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype())
+    half_turns = FUNCTIONS["where"](x < 0, math.pi, 0.0 * x.new_ones(()))
+    return FUNCTIONS["where"](FUNCTIONS["isnan"](x), x, half_turns).to(x.dtype)

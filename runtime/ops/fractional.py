@@ -6,7 +6,7 @@ from ..dtypes import int64
 from ..indexing import tuple_of
 from .creation import zeros
 from .pools import _planes
-from .sequences import arange
+from .ranges import arange
 from .surface import FUNCTIONS, compile_function, guard
 
 AXES = {2: ("height", "width"), 3: ("time", "height", "width")}

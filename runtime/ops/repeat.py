@@ -12,9 +12,9 @@ from . import dims
 from .batching import by_rows, shifted
 from .creation import literal, zeros
 from .onnx import shapes as in_onnx
+from .ranges import arange
 from .registry import Op, apply, is_tensor
 from .sample_inputs import Sample
-from .sequences import arange
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import reshape
 

@@ -13,9 +13,9 @@ from .creation import literal
 from .grid_sampling import cubic_weights, says_of_corners
 from .onnx import shapes as in_onnx
 from .pools import adaptive_avg_pool
+from .ranges import goes_by_sizes
 from .registry import Op, apply, apply_without_operands, sizes_of
 from .sample_inputs import Sample
-from .sequences import goes_by_sizes
 from .surface import FUNCTIONS as F
 from .surface import check_flag, function
 

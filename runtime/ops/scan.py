@@ -13,7 +13,7 @@ from .number_questions import has_zero
 from .onnx import sort_and_scan as in_onnx
 from .reduce import FUN, _before, _one_dim, _tensor
 from .registry import Op, apply, ask, is_tensor
-from .surface import METHODS, function
+from .surface import FUNCTIONS, METHODS, function
 
 
 def _flip_cumsum(g, dim):
@@ -206,6 +206,9 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     _no_bool("trapezoid", y, x)
     d = dims.one(dim, y.ndim, "trapezoid")
     return _trapezoids(y, x, dx, d, "sum") if y.shape[d] else y.sum(d)
+
+
+FUNCTIONS["trapz"] = trapezoid
 
 
 @function()

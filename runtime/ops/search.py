@@ -17,9 +17,9 @@ from .batching import all_batched, by_rows, example_ndim
 from .from_data import scalar_tensor, tensor
 from .number_questions import has_negative
 from .onnx import gather_and_scatter as in_onnx
+from .ranges import evenly
 from .registry import Op, apply, ask, is_tensor
 from .sample_inputs import Sample
-from .sequences import evenly
 from .surface import function
 
 

@@ -12,11 +12,12 @@ from ..indexing import as_int, sizes, whole
 from ..ir.outline import Outline
 from ..ir.scalar import arg
 from . import dims
+from .autocast_to_float32 import precise
 from .batching import shifted
 from .changes_in_place import reshape_inplace
 from .creation import like_array
 from .onnx import shapes as in_onnx
-from .registry import MoveOp, Op, apply
+from .registry import MoveOp, Op, apply, check_tensors
 from .sample_inputs import Sample
 from .surface import function, method
 from .view import ViewOp
@@ -406,3 +407,13 @@ def as_strided_(self, size, stride, storage_offset=None):
     return reshape_inplace(
         as_strided_op, self, _region("as_strided_", self, size, stride, storage_offset)
     )
+
+
+@function()
+@precise
+def trace(input):
+    """The sum of the diagonal of a matrix."""
+    check_tensors("trace", input=input)
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return input.diagonal().sum()

@@ -73,12 +73,6 @@ def is_storage(obj):
 is_storage.guarded = True
 
 @function(method=False)
-def is_same_size(input, other):
-    """Have the two tensors the same shape?"""
-    return input._array.shape == other._array.shape
-
-
-@function(method=False)
 def result_type(tensor1, tensor2):
     """The type of an arithmetic result of the two operands.
 

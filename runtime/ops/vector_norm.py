@@ -10,9 +10,9 @@ from . import dims
 from .pointwise_family import PointwiseOp
 from .question_kernels import asked
 from .reduce import FUN, _check_nonempty, _tensor, amax_op, amin_op, sum_abs_op, sum_squares_op
-from .registry import apply, ask
+from .registry import apply, ask, check_tensors
 from .sample_inputs import reals
-from .surface import function, give_out
+from .surface import FUNCTIONS, function, give_out, method
 
 # a square root whose gradient at zero is zero
 std_root = PointwiseOp("root_or_zero", lambda input: s.sqrt(input),
@@ -102,3 +102,30 @@ def _rescaled(x, r, attrs):
 def dist(input, other, p=2):
     """The p-norm of the difference."""
     return vector_norm(input - other, p)
+
+
+def _renorm(input, p, dim, maxnorm):
+    check_tensors("renorm", input=input)
+    if input.ndim < 2:
+        raise RuntimeError(
+            f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    d = dims.one(dim, input.ndim, "renorm")
+    norms = vector_norm(input, p, [i for i in range(input.ndim) if i != d], True)
+    factor = FUNCTIONS["where"](norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
+    return input * factor.to(input.dtype)
+
+
+@function(out=True)
+def renorm(input, p, dim, maxnorm):
+    """Every slice along `dim` whose p-norm is greater than `maxnorm` scaled down to it."""
+    return _renorm(input, p, dim, maxnorm)
+
+
+@method()
+def renorm_(self, p, dim, maxnorm):
+    """`renorm`, in place."""
+    return self.copy_(_renorm(self.clone(), p, dim, maxnorm))

@@ -317,7 +317,7 @@ class Tensor:
     def is_nonzero(self) -> _bool: """Is the single element different from zero?"""
     def is_pinned(self, device: Device | None = None) -> _bool: """Is it in memory of the host that devices copy from and to by themselves?"""
     is_quantized: _bool
-    def is_same_size(self, other: Scalar) -> _bool: """Have the two tensors the same size?"""
+    def is_same_size(self, other: Scalar) -> _bool: """Have the two tensors the same shape?"""
     def is_set_to(self, tensor: Tensor) -> _bool: """Are both the same elements of the same memory: its beginning, size, steps and type?"""
     def is_shared(self) -> _bool: """Is the memory one that processes share? See `share_memory_`."""
     def is_signed(self) -> _bool: """Can elements be negative?"""

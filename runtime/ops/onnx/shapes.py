@@ -1,6 +1,6 @@
 """What views and movements are in ONNX: the `onnx` of ops in view.py, strided.py, split.py,
-join.py, movement.py, pad.py, repeat.py, creation.py and sequences.py. `b` writes nodes
-(`onnx/write/builder.py`)."""
+join.py, movement.py, pad.py, repeat.py, creation.py, ranges.py and structured_matrices.py. `b`
+writes nodes (`onnx/write/builder.py`)."""
 
 import numpy as np
 

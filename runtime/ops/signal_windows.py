@@ -1,0 +1,51 @@
+"""Windows for signals: `hann_window` and its kin."""
+
+import numpy as np
+
+from ..dtypes import FLOAT
+from .creation import check_options, float_dtype, literal, require
+from .surface import compile_function, function
+
+_OPTIONS = ("dtype", "layout", "device", "requires_grad", "pin_memory")
+
+
+def _window(name, formula, own=""):
+    """Publish a window function: `formula(k, n, *own)` over the positions k of a window of n + 1
+    points."""
+    def window(n, periodic, parameters, dtype, layout, device, requires_grad, pin_memory):
+        check_options(name, layout, device, pin_memory)
+        d = float_dtype(dtype)
+        if d.kind != FLOAT:
+            raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
+        if n < 0:
+            raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
+        if n <= 1:
+            a = np.ones(n)
+        else:
+            a = formula(np.arange(n + bool(periodic), dtype=np.float64),
+                        n - (not periodic),
+                        *parameters)[:n]
+        return require(literal(a.astype(d.np)), requires_grad, device)
+    options = "dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False"
+    names = "".join(p.split("=")[0].strip() + ", " for p in own.split(",") if p)
+    call = compile_function(
+        name,
+        f"def {name}(window_length, periodic=True, {own + ', ' if own else ''}*, {options}):\n"
+        f"    return window(window_length, periodic, ({names}), {', '.join(_OPTIONS)})",
+        {"window": window})
+    call.__doc__ = f"The {name.split('_')[0].capitalize()} window; periodic unless asked otherwise."
+    return function(method=False)(call)
+
+
+def _kaiser(k, n, beta):
+    return (np.i0(beta * np.sqrt(np.maximum(1 -
+                                            ((2 * k - n) / n) ** 2, 0))) / np.i0(np.float64(beta)))
+
+
+_window("hann_window", lambda k, n: 0.5 - 0.5 * np.cos(2 * np.pi * k / n))
+_window("hamming_window", lambda k, n, alpha, beta: alpha - beta * np.cos(2 * np.pi * k / n),
+        "alpha=0.54, beta=0.46")
+_window("blackman_window",
+        lambda k, n: 0.42 - 0.5 * np.cos(2 * np.pi * k / n) + 0.08 * np.cos(4 * np.pi * k / n))
+_window("bartlett_window", lambda k, n: 1 - np.abs(2 * k / n - 1))
+_window("kaiser_window", _kaiser, "beta=12.0")
