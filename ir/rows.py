@@ -35,7 +35,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from . import scalar
 
@@ -58,26 +58,64 @@ class Operand:
     dtype: str
     kind: str = "full"
 
+    @property
+    def is_full(self) -> bool:
+        """Is there an element for each place of each row?"""
+        return self.kind == "full"
+
+    @property
+    def is_row(self) -> bool:
+        """Is there one element for each row?"""
+        return self.kind == "row"
+
+    @property
+    def is_column(self) -> bool:
+        """Is there one element for each place, the same in all rows?"""
+        return self.kind == "col"
+
+    @property
+    def is_scalar(self) -> bool:
+        """Is it one number?"""
+        return self.kind == "scalar"
+
+    @property
+    def is_position(self) -> bool:
+        """Is it the number of a place in its row, which nobody passes?"""
+        return self.kind == "index"
+
 
 @dataclass(frozen=True)
 class Reduce:
     kind: str
     expr: scalar.Expr
 
+    @property
+    def has_position(self) -> bool:
+        """Does it find where the extremum is, too?"""
+        return self.kind in INDEXED
+
+    @property
+    def defined_count(self) -> int:
+        """How many values later stages can use: the result, and its position if it has one."""
+        return 2 if self.has_position else 1
+
 
 @dataclass(frozen=True)
 class Keep:
     expr: scalar.Expr
+    defined_count: ClassVar[int] = 1
 
 
 @dataclass(frozen=True)
 class Store:
     expr: scalar.Expr
+    defined_count: ClassVar[int] = 0
 
 
 @dataclass(frozen=True)
 class StoreRow:
     expr: scalar.Expr
+    defined_count: ClassVar[int] = 0
 
 
 Stage: TypeAlias = Reduce | Keep | Store | StoreRow
@@ -123,7 +161,7 @@ class Program:
             if isinstance(s, Reduce):
                 self._check(where, s, t)
                 values.append((t, "row"))
-                if s.kind in INDEXED:
+                if s.has_position:
                     values.append(("i64", "row"))
             elif isinstance(s, Keep):
                 values.append((t, "kept"))
@@ -161,16 +199,15 @@ class Program:
 
     def __str__(self) -> str:
         def sig(o: Operand) -> str:
-            return (o.kind if o.kind == "index" else
+            return (o.kind if o.is_position else
                     f"{o.dtype}[{ {'full': 'r,i', 'row': 'r', 'col': 'i', 'scalar': ''}[o.kind]}]")
 
         lines = [
             f"{self.name}({', '.join(f'x{i}: {sig(o)}' for i, o in enumerate(self.operands))}):"]
         for s, at in zip(self.stages, self.results, strict=True):
             what = s.kind if isinstance(s, Reduce) else NAMES[type(s)]
-            names = ("" if isinstance(s, Store | StoreRow) else
-                     f"x{at}, x{at + 1} = " if what in INDEXED else f"x{at} = ")
-            lines.append(f"  {names}{what} {s.expr}")
+            names = ", ".join(f"x{at + i}" for i in range(s.defined_count))
+            lines.append(f"  {names}{' = ' if names else ''}{what} {s.expr}")
         return "\n".join(lines)
 
     def block_outputs(self) -> list[tuple[int, str]]:
@@ -181,7 +218,7 @@ class Program:
             if isinstance(s, Store):
                 outs.append((k, scalar.typeof(s.expr, [v[0] for v in self.values])))
             elif isinstance(s, Reduce):
-                outs += [(k, self.values[at + j][0]) for j in range(2 if s.kind in INDEXED else 1)]
+                outs += [(k, self.values[at + j][0]) for j in range(s.defined_count)]
         return outs
 
     @functools.cached_property
@@ -193,7 +230,7 @@ class Program:
         for k, s in enumerate(self.stages):
             at = max((ready[i] for i in scalar.uses(s.expr)), default=0)
             if isinstance(s, Reduce):
-                ready += [at + 1] * (2 if s.kind in INDEXED else 1)
+                ready += [at + 1] * s.defined_count
             elif isinstance(s, Keep):
                 ready.append(at)
             (rows if isinstance(s, StoreRow) else walks).setdefault(at, []).append(k)
@@ -219,10 +256,10 @@ def run(program: Program, operands: Sequence[Any], n: int,
     None."""
     import numpy as np
     vals = [
-        np.arange(n)[None] if o.kind == "index" else np.asarray(v)
+        np.arange(n)[None] if o.is_position else np.asarray(v)
         for o, v in zip(program.operands, operands, strict=True)]
     rows = max((v.shape[0]
-                for v, o in zip(vals, program.operands, strict=True) if o.kind in ("full", "row")),
+                for v, o in zip(vals, program.operands, strict=True) if o.is_full or o.is_row),
                default=1)
     outs = []
     for s in program.stages:
@@ -235,7 +272,7 @@ def run(program: Program, operands: Sequence[Any], n: int,
                 vals.append(wide)
             elif isinstance(s, Store | StoreRow):
                 outs.append(wide.copy())
-            elif s.kind in INDEXED:
+            elif s.has_position:
                 at = (np.argmax if s.kind == "max_index" else np.argmin)(wide, 1, keepdims=True)
                 vals += [np.take_along_axis(wide, at, 1), at]
             elif s.kind in ("max", "min"):

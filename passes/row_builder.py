@@ -51,7 +51,7 @@ def program_of(node: OpNode,
     if any(type(x) is np.ndarray and NAMES.get(x.dtype.name) is None for x in ins):
         return None
     got = node.op.as_rows(*ins, **node.attrs)
-    return got if any(o.kind == "full" for o in got[0].operands) else None
+    return got if any(o.is_full for o in got[0].operands) else None
 
 
 def repays(node: Fused, arrays: Arrays) -> bool:
@@ -212,7 +212,7 @@ class _Builder:
         how = walk(self.shape, self.axes, [s for s, _ in fulls], [s for s, _ in rows_],
                    [size for _, size in (*fulls, *rows_)])
         if how is Walk.PIECES:
-            return not any(isinstance(s, R.Reduce) and s.kind in R.INDEXED for s in program.stages)
+            return not any(isinstance(s, R.Reduce) and s.has_position for s in program.stages)
         if how is Walk.COLUMNS and (stores or len(program.passes) > 1):
             return self.columns_suit(stores, max(size for _, size in fulls))
         return how is not None
@@ -223,8 +223,8 @@ class _Builder:
         rows_: list[Strides] = []
         ins = [self.arrays[x] if type(x) is Ref else x for x in node.ins]
         for x, o in zip(node.placed.operands(ins), node.placed.program.operands, strict=True):
-            if o.kind in ("full", "row"):
-                (fulls if o.kind == "full" else rows_).append((x.strides, x.itemsize))
+            if o.is_full or o.is_row:
+                (fulls if o.is_full else rows_).append((x.strides, x.itemsize))
         return fulls, rows_
 
     def stores(self, node: Rows) -> list[int]:
@@ -339,7 +339,7 @@ class _Builder:
         by: dict[int, Expr] = {}
         for k, (o, x) in enumerate(zip(program.operands, xs, strict=True)):
             got = self.operand_of_program(node, k, o, x)
-            if got is None or o.kind == "row" and got.is_full \
+            if got is None or o.is_row and got.is_full \
                     or S.typeof(got.expr, self.types) != o.dtype:
                 return False
             by[k] = got.expr
@@ -358,15 +358,15 @@ class _Builder:
     def operand_of_program(self, node: OpNode, k: int, o: Operand,
                            x: Array | float) -> _Value | None:
         """The k-th operand of a node that is a program itself: what it is there, and its value."""
-        if o.kind == "index":
+        if o.is_position:
             return _Value(True, self.number("index", None, o.dtype, "index"))
-        if o.kind == "scalar":
+        if o.is_scalar:
             return self.operand(np.asarray(x, {"f32": "f4", "f64": "f8", "i64": "i8"}[o.dtype]))
         if type(x) is not np.ndarray:
             return None
         return self.operand(
-            node.ins[k], "axes" if o.kind == "col" else
-            "plain" if o.kind == "row" and x.ndim < len(self.shape) else "whole")
+            node.ins[k], "axes" if o.is_column else
+            "plain" if o.is_row and x.ndim < len(self.shape) else "whole")
 
     def reduction(self, kind: str, e: Expr) -> list[Expr]:
         """The results of a reduction; each is done once."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from whet.ir.rows import BLOCK, INDEXED, Reduce
+from whet.ir.rows import BLOCK, Reduce
 
 from . import scalar
 from .reductions import Reduction, reduction
@@ -68,7 +68,7 @@ class _Parts(_Rows):
         """The arguments that a walk defines for each row."""
         stages = [(k, self.program.stages[k]) for k in p.stages]
         return [self.program.results[k] + i for k, s in stages if isinstance(s, Reduce)
-                for i in range(2 if s.kind in INDEXED else 1)]
+                for i in range(s.defined_count)]
 
     def read_known(self) -> None:
         """What earlier walks found of the rows."""

@@ -118,7 +118,7 @@ class _Rows:
         parameters = [
             (f"x{i}",
              scalar.POINTER[o.dtype] if o.kind != "scalar" else scalar.POINTER[o.dtype][1:])
-            for i, o in enumerate(program.operands) if o.kind != "index"]
+            for i, o in enumerate(program.operands) if not o.is_position]
         parameters += [
             (f"y{j}", scalar.POINTER[dtype]) for j, (_, dtype) in enumerate(program.outputs)]
         parameters += [*more, *((n, self.number)
@@ -141,9 +141,9 @@ class _Rows:
             f.line(f"{name}_row = {' + '.join([name, *steps])}")
         self.known: dict[int, Val] = {}
         for i, o in enumerate(self.program.operands):
-            if o.kind == "row":
+            if o.is_row:
                 self.known[i] = scalar.load(f, o.dtype, f"tl.load(x{i} + row, live)", f"a{i}")
-            elif o.kind == "scalar":
+            elif o.is_scalar:
                 self.known[i] = Val(f, f"x{i}", scalar.COMPUTE[o.dtype])
 
     def store_rows(self, p: Pass) -> None:
@@ -311,7 +311,7 @@ class _Rows:
 def full(program: Program) -> list[str]:
     """The names of operands and outputs that have an element at every place."""
     stored = [j for j, (k, _) in enumerate(program.outputs) if isinstance(program.stages[k], Store)]
-    return [*(f"x{i}" for i, o in enumerate(program.operands) if o.kind == "full"),
+    return [*(f"x{i}" for i, o in enumerate(program.operands) if o.is_full),
             *(f"y{j}" for j in stored)]
 
 

@@ -138,7 +138,7 @@ def suit(*arrays):
 
 def combine(out, at, values, kind):
     """Put values into places of `out`, or combine them with what is there; `values` are as many
-    as places, or one. `kind`: see `take.COMBINED`."""
+    as places, or one. `kind`: see `gather.COMBINED`."""
     op = gather.COMBINED[kind]
     if op is None:
         bits = np.dtype(BITS[out.dtype.itemsize])

@@ -108,7 +108,7 @@ def order_free(program):
         return s.kind in R.EXACT or dtype == "i64"
     return {o.kind for o in program.operands} <= {"full", "row", "scalar"} and all(
         isinstance(s, R.StoreRow)
-        or isinstance(s, R.Reduce) and s.kind not in R.INDEXED and is_exact(k, s)
+        or isinstance(s, R.Reduce) and not s.has_position and is_exact(k, s)
         for k, s in enumerate(program.stages))
 
 
@@ -194,7 +194,7 @@ class Walk:
         for k, s in enumerate(self.program.stages):
             if isinstance(s, R.Reduce):
                 yield self.results[k], s.kind, at
-            at += 2 if isinstance(s, R.Reduce) and s.kind in R.INDEXED else 1
+            at += s.defined_count if isinstance(s, R.Reduce) else 1
 
 
 @functools.lru_cache(None)
@@ -217,5 +217,5 @@ def _final(program):
     last = R.Program(program.name,
                      operands,
                      tuple(R.StoreRow(sc.substitute(program.stages[k].expr, new)) for k in stages))
-    sizes = [DTYPES[o.dtype].itemsize for o in operands if o.kind == "row"]
+    sizes = [DTYPES[o.dtype].itemsize for o in operands if o.is_row]
     return row_kernel(last, 1), used, sizes, stages

@@ -126,9 +126,9 @@ class Plan:
     def __init__(self, program, operands, axes, row_shape=None):
         self.program = program
         for i, (x, o) in enumerate(zip(operands, program.operands, strict=True)):
-            if o.kind in ("full", "row", "col") and x.dtype != DTYPES[o.dtype]:
+            if (o.is_full or o.is_row or o.is_column) and x.dtype != DTYPES[o.dtype]:
                 raise TypeError(f"{program.name}: operand {i} is {o.dtype}, not {x.dtype}")
-        lead = next(x for x, o in zip(operands, program.operands, strict=True) if o.kind == "full")
+        lead = next(x for x, o in zip(operands, program.operands, strict=True) if o.is_full)
         self.shape = shape = lead.shape
         self.axes = tuple(sorted(a % len(shape) for a in axes)) if shape else ()
         self.outer = tuple(a for a in range(len(shape)) if a not in self.axes)
@@ -139,7 +139,7 @@ class Plan:
         self.full_out = [isinstance(program.stages[k], R.Store) for k, _ in program.outputs]
         self.out_types = [DTYPES[t] for _, t in program.outputs]
         self.out_shapes = [shape if full else self.row_shape for full in self.full_out]
-        self.passed = [i for i, o in enumerate(program.operands) if o.kind != "index"]
+        self.passed = [i for i, o in enumerate(program.operands) if not o.is_position]
         # (kernel, its last arguments) of a plan that is one launch whose units are the rows
         self.by_row = None
         with tiered_compilation.work(self.n * self.count):
@@ -163,10 +163,10 @@ class Plan:
         return self._copied if chosen is None else chosen
 
     def _must_copy(self, x, o):
-        if o.kind == "row":
+        if o.is_row:
             return (x.shape != self._kept_shape()
                     and (x.shape != self.plain_rows or not x.flags.c_contiguous))
-        return o.kind == "col" and (x.size != self.n or not x.flags.c_contiguous)
+        return o.is_column and (x.size != self.n or not x.flags.c_contiguous)
 
     def _kept_shape(self):
         return tuple(1 if a in self.axes else s for a, s in enumerate(self.shape))
@@ -175,11 +175,11 @@ class Plan:
         """The way to run without copies; None if there is none."""
         program, shape = self.program, self.shape
         arrays = [(x.strides, x.itemsize) for x, o in zip(operands, program.operands, strict=True)
-                  if o.kind == "full"]
+                  if o.is_full]
         natural = _row_strides(shape, 1)
         arrays += [([s * t.itemsize for s in natural], t.itemsize)
                    for full, t in zip(self.full_out, self.out_types, strict=True) if full]
-        each = [x for x, o in zip(operands, program.operands, strict=True) if o.kind == "row"]
+        each = [x for x, o in zip(operands, program.operands, strict=True) if o.is_row]
         rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(each)]
 
         fixed = any(self.full_out) or rows_at
@@ -198,7 +198,7 @@ class Plan:
             return chosen
         if self.n and len(reduced.sizes) > 1:
             pieces = len(reduced.sizes) == 2 and not any(
-                getattr(s, "kind", None) in R.INDEXED for s in program.stages) and all(
+                isinstance(s, R.Reduce) and s.has_position for s in program.stages) and all(
                     s == size for s, (_, size) in zip(reduced.strides[1], arrays, strict=True))
             return self._by_rows(rest, len(arrays), order, reduced) if pieces else None
         step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
@@ -275,10 +275,10 @@ class Plan:
         give those of array i."""
         at, row_at, numbers = 0, arrays, []
         for o in self.program.operands:
-            if o.kind == "full":
+            if o.is_full:
                 numbers += full(at)
                 at += 1
-            elif o.kind == "row":
+            elif o.is_row:
                 numbers += row(row_at)
                 row_at += 1
         for is_full in self.full_out:
@@ -403,10 +403,10 @@ class Plan:
         of a row result."""
         array, at, row_at = {}, 0, arrays
         for i, o in enumerate(self.program.operands):
-            if o.kind == "full":
+            if o.is_full:
                 array[i] = at
                 at += 1
-            elif o.kind == "row":
+            elif o.is_row:
                 array[i] = row_at
                 row_at += 1
         out = {}
@@ -416,9 +416,9 @@ class Plan:
                 at += 1
         kept, numbers = dict(walk.reads_out), []
         for a, o in zip(walk.args, walk.program.operands, strict=True):
-            if o.kind == "full":
+            if o.is_full:
                 numbers += full(out[kept[a]] if a in kept else array[a])
-            elif o.kind == "row":
+            elif o.is_row:
                 numbers += row(array[a]) if a in array else plain(DTYPES[o.dtype].itemsize)
         for k, _ in walk.program.block_outputs():
             if k in walk.stores:
@@ -428,7 +428,7 @@ class Plan:
     def _splits(self, units, columns=1):
         """Are there threads, too few units for them, and rows long enough to share?"""
         size = (self.n * columns * max(DTYPES[o.dtype].itemsize
-                                       for o in self.program.operands if o.kind == "full"))
+                                       for o in self.program.operands if o.is_full))
         return (size >= LONG and units < 16 and self.n >= 2 * span_of(columns)
                 and thread_pool.get_num_threads() > 1)
 
@@ -525,10 +525,10 @@ class Plan:
     def _with_contiguous(self, *operands):
         """Row and column operands brought into their plain form."""
         def plain(x, o):
-            if o.kind == "row":
+            if o.is_row:
                 kept = x.reshape(self._kept_shape()) if x.size == self.count else self._spread(x)
                 return contiguous(kept).reshape(self.plain_rows)
-            if o.kind == "col":
+            if o.is_column:
                 return contiguous(np.broadcast_to(x, tuple(self.shape[a] for a in self.axes)))
             return x
 
@@ -541,8 +541,8 @@ class Plan:
         order = self.outer + self.axes
         flat = [
             contiguous(x.transpose(order)).reshape(self.count, self.n)
-            if o.kind == "full" else x.reshape(self.count)
-            if o.kind == "row" else x.reshape(self.n) if o.kind == "col" else x
+            if o.is_full else x.reshape(self.count)
+            if o.is_row else x.reshape(self.n) if o.is_column else x
             for x, o in zip(operands, self.program.operands, strict=True)]
         return self._moved_back(rows(self.program, flat, (1,)))
 
@@ -560,14 +560,14 @@ class Plan:
 
     def _reference(self, *operands):
         def two(x, o):
-            if o.kind == "full":
+            if o.is_full:
                 return x.transpose(self.outer + self.axes).reshape(self.count, self.n)
-            if o.kind == "row":
+            if o.is_row:
                 return self._spread(x).reshape(self.count, 1)
-            if o.kind == "col":
+            if o.is_column:
                 return np.broadcast_to(x,
                                        tuple(self.shape[a] for a in self.axes)).reshape(1, self.n)
-            return None if o.kind == "index" else DTYPES[o.dtype].type(x)
+            return None if o.is_position else DTYPES[o.dtype].type(x)
         flat = [two(x, o) for x, o in zip(operands, self.program.operands, strict=True)]
         return self._moved_back(R.run(self.program, flat, self.n, DTYPES.__getitem__))
 

@@ -1,5 +1,5 @@
 """Running reductions along an axis of a NumPy array; the order of additions is stated in
-`passes.lower_llvm.scan`."""
+`passes/lower_llvm/rows/scan.py`."""
 import math
 
 import numpy as np

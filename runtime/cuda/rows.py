@@ -23,7 +23,7 @@ def run(program: R.Program, operands: Sequence[Any], axes: Sequence[int], index:
     """The outputs of a program along axes. Full outputs have the full shape, row outputs that
     without the axes. `like`: arrays whose elements lie as those of the outputs should, where that
     can be done."""
-    full = next(x for x, o in zip(operands, program.operands, strict=True) if o.kind == "full")
+    full = next(x for x, o in zip(operands, program.operands, strict=True) if o.is_full)
     inner = tuple(sorted(a % full.ndim for a in axes))
     rows = Rows(program, full.shape, inner)
     rows.read(operands)
@@ -50,12 +50,12 @@ class Rows:
     def read(self, operands: Sequence[Any]) -> None:
         """Take the operands; what lies in no order of rows is moved."""
         for i, (x, o) in enumerate(zip(operands, self.program.operands, strict=True)):
-            if o.kind == "scalar":
+            if o.is_scalar:
                 self.numbers[f"x{i}"] = x
-            elif o.kind == "full":
+            elif o.is_full:
                 self.full.append(f"x{i}")
                 self.arrays[f"x{i}"] = x
-            elif o.kind != "index":
+            elif not o.is_position:
                 self.arrays[f"x{i}"] = x if x.flags.c_contiguous else copied(x)
         if self.layout() is None:
             for name in self.full:

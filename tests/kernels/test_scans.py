@@ -10,7 +10,7 @@ rng = np.random.default_rng(3)
 
 
 def model(row, op=np.add):
-    """The order of `passes.lower_llvm.scan`, written slowly."""
+    """The order of `passes.lower_llvm.rows.scan`, written slowly."""
     identity = row.dtype.type(0 if op is np.add else 1)
     out, base = np.empty_like(row), identity
     for b in range(0, len(row), 4096):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from whet.ir import scalar as sc
-from whet.ir.rows import INDEXED, SUMS, Reduce
+from whet.ir.rows import SUMS, Reduce
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.column_sums import ColumnSums
 from whet.passes.lower_llvm.rows.contiguous import Kernel, Plan
@@ -139,7 +139,7 @@ class ColKernel(Kernel):
         for i, o in enumerate(program.operands):
             if self.strides[i]:
                 self.base[i] = begin(self.address[i], self.strides[i],
-                                     0 if i in self.still else SIZE[o.dtype], o.kind == "full")
+                                     0 if i in self.still else SIZE[o.dtype], o.is_full)
         lines = a * self.spans + self.part if self.partial else a
         self.out_base = [
             begin(p, st, SIZE[t], True) if st else
@@ -151,9 +151,9 @@ class ColKernel(Kernel):
                                     for strides in (self.strides, self.out_strides))
         self.known = [{
             i: self.address[i]
-            if o.kind == "scalar" else self.one(o.dtype, self.base[i]) if i in self.still else load(
+            if o.is_scalar else self.one(o.dtype, self.base[i]) if i in self.still else load(
                 f, o.dtype, f.bytes_at(self.base[i], v * W * SIZE[o.dtype]), W, mask)
-            for i, o in enumerate(program.operands) if o.kind in ("row", "scalar")}
+            for i, o in enumerate(program.operands) if o.is_row or o.is_scalar}
                       for v, mask in enumerate(masks)]
         for p in self.plan.passes:
             self.walk(p)
@@ -194,7 +194,7 @@ class ColKernel(Kernel):
         for k in stages:
             s = self.program.stages[k]
             if isinstance(s, Reduce):
-                dtype, indexed = self.program.values[self.program.results[k]][0], s.kind in INDEXED
+                dtype, indexed = self.program.values[self.program.results[k]][0], s.has_position
                 reds[k] = Best(s.kind, dtype) if indexed else reduction(s.kind, dtype)
         return reds
 

@@ -185,7 +185,7 @@ class ColumnSums:
         for arg in kernel.used if self.ahead else ():
             if (
                 arg < len(self.program.operands)
-                and self.program.operands[arg].kind == "full"
+                and self.program.operands[arg].is_full
                 and arg not in kernel.still
             ):
                 there = f.bytes_at(kernel.base[arg], (i + AHEAD * LANES) * kernel.strides[arg][1])
@@ -305,7 +305,7 @@ class Lines:
             )
             p = f.bytes_at(self.start, (g * self.line + at) * SIZE[dtype])
             xs = [
-                kernel.address[i] if o.kind == "scalar" else None
+                kernel.address[i] if o.is_scalar else None
                 for i, o in enumerate(program.operands)
             ]
             xs[self.arg] = load(f, dtype, p, W, mask)

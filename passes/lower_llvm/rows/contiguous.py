@@ -146,8 +146,8 @@ class Kernel:
         program = self.program
         # the address of each operand, or its number; the index has none
         self.address = {
-            i: scalar_slot(f, o.dtype, self.slot) if o.kind == "scalar" else self.slot("ptr")
-            for i, o in enumerate(program.operands) if o.kind != "index"}
+            i: scalar_slot(f, o.dtype, self.slot) if o.is_scalar else self.slot("ptr")
+            for i, o in enumerate(program.operands) if not o.is_position}
         self.outs: Sequence[tuple[int, str]] = (
             program.block_outputs() if self.partial else program.outputs)
         self.out_address = [self.slot("ptr") for _ in self.outs]
@@ -209,7 +209,7 @@ class RowKernel(Kernel):
                             for k, _ in self.outs]
         if self.pieces:
             self.together = {i: f.alloca(MEMORY[o.dtype], BLOCK + LANES)
-                             for i, o in enumerate(program.operands) if o.kind == "full"}
+                             for i, o in enumerate(program.operands) if o.is_full}
             self.out_together = {
                 j: f.alloca(MEMORY[t], BLOCK + LANES) for j, (k, t) in enumerate(self.outs)
                 if self.has_stride(k)}
@@ -228,8 +228,8 @@ class RowKernel(Kernel):
         self.base = {i: self.start_of(p, self.strides[i]) for i, p in self.address.items()}
         self.out_base = [
             self.start_of(p, st) for p, st in zip(self.out_address, self.out_strides, strict=True)]
-        self.known = {i: load(f, o.dtype, self.base[i], 0) if o.kind == "row" else self.address[i]
-                      for i, o in enumerate(self.program.operands) if o.kind in ("row", "scalar")}
+        self.known = {i: load(f, o.dtype, self.base[i], 0) if o.is_row else self.address[i]
+                      for i, o in enumerate(self.program.operands) if o.is_row or o.is_scalar}
         for p in self.plan.passes:
             self.walk(p)
             for k in p.rows if not self.partial else ():

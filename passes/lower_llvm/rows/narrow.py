@@ -85,9 +85,9 @@ class NarrowKernel(Kernel):
         self.kept: dict[int, Sequence[Val]] = {}
         self.known: list[Val | None] = [None] * len(program.values)
         for i, o in enumerate(program.operands):
-            if o.kind == "scalar":
+            if o.is_scalar:
                 self.known[i] = self.address[i]
-            elif o.kind == "row":
+            elif o.is_row:
                 self.known[i], = self.read(o.dtype, self.base[i], self.at_operand[i], 1)
         for p in self.plan.passes:
             self.walk(p)
@@ -159,7 +159,7 @@ class NarrowKernel(Kernel):
         for k, found in zip(stages, zip(*got, strict=True), strict=True):
             s, at = program.stages[k], program.results[k]
             if isinstance(s, Reduce):
-                self.known[at:at + 1 + (s.kind in INDEXED)] = self.reduced(
+                self.known[at:at + s.defined_count] = self.reduced(
                     s.kind, program.values[at][0], found)
             elif isinstance(s, Keep):
                 self.kept[at] = found

@@ -199,7 +199,7 @@ class ShortKernel(Kernel):
         f, program, R = self.f, self.program, self.together
         if self.rank == 2:
             self.inner = self.slot("i64")
-        has = [o.kind in ("full", "row") for o in program.operands]
+        has = [o.is_full or o.is_row for o in program.operands]
         self.strides = [[self.slot("i64") for _ in range(self.rank * h)] for h in has]
         self.out_strides = [[self.slot("i64") for _ in range(self.rank * self.has_stride(k))]
                             for k, _ in self.outs]
@@ -207,7 +207,7 @@ class ShortKernel(Kernel):
         self.types: dict[int, list[str]] = {}           # of a reduction's state
         self.scalars: list[Val | None] = [None] * len(program.values)
         for i, o in enumerate(program.operands):
-            if o.kind == "scalar":
+            if o.is_scalar:
                 self.scalars[i] = self.address[i]
 
         def group(u: Val) -> None:
@@ -256,7 +256,7 @@ class ShortKernel(Kernel):
     def load_rows(self) -> None:
         """The row operands, brought together."""
         f, operands = self.f, self.program.operands
-        rows = [i for i, o in enumerate(operands) if o.kind == "row"]
+        rows = [i for i, o in enumerate(operands) if o.is_row]
         if not rows:
             return
         rooms = [self.room(("row", i), MEMORY[operands[i].dtype], self.together) for i in rows]

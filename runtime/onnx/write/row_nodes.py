@@ -22,7 +22,7 @@ def row_program(
     remaining = iter(operands)
     full = next(x for x in operands if isinstance(x, Value))
     seen = [
-        _seen(b, o, None if o.kind == "index" else next(remaining), full, dim)
+        _seen(b, o, None if o.is_position else next(remaining), full, dim)
         for o in program.operands
     ]
     made = []
@@ -41,7 +41,7 @@ def _seen(b: GraphBuilder, o: rows.Operand, x: Any, full: Value, dim: Sequence[i
     """An operand as a value that broadcasts against the rows."""
     sizes = full.shape or ()
     kept = [sizes[d] if d in dim else 1 for d in range(full.ndim)]
-    if o.kind == "index":
+    if o.is_position:
         count = (
             b.range_of(kept[dim[0]])
             if len(dim) == 1
@@ -50,7 +50,7 @@ def _seen(b: GraphBuilder, o: rows.Operand, x: Any, full: Value, dim: Sequence[i
         return b.reshape(count, kept)
     if not isinstance(x, Value):
         return b.number(x, o.dtype)
-    if o.kind == "col" and x.shape != tuple(kept[-x.ndim :]):
+    if o.is_column and x.shape != tuple(kept[-x.ndim :]):
         return b.reshape(x, kept)
     return x
 
