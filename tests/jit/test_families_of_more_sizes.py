@@ -4,7 +4,7 @@ import math
 
 import pytest
 import whet
-from whet.ir.extent import Unsized
+from whet.ir.symbolic_size import Unsized
 from whet.jit.policy import account, many_sizes
 from whet.jit.replay import families
 
