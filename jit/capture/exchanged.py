@@ -7,7 +7,7 @@ import contextlib
 import functools
 import operator
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -67,9 +67,9 @@ class Exchanged:
     `tuples` has the real one by the id of the new one. `written`: what the run itself changed,
     be it to the same numbers as were there this time."""
 
-    def __init__(self, numbers: dict[Path, Any],
-                 array: Callable[[Any], Any] | None = None) -> None:
-        self.numbers, self.array = numbers, array
+    def __init__(self, numbers: dict[Path, Any], array: Callable[[Any], Any] | None = None,
+                 records: Set[type] = frozenset()) -> None:
+        self.numbers, self.array, self.records = numbers, array, records
         self.ids = {id(x): x for x in numbers.values()}
         self.met: dict[int, Any] = {}
         self.held: list[Held] = []
@@ -101,7 +101,7 @@ class Exchanged:
         elif t in (dict, collections.OrderedDict):
             held = Held(x, x.__setitem__, x.__getitem__)
             self.within(held, path, [(k, k, y) for k, y in x.items()])
-        elif is_record(x):
+        elif is_record(x, self.records):
             held = Held(x, functools.partial(set_attribute, x), functools.partial(attribute, x))
             self.within(held, path, [(k, k, y) for k, y in attributes(x)])
         return x

@@ -22,6 +22,7 @@ from ..policy import timing
 from ..report.reasons import Inspects, Large
 from .exchanged import Exchanged
 from .first_uses import FirstUses
+from .identity_uses import IdentityUses
 from .internal_errors import Fault, is_raised
 from .let_go import LetGo
 from .outside_calls import Outward
@@ -214,6 +215,8 @@ class Session:
         self.run = run = StateBefore(self.world, whole, self.leaves, flat.boxes, next_number())
         run.first_uses = FirstUses(
             self.world, () if self.world.takes_apart else self.learned.suspected)
+        kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
+        self.identity_uses = IdentityUses(kinds, self.identity_is_used)
         self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
                                   self.learned.numbers_are_known)
         rec.numpys.can_stand = not whole.solid
@@ -228,6 +231,12 @@ class Session:
         self.outward.make_plain = self.make_plain
         rec.run_memory.let_go = LetGo(
             run.tensors, run.grads, self.holders, rec.reachable.remove)
+
+    def identity_is_used(self, kind: type) -> None:
+        """Which object an argument is, is of matter: from now on it is part of what tells calls
+        apart."""
+        self.learned.arguments.objects.know(kind)
+        self.rec.refuse(Inspects(f"it hashes or compares an object of class {kind.__name__}"))
 
     def holders(self, g: Any) -> int:
         """How often the session holds a gradient that was there before."""
@@ -244,7 +253,7 @@ class Session:
         numbers = {path: Number(t._array.item(), t, rec) for path, t in flat.numbers.items()}
         numbers |= {path: rec.followed.length(rec, path, flat.leaves[i])
                     for path, i in flat.lengths.items()}
-        self.exchanged = exchanged = Exchanged(numbers, array)
+        self.exchanged = exchanged = Exchanged(numbers, array, flat.records)
         self.run.tuples, self.run.written = exchanged.tuples, exchanged.written
         if numbers or array:
             self.args = [exchanged(x, (i,)) for i, x in enumerate(self.args)]
@@ -256,6 +265,7 @@ class Session:
             try:
                 self.swapped.enter(self.rec)
                 self.run.first_uses.enter()
+                self.identity_uses.enter()
                 if self.follows_sizes:
                     modes.followers.add(self.rec)
                 modes.state.observers += (self.rec,)
@@ -277,6 +287,7 @@ class Session:
         """The run is over. Done again where an interrupt ends it midway."""
         self.watch.withdraw()
         self.run.first_uses.leave()
+        self.identity_uses.leave()
         self.rec.run_memory.let_go.end()
         self.rec.originals.end()
         self.rec.followed.end(self.rec)

@@ -66,7 +66,9 @@ class Learned:
     def key(self, args: Args, kwargs: Kwargs,
             flat: FlatArguments | None = None) -> tuple[Key, FlatArguments]:
         """What tells calls apart, and the arguments as they were flattened for it."""
-        flat = FlatArguments(arrays=not self.arrays_are_known) if flat is None else flat
+        if flat is None:
+            flat = FlatArguments(arrays=not self.arrays_are_known,
+                                 records=self.arguments.objects.records)
         key: tuple[Hashable, Hashable]
         branches, flatten = self.arguments.branches, flat.flatten
         if branches is not None:
@@ -79,7 +81,8 @@ class Learned:
 
     def key_without_sizes(self, args: Args, kwargs: Kwargs) -> Key:
         """What tells calls apart whose tensors may have other sizes."""
-        flat = FlatArguments(sizes=False, arrays=not self.arrays_are_known)
+        flat = FlatArguments(sizes=False, arrays=not self.arrays_are_known,
+                             records=self.arguments.objects.records)
         return self.key(args, kwargs, flat)[0]
 
     # ---- learning --------------------------------------------------------------------------------
@@ -88,9 +91,11 @@ class Learned:
         arguments are found to vary. `is_new`: is this the first call of its key?"""
         for r in before:
             self.loosen(r.world.changes())
-        if self.numbers_are_known:
+        if not is_new:
             return False
-        return is_new and self.arguments.compare([*enumerate(args), *kwargs.items()])
+        named = [*enumerate(args), *kwargs.items()]
+        return (self.arguments.objects.compare(named) if self.numbers_are_known
+                else self.arguments.compare(named))
 
     def loosen(self, changes: Iterable[Change]) -> None:
         """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..guards.number_paths import Branch, Path, branches, numbers_within, of_all
+from ..guards.records import SeenObjects
 
 SEEN = 4                         # calls of which the numbers among the arguments are remembered
 
@@ -21,11 +22,13 @@ class VaryingArguments:
         self.fixed: set[Path] = set()
         self.seen: list[Numbers] = []        # those of the last calls of new kinds
         self.branches: Branch | None = None
+        self.objects = SeenObjects()
 
     def compare(self, named: Sequence[tuple[Any, Any]]) -> bool:
-        """Numbers vary where they are others than in a call before, of the same types; True where
-        some are new to that."""
-        now, before = numbers_within(named), len(self.paths)
+        """Numbers vary where they are others than in a call before, of the same types, and so do
+        objects that are data. True where some are new to that."""
+        are_new = self.objects.compare(named)
+        now, before = numbers_within(named, self.objects.records), len(self.paths)
         for then in self.seen:
             if now.keys() >= then.keys():
                 apart = [p for p in then if _differ(now[p], then[p])]
@@ -34,7 +37,7 @@ class VaryingArguments:
         self.seen.append(now)
         del self.seen[:-SEEN]
         self.update_branches()
-        return len(self.paths) > before
+        return len(self.paths) > before or are_new
 
     def fix(self, paths: Iterable[Path]) -> None:
         """Python went on from the numbers at these paths: they are part of what tells calls

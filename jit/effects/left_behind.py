@@ -12,7 +12,7 @@ from ..guards.overwritten import Overwritten, could_be_found_elsewhere
 from ..guards.places import ABSENT, Change
 from ..guards.spots import MemoryOf
 from ..report.reasons import Changes, Inspects, OtherMemory
-from .write_back import Left
+from .write_back import Left, contents_of
 
 
 class LeftBehind:
@@ -147,7 +147,8 @@ class LeftBehind:
     def contents_of_arguments(self) -> list[Any]:
         """What containers among the arguments hold, of those that the run changed."""
         run, filled = self.run, {}
-        boxes = {id(x): i for i, x in enumerate(run.boxes) if isinstance(x, list | dict)}
+        boxes = {id(held): i for i, x in enumerate(run.boxes)
+                 if (held := contents_of(x)) is not None}
         for c in [*run.whole.changes(), *self.written_as_before()]:
             owner = c.owner
             if id(owner) in filled:
@@ -161,6 +162,6 @@ class LeftBehind:
     def written_as_before(self) -> list[Change]:
         """Changes of arguments in which numbers vary. What the run put there may be equal to what
         was there in this call, and is not in others."""
-        written = {id(owner) for owner in self.run.written}
+        written = {id(contents_of(owner)) for owner in self.run.written}
         return [Change(place, None) for place in self.run.whole.places
                 if id(place.owner) in written] if written else []

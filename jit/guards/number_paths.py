@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import types
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from typing import Any, NamedTuple, TypeAlias
 
 from whet.composite import Composite
@@ -40,14 +40,15 @@ def of_all(path: Path) -> Path:
     return tuple([Element if type(step) is Element else step for step in path])
 
 
-def is_record(x: Any) -> bool:
-    """Is this an object that holds nothing but data, and is compared by it?"""
+def is_record(x: Any, records: Set[type] = frozenset()) -> bool:
+    """Is this an object that holds nothing but data, and is compared by it? `records`: classes that
+    are known for it (see `records.py`)."""
     t = type(x)
-    return issubclass(t, Composite) or t.__hash__ is None and (
+    return t in records or issubclass(t, Composite) or t.__hash__ is None and (
         t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t))
 
 
-def parts(x: Any) -> Iterable[tuple[Any, Any]]:
+def parts(x: Any, records: Set[type] = frozenset()) -> Iterable[tuple[Any, Any]]:
     """The steps from a container to what is in it, with that."""
     t = type(x)
     if t is list:
@@ -56,10 +57,11 @@ def parts(x: Any) -> Iterable[tuple[Any, Any]]:
         return enumerate(x)
     if t in (dict, collections.OrderedDict):
         return [(k if type(k) in PLAIN else NOWHERE, y) for k, y in x.items()]
-    return attributes(x) if is_record(x) else ()
+    return attributes(x) if is_record(x, records) else ()
 
 
-def numbers_within(named: Iterable[tuple[Any, Any]]) -> dict[Path, list[float]]:
+def numbers_within(named: Iterable[tuple[Any, Any]],
+                   records: Set[type] = frozenset()) -> dict[Path, list[float]]:
     """The numbers among arguments, by the paths of all elements."""
     found: dict[Path, list[float]] = {}
     met: set[int] = set()
@@ -69,7 +71,7 @@ def numbers_within(named: Iterable[tuple[Any, Any]]) -> dict[Path, list[float]]:
             found.setdefault(path, []).append(x)
         elif type(x) not in PLAIN and id(x) not in met:
             met.add(id(x))
-            for step, y in parts(x):
+            for step, y in parts(x, records):
                 if step is not NOWHERE:
                     visit(y, (*path, Element if type(step) is Element else step))
     for place, x in named:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,12 @@ class FlatArguments:
     `looks` says what each leaf was when it was met, None for one that stands for a number: another
     thread may exchange a tensor's memory at any time after."""
     __slots__ = ("leaves", "looks", "others", "boxes", "numbers", "lengths", "sizes", "met",
-                 "arrays")
+                 "arrays", "records")
 
-    def __init__(self, sizes: bool = True, arrays: bool = True) -> None:
+    def __init__(self, sizes: bool = True, arrays: bool = True,
+                 records: Set[type] = frozenset()) -> None:
         self.sizes = sizes                   # Are sizes among what describes a tensor?
+        self.records = records               # classes of objects that are told apart by their parts
         self.leaves: list[Any] = []
         self.looks: list[Look | None] = []
         self.others: list[Any] = []
@@ -101,7 +103,7 @@ class FlatArguments:
             return t, x.start, x.stop, x.step
         if isinstance(x, np.generic):
             return t, x.dtype, one_number(x)
-        if is_record(x):
+        if is_record(x, self.records):
             self.others.append(t)
             i = self.box(x)
             if i is not None:
@@ -117,7 +119,8 @@ class FlatArguments:
         through the container gives."""
         if branch is None:
             return tuple([self.flatten(y) for y in (x if held is None else held)])
-        return tuple([self.flatten(y, branch.part(step), (*path, step)) for step, y in parts(x)])
+        return tuple([self.flatten(y, branch.part(step), (*path, step))
+                      for step, y in parts(x, self.records)])
 
     def array(self, x: Any, arrays: dict[int, Any]) -> tuple[Any, ...]:
         """A NumPy array: a leaf is a tensor around it."""

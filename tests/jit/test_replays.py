@@ -311,6 +311,18 @@ def _object():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("an object of a class of one's own among the arguments, which holds data, another each time")
+def _graph():
+    class Graph:
+        def __init__(self, x, edges):
+            self.x, self.edges = x, edges
+
+    def f(graph):
+        graph.sums = whet.zeros(4, 3).index_add(0, graph.edges[1], graph.x[graph.edges[0]])
+        return graph.sums.sum()
+    return f, lambda i: (Graph(whet.full((4, 3), float(i)), whet.tensor([[0, 1, 2], [1, 2, 3]])),)
+
+
 @row("`copy.deepcopy(model)` in the step")
 def _copied():
     model = nn.Linear(3, 1)

@@ -1,0 +1,96 @@
+"""Objects of the user's that are data: others come at each call, and what they hold is what counts.
+
+    for batch in loader:                 # a Batch(x, edge_index, y), made anew each time
+        step(batch)
+
+An object is known by its identity as long as it is the same at each call, such as a trainer. Where
+another one of its class comes in its place, calls are told apart by what it holds, as with a
+dataclass. Its identity must be of no matter then: a run in which somebody hashes or compares it is
+not recorded so (see `capture/identity_uses.py`).
+"""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Set
+from typing import Any
+
+import numpy as np
+from whet.tensor import Tensor
+
+from .immutable_types import PLAIN
+from .instances import attributes, not_of_c
+from .number_paths import Path, parts
+from .origin import users
+
+CONTAINERS = frozenset((list, tuple, dict))
+MOST = 1 << 10                   # things in an object of data
+FEW = 3                          # objects that may take turns, such as states of players
+# what a class of data leaves as `object` has it
+OWN = ("__hash__", "__eq__", "__getattribute__", "__setattr__", "__delattr__")
+
+
+def may_be_record(t: type) -> bool:
+    """Are objects of a class nothing but attributes, as far as the class says?"""
+    return (all(b is object or users(b) for b in t.__mro__) and type(t) is type and not_of_c(t)
+            and all(getattr(t, name) is getattr(object, name) for name in OWN)
+            and not any(hasattr(t, name) for name in ("__getattr__", "__del__")))
+
+
+def holds_data(x: Any, met: set[int]) -> bool:
+    """Is something nothing but data, which others like it may hold: tensors, arrays, numbers and
+    texts, in containers or in objects of such classes? `met`: what was looked at so far."""
+    t = type(x)
+    if t is Tensor or t in PLAIN or t is np.ndarray or id(x) in met:
+        return True
+    met.add(id(x))
+    if len(met) > MOST or not (t in CONTAINERS or may_be_record(t)):
+        return False
+    inner = parts(x) if t in CONTAINERS else attributes(x)
+    return all(holds_data(y, met) for _, y in inner)
+
+
+class SeenObjects:
+    """The objects that calls were given, by where they are: `records` are the classes of which
+    more than a few came, but for those in `known`, whose identity was of matter."""
+
+    def __init__(self) -> None:
+        self.records: set[type] = set()
+        self.known: set[type] = set()
+        self.seen: dict[Path, list[weakref.ref[Any]]] = {}
+
+    def compare(self, named: Iterable[tuple[Any, Any]]) -> bool:
+        """A call has these arguments. True where some class is new among the records."""
+        before = len(self.records)
+        for path, x in objects_within(named, self.records):
+            others = self.seen.setdefault(path, [])
+            if not any(was() is x for was in others):
+                if len(others) >= FEW and type(x) not in self.known:
+                    self.records.add(type(x))
+                others.append(weakref.ref(x))
+        return len(self.records) > before
+
+    def know(self, t: type) -> None:
+        """The identity of an object of a class is of matter."""
+        self.known.add(t)
+        self.records.discard(t)
+
+
+def objects_within(named: Iterable[tuple[Any, Any]], records: Set[type]) -> list[tuple[Path, Any]]:
+    """The objects among arguments that could be records, with the class at the end of the path of
+    each."""
+    found: list[tuple[Path, Any]] = []
+    met: set[int] = set()
+
+    def visit(x: Any, path: Path) -> None:
+        if type(x) in PLAIN or id(x) in met:
+            return
+        met.add(id(x))
+        inner = parts(x, records)
+        for step, y in inner:
+            visit(y, (*path, step))
+        if (not inner and type(x) not in records and may_be_record(type(x))
+                and type(x).__weakrefoffset__ and holds_data(x, set())):
+            found.append(((*path, type(x)), x))
+    for place, x in named:
+        visit(x, (place,))
+    return found
