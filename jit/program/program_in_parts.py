@@ -134,7 +134,8 @@ class LaterPart:
         for k, way in enumerate(self.ways):
             made = way.program(given)
             if made is not None:
-                self.ways.insert(0, self.ways.pop(k))
+                if k:                        # (another thread may look: there is always one)
+                    self.ways.insert(0, self.ways.pop(k))
                 return made
         return None
 
