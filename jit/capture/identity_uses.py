@@ -2,19 +2,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..report.reasons import Inspects
+
+if TYPE_CHECKING:
+    from ..guards.records import SeenObjects
+    from .recorder import Recorder
 
 _lock = threading.Lock()
 _watched: dict[type, list[IdentityUses]] = {}
 
 
 class IdentityUses:
-    """Calls `note(kind)` where an object of one of some classes is hashed or compared in a run:
-    meanwhile their classes have methods for it, which do what those of `object` do."""
+    """Refuses what `rec` records where an object of one of some classes is hashed or compared in
+    the run: meanwhile their classes have methods for it, which do what those of `object` do. From
+    then on `objects` know such an object by its identity."""
 
-    def __init__(self, kinds: Iterable[type], note: Callable[[type], None]) -> None:
-        self.kinds, self.note = list(dict.fromkeys(kinds)), note
+    def __init__(self, kinds: Iterable[type], objects: SeenObjects, rec: Recorder) -> None:
+        self.kinds, self.objects, self.rec = list(dict.fromkeys(kinds)), objects, rec
         self.thread = threading.get_ident()  # of the run: what others do is no part of it
         self.lying: list[type] = []
 
@@ -27,6 +34,12 @@ class IdentityUses:
                     _watched[kind] = []
                     _lay(kind)
                 _watched[kind].append(self)
+
+    def note(self, kind: type) -> None:
+        """An object is hashed or compared."""
+        if self.thread == threading.get_ident():
+            self.objects.know(kind)
+            self.rec.refuse(Inspects(f"it hashes or compares an object of class {kind.__name__}"))
 
     def leave(self) -> None:
         """The run is over."""
@@ -42,8 +55,7 @@ class IdentityUses:
 
 def _noted(kind: type) -> None:
     for run in _watched.get(kind, ()):
-        if run.thread == threading.get_ident():
-            run.note(kind)
+        run.note(kind)
 
 
 def _lay(kind: type) -> None:

@@ -215,10 +215,10 @@ class Session:
         self.run = run = StateBefore(self.world, whole, self.leaves, flat.boxes, next_number())
         run.first_uses = FirstUses(
             self.world, () if self.world.takes_apart else self.learned.suspected)
-        kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
-        self.identity_uses = IdentityUses(kinds, self.identity_is_used)
         self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
                                   self.learned.numbers_are_known)
+        kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
+        self.identity_uses = IdentityUses(kinds, self.learned.arguments.objects, rec)
         rec.numpys.can_stand = not whole.solid
         rec.first, rec.codes, rec.follows = run.first, whole.codes, self.follows_sizes
         rec.followed.counting = self.learned.counting
@@ -231,12 +231,6 @@ class Session:
         self.outward.make_plain = self.make_plain
         rec.run_memory.let_go = LetGo(
             run.tensors, run.grads, self.holders, rec.reachable.remove)
-
-    def identity_is_used(self, kind: type) -> None:
-        """Which object an argument is, is of matter: from now on it is part of what tells calls
-        apart."""
-        self.learned.arguments.objects.know(kind)
-        self.rec.refuse(Inspects(f"it hashes or compares an object of class {kind.__name__}"))
 
     def holders(self, g: Any) -> int:
         """How often the session holds a gradient that was there before."""

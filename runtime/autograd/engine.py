@@ -16,7 +16,7 @@ import numpy as np
 from .. import devices, function_protocol
 from ..composite import Composite
 from ..size import Size
-from ..tensor_base import Base, wrap
+from ..tensor_base import Base, is_strided, wrap
 from . import modes
 from .hooks import Hooks, check_count, retain_at
 from .inplace import edge_of
@@ -473,7 +473,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if not inputs:
         raise ValueError("grad requires non-empty inputs.")
     grad_outputs = None if grad_outputs is None else as_tuple(grad_outputs)
-    if (not all([isinstance(x, Base) for x in (*outputs, *inputs)])
+    if (not all(map(is_strided, (*outputs, *inputs)))
             and function_protocol.foreign((outputs, inputs), {})):
         return function_protocol.hand_over(grad, (outputs, inputs, grad_outputs), {
             "retain_graph": retain_graph, "create_graph": create_graph,

@@ -110,7 +110,7 @@ def test_what_they_hold_is_what_counts(function, kind, most):
         pytest.skip("slots that a class has not cannot be set")
 
     def wrap(d):
-        return {"graphs": [d, d.__class__(d.x + 1, d.edge_index, d.y)]} if function is several else d
+        return {"graphs": [d, kind(d.x + 1, d.edge_index, d.y)]} if function is several else d
     traced = whet.jit.trace(function)
     assert run(traced, kind, most, wrap) == run(function, kind, most, wrap)
     assert calls_of(traced)["replayed"] >= CALLS - 12, calls_of(traced)

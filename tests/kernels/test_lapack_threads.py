@@ -43,7 +43,7 @@ def threads_within(library, monkeypatch, n):
 
 @pytest.mark.parametrize("n, ours, wanted", [(8, 2, 1), (200, 2, 1), (256, 2, 4), (256, 1, 1)])
 def test_small_matrices_are_one_threads(library, monkeypatch, n, ours, wanted):
-    monkeypatch.setattr(lapack_threads.pool, "get_num_threads", lambda: ours)
+    monkeypatch.setattr(lapack_threads.thread_pool, "get_num_threads", lambda: ours)
     with monkeypatch.context() as patched:
         assert threads_within(library, patched, n) == [wanted]
     assert library.threads == 4
