@@ -80,17 +80,15 @@ def objects_within(named: Iterable[tuple[Any, Any]], records: Set[type]) -> list
     each."""
     found: list[tuple[Path, Any]] = []
     met: set[int] = set()
-
-    def visit(x: Any, path: Path) -> None:
+    todo = [(x, (place,)) for place, x in named]
+    while todo:
+        x, path = todo.pop()
         if type(x) in PLAIN or id(x) in met:
-            return
+            continue
         met.add(id(x))
-        inner = parts(x, records)
-        for step, y in inner:
-            visit(y, (*path, step))
+        inner = list(parts(x, records))
+        todo += [(y, (*path, step)) for step, y in inner]
         if (not inner and type(x) not in records and may_be_record(type(x))
                 and type(x).__weakrefoffset__ and holds_data(x, set())):
             found.append(((*path, type(x)), x))
-    for place, x in named:
-        visit(x, (place,))
     return found
