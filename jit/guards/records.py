@@ -80,7 +80,7 @@ def objects_within(named: Iterable[tuple[Any, Any]], records: Set[type]) -> list
     each."""
     found: list[tuple[Path, Any]] = []
     met: set[int] = set()
-    todo = [(x, (place,)) for place, x in named]
+    todo: list[tuple[Any, Path]] = [(x, (place,)) for place, x in named]
     while todo:
         x, path = todo.pop()
         if type(x) in PLAIN or id(x) in met:
