@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from ..guards.records import SeenObjects
     from .recorder import Recorder
 
+NAMES = {"hashed": "__hash__", "compared": "__eq__", "shown": "__repr__"}
 _lock = threading.Lock()
 _watched: dict[type, list[IdentityUses]] = {}
 
 
 class IdentityUses:
-    """Refuses what `rec` records where an object of one of some classes is hashed or compared in
-    the run: meanwhile their classes have methods for it, which do what those of `object` do. From
-    then on `objects` know such an object by its identity."""
+    """Refuses what `rec` records where an object of one of some classes is hashed, compared or
+    shown by its address in the run. Meanwhile their classes have methods for it, which do what
+    those of `object` do. From then on `objects` know such an object by its identity."""
 
     def __init__(self, kinds: Iterable[type], objects: SeenObjects, rec: Recorder) -> None:
         self.kinds, self.objects, self.rec = list(dict.fromkeys(kinds)), objects, rec
@@ -36,10 +37,11 @@ class IdentityUses:
                 _watched[kind].append(self)
 
     def note(self, kind: type) -> None:
-        """An object is hashed or compared."""
+        """An object is hashed, compared or shown."""
         if self.thread == threading.get_ident():
             self.objects.know(kind)
-            self.rec.refuse(Inspects(f"it hashes or compares an object of class {kind.__name__}"))
+            self.rec.refuse(Inspects(
+                f"it hashes, compares or shows an object of class {kind.__name__}"))
 
     def leave(self) -> None:
         """The run is over."""
@@ -66,11 +68,16 @@ def _lay(kind: type) -> None:
     def compared(x: Any, y: Any) -> Any:
         _noted(kind)
         return object.__eq__(x, y)
-    type.__setattr__(kind, "__hash__", hashed)
-    type.__setattr__(kind, "__eq__", compared)
+    def shown(x: Any) -> str:
+        _noted(kind)
+        return object.__repr__(x)
+    own: Any = kind.__repr__
+    for method in (hashed, compared, *([shown] if own is object.__repr__ else [])):
+        type.__setattr__(kind, NAMES[method.__name__], method)
 
 
 def _lift(kind: type) -> None:
-    for name in ("__eq__", "__hash__"):
-        if name in vars(kind):               # (an interrupt may have come before it lay there)
+    for name in NAMES.values():
+        # an interrupt may have come before it lay there
+        if getattr(vars(kind).get(name), "__module__", "") == __name__:
             type.__delattr__(kind, name)

@@ -197,6 +197,7 @@ class Session:
             self.learned.arguments.fix(within)           # They have another name, too.
             raise Unrecorded
         self.world = world
+        self.look_at_records()
         self.is_searched()
         self.slots = [s.fetch(world.tensors, self.leaves) for s in world.slots]
         self.leaves = [*self.leaves, *self.slots]
@@ -206,6 +207,14 @@ class Session:
             world_of(fn, [*flat.others, *more], apart, codes, set_first)
         if not {p.key for p in world.overwritten} <= {p.key for p in self.whole.overwritten}:
             raise Unwatchable(Inspects("what it is given could read an attribute that it sets"))
+
+    def look_at_records(self) -> None:
+        """Objects among the arguments are known by identity, where code could be told it."""
+        kinds = {type(x) for x in self.call.flat.boxes} & self.call.flat.records
+        if kinds and self.world.tells_identities:
+            for kind in kinds:
+                self.learned.arguments.objects.know(kind)
+            raise Unrecorded
 
     def exchange(self) -> None:
         """Prepare the recorder and all that stands for something else during the run."""

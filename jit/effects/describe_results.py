@@ -22,6 +22,7 @@ from ..capture.varying_texts import Text
 from ..gradient.eager_graph import inside, leaving, used_up
 from ..gradient.freed_graphs import FreedEnd, FreedGraph
 from ..guards.immutable_types import CONSTANT, PLAIN
+from ..guards.instances import has_dict, own_dict
 from ..guards.origin import users
 from ..guards.tensor_facts import named, only_marks
 from ..report.reasons import Foreign, Returns
@@ -33,6 +34,7 @@ from .recipes import (
     ArrayArgument,
     Constant,
     ContainerArgument,
+    DictOfArgument,
     FilledText,
     Found,
     MadeArray,
@@ -53,6 +55,8 @@ class Results:
         drawn = rec.outside_draws.tensors()
         self.arguments = [(t, source_of.arguments[id(t)]) for t in (*run.leaves, *drawn)]
         self.boxes = {id(x): i for i, x in enumerate(run.boxes)}
+        self.dicts = {id(own_dict(x)): i for i, x in enumerate(run.boxes)
+                      if not isinstance(x, list | dict | tuple) and has_dict(x)}
         # The tuples in which the run found stand-ins: those that were given stand for them.
         self.exchanged = {
             i: self.boxes[id(was)] for i, (_, was) in tuples.items() if id(was) in self.boxes}
@@ -107,6 +111,9 @@ class Results:
         if id(x) in self.boxes or id(x) in self.exchanged:
             self.returns_a_box = True
             return ContainerArgument(self.boxes.get(id(x), self.exchanged.get(id(x), 0)))
+        if t is dict and id(x) in self.dicts:
+            self.returns_a_box = True
+            return DictOfArgument(self.dicts[id(x)])
         return Constant(x) if id(x) in self.guarded else None
 
     def constant(self, x: Any) -> Recipe | None:

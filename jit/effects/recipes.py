@@ -13,6 +13,7 @@ from whet.ir.value_keys import value_key
 from ..capture.tensor_sources import InPython, Source
 from ..gradient.freed_graphs import FreedGraphs
 from ..guards.immutable_types import CONSTANT, PLAIN
+from ..guards.instances import own_dict
 
 
 class Making:
@@ -146,6 +147,14 @@ class ContainerArgument(Recipe):
 
     def same(self, other: ContainerArgument, runs: Runs) -> bool:
         return other.index == self.index
+
+
+class DictOfArgument(ContainerArgument):
+    """The dict of the attributes of an object among the arguments."""
+    __slots__ = ()
+
+    def build(self, making: Making) -> Any:
+        return own_dict(making.boxes[self.index])
 
 
 class Number(Recipe):

@@ -19,7 +19,7 @@ from .outside_walk import Walk
 from .overwritten import SetFirst
 from .places import Change, Place
 from .slots import Twin
-from .unnamed import takes_objects_apart
+from .unnamed import takes_objects_apart, tells_identities
 from .unread import Unread
 
 # a slot's descriptor, and a method of it
@@ -44,6 +44,7 @@ class World:
         self.reads_unnamed = (walk.facts.looks_up_names or "__get__" in walk.met_code.attributes
                               or any(type(x) in OF_SLOTS for x in walk.seen.values()))
         self.takes_apart = takes_objects_apart(walk)
+        self.tells_identities = tells_identities(walk)
         self.sets_up, self.gathers = walk.sets_up, walk.gathers
         self.bare, self.places = walk.tensors.bare, walk.places
         self.overwritten = walk.overwritten

@@ -31,6 +31,8 @@ Held = dict[str, Any]
 ASKED_BY_NAME = frozenset(("__init__", "__replace__"))
 # how code takes an object apart without naming what it has
 TAKING_APART = frozenset(("__dict__", "__getstate__", "__reduce__", "__reduce_ex__", "__slots__"))
+# methods of `object` that go by an object's address
+IDENTITIES = frozenset(("__hash__", "__repr__", "__str__", "__format__", "__eq__", "__ne__"))
 
 
 def may_be_held_back(c: type) -> set[str]:
@@ -122,6 +124,11 @@ def _any_method(walk: Any) -> bool:
 def takes_objects_apart(walk: Any) -> bool:
     """Could code come to attributes that it does not name?"""
     return _any_method(walk) or not TAKING_APART.isdisjoint(walk.met_code.attributes)
+
+
+def tells_identities(walk: Any) -> bool:
+    """Could code be told which object one is, past the methods of its class?"""
+    return _any_method(walk) or not IDENTITIES.isdisjoint(walk.met_code.attributes)
 
 
 def let_through(walk: Any) -> bool:

@@ -30,6 +30,9 @@ class Data:
     def num_nodes(self):
         return self.x.shape[0]
 
+    def doubled(self):
+        return Data(self.x * 2, self.edge_index, self.y)
+
 
 class Slots:
     __slots__ = ("x", "edge_index", "y", "__weakref__")
@@ -38,6 +41,9 @@ class Slots:
         self.x, self.edge_index, self.y = x, edge_index, y
 
     num_nodes = Data.num_nodes
+
+    def doubled(self):
+        return Slots(self.x * 2, self.edge_index, self.y)
 
 
 class Holder:
@@ -67,7 +73,7 @@ def given_back(d):
 
 
 def another(d):
-    other = type(d)(d.x * 2, d.edge_index, d.y)
+    other = d.doubled()
     return other, scores(other).sum()
 
 
@@ -132,12 +138,25 @@ def compares(d):
     return scores(d).sum(), d == d, d != HELD
 
 
+def shown(d):
+    return f"{d}", scores(d).sum()
+
+
+def hashed_by_object(d):
+    return object.__hash__(d), scores(d).sum()
+
+
+def of_another_kind(d):
+    return type(d)(d.x, d.edge_index, d.y), scores(d).sum()
+
+
 def is_the_last(d):
     same, HELD.last = d is HELD.last, d
     return scores(d).sum(), same
 
 
-@pytest.mark.parametrize("function", [hashes, compares, is_the_last])
+@pytest.mark.parametrize("function", [
+    hashes, compares, shown, hashed_by_object, of_another_kind, is_the_last])
 def test_where_it_is_of_matter_which_object_comes(function):
     rng, traced = np.random.default_rng(1), whet.jit.trace(function)
     for k in range(CALLS):
@@ -148,6 +167,16 @@ def test_where_it_is_of_matter_which_object_comes(function):
         assert bits(traced(d)) == wanted
     HELD.last = None
     assert Data.__hash__ is object.__hash__ and Data.__eq__ is object.__eq__
+    assert "__repr__" not in vars(Data)
+
+
+def test_the_dict_of_its_attributes_is_its_own():
+    def given(d):
+        return vars(d), scores(d).sum()
+    rng, traced = np.random.default_rng(1), whet.jit.trace(given)
+    for _ in range(CALLS):
+        d = graph(rng)
+        assert traced(d)[0] is vars(d)
 
 
 class Client:
