@@ -10,7 +10,7 @@ from whet import nn
 from whet.jit.policy import account, many_sizes
 
 from .ledgers import calls_of
-from .test_counted_sizes import bits, rows
+from .test_counted_sizes import bits, few_and_all_are_eagers, replayed, rows
 
 CALLS = 30
 
@@ -81,25 +81,12 @@ FUNCTIONS = [first_rows, made_of_it, grown_by_it, parts_by_it, padded, written_t
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("most", [0, 24], ids=["of one size", "of many sizes"])
 def test_numbers_that_no_run_had_are_replayed(function, most):
-    rng, traced = np.random.default_rng(1), whet.jit.trace(function)
-    for _ in range(CALLS):
-        x = rows(rng, 60 + int(rng.integers(most + 1)))
-        assert bits(traced(x)) == bits(function(x))
-    assert calls_of(traced)["replayed"] >= CALLS / 4, calls_of(traced)
+    assert replayed(function, most, CALLS) >= CALLS / 4
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_small_numbers(function):
-    rng, traced = np.random.default_rng(1), whet.jit.trace(function)
-    for chosen in (7, 9, 0, 8, 1, 20, 2, 0, 1, 20, 11, 3, 0):
-        x = rows(rng, 20, chosen)
-        try:
-            wanted = bits(function(x))
-        except RuntimeError:
-            with pytest.raises(RuntimeError):
-                traced(x)
-        else:
-            assert bits(traced(x)) == wanted
+    few_and_all_are_eagers(function, 20)
 
 
 def test_a_step_of_training_on_padded_sequences():

@@ -110,21 +110,20 @@ def bits(x):
     return tuple(map(bits, x)) if isinstance(x, tuple | list) else x
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("most", [0, 24], ids=["of one size", "of many sizes"])
-def test_numbers_of_rows_that_no_run_had_are_replayed(function, most):
+def replayed(function, most, calls):
+    """How many calls of random rows, up to `most` more of them, are replayed; all are eager's."""
     rng, traced = np.random.default_rng(1), whet.jit.trace(function)
-    for _ in range(CALLS):
+    for _ in range(calls):
         x = rows(rng, 60 + int(rng.integers(most + 1)))
         assert bits(traced(x)) == bits(function(x))
-    assert calls_of(traced)["replayed"] >= CALLS / 2, calls_of(traced)
+    return calls_of(traced)["replayed"]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_none_one_and_all_rows(function):
+def few_and_all_are_eagers(function, n):
+    """Calls in which none, one, few and all rows are chosen, of `n`, come to what eager ones do."""
     rng, traced = np.random.default_rng(1), whet.jit.trace(function)
-    for chosen in (7, 9, 0, 8, 1, 30, 2, 0, 1, 30, 11, 3, 0):
-        x = rows(rng, 30, chosen)
+    for chosen in (7, 9, 0, 8, 1, n, 2, 0, 1, n, 11, 3, 0):
+        x = rows(rng, n, chosen)
         try:
             wanted = bits(function(x))
         except (RuntimeError, IndexError) as e:
@@ -132,6 +131,17 @@ def test_none_one_and_all_rows(function):
                 traced(x)
         else:
             assert bits(traced(x)) == wanted
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("most", [0, 24], ids=["of one size", "of many sizes"])
+def test_numbers_of_rows_that_no_run_had_are_replayed(function, most):
+    assert replayed(function, most, CALLS) >= CALLS / 2
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_none_one_and_all_rows(function):
+    few_and_all_are_eagers(function, 30)
 
 
 def test_a_branch_by_their_number_is_taken_as_it_is_in_eager_mode():
