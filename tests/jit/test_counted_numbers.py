@@ -49,10 +49,10 @@ def parts_by_it(x):
 
 
 def padded(x):
-    lengths = (x.abs().sum(1) % 5).long() + 1
+    lengths = ((x[:8, 0].abs() * 12).long() + 1).clamp(max=len(x))
     longest = int(lengths.max())
     mask = whet.arange(longest)[None] < lengths[:, None]
-    return (x[:, :longest] * mask).sum(1) / lengths
+    return (x.t()[:, :longest] * mask).sum(1) / lengths
 
 
 def written_to(x):
@@ -74,17 +74,16 @@ def counted_up(x):
     return x[:i + 1].sum()
 
 
-FUNCTIONS = [first_rows, made_of_it, grown_by_it, parts_by_it, padded, written_to, with_its_rows,
-             counted_up]
+FUNCTIONS = [first_rows, made_of_it, grown_by_it, parts_by_it, padded, written_to, with_its_rows]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("most", [0, 24], ids=["of one size", "of many sizes"])
 def test_numbers_that_no_run_had_are_replayed(function, most):
-    assert replayed(function, most, CALLS) >= CALLS / 4
+    assert replayed(function, most, CALLS) >= CALLS - 8
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", [*FUNCTIONS, counted_up])
 def test_small_numbers(function):
     few_and_all_are_eagers(function, 20)
 

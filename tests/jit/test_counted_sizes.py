@@ -82,7 +82,7 @@ def repeated(x):
 
 
 def distinct(x):
-    values, inverse, counts = whet.unique((x * 2).round(), return_inverse=True, return_counts=True)
+    values, inverse, counts = whet.unique((x * 9).round(), return_inverse=True, return_counts=True)
     return (values * counts).sum(), inverse, len(values)
 
 
@@ -136,7 +136,7 @@ def few_and_all_are_eagers(function, n):
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("most", [0, 24], ids=["of one size", "of many sizes"])
 def test_numbers_of_rows_that_no_run_had_are_replayed(function, most):
-    assert replayed(function, most, CALLS) >= CALLS / 2
+    assert replayed(function, most, CALLS) >= CALLS - 5
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
