@@ -10,3 +10,9 @@ def unrun(traced):
 def calls_of(traced):
     """How many calls there were of each kind."""
     return traced.explain(data=True)["calls"]
+
+
+def served(traced):
+    """How many calls a recording served: replays, and eager calls that were timed beside them."""
+    calls = calls_of(traced)
+    return calls["replayed"] + calls["timed"]

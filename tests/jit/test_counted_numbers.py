@@ -7,7 +7,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
-from whet.jit.policy import account, many_sizes
+from whet.jit.policy import account, many_sizes, timing
 
 from .ledgers import calls_of
 from .test_counted_sizes import bits, few_and_all_are_eagers, replayed, rows
@@ -19,6 +19,7 @@ CALLS = 30
 def whatever_it_costs(monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)
     monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+    monkeypatch.setattr(timing, "MARGIN", 0.0)
 
 
 def number_of(x):

@@ -7,10 +7,10 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
-from whet.jit.policy import account, many_sizes
+from whet.jit.policy import account, many_sizes, timing
 from whet.jit.program.cut_at_counts import cut
 
-from .ledgers import calls_of
+from .ledgers import calls_of, served
 
 CALLS = 24
 W = whet.tensor(np.random.default_rng(3).standard_normal((8, 8)).astype("f"))
@@ -20,6 +20,7 @@ W = whet.tensor(np.random.default_rng(3).standard_normal((8, 8)).astype("f"))
 def whatever_it_costs(monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)
     monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+    monkeypatch.setattr(timing, "MARGIN", 0.0)
 
 
 def rows(rng, n, chosen=None):
@@ -116,7 +117,7 @@ def replayed(function, most, calls):
     for _ in range(calls):
         x = rows(rng, 60 + int(rng.integers(most + 1)))
         assert bits(traced(x)) == bits(function(x))
-    return calls_of(traced)["replayed"]
+    return served(traced)
 
 
 def few_and_all_are_eagers(function, n):
