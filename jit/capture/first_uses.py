@@ -21,7 +21,7 @@ from ..guards.immutable_types import PLAIN
 from ..guards.instances import own_dict
 from ..guards.name_places import AttributesDict
 from ..guards.origin import users
-from ..guards.overwritten import SetFirst, only_named
+from ..guards.overwritten import SetFirst, only_named, set_by_methods
 from ..guards.places import ABSENT
 
 if TYPE_CHECKING:
@@ -118,6 +118,12 @@ class FirstUses:
         else:
             self.is_complete &= not is_known
 
+    def __enter__(self) -> None:
+        self.enter()
+
+    def __exit__(self, *exc: Any) -> None:
+        self.leave()
+
     def enter(self) -> None:
         """The run begins."""
         for holder, use in self.holders:
@@ -144,6 +150,18 @@ class FirstUses:
         """Did the run set an attribute? None where that was not watched."""
         use = self.uses.get(SetFirst(*key))
         return None if use is None else use.was_set
+
+
+def could_be_set_first(world: World) -> set[tuple[int, str]]:
+    """The attributes that code within reach sets, and that hold more than a number or a text: what
+    tells them from others, as in `FirstUses`."""
+    found = set()
+    for place in world.places:
+        if type(place) is AttributesDict and type(d := place.objects[0]) is dict:
+            names = world.names_set & (d.keys() | set_by_methods(type(place.owner)))
+            found |= {(id(d), name) for name in names if not name.startswith("__")
+                      and not (type(d.get(name)) in PLAIN and d.get(name) is not None)}
+    return found
 
 
 def can_be_noted(kind: type, name: str) -> bool:

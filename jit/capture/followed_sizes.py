@@ -25,6 +25,7 @@ from whet.tensor import Size
 from ..guards.lengths import length_of, tensor_of_length
 from ..guards.number_paths import of_all
 from ..guards.origin import ours
+from .new_data import is_new_data, made_of
 from .refused import Refused
 from .user_lines import where
 from .varying_numbers import SAFE, Number, guarded_value, live, tensor_behind, tensor_of, value_of
@@ -142,12 +143,7 @@ class FollowedSizes:
         """A value, which is a number, becomes a size: let those that it is made of be given as
         sizes. False where one of them cannot be."""
         makers = {o: node for node in rec.nodes for o in node.outs}
-        found, todo = {int(n)}, [int(n)]
-        while todo:
-            if (node := makers.get(todo.pop())) is not None:
-                new = {int(x) for x in node.refs()} - found
-                found |= new
-                todo += new
+        found = made_of(rec.nodes, n)
         numbers = {x: rec.outside[x] for x in found if x in rec.outside}
         sources = {x for x in found if is_source(makers.get(x))}
         if (rec.in_control_flow or rec.trying is not None
@@ -196,10 +192,10 @@ class FollowedSizes:
 
     def counted(self, rec: Recorder, n: Ref, t: Base) -> Base | None:
         """A number that data decides, as the size of a tensor that is counted; None where it did
-        not vary so far."""
+        not vary so far, and is made of what does not."""
         if n not in self.counts and (rec.trying is not None or rec.in_control_flow
-                                     or where() not in self.counting
-                                     or not abs(t._array.item()) <= LONGEST):
+                                     or not abs(t._array.item()) <= LONGEST
+                                     or where() not in self.counting and not is_new_data(rec, n)):
             return None
         if n not in self.counts:
             is_negative = t._array.item() < 0

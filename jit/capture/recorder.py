@@ -103,6 +103,8 @@ class Recorder(Writes):
         # what was done outside of Python's state: see outside_calls.py
         self.acts: list[Call] = []
         self.outward: Outward | None = None  # what does such things
+        # ids of the tensors among the arguments that were others at the call before
+        self.new_arguments: Set[int] = frozenset()
         self.followed, self.follows = FollowedSizes(), False     # sizes that are told; are they?
         self.runner: CodeType | None = None  # the code that calls the function
         # why it is no recording; is that so at some calls only?

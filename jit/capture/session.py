@@ -21,7 +21,7 @@ from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Inspects, Large
 from .exchanged import Exchanged
-from .first_uses import FirstUses
+from .first_uses import FirstUses, could_be_set_first
 from .identity_uses import IdentityUses
 from .internal_errors import Fault, is_raised
 from .let_go import LetGo
@@ -222,8 +222,7 @@ class Session:
         for world in {id(w): w for w in (self.world, whole)}.values():
             world.run_begins()
         self.run = run = StateBefore(self.world, whole, self.leaves, flat.boxes, next_number())
-        run.first_uses = FirstUses(
-            self.world, () if self.world.takes_apart else self.learned.suspected)
+        run.first_uses = self.first_uses()
         self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
                                   self.learned.numbers_are_known)
         kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
@@ -231,6 +230,7 @@ class Session:
         rec.numpys.can_stand = not whole.solid
         rec.first, rec.codes, rec.follows = run.first, whole.codes, self.follows_sizes
         rec.followed.counting = self.learned.counting
+        rec.new_arguments = self.call.new_arguments
         self.exchange_arguments()
         self.watch = Watch(whole, rec.refuse)
         self.watch.follows = self.follows_sizes
@@ -240,6 +240,12 @@ class Session:
         self.outward.make_plain = self.make_plain
         rec.run_memory.let_go = LetGo(
             run.tensors, run.grads, self.holders, rec.reachable.remove)
+
+    def first_uses(self) -> FirstUses:
+        """How the run will use attributes that may be set before they are read."""
+        world, learned = self.world, self.learned
+        return FirstUses(world, () if world.takes_apart else
+                         (learned.suspected | could_be_set_first(world)) - learned.read_first)
 
     def holders(self, g: Any) -> int:
         """How often the session holds a gradient that was there before."""

@@ -173,12 +173,14 @@ class FirstRecording(Session):
             raise Unrecorded
 
     def unwatched(self) -> Any:
-        start = timing.busy()
+        start, uses = timing.busy(), self.first_uses() if self.only_set_up else None
         try:
-            with self.lesson:
+            with self.lesson, uses or contextlib.nullcontext():
                 return super().unwatched()
         finally:
             self.run_seconds = timing.busy() - start
+            if uses is not None:
+                self.learned.watched(uses.uses.values())
 
     def unwatchable(self, error: Unwatchable) -> None:
         """What the function reaches cannot be compared."""

@@ -293,6 +293,7 @@ class Calls:
         if self.learned.learn(before, is_new, call.args, call.kwargs):
             call.key, call.flat = self.learned.key(call.args, call.kwargs)
             call.kind = self.policy.kind(call.key, call.flat.others, call.flat.leaves)
+        call.new_arguments = self.learned.new_arguments(call.flat.leaves)
         compiled = native.compiling_seconds()
         out, attempt = self.attempts.first(call)
         took, kernels = timing.busy() - start, native.compiling_seconds() - compiled

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..policy import timing
@@ -21,8 +21,10 @@ class Invocation:
     """A call: its arguments, also as `flat` lists, the `key` by which it is known, which of the
     policy's kinds it is of, and when it began. `seconds_aside`: what went into compiling kernels
     for later calls meanwhile; `declined`: a recording could be made without a run, which is not
-    worth it now."""
-    __slots__ = ("args", "begun", "declined", "flat", "key", "kind", "kwargs", "seconds_aside")
+    worth it now; `new_arguments`: the ids of the tensors among them that were others at the
+    recorded call before."""
+    __slots__ = ("args", "begun", "declined", "flat", "key", "kind", "kwargs", "new_arguments",
+                 "seconds_aside")
 
     def __init__(
         self, args: Args, kwargs: Kwargs, key: Key, flat: FlatArguments, kind: Kind, begun: float
@@ -30,6 +32,7 @@ class Invocation:
         self.args, self.kwargs, self.key, self.flat = args, kwargs, key, flat
         self.kind, self.begun, self.seconds_aside = kind, begun, 0.0
         self.declined = False
+        self.new_arguments: Set[int] = frozenset()
 
     @contextlib.contextmanager
     def aside(self, account: Callable[[float], None]) -> Iterator[None]:

@@ -3,7 +3,8 @@ apart."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Set
+import weakref
+from collections.abc import Hashable, Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from .varying_arguments import VaryingArguments
 
 if TYPE_CHECKING:
     from types import CodeType
+
+    from whet.tensor_base import Base
 
     from ..capture.first_uses import FirstUse
     from ..effects.recipes import Recipe
@@ -53,6 +56,8 @@ class Learned:
         self.keeps_copies = False
         # sizes that data decides were others than in a run before
         self.counts_vary = False
+        # the tensors among the arguments of the last call that was recorded
+        self.last_leaves: list[weakref.ref[Base]] | None = None
         # the lines at which Python went on from numbers that were others
         self.counting: set[str] = set()
         self.ran: CodeThatRan | None = None  # the only code that is read, if not all is
@@ -97,9 +102,16 @@ class Learned:
         return (self.arguments.objects.compare(named) if self.numbers_are_known
                 else self.arguments.compare(named))
 
+    def new_arguments(self, leaves: Sequence[Base]) -> set[int]:
+        """The ids of those of a call's tensors that were others at the recorded call before."""
+        before = self.last_leaves
+        self.last_leaves = [weakref.ref(t) for t in leaves]
+        return set() if before is None else {
+            id(t) for i, t in enumerate(leaves) if i >= len(before) or before[i]() is not t}
+
     def loosen(self, changes: Iterable[Change]) -> None:
         """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
-        changes = [c for c in changes if c.place.is_read]
+        changes = [x for c in changes if c.place.is_read for x in (c, *_of_numbers(c))]
         self.suspected |= {c.key for c in changes if _may_be_set_first(c)} - self.read_first
         if self.numbers_are_known:
             return
@@ -187,6 +199,16 @@ class Learned:
         self.numbers_are_known = True
         self.arguments.fix_all()
         self.loose = set()
+
+
+def _of_numbers(change: Change) -> list[Change]:
+    """The numbers that are others in a dict which has more or fewer entries than before."""
+    place, held = change.place, change.owner
+    if change.index is not None or type(place) not in (Entries, OtherEntries) \
+            or type(held) is not dict:
+        return []
+    return [Change(place, i, x, held[place.name_of(i)]) for i, x in enumerate(place.objects)
+            if varies(x) and varies(held.get(place.name_of(i))) and held[place.name_of(i)] != x]
 
 
 def _may_be_set_first(change: Change) -> bool:

@@ -107,14 +107,16 @@ class StandInSpots:
 
 class MetCode:
     """The code that was met. `ran`: the only code that is read, or None for all; `attributes`: the
-    names of attributes in it, of which it does not only set those `asked_for`; `methods`: the code
-    of classes that were met; `wrappers`: functions around the user's, which do not run."""
+    names of attributes in it, of which it sets those that `are_set`, and does not only set those
+    `asked_for`; `methods`: the code of classes that were met; `wrappers`: functions around the
+    user's, which do not run."""
 
     def __init__(self, ran: Set[types.CodeType] | None) -> None:
         self.ran = ran
         self.all: set[types.CodeType] = set()
         self.read: set[tuple[types.CodeType, int]] = set()       # with whose globals, by id
         self.attributes: set[str] = set()
+        self.are_set: set[str] = set()
         self.asked_for: set[str] = set()
         self.methods: set[types.CodeType] = set()
         self.wrappers: list[types.FunctionType] = []
@@ -123,6 +125,7 @@ class MetCode:
         new = MetCode(self.ran)
         new.all, new.read = self.all.copy(), self.read.copy()
         new.attributes, new.asked_for = self.attributes.copy(), self.asked_for.copy()
+        new.are_set = self.are_set.copy()
         new.methods, new.wrappers = self.methods.copy(), self.wrappers.copy()
         return new
 

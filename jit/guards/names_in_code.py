@@ -110,9 +110,10 @@ class NamesInCode:
     whether it compares the first argument; `entered`: attributes of which more is asked than what
     they contain; `taken`: those that are not just called; `entered_of`, `taken_of`: those of a
     global, with its name; `passed_on`: globals of which more is taken than an attribute;
-    `only_set`: attributes that it sets, and names for nothing else."""
+    `are_set`: attributes that it sets, `only_set`: those of them that it names for nothing else."""
     __slots__ = ("facts", "asks_type_of_first", "attributes", "entered", "entered_of", "passed_on",
-                 "globals", "imports", "identities", "taken", "taken_of", "formats", "only_set")
+                 "globals", "imports", "identities", "taken", "taken_of", "formats", "are_set",
+                 "only_set")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -128,7 +129,7 @@ class NamesInCode:
         # may it make text by a form that dates give a meaning to?
         self.formats = not FORMATTING.isdisjoint(said) or not FORMATTING.isdisjoint(texts)
         self.attributes: set[str] = set()
-        self.only_set: set[str] = set()
+        self.are_set: set[str] = set()
         self.entered: set[str] = set()
         self.entered_of: set[tuple[str, str]] = set()
         self.passed_on: set[str] = set()
@@ -138,8 +139,8 @@ class NamesInCode:
         self.imports: dict[tuple[str, int], None] = {}
         self.identities = _identities_of_numbers(code)
         self._read(code)
-        self.only_set -= {x for name, _, x in instructions(code)
-                          if name in READING_NAMES and type(x) is str}
+        self.only_set = self.are_set - {x for name, _, x in instructions(code)
+                                        if name in READING_NAMES and type(x) is str}
 
     def _read(self, code: types.CodeType) -> None:
         facts = self.facts
@@ -198,7 +199,7 @@ class NamesInCode:
         elif name in ATTRIBUTES:
             self.attributes.add(value)
             if name == "STORE_ATTR":
-                self.only_set.add(value)
+                self.are_set.add(value)
             if name == "LOAD_ATTR" and found[i + 1][0] == "CONTAINS_OP":
                 return                       # is something in it?
             if of_a_global:

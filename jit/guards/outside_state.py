@@ -47,7 +47,7 @@ class World:
         self.tells_identities = tells_identities(walk)
         self.sets_up, self.gathers = walk.sets_up, walk.gathers
         self.bare, self.places = walk.tensors.bare, walk.places
-        self.overwritten = walk.overwritten
+        self.overwritten, self.names_set = walk.overwritten, walk.met_code.are_set
         others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]
         names = walk.met_code.attributes
         self.places += [AbsentNames(d, frozenset(names - d.keys())) for d in others]

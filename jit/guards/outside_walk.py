@@ -243,6 +243,7 @@ class Walk:
         if names.asks_type_of_first and not is_method:
             self.facts.notices_numbers = self.facts.notices_types = True
         self.met_code.attributes |= names.attributes
+        self.met_code.are_set |= names.are_set
         self.met_code.asked_for |= names.attributes - names.only_set
         self.entered.note(names.entered, names.entered_of, names_of)
         self.of_c.named_in(names, names_of)

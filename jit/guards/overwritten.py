@@ -25,7 +25,7 @@ from . import spots
 from .container_places import Entries, OtherEntries
 from .immutable_types import PLAIN
 from .name_places import AttributesDict
-from .names_in_code import names_in
+from .names_in_code import NamesInCode, names_in
 from .native_entry import MISSED
 from .origin import users
 from .places import ABSENT, Change, Place
@@ -157,7 +157,7 @@ def names_of(x: Any, d: dict[str, Any], names: set[str]) -> frozenset[str]:
     """The attributes of such names that an object has, or that methods of its class give it."""
     if type(d) is not dict:
         return frozenset()
-    mine = names & (d.keys() | set_by_methods(type(x)))
+    mine = names & (d.keys() | only_set_by_methods(type(x)))
     return frozenset(name for name in mine if only_named(x, name))
 
 
@@ -167,11 +167,21 @@ def only_named(x: Any, name: str) -> bool:
     return known is not None and name not in known and not is_member(x, name)
 
 
+def only_set_by_methods(t: type) -> set[str]:
+    """The names that methods of a class set, of whatever object, and do nothing else with."""
+    return {name for names in _in_methods(t) for name in names.only_set}
+
+
 def set_by_methods(t: type) -> set[str]:
     """The names that methods of a class set, of whatever object."""
+    return {name for names in _in_methods(t) for name in names.are_set}
+
+
+def _in_methods(t: type) -> list[NamesInCode]:
+    """The names in the methods of a class of the user's."""
     methods = [f for b in t.__mro__ if users(b) for f in vars(b).values()
                if type(f) is types.FunctionType]
-    return {name for f in methods for name in names_in(f.__code__).only_set}
+    return [names_in(f.__code__) for f in methods]
 
 
 def _skip(walk: Any, k: int, names: frozenset[str]) -> None:

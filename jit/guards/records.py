@@ -24,7 +24,8 @@ from .origin import users
 
 CONTAINERS = frozenset((list, tuple, dict))
 MOST = 1 << 10                   # things in an object of data
-FEW = 3                          # objects that may take turns, such as states of players
+# objects without tensors that may take turns, such as states of players
+FEW = 3
 # what a class of data leaves as `object` has it
 OWN = ("__hash__", "__eq__", "__getattribute__", "__setattr__", "__delattr__")
 
@@ -36,22 +37,30 @@ def may_be_record(t: type) -> bool:
             and not any(hasattr(t, name) for name in ("__getattr__", "__del__")))
 
 
-def holds_data(x: Any, met: set[int]) -> bool:
-    """Is something nothing but data, which others like it may hold: tensors, arrays, numbers and
-    texts, in containers or in objects of such classes? `met`: what was looked at so far."""
-    t = type(x)
-    if t is Tensor or t in PLAIN or t is np.ndarray or id(x) in met:
-        return True
-    met.add(id(x))
-    if len(met) > MOST or not (t in CONTAINERS or may_be_record(t)):
-        return False
-    inner = parts(x) if t in CONTAINERS else attributes(x)
-    return all(holds_data(y, met) for _, y in inner)
+class Contents:
+    """What an object holds. `are_data`: is it nothing but tensors, arrays, numbers and texts, in
+    containers or in objects that may be records? `has_arrays`: is there a tensor or an array?"""
+
+    def __init__(self, x: Any) -> None:
+        self.are_data, self.has_arrays = True, False
+        met: set[int] = set()
+        todo = [x]
+        while todo and self.are_data:
+            x = todo.pop()
+            t = type(x)
+            self.has_arrays |= t is Tensor or t is np.ndarray
+            if t is Tensor or t in PLAIN or t is np.ndarray or id(x) in met:
+                continue
+            met.add(id(x))
+            self.are_data = len(met) <= MOST and (t in CONTAINERS or may_be_record(t))
+            if self.are_data:
+                todo += [y for _, y in (parts(x) if t in CONTAINERS else attributes(x))]
 
 
 class SeenObjects:
     """The objects that calls were given, by where they are: `records` are the classes of which
-    more than a few came, but for those in `known`, whose identity was of matter."""
+    another one came with tensors in it, or more than a few without, but for those in `known`, whose
+    identity was of matter."""
 
     def __init__(self) -> None:
         self.records: set[type] = set()
@@ -61,10 +70,10 @@ class SeenObjects:
     def compare(self, named: Iterable[tuple[Any, Any]]) -> bool:
         """A call has these arguments. True where some class is new among the records."""
         before = len(self.records)
-        for path, x in objects_within(named, self.records):
+        for path, x, has_arrays in objects_within(named, self.records):
             others = self.seen.setdefault(path, [])
             if not any(was() is x for was in others):
-                if len(others) >= FEW and type(x) not in self.known:
+                if len(others) >= (1 if has_arrays else FEW) and type(x) not in self.known:
                     self.records.add(type(x))
                 others.append(weakref.ref(x))
         return len(self.records) > before
@@ -75,10 +84,11 @@ class SeenObjects:
         self.records.discard(t)
 
 
-def objects_within(named: Iterable[tuple[Any, Any]], records: Set[type]) -> list[tuple[Path, Any]]:
-    """The objects among arguments that could be records, with the class at the end of the path of
-    each."""
-    found: list[tuple[Path, Any]] = []
+def objects_within(named: Iterable[tuple[Any, Any]],
+                   records: Set[type]) -> list[tuple[Path, Any, bool]]:
+    """The objects among arguments that could be records: the path of each, with its class at the
+    end, the object, and whether it has tensors or arrays."""
+    found: list[tuple[Path, Any, bool]] = []
     met: set[int] = set()
     todo: list[tuple[Any, Path]] = [(x, (place,)) for place, x in named]
     while todo:
@@ -89,6 +99,6 @@ def objects_within(named: Iterable[tuple[Any, Any]], records: Set[type]) -> list
         inner = list(parts(x, records))
         todo += [(y, (*path, step)) for step, y in inner]
         if (not inner and type(x) not in records and may_be_record(type(x))
-                and type(x).__weakrefoffset__ and holds_data(x, set())):
-            found.append(((*path, type(x)), x))
+                and type(x).__weakrefoffset__ and (contents := Contents(x)).are_data):
+            found.append(((*path, type(x)), x, contents.has_arrays))
     return found

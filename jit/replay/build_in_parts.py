@@ -9,13 +9,16 @@ from whet.ir.graph import Guard
 from whet.ir.symbolic_size import Unsized
 from whet.passes.resized import alike
 
+from ..capture.new_data import is_new_data
 from ..gradient.backward_by_counts import BackwardByCounts
 from ..guards import sizes
 from ..program import parts_builder
+from ..program.cut_at_counts import is_counted
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
 
+    from ..capture.recorder import Recorder
     from ..gradient.backward import Backward
     from ..program.builder import Options
     from ..program.program_in_parts import ProgramInParts
@@ -30,8 +33,9 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     known = [*session.recordings.of(session.call.key), *([] if like is None else [like])]
     for r in known:
         learned.counting |= set(other_numbers(r.program.recorded, rec.nodes))
-    if (not (learned.counts_vary or learned.counting) or options.rewrites or rec.values.devices
-            or session.watch.told is not None or rec.followed.lost):
+    if (options.rewrites or rec.values.devices or session.watch.told is not None
+            or rec.followed.lost or not (learned.counts_vary or learned.counting
+                                         or counts_new_data(rec, nodes))):
         return None
     model = next((r for r in known if r.program.goes_by_counts and sizes.came_to(r, rec.nodes)),
                  None)
@@ -48,6 +52,13 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     except Unsized:
         shared = None
     return dataclasses.replace(made, backwards=BackwardByCounts(back, made, told, shared))
+
+
+def counts_new_data(rec: Recorder, nodes: Sequence[Node]) -> bool:
+    """Do arguments that are new at each call decide a size?"""
+    return not rec.originals.are_lost and any(
+        is_counted(node, rec.arrays) and is_new_data(rec, x)
+        for node in nodes for x in node.refs())
 
 
 def other_numbers(nodes: Sequence[Node], others: Sequence[Node]) -> Iterator[str]:

@@ -282,3 +282,32 @@ def test_views_are_no_results_of_a_part():
     assert len(parts) == 2
     assert not any(n.is_view and o in parts[1].given for n in p.recorded for o in n.outs)
     assert calls_of(traced)["replayed"] >= CALLS - 6
+
+
+def training_step():
+    whet.manual_seed(0)
+    net = nn.Linear(8, 3)
+    opt = whet.optim.Adam(net.parameters(), lr=1e-2)
+
+    def step(x, y):
+        chosen = y > 0
+        loss = F.cross_entropy(net(x)[chosen], y[chosen])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss.item()
+    return step
+
+
+@pytest.mark.parametrize("are_new", [True, False])
+def test_what_new_arguments_decide_is_no_size_of_a_recording(are_new):
+    """The first call sets up the optimizer. At the second one it is known whether the arguments are
+    others each time: then what these choose is no part of the one recording that there is."""
+    rng, traced, eager = np.random.default_rng(1), whet.jit.trace(training_step()), training_step()
+    for _ in range(6):
+        if _ == 0 or are_new:
+            x, y = rows(rng, 40), whet.tensor(rng.integers(-1, 3, 40))
+        assert traced(x, y) == eager(x, y)
+    first = traced._calls.policy.held[0]
+    assert first.program.goes_by_counts == are_new
+    assert calls_of(traced)["recorded"] == (2 if are_new else 1)

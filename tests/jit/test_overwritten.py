@@ -9,8 +9,9 @@ import pytest
 import whet
 from whet import nn
 from whet.jit.guards.names_in_code import names_in
+from whet.jit.policy import account
 
-from .ledgers import calls_of
+from .ledgers import calls_of, served
 
 SIZES = [5, 6, 7, 8, 12, 20, 9, 5, 31, 6]
 
@@ -324,3 +325,36 @@ def test_what_an_argument_holds_may_read_it():
         x = whet.randn(n, 4)
         x.get = get
         assert plain(f(x)) == plain(called(x))
+
+
+class Trainer:
+    """It hands on by attributes what it computes, and makes its optimizer's state."""
+
+    def __init__(self):
+        self.net, self.losses, self.calls = nn.Linear(4, 6), {}, 0
+        self.optimizer = whet.optim.Adam(self.net.parameters(), lr=1e-2)
+
+    def step(self, x):
+        self.hidden = self.net(x)
+        self.losses = {"norm": self.hidden.norm()}
+        self.losses["mean"] = self.hidden.mean()
+        self.optimizer.zero_grad()
+        sum(self.losses.values()).backward()
+        self.optimizer.step()
+        self.calls += 1
+        return self.losses["norm"].item()
+
+
+def test_the_run_that_sets_up_shows_what_is_set_first(monkeypatch):
+    monkeypatch.setattr(account, "GRACE", float("inf"))
+    found = []
+    for is_traced in (False, True):
+        whet.manual_seed(0)
+        trainer = Trainer()
+        step = whet.jit.trace(trainer.step) if is_traced else trainer.step
+        found.append([step(whet.full((n, 4), float(n))) for n in (5, 9, 9, 9, 9)])
+        found.append([trainer.hidden.tolist(), list(trainer.losses), trainer.calls])
+    assert found[:2] == found[2:]
+    calls = calls_of(step)
+    assert (calls["set_up"], calls["recorded"]) == (1, 1) and served(step) == 3
+    assert "hidden" not in vars(Trainer) and "losses" not in vars(Trainer)

@@ -12,7 +12,7 @@ from whet import nn
 from whet.jit.guards.records import may_be_record
 from whet.jit.policy import timing
 
-from .ledgers import calls_of
+from .ledgers import calls_of, served
 
 CALLS = 40
 
@@ -212,6 +212,15 @@ def test_objects_that_take_turns_are_known_by_identity(function, kind, count):
     assert found[:2] == found[2:]
     assert not traced._calls.learned.arguments.objects.records
     assert calls_of(traced)["replayed"] >= 45
+
+
+def test_the_second_object_that_comes_with_tensors_shows_that_they_are_data():
+    rng, traced = np.random.default_rng(0), whet.jit.trace(scores)
+    for _ in range(8):
+        g = graph(rng)
+        assert bits(traced(g)) == bits(scores(g))
+    assert traced._calls.learned.arguments.objects.records == {Data}
+    assert calls_of(traced)["recorded"] == 2 and served(traced) == 6
 
 
 class Hashed(Data):
