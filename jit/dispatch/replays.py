@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from whet.cpu import compile_time_estimates, tiered_compilation
 
-from ..guards import native_entry
 from ..guards.native_entry import MISSED
 from ..policy import timing
 from ..policy.account import Policy
@@ -104,14 +103,13 @@ class Replays:
         """The result by a recording, or MISSED, and the seconds that it took. Keeping the account
         is not among them: machine code keeps none."""
         start = timing.clock()
-        if r.ready is not None:
-            out = native_entry.enter(r.ready, call.args, call.kwargs)
-            if out is not MISSED:
-                took = timing.clock() - start
-                self.policy.replayed(r.kind, took, not r.is_hasty)
-                if r.trial.at and r not in self.tables.latest[:1]:
-                    self.tables.first(r, call.args)
-                return out, took
+        out = r.by_table(call.args, call.kwargs, call.flat)
+        if out is not MISSED:
+            took = timing.clock() - start
+            self.policy.replayed(r.kind, took, not r.is_hasty)
+            if r.trial.at and r not in self.tables.latest[:1]:
+                self.tables.first(r, call.args)
+            return out, took
         if not r.lock.acquire(False):        # One call at a time works in a program's memory.
             r.counted += 1
             return self.subject.fn(*call.args, **call.kwargs), timing.clock() - start
@@ -143,7 +141,7 @@ class Replays:
             r.counted += 1
             self.policy.timed(call.kind, took)
         else:
-            tabled = r.ready is not None
+            tabled = r.ready is not None and not r.is_given_leaves
             out, took = self.replayed(r, call)
             if out is MISSED:
                 return out

@@ -73,10 +73,11 @@ class Tables:
             self.lay()
 
     def is_open(self, r: Recording) -> bool:
-        """Does machine code look at a recording's table? Not where eager calls are faster, nor
-        where looking is dear and it has rarely fitted of late (see `second_look.py`)."""
+        """Does machine code look at a recording's table? Not where eager calls are faster or Python
+        has to find the leaves, nor where looking is dear and it has rarely fitted of late (see
+        `second_look.py`)."""
         unlucky = r.second_look.is_out or bool(self.policy.resting and r.second_look.misses)
-        return not r.slow and not (unlucky and r.program.may_miss)
+        return not (r.slow or r.is_given_leaves or unlucky and r.program.may_miss)
 
     def put_sized(self, r: Recording) -> None:
         """What a recording is a program of may have a table for all sizes."""

@@ -13,6 +13,7 @@ from .cpython_layouts import holds
 from .native_entry import L
 from .number_paths import Path
 from .signature import FlatArguments
+from .slots import Slot
 from .table_rows import Leaves, No, Rows
 from .tensor_facts import Look, named
 
@@ -57,13 +58,13 @@ class ArgumentRows:
 
     def parts(self, x: Any, path: Path) -> int:
         """The parts of a container become objects; the number of the first."""
-        start, self.free = self.free, self.free + len(x)
-        if self.free > L.MAX_OBJECTS or id(x) in self.opened:
+        numbers = self.objects(len(x))
+        if id(x) in self.opened:
             raise No                         # a table does not tell two equal ones from one twice
         self.opened.add(id(x))
         self.todo.extend([(i, y, (*path, step))
-                          for i, (step, y) in enumerate(number_paths.parts(x), start)])
-        return start
+                          for i, (step, y) in zip(numbers, number_paths.parts(x), strict=True)])
+        return numbers.start
 
     def any_number(self, i: int, x: Any, leaf: Any) -> None:
         """A number that may be any."""
@@ -112,19 +113,43 @@ class ArgumentRows:
 
     def slots(self) -> None:
         """What lies in slots of Python's state."""
-        slots, twins = self.r.world.slots, self.r.world.twins
-        if self.free + len(slots) + len(twins) > L.MAX_OBJECTS \
-                or any(s.item is not None or s.is_array for s in slots):
+        world = self.r.world
+        if any(s.is_array for s in world.slots):
             raise No
-        for i, (s, leaf) in enumerate(zip(slots, self.leaves.slots), self.free):
-            self.t["slots"].extend([*s.spot.read_row(self.t), i])
+        tuples: dict[Any, int] = {}          # the spot of a tuple -> the object that its first is
+        for s, leaf in zip(world.slots, self.leaves.slots):
+            if s.item is None:
+                i = self.slot(s)
+            else:
+                if (*s.spot.key, s.size) not in tuples:
+                    tuples[*s.spot.key, s.size] = self.tuple_in(s)
+                i = tuples[*s.spot.key, s.size] + s.item
             if s.is_number:
-                self.any_number(i, s.spot.get(), leaf)
+                self.any_number(i, s.there(), leaf)
             else:
                 self.tensors.append((i, leaf))
-        for i, twin in enumerate(twins, self.free + len(slots)):
-            self.t["slots"].extend([*twin.slot.spot.read_row(self.t), i])
-            self.tensors.append((i, twin.slot.there()))
+        for twin in world.twins:
+            self.tensors.append((self.slot(twin.slot), twin.slot.there()))
+
+    def slot(self, s: Slot) -> int:
+        """What lies in the spot of a slot becomes an object: its number."""
+        i, = self.objects(1)
+        self.t["slots"].extend([*s.spot.read_row(self.t), i])
+        return i
+
+    def tuple_in(self, s: Slot) -> int:
+        """A tuple whose parts lie in slots, of which one is given: the number of the first."""
+        assert s.size is not None
+        i, parts = self.slot(s), self.objects(s.size)
+        self.row(L.TUPLE, i, s.size, parts.start)
+        return parts.start
+
+    def objects(self, n: int) -> range:
+        """The numbers of so many objects."""
+        start, self.free = self.free, self.free + n
+        if self.free > L.MAX_OBJECTS:
+            raise No
+        return range(start, self.free)
 
     def all_tensors(self) -> None:
         """The tensors among all of these."""

@@ -42,7 +42,8 @@ SECTIONS = ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always",
 def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
           flat: FlatArguments) -> Table | None:
     """(the table as an array, what it points to) for calls like this one; None where a table does
-    not do, or the world has moved on.
+    not do, or the world has moved on. Of arguments that machine code does not go through, such as
+    NumPy arrays and objects of data, it is given the leaves.
 
     To be made when `r` fits."""
     if not _can_have_one(r, flat):
@@ -50,6 +51,17 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     reached = r.reach(flat.leaves)
     if reached is None or not r.world.takes_equals():
         return None
+    ready = _made(r, args, kwargs, flat, reached)
+    if ready is None and (flat.boxes or flat.arrays):
+        leaves, of_leaves = flat.by_leaves()
+        return _made(r, leaves, {}, of_leaves, reached, by_leaves=True)
+    return ready
+
+
+def _made(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], flat: FlatArguments,
+          reached: Sequence[Any], by_leaves: bool = False) -> Table | None:
+    """The table for these arguments, and what is `reached` from them; None where they cannot be
+    compared."""
     slots = reached[len(flat.leaves):]
     numbers = ({id(x) for x in flat.numbers.values()}
                | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number})
@@ -57,10 +69,10 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     try:
         described = arguments(t, r, args, kwargs, flat, leaves)
         header = dict(flags=r.settings.flags, nargs=len(args), names=len(kwargs), rows=described,
-                      leaves=leaves.tensors, numbers=len(numbers), slots=len(r.world.taken_keys),
+                      leaves=leaves.tensors, numbers=len(numbers), slots=len(t["slots"]) // 4,
                       **outside(t, r))
         known = {id(x): a for x, a in zip(r.guards.tensors, r.guards.arrays)}
-        handed = Handed(leaves.order, leaves.number, leaves.lengths, known)
+        handed = Handed(leaves.order, leaves.number, leaves.lengths, known, by_leaves)
         header.update(
             launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))
     except No:
@@ -68,6 +80,12 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     words = _laid_out(t, header)
     return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [
         r, handed, *t.owned]
+
+
+def is_given_leaves(ready: Table) -> bool:
+    """Is a table given the leaves of a call in place of its arguments?"""
+    handed: Handed = ready[1][1]
+    return handed.by_leaves
 
 
 def _can_have_one(r: Recording, flat: FlatArguments) -> bool:

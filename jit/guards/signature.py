@@ -162,6 +162,20 @@ class FlatArguments:
         self.lengths[path] = i = next(i for i, x in enumerate(self.leaves) if x is t)
         self.leaves[i] = leaves[i] = length
 
+    def by_leaves(self) -> tuple[tuple[Any, ...], FlatArguments]:
+        """The arguments, and these lists, of the same call as if each leaf were an argument of its
+        own."""
+        flat, numbers = FlatArguments(), set(map(id, self.numbers.values()))
+        flat.leaves, flat.looks = self.leaves, self.looks
+        flat.numbers = {(i,): t for i, t in enumerate(self.leaves) if id(t) in numbers}
+        flat.lengths = {(i,): i for i in self.lengths.values()}
+        args = list(self.leaves)
+        for (i,), t in flat.numbers.items():
+            args[i] = t._array.item()
+        for i in self.lengths.values():
+            args[i] = lengths.length_of(args[i])
+        return tuple(args), flat
+
     def box(self, x: Any) -> int | None:
         """Which of the containers this is; None where it was not met before."""
         i = self.met.setdefault(id(x), len(self.boxes))

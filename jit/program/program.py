@@ -33,6 +33,11 @@ NOTHING_SPENT: Mapping[int, np.ndarray] = {}
 NO_LAUNCHES = LaunchList(False, 0, 0, [])
 
 
+def makes(node: Node) -> tuple[int, ...]:
+    """The values that a node makes or writes to."""
+    return tuple(node.outs) or tuple(map(int, node.written()))
+
+
 def part_of(a: np.ndarray, offset: int, t: Type) -> np.ndarray:
     """What lies some bytes after an array's first element, as a tensor of this type. Where it is
     another than the array's, that lies in C order."""
@@ -84,7 +89,8 @@ class Program:
     launches: int  # how many launches the lists have
     hasty: set[str]  # keys of kernels that may be compiled in haste so far
     inputs: int  # bytes of the memory that the outside values lie in
-    needs: dict[int, int] = field(default_factory=dict)  # id of a step's node -> bytes it takes
+    # what a step's node makes, at all sizes -> bytes it takes
+    needs: dict[tuple[int, ...], int] = field(default_factory=dict)
     windows: Windows | None = None  # when the list works on what, where a check may ask
     is_on_device: bool = False  # does it work on another device than the CPU?
     counted: Set[int] = frozenset()  # the results whose sizes data decides
@@ -147,10 +153,10 @@ class Program:
         for one in self.steps:
             if isinstance(one, LaunchList):
                 self.launch(one.address, one.words, one.long, [env[r] for r in one.values])
-            elif id(one) in self.needs:
+            elif makes(one) in self.needs:
                 self.do(one, env)
             else:
-                self.needs[id(one)] = memory.growth(lambda node=one: self.do(node, env))
+                self.needs[makes(one)] = memory.growth(lambda node=one: self.do(node, env))
 
     def with_memory(
         self, inputs: Sequence[np.ndarray], spent: Mapping[int, np.ndarray]
@@ -237,7 +243,7 @@ class Program:
         ran."""
         made = most = sum(memory.taken(self.arrays[n].nbytes) for n in (*self.fresh, *self.undone))
         for node in self.called:
-            most = max(most, made + self.needs.get(id(node), 0))
+            most = max(most, made + self.needs.get(makes(node), 0))
             if not (node.is_view or isinstance(node, Write)):
                 made += sum(memory.taken(self.arrays[o].nbytes) for o in node.outs)
         arena = memory.taken(self.arena)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 WAYS = 8                         # to plan a part, one for what has to be planned otherwise
 FAMILIES = 8                     # of a way, one for sizes that differ in other places
-PROGRAMS = 32                    # programs of a part for certain sizes that are kept
+PROGRAMS = 128                   # programs of a part for certain sizes that are kept
 
 
 class PartFamily:

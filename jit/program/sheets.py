@@ -115,7 +115,7 @@ class Sheet:
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}
         self.base |= dict[str, Any](
             called=lists.done, steady=sized.steady, launches=lists.launches, fresh=sized.fresh,
-            checks=sized.tapes.checks, sheet=self)
+            checks=sized.tapes.checks, needs={}, sheet=self)
         # the types that a replay asks for: of what it is given, of what it makes, of views
         looks = lists.looks()
         made = [o for node in lists.done for o in node.outs]
@@ -206,7 +206,6 @@ class Sheet:
             local={n: (root, dims[i], arrays[n]) for n, (root, i) in self.local.items()},
             env=self.env(own, arrays, dims),
             draws=None if self.draws is None else self.draws.at(own, arrays),
-            needs={},
             windows=None,
         )
         if recorded is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.cpu import tiered_compilation
 
-from ..guards import native_table, sized_table
+from ..guards import native_entry, native_table, sized_table
 from ..guards.native_entry import MISSED
 from ..guards.number_paths import positions
 from ..guards.table_index import bypass, calls, fingerprint, limit
@@ -126,10 +126,23 @@ class Recording:
         sheet = getattr(self.program, "sheet", None)
         if sheet is not None and self.ready is not None:
             sheet.table = self.guards, self.ready
-            if sheet.sized is None and self.unseen:
+            if sheet.sized is None and self.unseen and not self.is_given_leaves:
                 sheet.sized = sized_table.sized(self.ready, self, self.checks.anew())
         self.is_prepared_for(args, kwargs, flat)
         return True
+
+    @property
+    def is_given_leaves(self) -> bool:
+        """Is its table given the leaves of a call, once Python has found them?"""
+        return self.ready is not None and native_table.is_given_leaves(self.ready)
+
+    def by_table(self, args: Any, kwargs: Any, flat: Any) -> Any:
+        """The result of a call by its table, or MISSED."""
+        if self.ready is None:
+            return MISSED
+        if self.is_given_leaves:
+            args, kwargs = flat.by_leaves()[0], {}
+        return native_entry.enter(self.ready, args, kwargs)
 
     @property
     def table_of_all_sizes(self) -> SizedTable | None:

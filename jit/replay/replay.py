@@ -175,18 +175,21 @@ class Replay:
 class Handed(NamedTuple):
     """What machine code hands over: which leaf each is, in its order, and which leaves are numbers.
     It does not hand over `lengths`: numbers that it has compared. `known`: the arrays of tensors
-    from outside, by the tensors' addresses, that it has compared, too."""
+    from outside, by the tensors' addresses, that it has compared, too. `by_leaves`: was it given
+    the leaves, which Python has found, in place of the arguments?"""
 
     order: list[int]
     number: list[bool]
     lengths: dict[int, int]
     known: dict[int, Any]
+    by_leaves: bool = False
 
 
 def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
     """A function of what machine code hands over that does the rest of a replay: the result or
     MISSED."""
-    lock, run, (order, number, _, known) = recording.lock, recording.replay.with_arrays, handed
+    lock, run = recording.lock, recording.replay.with_arrays
+    order, number, known = handed.order, handed.number, handed.known
     arrays_of = recording.replay.inputs.arrays_beside(known)
     in_order = order == list(range(len(number))) and not any(number)
 

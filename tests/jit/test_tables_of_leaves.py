@@ -1,0 +1,125 @@
+"""Recordings whose arguments machine code does not go through, NumPy arrays and objects of data:
+Python finds the leaves, and a table compares and replays the rest."""
+import numpy as np
+import pytest
+import whet
+from whet import jit, nn, optim
+from whet.optim import lr_scheduler
+
+from tests.jit.table_calls import TRIED, compiled, hits, never_slow
+
+
+@pytest.fixture(autouse=True)
+def untimed(monkeypatch):
+    never_slow(monkeypatch)
+
+
+class Batch:
+    def __init__(self, x, y, weight=1.0):
+        self.x, self.y, self.weight = x, y, weight
+
+
+def array(k):
+    return np.full((3, 2), k, np.float32)
+
+
+def batch(k, kind=whet.tensor, weight=1.0):
+    return Batch(kind(array(k)), kind(array(k + 1)), weight)
+
+
+SCALE = 2.0
+
+
+def scaled(b):
+    return whet.as_tensor(b.x) * SCALE + b.y
+
+
+def by_weight(b):
+    return b.x * b.weight - b.y
+
+
+def of_arrays(x, y):
+    return whet.from_numpy(x) @ whet.from_numpy(y).t() + SCALE
+
+
+def few(*args):
+    return args[0].x + args[0].y if len(args) == 1 else args[0] - args[1]
+
+
+def replays_by_table(f, args):
+    """Calls of these kinds come to eager's numbers; the last ones by the table."""
+    for k in range(TRIED + 6):
+        assert f(*args(k)).tolist() == f.fn(*args(k)).tolist()
+    r = f._calls.policy.held[-1]
+    before = hits(f)
+    assert r.is_given_leaves
+    assert f(*args(99)).tolist() == f.fn(*args(99)).tolist()
+    assert hits(f) == before + 1
+    return r
+
+
+@compiled
+@pytest.mark.parametrize("function, args", [
+    (scaled, lambda k: [batch(k)]),
+    (scaled, lambda k: [batch(k, np.asarray)]),
+    (by_weight, lambda k: [batch(k)]),
+    (of_arrays, lambda k: [array(k), array(k + 2)]),
+    (few, lambda k: [batch(k)])], ids=["tensors", "arrays", "number", "only arrays", "few"])
+def test_a_table_of_leaves(function, args):
+    replays_by_table(jit.trace(function), args)
+
+
+@compiled
+def test_numbers_that_vary_are_handed_over():
+    replays_by_table(jit.trace(by_weight), lambda k: [batch(k, weight=k + 0.5)])
+
+
+@compiled
+def test_what_lies_outside_is_compared(monkeypatch):
+    f = jit.trace(scaled)
+    replays_by_table(f, lambda k: [batch(k)])
+    monkeypatch.setitem(globals(), "SCALE", 5.0)
+    for k in range(4):
+        assert f(batch(k)).tolist() == (array(k) * 5.0 + array(k + 1)).tolist()
+
+
+@compiled
+def test_other_arguments_of_the_same_leaves_are_another_call():
+    f = jit.trace(few)
+    replays_by_table(f, lambda k: [batch(k)])
+    for k in range(4):
+        x, y = whet.tensor(array(k)), whet.tensor(array(2 * k))
+        assert f(x, y).tolist() == (array(k) - array(2 * k)).tolist()
+
+
+@compiled
+def test_one_tensor_twice_is_another_call():
+    f = jit.trace(scaled)
+    replays_by_table(f, lambda k: [batch(k)])
+    for k in range(4):
+        x = whet.tensor(array(k))
+        assert f(Batch(x, x)).tolist() == (array(k) * 3).tolist()
+
+
+@compiled
+def test_a_tuple_of_numbers_in_the_state_is_read_by_a_table():
+    """Cycled momentum lays a new tuple of betas with each step."""
+    found = []
+    for is_traced in (False, True):
+        whet.manual_seed(0)
+        net = nn.Linear(4, 2)
+        opt = optim.Adam(net.parameters(), lr=1e-3)
+        rates = lr_scheduler.OneCycleLR(opt, 1e-2, total_steps=200)
+
+        def step(x, net=net, opt=opt, rates=rates):
+            opt.zero_grad()
+            net(x).square().mean().backward()
+            opt.step()
+            rates.step()
+        f = jit.trace(step) if is_traced else step
+        rng = np.random.default_rng(0)
+        for _ in range(60):
+            f(whet.tensor(rng.standard_normal((3, 4)).astype("f")))
+        found.append((net.weight.tolist(), opt.param_groups[0]["betas"]))
+    assert found[0] == found[1]
+    assert hits(f) >= 30
