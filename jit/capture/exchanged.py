@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from whet.tensor import Size
 
-from ..guards.instances import attribute, attributes, set_attribute
+from ..guards.instances import attribute, attributes, contents_of, set_attribute
 from ..guards.number_paths import Element, Path, is_record
 from .put_back import reclaim
 
@@ -22,23 +22,22 @@ UNHELD = 2                       # references to a tuple that only `forget` hold
 
 class Held:
     """A list, a dict or an object in which something stands for others. `laid`: (step, what stands
-    there, what was there); `as_found`: what a list or dict held when the run began."""
+    there, what was there); `as_found`: all that it held when the run began, if one place has it."""
 
     def __init__(self, owner: Any, put: Callable[[Any, Any], Any],
                  get: Callable[[Any], Any]) -> None:
         self.owner, self.put, self.get = owner, put, get
         self.laid: list[tuple[Any, Any, Any]] = []
-        self.as_found: list[Any] = []
+        self.as_found: list[Any] | None = None
 
-    def contents(self) -> list[Any]:
-        """All that a list or dict holds."""
-        owner = self.owner
-        return [*owner, *owner.values()] if isinstance(owner, dict) else list(owner)
+    def begin(self) -> None:
+        """The run begins."""
+        self.as_found = self.contents()
 
-    def is_untouched(self) -> bool:
-        """Does a list or dict hold what the run found in it?"""
-        now = self.contents()
-        return len(now) == len(self.as_found) and all(map(operator.is_, now, self.as_found))
+    def contents(self) -> list[Any] | None:
+        """All that it holds, or None."""
+        held = contents_of(self.owner)
+        return [*held, *held.values()] if isinstance(held, dict) else held and list(held)
 
     def has(self, step: Any, new: Any) -> bool:
         """Is what stands for something else still there?"""
@@ -47,15 +46,16 @@ class Held:
         return False
 
     def is_written(self) -> bool:
-        """Did the run put something else in the place of what stands for others?"""
-        if isinstance(self.owner, list | dict):
-            return not self.is_untouched()
-        return not all(self.has(k, new) for k, new, _ in self.laid)
+        """Does it hold something else than the run found in it?"""
+        if self.as_found is None:
+            return not all(self.has(k, new) for k, new, _ in self.laid)
+        now = self.contents() or []
+        return len(now) != len(self.as_found) or not all(map(operator.is_, now, self.as_found))
 
     def end(self, numbers: dict[int, Any]) -> None:
-        """Put back what was there. Numbers stay in a list or dict that the run has changed, for
-        what it holds is described as a whole: a plain one would be a constant of it."""
-        numbers_stay = isinstance(self.owner, list | dict) and not self.is_untouched()
+        """Put back what was there. Numbers stay where what is held is described as a whole, as the
+        run has changed it: a plain one would be a constant of it."""
+        numbers_stay = self.as_found is not None and self.is_written()
         for k, new, was in self.laid:
             if self.has(k, new) and not (numbers_stay and id(new) in numbers):
                 self.put(k, was)
@@ -115,7 +115,7 @@ class Exchanged:
                 held.laid.append((k, new, y))
         if held.laid:
             self.held.append(held)
-            held.as_found = held.contents() if isinstance(held.owner, list | dict) else []
+            held.begin()
 
     def given_back(self, x: Any, seen: tuple[Any, ...] = ()) -> Any:
         """What the run returned, with the real tuples in it."""

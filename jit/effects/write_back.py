@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..guards.instances import has_dict, own_dict, slots_of
+from ..guards.instances import contents_of
 from .recipes import Recipe
 
 
@@ -33,13 +33,3 @@ class Left:
             box, contents = contents_of(boxes[i]), next(new)
             box.clear()
             box.extend(contents) if type(box) is list else box.update(contents)
-
-
-def contents_of(x: Any) -> Any:
-    """What holds all that a container among the arguments does: itself, or the dict of an object;
-    None of others."""
-    if isinstance(x, list | dict):
-        return x
-    if isinstance(x, tuple) or any(map(slots_of, type(x).__mro__)) or not has_dict(x):
-        return None
-    return own_dict(x)

@@ -99,3 +99,13 @@ def set_attribute(x: Any, name: str, value: Any) -> None:
 def _slot(t: type, name: str) -> Any:
     return next((vars(c)[name] for c in t.__mro__
                  if type(vars(c).get(name)) is types.MemberDescriptorType), None)
+
+
+def contents_of(x: Any) -> Any:
+    """What holds all that a list, a dict or an object does: itself, or the object's dict; None of
+    others."""
+    if isinstance(x, list | dict):
+        return x
+    if isinstance(x, tuple) or any(map(slots_of, type(x).__mro__)) or not has_dict(x):
+        return None
+    return own_dict(x)

@@ -223,6 +223,30 @@ def test_the_second_object_that_comes_with_tensors_shows_that_they_are_data():
     assert calls_of(traced)["recorded"] == 2 and served(traced) == 6
 
 
+@dataclasses.dataclass
+class Options:
+    n: int
+    scale: float
+    on: bool
+
+
+@pytest.mark.parametrize("wrap", [lambda o: o, lambda o: {"options": [o]}], ids=["alone", "within"])
+def test_numbers_that_vary_stay_in_what_a_call_writes_to(wrap):
+    """What an object holds is laid anew where a call writes to it, the numbers that came among
+    it."""
+    def function(o, x):
+        o = o if isinstance(o, Options) else o["options"][0]
+        o.last = (x * o.scale).sum().item()
+        return x + o.n
+    traced = whet.jit.trace(function)
+    for k in range(12):
+        a, b = (Options(k, k * 0.5, k % 3 > 0) for _ in range(2))
+        x = whet.full((3,), float(k))
+        assert function(wrap(a), x).tolist() == traced(wrap(b), x).tolist()
+        assert vars(a) == vars(b) and list(vars(a)) == list(vars(b))
+    assert calls_of(traced)["replayed"] >= 5
+
+
 class Hashed(Data):
     def __hash__(self):
         return 3
