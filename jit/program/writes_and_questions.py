@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from whet.ir.graph import Ask, Guard, Node, OpNode, Write
-from whet.passes.value_uses import memories
+from whet.passes.value_uses import is_view, memories
 
 from ..capture.refused import Refused
 from ..report.reasons import WritesFirst
@@ -58,8 +58,8 @@ def asked_early(nodes: Sequence[Node], memory: Mapping[int, int], inputs: set[in
         behind = max([max(at.get(x, -1), written.get(memory[x], -1)) for x in node.refs()],
                      default=-1)
         size = max([arrays[o].size for o in node.outs], default=1)
-        if may_move(node) and (behind < last and (size <= most or may_miss(node))
-                               or behind < 0 and size == 1):
+        is_light = size <= most or may_miss(node) or is_view(node)
+        if may_move(node) and (behind < last and is_light or behind < 0 and size == 1):
             early[i] = behind
         at.update(dict.fromkeys(node.outs, early.get(i, i)))
         written.update((memory[x], i) for x in node.written())

@@ -75,6 +75,24 @@ def test_a_schedule_keeps_no_copies(schedule):
     assert not program_of(f).undone
 
 
+def test_what_is_chosen_after_the_step_is_chosen_before_it():
+    """An index that is views of what is found of a mask: it may fail."""
+    whet.manual_seed(0)
+    net, mask = nn.Linear(3, 3), whet.tensor([[True, False, True], [False, True, True]])
+    opt = optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x):
+        opt.zero_grad()
+        out = net(x)
+        out.square().mean().backward()
+        opt.step()
+        return out[mask].mean().item()
+    f = jit.trace(step)
+    for _ in range(8):
+        f(whet.randn(2, 3))
+    assert not program_of(f).undone and f.explain(data=True)["calls"]["replayed"] >= 4
+
+
 def test_what_goes_by_a_write_is_asked_after_it():
     """Of views, of copies, and of what is computed of them."""
     def f(p, x):
