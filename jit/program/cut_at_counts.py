@@ -53,7 +53,7 @@ def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[i
     the first result of their node."""
     nodes = behind_what_they_need(nodes, told)
     counted = {id(n) for n in nodes if is_counted(n, arrays)}
-    groups = grouped(nodes, memory, counted)
+    groups = grouped(nodes, memory, counted, told)
     if len(groups) == 1:
         return None
     return Cut(nodes, groups, counted, numbers, told).parts(results)
@@ -83,10 +83,10 @@ def needs(node: Node, told: Told) -> list[int]:
     return [*map(int, node.refs()), *of, *numbers]
 
 
-def grouped(nodes: Sequence[Node], memory: Mapping[int, int],
-            counted: Set[int]) -> list[list[Node]]:
+def grouped(nodes: Sequence[Node], memory: Mapping[int, int], counted: Set[int],
+            told: Told) -> list[list[Node]]:
     """The nodes in groups that end with what is counted. What is counted is counted as early as a
-    group ends, and what it reads is there."""
+    group ends, and what it reads is there; a view lies in the group of what it is of."""
     groups: list[list[Node]] = [[]]
     there: dict[int, int] = {}               # value -> the first group that may read it
     written: dict[int, int] = {}             # memory -> the last group that writes to it
@@ -94,9 +94,9 @@ def grouped(nodes: Sequence[Node], memory: Mapping[int, int],
     for node in nodes:
         at = len(groups) - 1
         is_counted = id(node) in counted
-        if is_counted:
-            at = max([max(there.get(x, 0), written.get(memory[x], 0)) for x in node.refs()],
-                     default=0)
+        if is_counted or is_view(node):
+            at = max([max(there.get(x, 0), written.get(memory[x], 0))
+                      for x in needs(node, told)], default=0)
         elif has_ended:
             at += 1
         if at == len(groups):

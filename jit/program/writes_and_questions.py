@@ -15,6 +15,7 @@ from whet.passes.value_uses import is_view, memories
 from ..capture.refused import Refused
 from ..report.reasons import WritesFirst
 
+LITTLE = 1 << 10  # elements of a value that moves rather than that anything is copied
 LARGEST_COPY = 1 << 22  # bytes that are copied at each call, for a replay that may miss late
 
 
@@ -33,12 +34,13 @@ class Order(NamedTuple):
 def ordered(nodes: Sequence[Node], root: Any, outside: Iterable[int],
             arrays: Sequence[Any]) -> tuple[Sequence[Node], Order]:
     """The nodes in such an order, and what is so of it. Only numbers move, and what asks, as long
-    as that is enough: larger values are best made where their neighbours are."""
+    as that is enough, or else small values: larger ones are best made where their neighbours
+    are."""
     inputs, memory = set(outside), memories(nodes, root, arrays)
-    for most in (1, math.inf):
+    for most, copied in (1, 0), (LITTLE, 0), (1, LARGEST_COPY), (math.inf, LARGEST_COPY):
         moved = asked_early(nodes, memory, inputs, arrays, most)
         order = order_of(moved, root, inputs)
-        if sum(arrays[n].nbytes for n in order.undone) <= LARGEST_COPY:
+        if sum(arrays[n].nbytes for n in order.undone) <= copied:
             return moved, order
     what = "large tensors from outside are written before a call may turn out otherwise"
     raise Refused(WritesFirst(what, order.last.line if order.last else ""))

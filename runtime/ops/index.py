@@ -18,7 +18,7 @@ from .creation import literal
 from .from_data import as_tensor, number, tensor
 from .index_ops import fits, index_op, put_in, put_op
 from .masks import masked_fill_
-from .nonzero import nonzero, selected
+from .nonzero import in_one_dimension, places_of_true, selected
 from .registry import apply, is_tensor, view_of
 from .surface import METHODS, function, guard, method
 from .view import slice_op
@@ -178,7 +178,7 @@ class _Index:
         index: list = []
         for d, t in sorted(self.at.items()):
             if _is_mask(t):
-                parts = nonzero(t, as_tuple=True)
+                parts = places_of_true(t)
                 dims += range(d, d + len(parts))
                 index += parts
             else:
@@ -268,7 +268,18 @@ def __getitem__(self, index):
         return apply(index_op, (self, *_beside(self, [index])), _FIRST[1])
     if _places_alone(index, self._array.ndim):
         return apply(index_op, (self, *_beside(self, index)), _FIRST[len(index)])
+    if (type(index) is Tensor and index._array.dtype == np.bool_ and (n := index._array.ndim)
+            and index._array.shape == self._array.shape[:n]):
+        return _chosen(self, index)
     return _part(self, index)
+
+
+def _chosen(t, mask):
+    """The elements, or slices, where a mask of the first dimensions is true."""
+    if mask._array.ndim > 1:
+        t, mask = in_one_dimension(t, mask, 0)
+    places = places_of_true(mask)
+    return apply(index_op, (t, *_beside(t, places)), _FIRST[len(places)])
 
 
 @guard
@@ -278,6 +289,10 @@ def _part(self, index):
     if not found.at:
         return found.view(self)
     t = self if found.whole else found.view(self)
+    if len(found.at) == 1:
+        (d, mask), = found.at.items()
+        if _is_mask(mask) and mask._array.ndim > 1:
+            t, found.at[d] = in_one_dimension(t, mask, d)
     dims, places = found.places()
     return apply(index_op, (t, *_beside(t, places)), {"dims": dims})
 

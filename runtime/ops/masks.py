@@ -16,7 +16,7 @@ from .creation import zeros
 from .from_data import number, tensor
 from .gather import WriteOp
 from .index_ops import fits, index_op
-from .nonzero import nonzero, put_where, selected
+from .nonzero import in_one_dimension, places_of_true, put_where, selected
 from .onnx import gather_and_scatter as in_onnx
 from .pad import pad_to
 from .pointwise_family import PointwiseOp, inplace
@@ -82,7 +82,9 @@ def masked_select(input, mask):
     if (unrecorded(input) and not modes.state.flags & modes.INFERENCE
             and type(input._array) is type(mask._array) is np.ndarray):
         return wrap(selected(input._array, mask._array))
-    where = nonzero(mask, as_tuple=True)
+    if mask._array.ndim > 1:
+        input, mask = in_one_dimension(input, mask, 0)
+    where = places_of_true(mask)
     return apply(index_op, (input, *where), {"dims": tuple(range(len(where)))})
 
 

@@ -1,5 +1,7 @@
 """Where a tensor is not zero."""
 
+from math import prod
+
 import numpy as np
 
 from .. import devices, dtypes
@@ -33,12 +35,13 @@ def _nonzero(a):
 def flat_places(a):
     """The places of elements that are not zero, where all lie row by row. (A mask is searched in
     a fraction of the time that numbers take.)"""
-    return np.flatnonzero(a if a.dtype == np.bool_ else a != 0)
+    return (a if a.dtype == np.bool_ else a != 0).reshape(-1).nonzero()[0]
 
 
 # NumPy asks of each element of a mask anew whether it is true. It is often wrong in guessing, which
 # is slower than finding all places first, but for few elements.
 FEW = 1 << 12
+SHORT = 4                        # elements for each one of a mask: copied like the mask
 
 
 def selected(a, mask):
@@ -79,9 +82,26 @@ def nonzero(input, *, as_tuple=False):
     """
     if not as_tuple:
         return apply(nonzero_op, (input,), {})
-    if not input._array.ndim:
-        input = input.reshape(1)
-    return apply(nonzero_op, (input,), {}).unbind(1)
+    return places_of_true(input if input._array.ndim else input.reshape(1))
+
+
+def places_of_true(mask):
+    """Where a tensor of one dimension or more is not zero: an index for each of its dimensions."""
+    rows = apply(nonzero_op, (mask,), {})
+    return (rows.reshape(-1),) if mask._array.ndim == 1 else rows.unbind(1)
+
+
+def in_one_dimension(t, mask, dim):
+    """A tensor, and a mask of its dimensions from one on, as one dimension each, if these lie one
+    behind the other or a copy costs little: a place is one number then, and not one for each
+    dimension."""
+    shape, last = t._array.shape, dim + mask._array.ndim - 1
+    if not t._array.flags.c_contiguous and prod(shape[last + 1:]) > SHORT:
+        strides = t.stride()
+        if any(strides[d] != strides[d + 1] * shape[d + 1] for d in range(dim, last)):
+            return t, mask
+    n = prod(shape[dim:last + 1])
+    return t.reshape((*shape[:dim], n, *shape[last + 1:])), mask.reshape(-1)
 
 
 @function()

@@ -480,3 +480,31 @@ def test_a_tensor_without_dimensions_has_no_places():
     for way in (read, write, whet.jit.trace(read), whet.jit.trace(write)):
         with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
             way(whet.tensor(1.0), whet.ones(3, 2))
+
+
+@pytest.mark.parametrize("layout", ["dense", "transposed", "part", "expanded"])
+@pytest.mark.parametrize("first, of", [(0, 1), (0, 2), (0, 3), (1, 2)])
+@pytest.mark.parametrize("width", [2, 9])
+def test_a_mask_of_several_dimensions_in_any_layout(layout, first, of, width):
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((6, 8, width)).astype("f")
+    x = whet.tensor(a, requires_grad=True)
+    if layout == "transposed":
+        a, t = a.transpose(1, 0, 2), x.transpose(0, 1)
+    elif layout == "part":
+        a, t = a[:, 1:6], x[:, 1:6]
+    elif layout == "expanded":
+        a, t = np.broadcast_to(a[:, :1], a.shape), x[:, :1].expand(a.shape)
+    else:
+        t = x
+    mask = rng.random(a.shape[first:first + of]) > 0.4
+    key, names = (slice(None),) * first + (mask,), (slice(None),) * first + (whet.tensor(mask),)
+    assert np.array_equal(t[names].detach().numpy(), a[key])
+    weights = rng.standard_normal(a[key].shape).astype("f")
+    t[names].backward(whet.tensor(weights))
+    wanted = np.zeros(a.shape, "f")
+    wanted[key] = weights
+    got, = whet.autograd.grad(t[names], t, whet.tensor(weights))
+    assert np.array_equal(got.numpy(), wanted)
+    if first == 0 and of == 3:
+        assert np.array_equal(whet.masked_select(t, whet.tensor(mask)).detach().numpy(), a[mask])
