@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,18 +41,30 @@ def short(dtype: DType) -> str:
 class Type:
     """The NumPy data type of a tensor, its sizes, and its strides in bytes."""
     __slots__ = ("dtype", "shape", "strides", "size", "nbytes", "contiguous")
+    # the last three are found when they are first asked for
+    size: int
+    nbytes: int
+    contiguous: bool
 
     def __init__(self, dtype: DType, shape: Iterable[int],
                  strides: Iterable[int] | None = None) -> None:
         self.dtype, self.shape = dtype, tuple(shape)
-        dense = _dense(self.shape, dtype.itemsize)
-        self.strides = dense if strides is None else tuple(strides)
-        self.size = 1
-        for n in self.shape:
-            self.size *= n
-        self.nbytes = self.size * dtype.itemsize
-        self.contiguous = self.strides == dense or not self.size or all(
-            n == 1 or s == d for n, s, d in zip(self.shape, self.strides, dense))
+        self.strides = (
+            _dense(self.shape, dtype.itemsize) if strides is None else tuple(strides))
+
+    def __getattr__(self, name: str) -> Any:
+        """Of many types nobody asks for more than what they were made of."""
+        if name == "size":
+            self.size = prod(self.shape)
+        elif name == "nbytes":
+            self.nbytes = self.size * self.dtype.itemsize
+        elif name == "contiguous":
+            dense = _dense(self.shape, self.dtype.itemsize)
+            self.contiguous = self.strides == dense or not self.size or all(
+                n == 1 or s == d for n, s, d in zip(self.shape, self.strides, dense))
+        else:
+            raise AttributeError(f"'Type' object has no attribute {name!r}")
+        return object.__getattribute__(self, name)
 
     @classmethod
     def of(cls, a: Array) -> Type:
