@@ -83,30 +83,37 @@ def _mish_slope(x: Expr) -> Expr:
     """N / D + x s (1 - (N / D)^2), s the sigmoid; N, D and m as `vmath` has them, 1 - (N / D)^2
     = (D - N) (D + N) / D^2."""
     below = lt(x, 0)
-    m = exp(-absolute(x))
+    m = exp(where(below, x, -x))     # (-|x|, whose own slope at zero is that of the branch)
     n = where(below, m * (m + 2), 1 + 2 * m)
     d = where(below, n + 2, n + 2 * m * m)
     return (n + x * (4 * where(below, m, m * m) * (m + 1) / d)) / d
 
 
+def _least(x: Expr) -> Expr:
+    """-|x|, with the slope at zero that it has below."""
+    return where(gt(x, 0), -x, x)
+
+
 def _slope_of_logistic_times(x: Expr, least: Expr, slope: Scalar) -> Expr:
     """Of x s(t), s the sigmoid: s + x s (1 - s) t'. `least` is s(-|t|), from which both s and 1
-    - s are got without loss."""
+    - s are got without loss; made of `_least(x)`, it has a slope at zero, too."""
     up = gt(x, 0)
     s, other = where(up, 1 - least, least), where(up, least, 1 - least)
     return s + s * (x * other * slope)
 
 
 def _silu_slope(x: Expr) -> Expr:
-    return _slope_of_logistic_times(x, sigmoid(-absolute(x)), 1)
+    return _slope_of_logistic_times(x, sigmoid(_least(x)), 1)
 
 
 def _gelu_tanh_slope(x: Expr) -> Expr:
     """Of which the sigmoid is gelu_tanh(x) / x."""
     x = minimum(maximum(x, -30), 30)
-    a, c = -absolute(x), math.sqrt(8 / math.pi)
-    return _slope_of_logistic_times(x, where(eq(a, 0), 0.5,
-                                             gelu_tanh(a) / a), c + 3 * 0.044715 * c * (a * a))
+    a, c = _least(x), math.sqrt(8 / math.pi)
+    z = eq(a, 0)                                         # there by the first terms of its series
+    near, apart = 0.5 + a * (c / 4 + (0.044715 * c / 4 - c ** 3 / 48) * (a * a)), where(z, 1, a)
+    return _slope_of_logistic_times(x, where(z, near, gelu_tanh(apart) / apart),
+                                    c + 3 * 0.044715 * c * (a * a))
 
 
 def series(x: Expr, *cs: float) -> Expr:

@@ -188,7 +188,8 @@ def reduce_along(out, index, axis, values, kind, start, each):
     an index is out of range: nothing was written then."""
     if not gather.combines(out, values):
         return False
-    if each and index.size and index.shape == values.shape and gather.repeats(index, axis):
+    if (each and index.size and index.shape == values.shape and _whole(out, index, axis)
+            and gather.repeats(index, axis)):
         index, each = gather.of_slices(index, axis), False
     count = None
     if start is not None or kind == "mean":
@@ -204,6 +205,11 @@ def reduce_along(out, index, axis, values, kind, start, each):
     if kind == "mean":
         means(out, count, start is None)
     return True
+
+
+def _whole(out, index, axis):
+    """Does an index name whole slices of `out`, not parts of them?"""
+    return all(n == m for i, (n, m) in enumerate(zip(index.shape, out.shape)) if i != axis)
 
 
 def counted(out, index, axis, values, each):

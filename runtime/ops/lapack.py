@@ -9,8 +9,10 @@ from ..cpu import factorisations, lapack_threads
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
 from ..ir.outline import Outline, like_first
 from .batching import all_batched, broadcast, example_ndim
+from .minors import MOST_ROWS, cofactors
+from .number_questions import has_zero
 from .onnx import matrices as in_onnx
-from .registry import Op, apply, check_one_type, is_tensor, sizes_of
+from .registry import Op, apply, ask, check_one_type, is_tensor, sizes_of
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 
@@ -111,11 +113,17 @@ def tall(make):
     yield Sample(make(2, 3, 3))
 
 
+def _det_vjp(g, y, a):
+    g = g.unsqueeze(-1).unsqueeze(-1)
+    if a.shape[-1] <= MOST_ROWS and ask(has_zero, y):
+        return [g * cofactors(a).conj()]
+    return [g * y.conj().unsqueeze(-1).unsqueeze(-1) * _h(inv(a))]
+
+
 _inv = host("inv", factorisations.inverse, infer=square("inv"), samples=well_conditioned,
            vjp=lambda g, y, _a: [-(_h(y) @ g @ _h(y))], onnx=in_onnx.inverse)
 _det = host("det", factorisations.determinant, infer=square("det"), samples=well_conditioned,
-           vjp=lambda g, y, a: [(g * y.conj()).unsqueeze(-1).unsqueeze(-1) * _h(inv(a))],
-           onnx=in_onnx.determinant)
+           vjp=_det_vjp, onnx=in_onnx.determinant)
 
 
 _inv.op.outlined = like_first
@@ -447,7 +455,7 @@ _svdvals = host(
 _svdvals.op.outlined = _values_outlined
 
 
-def svdvals(A):
+def svdvals(A, *, driver=None):
     """The singular values, the largest first."""
     return _svdvals(A)
 

@@ -365,6 +365,13 @@ leaky_relu = f("leaky_relu", lambda input,
                slope: b.with_numbers("LeakyRelu", x, alpha=slope))
 prelu_op = PointwiseOp("prelu", lambda input, weight: where(gt(input, 0), input, input * weight),
                        kinds="f", samples=(AWAY, R), onnx=lambda b, x, weight: b.slopes(x, weight))
+
+
+def _below(x):
+    """The smaller of x and zero, flat at zero itself, as it is for PyTorch's second derivatives."""
+    return where(lt(x, 0), x, 0)
+
+
 elu_op = PointwiseOp("elu", lambda input, alpha,
                      scale: where(gt(input, 0), input * scale,
                                   alpha * scale * expm1(minimum(input, 0))), onnx=lambda b, x,
@@ -372,9 +379,9 @@ elu_op = PointwiseOp("elu", lambda input, alpha,
                                   scale: scale == 1 and b.with_numbers("Elu", x, alpha=alpha),
                      kinds="f", samples=(AWAY, POSITIVE, POSITIVE),
                      vjp=lambda g, y, x, a,
-                     c: [where(le(x, 0), g * (a * c * exp(minimum(x, 0))), g * c),
-                                                where(le(x, 0), g * (c * expm1(minimum(x, 0))), 0),
-                                                where(le(x, 0), g * (a * expm1(minimum(x, 0))),
+                     c: [where(le(x, 0), g * (a * c * exp(_below(x))), g * c),
+                                                where(le(x, 0), g * (c * expm1(_below(x))), 0),
+                                                where(le(x, 0), g * (a * expm1(_below(x))),
                                                       g * x)])
 SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
@@ -391,15 +398,15 @@ selu_op = PointwiseOp(
     "selu", lambda input: where(gt(input, 0), _times(input, SELU[1]),
                                 _times(expm1(minimum(input, 0)), SELU[0] * SELU[1])), kinds="f",
     samples=AWAY, onnx="Selu", vjp=lambda g, y, x: [
-        where(le(x, 0), g * (SELU[0] * SELU[1] * exp(minimum(x, 0))), g * SELU[1])])
+        where(le(x, 0), g * (SELU[0] * SELU[1] * exp(_below(x))), g * SELU[1])])
 celu_op = PointwiseOp(
     "celu",
     lambda input, alpha: where(gt(input, 0), input, alpha * expm1(minimum(input, 0) / alpha)),
     kinds="f", onnx=lambda b, x, alpha: b.with_numbers("Celu", x, alpha=alpha),
     samples=(AWAY, POSITIVE), vjp=lambda g, y, x, a: [
-        where(le(x, 0), g * exp(minimum(x, 0) / a), g),
+        where(le(x, 0), g * exp(_below(x) / a), g),
         where(le(x, 0), g *
-              (expm1(minimum(x, 0) / a) - minimum(x, 0) / a * exp(minimum(x, 0) / a)), 0)])
+              (expm1(_below(x) / a) - _below(x) / a * exp(_below(x) / a)), 0)])
 gelu_erf = PointwiseOp("gelu", lambda input: s.gelu(input), kinds="f", samples=R, onnx="Gelu")
 gelu_tanh = PointwiseOp("gelu_tanh", lambda input: s.gelu_tanh(input), kinds="f", samples=R,
                         onnx=lambda b, x: b.with_numbers("Gelu", x, approximate="tanh"))

@@ -250,14 +250,12 @@ def _plain(op, x, dim, keepdim, dtype=None):
         dtype = dtypes.as_dtype(dtype)
         if dtype is dtypes.bool_ and op in (sum_op, prod_op, nansum_op):
             return apply(all_op if op is prod_op else any_op, (x.to(dtype),), attrs)
+        if (dtype.kind == COMPLEX or x.dtype.kind == COMPLEX
+                or dtype.kind < FLOAT <= x.dtype.kind):
+            x = x.to(dtype)
         # sums of integers are int64 unless asked for
         if dtype is not x.dtype or dtype.kind < FLOAT:
-            if (dtype.kind == COMPLEX or x.dtype.kind == COMPLEX
-                    or dtype.kind < FLOAT <= x.dtype.kind):
-                x = x.to(dtype)
-            else:
-                attrs["dtype"] = dtype
-                return apply(op, (x,), attrs)
+            attrs["dtype"] = dtype
     return apply(op, (x,), attrs)
 
 

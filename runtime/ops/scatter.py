@@ -172,6 +172,12 @@ def _scatter_shape(op, self, dim, index, src):
     return d
 
 
+def _alike(self, src, index):
+    """A source and an index, as 1-d where one is 0-d beside another operand that is not."""
+    n = max(x._array.ndim for x in (self, src, index))
+    return one_dim(src, n), one_dim(index, n)
+
+
 def _check_scatter(self, dim, index, src=None, *, value=None):
     """`src` (a tensor or a number) written at the places that `index` names along a dimension."""
     if src is None:
@@ -180,12 +186,10 @@ def _check_scatter(self, dim, index, src=None, *, value=None):
         raise TypeError("scatter() missing 1 required argument: 'src' or 'value'")
     d = _scatter_shape("scatter", self, dim, index, src)
     if not is_tensor(src):
-        src = number(src, self.dtype)
-    elif src.dtype is not self.dtype:
+        return (number(src, self.dtype), one_dim(index, self._array.ndim)), {"dim": d}
+    if src.dtype is not self.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    else:
-        src = one_dim(src, self._array.ndim)
-    return (src, one_dim(index, self._array.ndim)), {"dim": d}
+    return _alike(self, src, index), {"dim": d}
 
 
 def _scatter_form(self, dim, index, src, reduce, value, in_place):
@@ -225,8 +229,7 @@ def _check_scatter_add(self, dim, index, src):
     d = _scatter_shape("scatter_add", self, dim, index, src)
     if src.dtype is not self.dtype:
         raise RuntimeError("scatter_add(): Expected self.dtype to be equal to src.dtype")
-    n = self._array.ndim
-    return (one_dim(src, n), one_dim(index, n)), {"dim": d}
+    return _alike(self, src, index), {"dim": d}
 
 
 scatter_add, scatter_add_ = writes(scatter_add_op, _check_scatter_add)
@@ -284,7 +287,7 @@ def _scatter_reduce_write(a, src, index, dim, reduce, include_self):
 def reduced_by_kernels(each):
     """Combine elements (`each`), or slices, by their indices, with the kernels of takes."""
     def put(a, src, index, dim, reduce, include_self):
-        return a.ndim > 0 and indexed.reduce_along(
+        return a.ndim > 0 and index.size > 0 and indexed.reduce_along(
             a, index, dim, src, reduce, None if include_self else start_of(reduce, a.dtype), each)
     return put
 
@@ -380,8 +383,7 @@ def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
     d = _scatter_shape("scatter_reduce", self, dim, index, src)
     if src.dtype is not self.dtype:
         raise RuntimeError("scatter_reduce(): Expected self.dtype to be equal to src.dtype")
-    n = self._array.ndim
-    return ((one_dim(src, n), one_dim(index, n)),
+    return (_alike(self, src, index),
             {"dim": d, "reduce": reduce, "include_self": bool(include_self)})
 
 

@@ -42,7 +42,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Tensor | None = None) -> linalg_solve_ex: """(the solution, 0): where there is none, the place of the first pivot that is zero."""
 def solve_triangular(A: Tensor, B: Tensor, *, upper: float, left: bool = True, unitriangular: bool = False, out: Tensor | None = None) -> Tensor: """X with A @ X = B (or X @ A = B), one triangle of A being read. It is of A's type."""
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Tensor | None = None) -> linalg_svd: """U, S, Vh with A = U @ diag(S) @ Vh."""
-def svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor: """The singular values, the largest first."""
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor: """The singular values, the largest first."""
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor: """The inverse of a tensor as a map from its last dimensions to its first `ind`."""
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Tensor: """X with tensordot(A, X, X.ndim) = B."""
 def vander(x: Tensor, N: int | None = None) -> Tensor: """The powers 0 to N - 1 of each number, as rows."""

@@ -150,3 +150,43 @@ def test_gradients_of_linear_without_elements(shape, n):
     whet.nn.functional.linear(x, w, b).sum().backward()
     assert [t.grad.shape for t in (x, w, b)] == [t.shape for t in (x, w, b)]
     assert b.grad.tolist() == [float(math.prod(shape[:-1]))] * n
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "nansum"])
+@pytest.mark.parametrize("dtype", [whet.int8, whet.uint8, whet.int32, whet.int64])
+def test_sums_of_real_numbers_have_the_integer_type_that_was_asked_for(reduce, dtype):
+    x = whet.tensor([[1.0, 2.5], [3.0, 1.0]])
+    made = getattr(whet, reduce)(x, dim=0, dtype=dtype)
+    assert made.dtype is dtype and made.tolist() == ([3, 2] if reduce == "prod" else [4, 3])
+
+
+@pytest.mark.parametrize("rows", [
+    [[1, 2, 3], [2, 4, 6], [1, 0, 1]], [[0, 0], [0, 0]], [[1, 0], [0, 0]], [[0]],
+    [[[1, 2], [2, 4]], [[1, 0], [0, 2]]], [[1 + 1j, 2], [2 + 2j, 4]]])
+def test_determinants_of_matrices_without_an_inverse_have_derivatives(rows):
+    kind = whet.complex128 if isinstance(rows[0][0], complex) else whet.float64
+    x = whet.tensor(rows, dtype=kind, requires_grad=True)
+    assert whet.autograd.gradcheck(whet.det, (x,)) and whet.autograd.gradgradcheck(whet.det, (x,))
+    given = [whet.eye(3) * k for k in (2, 3, 4)] + [whet.ones(3, 3), whet.eye(3)]
+    traced, eager = whet.jit.trace(whet.func.grad(whet.det)), whet.func.grad(whet.det)
+    assert all(traced(x).equal(eager(x)) for x in given)
+
+
+def second(fn, at):
+    x = whet.tensor(at, dtype=whet.float64, requires_grad=True)
+    slope, = whet.autograd.grad(fn(x), x, create_graph=True)
+    return whet.autograd.grad(slope, x)[0].item()
+
+
+@pytest.mark.parametrize("fn", [
+    F.silu, F.mish, F.gelu, lambda x: F.gelu(x, approximate="tanh"), F.softplus])
+def test_second_derivatives_at_zero_are_those_beside_it(fn):
+    x = whet.tensor([1e-5, -1e-5], dtype=whet.float64, requires_grad=True)
+    right, left = whet.autograd.grad(fn(x).sum(), x)[0].tolist()
+    assert math.isclose(second(fn, 0.0), (right - left) / 2e-5, rel_tol=1e-4)
+
+
+@pytest.mark.parametrize("fn", [F.elu, F.celu, F.selu])
+def test_second_derivatives_where_slopes_meet_are_pytorchs(fn):
+    assert second(fn, 0.0) == 0 and second(fn, math.nan) == 0
+    assert second(fn, -1.0) > 0.3
