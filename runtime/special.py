@@ -1,4 +1,6 @@
 """Special functions (`whet.special`)."""
+from math import inf as _inf
+
 from .ops.registry import ask as _ask
 from .ops.registry import is_tensor as _is_tensor
 from .ops.surface import FUNCTIONS as _F
@@ -29,10 +31,11 @@ def _polynomial(name, first, step):
     def polynomial(input, n):
         if _is_tensor(n):
             return of_each(input, n)
-        if not isinstance(n, int):
+        if not isinstance(n, int | float) or n != n or n in (_inf, -_inf):
+            said = n if isinstance(n, float) else type(n).__name__
             raise TypeError(
-                f"{name}(): argument 'n' (position 2) must be int or Tensor, not {type(n).__name__}"
-            )
+                f"{name}(): argument 'n' (position 2) must be a number or Tensor, not {said}")
+        n = int(n)
         if n > 10_000:
             raise RuntimeError(
                 f"{name}: a degree of {n} takes as many steps; at most 10000 are made")

@@ -530,6 +530,9 @@ def register_tensor_hook(t, hook):
         r = hook(g)
         if r is not None and not hasattr(r, "_array") and not isinstance(r, Composite):
             raise TypeError(f"expected a Tensor or None from the hook, got {type(r).__name__}")
+        if r is not None and tuple(r.shape) != tuple(g.shape):
+            raise RuntimeError(f"hook '{getattr(hook, '__name__', type(hook).__name__)}' has "
+                               f"changed the size of value: {tuple(g.shape)} to {tuple(r.shape)}")
         return r
     if isinstance(e, Base):
         if t._extra is None:

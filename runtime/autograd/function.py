@@ -40,7 +40,7 @@ class _FunctionOp:
                 out.append(None)
                 continue
             if not hasattr(x, "_array"):
-                raise TypeError(
+                raise RuntimeError(
                     f"{cls.__name__}.backward: expected a Tensor or None as gradient {i}, got "
                     f"{type(x).__name__}")
             shape, dtype = meta

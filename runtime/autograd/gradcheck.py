@@ -47,6 +47,9 @@ def _check(func, inputs, eps, atol, rtol, nondet_tol):
             "them have requires_grad=True.")
     outs = _outputs(func, inputs)
     live = [k for k, o in enumerate(outs) if o.requires_grad]
+    if not live and any(np.any(_numerical(func, inputs, t, k, eps))
+                        for _, t in wanted for k in range(len(outs))):
+        raise GradcheckError("Numerical gradient for function expected to be zero")
     for i, t in wanted:
         for k in range(len(outs)):
             if k not in live:

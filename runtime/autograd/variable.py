@@ -24,4 +24,4 @@ class Variable(metaclass=VariableMeta):
         if not isinstance(data, Base):
             raise TypeError("Variable(): argument 'data' (position 1) must be Tensor, not "
                             f"{type(data).__name__}")
-        return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data
+        return data.detach().requires_grad_(requires_grad)

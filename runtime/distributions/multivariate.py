@@ -64,7 +64,7 @@ class _OfCovariance(Distribution):
         if m.ndim < 2:
             raise ValueError(
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions")
-        batch = np.broadcast_shapes(m.shape[:-2], batch_of_others)
+        batch = whet.broadcast_shapes(m.shape[:-2], batch_of_others)
         setattr(self, name, m.expand(*batch, *m.shape[-2:]))
         return batch, (name, m)
 

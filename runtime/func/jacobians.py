@@ -75,7 +75,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
                 parts = like(inputs, parts)
                 return parts[0] if isinstance(argnums, int) else parts
             result = mapped(of, out)
-        result = without_own_history(result, recorded)
+        result, aux = without_own_history((result, aux), recorded)
         return (result, aux) if has_aux else result
     return compute
 

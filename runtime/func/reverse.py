@@ -76,7 +76,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
             )
         in_order = iter(gs)
         result = mapped(lambda _: next(in_order), by[0] if isinstance(argnums, int) else tuple(by))
-        value = value if recorded else value._without_history()
+        value, aux = without_own_history((value, aux), recorded)
         return (result, (value, aux)) if has_aux else (result, value)
     return compute
 
@@ -170,5 +170,5 @@ def vjp(func, *primals, has_aux=False):
         with enable_grad():
             gs = gradients(outs, tensors(inputs), vs, again)
         return without_own_history(like(inputs, gs), again)
-    found = without_own_history(out, recorded)
+    found, aux = without_own_history(out, recorded), without_own_history(aux, recorded)
     return (found, back, aux) if has_aux else (found, back)

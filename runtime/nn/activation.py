@@ -60,7 +60,7 @@ class Hardtanh(Layer):
         self.max_val = self.max_val if self.max_value is None else self.max_value
         del self.min_value, self.max_value
         if not self.max_val > self.min_val:
-            raise ValueError(
+            raise AssertionError(
                 f"Hardtanh: max_val must be larger than min_val, got {self.max_val} and "
                 f"{self.min_val}")
 

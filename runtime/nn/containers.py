@@ -322,7 +322,7 @@ class ParameterList(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def extra_repr(self):
-        return "\n".join(_describe(i, v) for i, v in enumerate(self))
+        return "\n".join(_describe(i, v, lambda x: x.dtype) for i, v in enumerate(self))
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError("ParameterList should not be called.")
@@ -441,17 +441,18 @@ class ParameterDict(Module):
         return self
 
     def extra_repr(self):
-        return "\n".join(_describe(k, v) for k, v in self.items())
+        return "\n".join(_describe(k, v, Tensor.type) for k, v in self.items())
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError("ParameterDict should not be called.")
 
 
-def _describe(key, value):
+def _describe(key, value, kind_of):
+    """A line on an element; PyTorch's lists and dicts name the types of tensors differently."""
     if isinstance(value, Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         return (
-            f"  ({key}): {kind} containing: [{value.dtype} of size "
+            f"  ({key}): {kind} containing: [{kind_of(value)} of size "
             f"{'x'.join(map(str, value.shape))}]")
     return f"  ({key}): Object of type: {type(value).__name__}"
 

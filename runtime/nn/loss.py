@@ -2,7 +2,7 @@
 import math
 from typing import Any
 
-from ..autograd.modes import warn
+from ..ops.loss import legacy
 from ..tensor import Tensor
 from . import functional as F
 from .layer import Layer, layer
@@ -36,12 +36,13 @@ class _Loss(Layer):
                     f"{type(self).__name__}: {name} must be a bool, not a Tensor. Make the loss "
                     f"first, then call it: nn.{type(self).__name__}()(input, target)")
         if average is not None or reduce is not None:
-            old = "none" if reduce is False else "sum" if average is False else "mean"
-            warn(
-                f"size_average and reduce args will be deprecated, please use reduction='{old}' "
-                "instead.",
-                stacklevel=3)
-            self.reduction = old
+            self.reduction = legacy(average, reduce, self.reduction)
+
+
+def _check_margin(module):
+    if module.margin <= 0:
+        raise ValueError(f"{type(module).__name__}: expected margin to be greater than 0, got "
+                         f"{module.margin} instead")
 
 
 class _WeightedLoss(_Loss):
@@ -210,6 +211,15 @@ class MultiMarginLoss(_WeightedLoss):
     reduce: bool | None = None
     reduction: str = "mean"
 
+    def prepare(self):
+        _Loss.prepare(self)
+        if self.p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if self.weight is not None and self.weight.ndim != 1:
+            raise ValueError(
+                f"MultiMarginLoss: expected weight to be None or 1D tensor, got "
+                f"{self.weight.ndim}D instead")
+
 
 @layer("margin_ranking_loss", "input1, input2, target")
 class MarginRankingLoss(_Loss):
@@ -240,6 +250,10 @@ class TripletMarginLoss(_Loss):
     reduce: bool | None = None
     reduction: str = "mean"
 
+    def prepare(self):
+        _Loss.prepare(self)
+        _check_margin(self)
+
 
 @layer("triplet_margin_with_distance_loss", "anchor, positive, negative")
 class TripletMarginWithDistanceLoss(_Loss):
@@ -251,6 +265,8 @@ class TripletMarginWithDistanceLoss(_Loss):
     keyword_only = "distance_function"
 
     def prepare(self):
+        _Loss.prepare(self)
+        _check_margin(self)
         if self.distance_function is None:
             self.distance_function = PairwiseDistance()
 

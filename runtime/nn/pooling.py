@@ -91,6 +91,11 @@ def _max_unpool(n):
         stride: Any = None
         padding: Any = 0
 
+        def prepare(self):
+            stride = self.kernel_size if self.stride is None else self.stride
+            self.kernel_size, self.stride, self.padding = [
+                ntuple(x, n) for x in (self.kernel_size, stride, self.padding)]
+
         def forward(self, input, indices, output_size=None):
             return getattr(F, unpool)(input, indices, self.kernel_size, self.stride, self.padding,
                                       output_size)

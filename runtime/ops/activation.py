@@ -1,4 +1,5 @@
 """Activations whose call is more than their formula, and dropout."""
+from ..autograd.modes import warn
 from ..dtypes import FLOAT
 from ..ir import scalar as s
 from . import pointwise as p
@@ -192,6 +193,17 @@ def drop_features(input, p, dims=2, inplace=False):
     return _drop(input, p, shape, inplace)
 
 
+def _warn_of_dims(n, ndim):
+    """Tell of inputs whose dimensions are not those that the name says."""
+    if n == 2 and ndim == 3:
+        warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
+             "dropout behavior is desired - input is interpreted as shape (N, C, L), where C is "
+             "the channel dim. Use dropout1d instead.", stacklevel=4)
+    elif n > 1 and ndim not in (n + 1, n + 2):
+        warn(f"dropout{n}d: Received a {ndim}-D input to dropout{n}d, which is deprecated. Use "
+             "dropout instead.", stacklevel=4)
+
+
 def _feature_dropout(n):
     def f(input, p=0.5, training=True, inplace=False):
         _check_p(p)
@@ -199,9 +211,14 @@ def _feature_dropout(n):
         if n == 1 and input.ndim not in (2, 3):
             raise RuntimeError(
                 f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input.")
+        _warn_of_dims(n, input.ndim)
         if not training:
             return input
-        return drop_features(input, p, 2 if input.ndim > n + 1 else 1, inplace)
+        if n == 2 and input.ndim < 2:
+            raise RuntimeError(
+                "dropout2d: Feature dropout requires at least 2 dimensions in the input")
+        # (three dimensions are examples, channels and one more for dropout2d, as in PyTorch)
+        return drop_features(input, p, 2 if n == 2 or input.ndim == n + 2 else 1, inplace)
 
     f.__name__, f.__doc__ = (
         f"dropout{n}d", "Zero whole channels with probability p and scale the rest by 1 / (1 - p).")

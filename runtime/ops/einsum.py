@@ -252,6 +252,13 @@ def bilinear(input1, input2, weight, bias=None):
     if input1.ndim != input2.ndim or weight.ndim != 3:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and "
                            f"{input2.ndim}, and a weight of {weight.ndim}")
+    for name, x, n in (("input1", input1, weight.shape[1]), ("input2", input2, weight.shape[2])):
+        if x.shape[-1:] != (n,):
+            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got "
+                               f"{x.shape[-1] if x.ndim else 'none'} but expected {n}")
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got "
+                           f"{list(input1.shape[:-1])} and {list(input2.shape[:-1])}")
     if bias is not None and (bias.ndim != 1 or bias.shape[0] != weight.shape[0]):
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got "
                            f"{list(bias.shape)} but expected [{weight.shape[0]}]")

@@ -4,7 +4,7 @@ from .dims import one
 from .surface import function
 
 
-@function()
+@function(out=True)
 def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
     """The exclusive or of the bits of all elements, as 64-bit numbers, along dimensions.
 
@@ -18,7 +18,7 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
         raise NotImplementedError(
             f"\"xor_sum\" not implemented for '{input.dtype.letter}'")
     dims = [one(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
-    dims = sorted(dims or range(input.ndim))
+    dims = sorted(dims or range(input.ndim)) if input.ndim else []
     for d in dims:
         if input.shape[d] == 0:
             raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")

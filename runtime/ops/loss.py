@@ -45,7 +45,7 @@ def legacy(size_average, reduce, reduction):
     """The older arguments `size_average` and `reduce` as a `reduction`."""
     if size_average is None and reduce is None:
         return reduction
-    size_average, reduce = size_average is not False, reduce is not False
+    size_average, reduce = [x is None or bool(x) for x in (size_average, reduce)]
     r = "mean" if size_average and reduce else "sum" if reduce else "none"
     modes.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{r}' instead.",

@@ -234,7 +234,7 @@ def pad(input, pad, mode="constant", value=None):
         check_text("pad", "mode", mode)
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
-        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if not (k == 1 and n in (2, 3) or k == 2 and n in (3, 4) or k == 3 and n in (4, 5)):
         raise NotImplementedError(
             "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"

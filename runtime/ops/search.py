@@ -444,7 +444,7 @@ def _edges(x, bins, bounds):
 
 
 @function(out=True)
-def histogram(input, bins, *, range=None, weight=None, density=False):
+def histogram(input, bins=100, *, range=None, weight=None, density=False):
     """(hist, bin_edges): the elements (or their weights) counted between edges, given as a
     number of bins or a sorted tensor."""
     if input.dtype.kind != FLOAT:

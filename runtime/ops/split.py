@@ -154,6 +154,8 @@ def _check_lengths(n, d, lengths):
 @function()
 def split_with_sizes(input, split_sizes, dim=0):
     """`split` into pieces of the given sizes."""
+    if not input._array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     return _split_sizes(input, split_sizes, dims.one(dim, input._array.ndim))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import dtypes, indexing
-from ..dtypes import BOOL
+from ..dtypes import INT
 from .creation import (
     check_options,
     empty,
@@ -136,7 +136,8 @@ def vander(x, N=None, increasing=False):
     n = x.shape[0] if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
-    d = x.dtype if x.dtype.kind != BOOL else dtypes.int64
+    # (powers are running products, those of whole numbers int64)
+    d = x.dtype if x.dtype.kind > INT else dtypes.int64
     if n == 0:
         return empty(x.shape[0], 0, dtype=d, device=x.device)
     r = ones(x.shape[0], 1, dtype=d, device=x.device)

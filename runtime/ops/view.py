@@ -411,13 +411,13 @@ def _moved(input, source, destination):
     order = [d for d in range(n) if d not in source]
     for to, d in sorted(zip(destination, source)):
         order.insert(to, d)
-    return tuple(order)
+    return tuple(order) if n else ()
 
 
 @function()
 def movedim(input, source, destination):
     """Dimensions moved to other places; the rest keep their order."""
-    order = _moved(input, source, destination) if input._array.ndim else ()
+    order = _moved(input, source, destination)
     return apply(permute_op, (input,), {"dims": order})
 
 
@@ -427,11 +427,10 @@ FUNCTIONS["moveaxis"] = METHODS["moveaxis"] = movedim
 @function()
 def adjoint(input):
     """Matrices transposed and conjugated."""
-    if input.ndim < 2:
-        raise RuntimeError(
-            "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
-            f"{input.ndim}-D tensor.")
-    return transpose(input, -2, -1).conj()
+    if input.ndim == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. "
+                           "Got 1-D tensor.")
+    return transpose(input, -2, -1).conj() if input.ndim else input.conj()
 
 
 def _matrix_transpose(self):

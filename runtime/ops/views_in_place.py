@@ -17,12 +17,18 @@ def unsqueeze_(self, dim):
     return reshape_inplace(unsqueeze_op, self, {"dim": dims.one(dim, self._array.ndim + 1)})
 
 
-@method("swapdims_", "swapaxes_")
+@method("swapdims_")
 def transpose_(self, dim0, dim1):
     """`transpose`, in place."""
     n = self._array.ndim
     dim0, dim1 = dims.one(dim0, n), dims.one(dim1, n)
     return reshape_inplace(transpose_op, self, {"dim0": dim0, "dim1": dim1}) if n else self
+
+
+@method()
+def swapaxes_(self, axis0, axis1):
+    """`swapaxes`, in place."""
+    return transpose_(self, axis0, axis1)
 
 
 @method()

@@ -157,7 +157,7 @@ class MultiplicativeLR(LambdaLR):
     """The last rate times a function of the epoch."""
 
     def get_lr(self):
-        if self._initial or self.last_epoch <= 0:
+        if self._initial:
             return self._rates()
         return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, self._rates())]
 

@@ -430,12 +430,12 @@ def hardswish(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Element
 def hardswish_(input: Tensor) -> Tensor: """`hardswish`, in place."""
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, *, out: Tensor | None = None) -> Tensor: """Elementwise hardtanh. See also the method of the same name."""
 def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor: """`hardtanh`, in place."""
-def hash_tensor(input: Tensor, dim: Dims = (), *, keepdim: _bool = False, mode: _int = 0) -> Tensor: """The exclusive or of the bits of all elements, as 64-bit numbers, along dimensions."""
+def hash_tensor(input: Tensor, dim: Dims = (), *, keepdim: _bool = False, mode: _int = 0, out: Tensor | None = None) -> Tensor: """The exclusive or of the bits of all elements, as 64-bit numbers, along dimensions."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise heaviside. See also the method of the same name."""
 def heaviside_(input: Tensor, values: Scalar) -> Tensor: """`heaviside`, in place."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """input where the target is 1, max(0, margin - input) where it is -1."""
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor: ...
-def histogram(input: Tensor, bins: _int | Tensor, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False, out: Tensor | None = None) -> _histogram: ...
+def histogram(input: Tensor, bins: _int | Tensor = 100, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False, out: Tensor | None = None) -> _histogram: ...
 def histogramdd(input: Tensor, bins: _int | Sequence[_int] | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _histogramdd: """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
 def hsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 1, into equal pieces where a number is given."""
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as the rows that have entries."""

@@ -310,3 +310,16 @@ def test_a_hook_of_several_tensors_keeps_no_graph(mode):
     loss.backward()
     del loss
     assert node() is None
+
+
+def test_hooks_may_not_change_the_size_of_a_gradient():
+    x = whet.ones(3, requires_grad=True)
+    handle = x.register_hook(lambda g: whet.ones(2))
+    with pytest.raises(RuntimeError, match="changed the size"):
+        x.sum().backward()
+    handle.remove()
+    (x * 2).register_hook(lambda g: g[:1])
+    y = x * 2
+    y.register_hook(lambda g: g[:1])
+    with pytest.raises(RuntimeError, match="changed the size"):
+        y.sum().backward()

@@ -7,6 +7,7 @@ import whet
 import whet.nn.functional as F
 from scipy import special as scipy_special
 from whet import fft, func
+from whet.autograd.gradcheck import GradcheckError
 
 R = np.random.default_rng(0)
 
@@ -339,3 +340,27 @@ def test_functional_call_refuses_two_values_for_one_tied_parameter():
         whet.func.functional_call(model, {"a": zero, "b": one}, ())
     assert whet.func.functional_call(model, {"a": zero, "b": one}, (), tie_weights=False) == 1
     assert whet.func.functional_call(model, {"a": zero, "b": zero}, ()) == 0
+
+
+def test_what_comes_beside_an_output_has_no_history():
+    x = whet.ones(2)
+    for made in (func.grad(lambda x: ((x ** 2).sum(), x * 3), has_aux=True)(x),
+                 func.jacrev(lambda x: (x ** 2, x * 3), has_aux=True)(x)):
+        assert made[1].equal(x * 3) and not made[1].requires_grad
+    aux = func.vjp(lambda x: (x ** 2, {"a": x * 3}), x, has_aux=True)[2]
+    assert not aux["a"].requires_grad
+    outer = whet.ones(2, requires_grad=True)     # what somebody else differentiates keeps it
+    assert func.grad(lambda x: ((x * outer).sum(), x * outer), has_aux=True)(x)[1].requires_grad
+
+
+def test_a_check_of_gradients_finds_outputs_that_were_cut_off():
+    x = whet.ones(2, dtype=whet.float64, requires_grad=True)
+    with pytest.raises(GradcheckError, match="expected to be zero"):
+        whet.autograd.gradcheck(lambda x: x.detach() * 2, (x,))
+    assert whet.autograd.gradcheck(lambda x: x.detach().sign(), (x,))
+
+
+def test_a_variable_of_a_tensor_wants_gradients_where_it_says_so():
+    x = whet.ones(2, requires_grad=True)
+    assert not whet.autograd.Variable(x).requires_grad
+    assert whet.autograd.Variable(x, requires_grad=True).is_leaf

@@ -160,6 +160,43 @@ def test_sums_of_real_numbers_have_the_integer_type_that_was_asked_for(reduce, d
     assert made.dtype is dtype and made.tolist() == ([3, 2] if reduce == "prod" else [4, 3])
 
 
+def test_powers_of_small_integers_are_int64():
+    made = whet.vander(whet.tensor([2, 30], dtype=whet.int8), 3)
+    assert made.dtype is whet.int64 and made.tolist() == [[4, 2, 1], [900, 30, 1]]
+
+
+def test_tensors_without_dimensions_are_checked_like_others():
+    x = whet.tensor(3.0)
+    for wrong in (lambda: x.movedim(1, 0), lambda: x.split_with_sizes([1], 0),
+                  lambda: x.split_with_sizes([])):
+        with pytest.raises((IndexError, RuntimeError)) as e:
+            wrong()
+        assert "tuple" not in str(e.value)
+    assert x.movedim(0, -1).equal(x) and whet.adjoint(x).equal(x)
+    assert whet.adjoint(whet.tensor(1 + 2j)).item() == 1 - 2j
+    assert whet.hash_tensor(x, dim=-1, keepdim=True).shape == ()
+    with pytest.raises(RuntimeError):
+        whet.adjoint(whet.ones(2))
+
+
+def test_defaults_and_names_of_arguments_are_those_of_pytorch():
+    x = whet.tensor([0.0, 1.0, 1.0])
+    assert x.histogram().hist.shape == (100,)
+    assert whet.ones(2, 3).swapaxes_(axis0=0, axis1=1).shape == (3, 2)
+    assert whet.linalg.svdvals(whet.eye(2), driver=None).tolist() == [1, 1]
+    out = whet.empty(0, dtype=whet.uint64)
+    assert whet.hash_tensor(whet.tensor([1, 2]), out=out) is out and out.item() == 3
+
+
+def test_degrees_of_polynomials_may_be_fractions_that_are_cut_off():
+    x = whet.tensor([0.5, 2.0])
+    made = whet.special.chebyshev_polynomial_t(x, 2.7)
+    assert made.equal(whet.special.chebyshev_polynomial_t(x, 2))
+    for n in (math.nan, math.inf, "2"):
+        with pytest.raises(TypeError):
+            whet.special.chebyshev_polynomial_t(x, n)
+
+
 @pytest.mark.parametrize("rows", [
     [[1, 2, 3], [2, 4, 6], [1, 0, 1]], [[0, 0], [0, 0]], [[1, 0], [0, 0]], [[0]],
     [[[1, 2], [2, 4]], [[1, 0], [0, 2]]], [[1 + 1j, 2], [2 + 2j, 4]]])

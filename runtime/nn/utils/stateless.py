@@ -4,6 +4,8 @@ import contextlib
 from ...ops.surface import guard
 from ...tensor import Tensor
 
+_ABSENT = object()      # what a module had at a name that it does not have
+
 
 def _tie(own, wanted):
     """Give a parameter that has several names one value under all of them."""
@@ -49,9 +51,7 @@ def _swapped(module, tensors, tie_weights, strict):
                 continue
             if not isinstance(value, Tensor):
                 raise TypeError(f"{value} is not an instance of whet.Tensor")
-            if leaf not in owner.__dict__:
-                raise AttributeError(f"{owner._get_name()} has no attribute `{leaf}`")
-            places.append((owner, leaf, owner.__dict__[leaf], value))
+            places.append((owner, leaf, owner.__dict__.get(leaf, _ABSENT), value))
             owner.__dict__[leaf] = value
         yield
     finally:
@@ -62,7 +62,10 @@ def _swapped(module, tensors, tie_weights, strict):
                 prefix = next((n for n, v in tensors.items() if v is replacement), None)
                 if prefix is not None:
                     tensors[prefix] = now
-            owner.__dict__[leaf] = before
+            if before is _ABSENT:
+                owner.__dict__.pop(leaf, None)
+            else:
+                owner.__dict__[leaf] = before
 
 
 @guard

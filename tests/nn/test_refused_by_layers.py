@@ -1,0 +1,79 @@
+"""What layers and their functions refuse, and what they take beside it, as in PyTorch."""
+import warnings
+
+import pytest
+import whet
+import whet.nn.functional as F
+from whet import nn
+
+
+@pytest.mark.parametrize("make, error, text", [
+    (lambda: nn.TripletMarginLoss(margin=-1), ValueError, "margin"),
+    (lambda: nn.TripletMarginWithDistanceLoss(margin=0), ValueError, "margin"),
+    (lambda: nn.MultiMarginLoss(p=3), ValueError, "p == 1"),
+    (lambda: nn.MultiMarginLoss(weight=whet.ones(1, 2)), ValueError, "1D"),
+    (lambda: nn.Hardtanh(2, 1), AssertionError, "max_val"),
+    (lambda: F.pad(whet.ones(1, 4), (1, 1), "reflect", value=3), RuntimeError, "value"),
+    (lambda: F.bilinear(whet.ones(2, 1, 4), whet.ones(2, 1, 4), whet.ones(2, 1, 4)),
+     RuntimeError, "input1"),
+    (lambda: F.bilinear(whet.ones(2, 4), whet.ones(1, 4), whet.ones(3, 4, 4)),
+     RuntimeError, "batch")])
+def test_wrong_arguments_of_layers(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+@pytest.mark.parametrize("old, wanted", [
+    ((0,), "sum"), ((1,), "mean"), ((None, 0), "none"), ((False, True), "sum")])
+def test_older_arguments_of_losses_go_by_their_truth(old, wanted):
+    x, y = whet.tensor([1.0, 2.0]), whet.tensor([3.0, 5.0])
+    with pytest.warns(UserWarning, match=wanted):
+        made = F.mse_loss(x, y, *old)
+    assert made.equal(F.mse_loss(x, y, reduction=wanted))
+    with pytest.warns(UserWarning, match=wanted):
+        assert nn.MSELoss(*old).reduction == wanted
+
+
+def test_layers_show_what_they_hold_as_in_pytorch():
+    shown = "MaxUnpool2d(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0))"
+    assert repr(nn.MaxUnpool2d(2)) == shown
+    assert "[whet.FloatTensor of size 2]" in repr(nn.ParameterDict({"a": whet.ones(2)}))
+    assert "[whet.float32 of size 2]" in repr(nn.ParameterList([whet.ones(2)]))
+
+
+@pytest.mark.parametrize("layer, shape, kept, text", [
+    (nn.Dropout1d, (40, 4), (40, 1), None), (nn.Dropout1d, (5, 40, 4), (5, 40, 1), None),
+    (nn.Dropout2d, (8, 9), (8, 9), "2-D"), (nn.Dropout2d, (8, 9, 4), (8, 9, 1), "3D"),
+    (nn.Dropout2d, (8, 9, 4, 2), (8, 9, 1, 1), None),
+    (nn.Dropout2d, (8, 9, 2, 2, 2), (8, 9, 1, 1, 1), "5-D"),
+    (nn.Dropout3d, (40, 2, 2, 2), (40, 1, 1, 1), None),
+    (nn.Dropout3d, (8, 9, 2, 2, 2), (8, 9, 1, 1, 1), None)])
+def test_dropout_of_channels_takes_whole_ones(layer, shape, kept, text):
+    whet.manual_seed(0)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        made = layer()(whet.ones(shape))
+    first = made[tuple(slice(0, n) for n in kept)]
+    assert made.equal(first.expand(shape)) and sorted(set(first.flatten().tolist())) == [0, 2]
+    assert 1 < len({tuple(row) for row in first.reshape(kept[0], -1).tolist()})
+    assert [text in str(w.message) for w in said] == ([True] if text else [])
+    with pytest.raises(RuntimeError, match="2 dimensions"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        F.dropout2d(whet.ones(3))
+
+
+def test_modules_are_called_with_tensors_that_they_do_not_have():
+    m = nn.Linear(2, 1)
+    weight = whet.ones(1, 2)
+    bias = whet.zeros(1)
+    made = whet.func.functional_call(m, {"weight": weight, "bias": bias, "other": bias},
+                                     (whet.ones(2),))
+    assert made.item() == 2 and not hasattr(m, "other")
+    with pytest.raises(RuntimeError, match="other"):
+        whet.func.functional_call(m, {"weight": weight, "bias": bias, "other": bias},
+                                  (whet.ones(2),), strict=True)
+
+
+def test_shapes_of_normals_that_do_not_fit_are_refused_as_in_pytorch():
+    with pytest.raises(RuntimeError):
+        whet.distributions.MultivariateNormal(whet.zeros(7, 3), whet.eye(3).expand(2, 3, 3))
