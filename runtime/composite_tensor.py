@@ -1,10 +1,12 @@
-"""What sparse and nested tensors have in common: each is index tensors and one tensor of values,
-which stand for a tensor.
+"""What sparse, nested, masked and quantised tensors have in common: each is one tensor of values,
+and tensors or numbers that say where these are or what they mean. Together they stand for a tensor.
 
 Such a tensor has no memory, no history and no gradient of its own: all are those of its values.
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from . import declarations
@@ -213,7 +215,66 @@ class CompositeTensor(Composite):
         return type(self), tuple(vars(self).values())
 
 
-def member(cls: type, name: str) -> Any:
-    """What a kind of such tensors has itself under a name, or from here; None where there is
-    nothing."""
-    return vars(cls).get(name, vars(CompositeTensor).get(name))
+# ---- what functions are of such tensors ----------------------------------------------------------
+Rule = Callable[..., Any]
+
+
+def registers(rules: dict[str, Rule]) -> Callable[..., Callable[[Rule], Rule]]:
+    """A decorator, given names of public functions, that makes a function the rule of these."""
+    def rule(*names: str) -> Callable[[Rule], Rule]:
+        def register(fn: Rule) -> Rule:
+            rules.update(dict.fromkeys(names, fn))
+            return fn
+        return register
+    return rule
+
+
+def own_function(cls: type, name: str) -> Any:
+    """The method, or what gives the attribute, that a kind of such tensors has itself under a name,
+    or from here; None where there is nothing."""
+    own: Any = vars(cls).get(name, vars(CompositeTensor).get(name))
+    return own.fget if isinstance(own, property) else own
+
+
+def operators(infix: str, others: str) -> list[str]:
+    """The names of methods that Python's operators call: of infix ones all forms that ordinary
+    tensors have."""
+    forms = [form.format(name) for name in infix.split()
+             for form in ("__{}__", "__r{}__", "__i{}__")]
+    return [*filter(partial(hasattr, Tensor), forms), *(f"__{name}__" for name in others.split())]
+
+
+def let_say(cls: Any, call: Callable[..., Any], methods: Iterable[str]) -> None:
+    """From now on `call(func, types, args, kwargs)` says what functions and methods of ordinary
+    tensors are of a kind of such tensors. `methods`: those that Python's operators call, which it
+    looks for in the class alone. They are put there."""
+    def method(self: Any, name: str) -> Any:
+        return partial(_ask, call, _method_of_tensors(name), self)
+    for name in methods:
+        setattr(cls, name, _operator(call, name))
+    cls._method = method
+    cls.__torch_function__ = staticmethod(call)
+
+
+def _ask(call: Callable[..., Any], func: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return call(func, (), args, kwargs)
+
+
+def _operator(call: Callable[..., Any], name: str) -> Any:
+    def operate(self: Any, *args: Any) -> Any:
+        return call(_method_of_tensors(name), (), (self, *args))
+    operate.__name__ = operate.__qualname__ = name
+    return operate
+
+
+def _method_of_tensors(name: str) -> Any:
+    """A method of ordinary tensors under the name that it is called by. One function may have
+    several names, and rules are found by them."""
+    function = getattr(Tensor, name)
+    if function.__name__ == name:
+        return function
+
+    def named(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+    named.__name__ = name
+    return named

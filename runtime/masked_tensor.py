@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from . import dtypes, masked_reductions
-from .composite_tensor import CompositeTensor, member
+from .composite_tensor import CompositeTensor, let_say, own_function
 from .layouts import strided
 from .ops.registry import is_tensor
 from .ops.surface import FUNCTIONS
-from .tensor import Tensor
 
 TYPES = frozenset((dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bool_, dtypes.int8,
                    dtypes.int16, dtypes.int32, dtypes.int64))
@@ -310,43 +308,11 @@ def call(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     rule = RULES.get(name)
     if rule is not None:
         return rule(name, func, args, kwargs)
-    own: Any = member(MaskedTensor, name)
+    own = own_function(MaskedTensor, name)
     if own is None:
         raise TypeError(f"{name} is not implemented for masked tensors: use get_data() and "
                         "get_mask(), or to_tensor(value)")
-    get: Any = own.fget if isinstance(own, property) else own
-    return get(*args, **kwargs)
+    return own(*args, **kwargs)
 
 
-def _named(name: str) -> Any:
-    function = getattr(Tensor, name)
-
-    def named(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-    named.__name__ = name
-    return named
-
-
-def _of_method(self: MaskedTensor, name: str) -> Any:
-    return partial(_called, _named(name), self)
-
-
-def _called(func: Any, *args: Any, **kwargs: Any) -> Any:
-    return call(func, (), args, kwargs)
-
-
-def _operator(name: str) -> None:
-    func = _named(name)
-
-    def operate(self: Any, *args: Any) -> Any:
-        return call(func, (), (self, *args))
-    operate.__name__ = operate.__qualname__ = name
-    setattr(MaskedTensor, name, operate)
-
-
-# Python looks for its operators in the class, so that `__getattr__` is not asked
-for _name in RULES:
-    if _name.startswith("__"):
-        _operator(_name)
-MaskedTensor._method = _of_method   # type: ignore[method-assign, assignment]
-MaskedTensor.__torch_function__ = staticmethod(call)     # type: ignore[attr-defined]
+let_say(MaskedTensor, call, [name for name in RULES if name.startswith("__")])

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..composite_tensor import member
+from ..composite_tensor import let_say, operators, own_function, registers
 from ..dtypes import dtype, float32
 from ..ops.registry import is_tensor
 from ..ops.surface import FUNCTIONS as F
-from ..tensor import Tensor
 from .make import RANGES, integers
 from .tensor import QuantizedTensor, refusal
 
 # name -> what is done: a function of the public function and the arguments of a call
 RULES: dict[str, Callable[..., Any]] = {}
+rule = registers(RULES)
 
 # of the integers, for any scheme
 SAME = "clone detach contiguous cpu cuda"
@@ -37,16 +37,6 @@ ROUNDED = """relu relu6 clamp clip hardtanh leaky_relu threshold mean avg_pool1d
 COMPARED = "eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ isnan isinf isfinite"
 # functions whose results lie in a known range: (the scale, what the lowest integer stands for)
 RANGED = {"sigmoid": (1 / 256, 0.0), "tanh": (2 / 256, -1.0)}
-
-
-
-
-def rule(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function is the rule of these public functions."""
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        RULES.update(dict.fromkeys(names.split(), fn))
-        return fn
-    return register
 
 
 def is_quantised(x: Any) -> bool:
@@ -99,13 +89,13 @@ def _wrapped(first: Any, result: Any) -> Any:
     return first._with(result) if is_part else result
 
 
-@rule(SAME)
+@rule(*SAME.split())
 def same(func: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
     """The integers in another memory."""
     return q._with(func(q._held, *args, **kwargs))
 
 
-@rule(MOVED)
+@rule(*MOVED.split())
 def moved(func: Any, *args: Any, **kwargs: Any) -> Any:
     """Integers in other places, or some of them."""
     found = _operands(args, kwargs)
@@ -128,7 +118,7 @@ def _channel(func: Any, q: Any, *at: Any) -> Any:
                            q._zero[index].item())
 
 
-@rule(ROUNDED)
+@rule(*ROUNDED.split())
 def rounded(func: Any, *args: Any, **kwargs: Any) -> Any:
     """What a function gives of the real numbers, by the first operand's scale and zero point."""
     q = _operands(args, kwargs)[0]
@@ -138,7 +128,7 @@ def rounded(func: Any, *args: Any, **kwargs: Any) -> Any:
     return q._with(integers(result, q._scale, q._zero, q._held.dtype))
 
 
-@rule(" ".join(f"{name}_" for name in ("relu", "clamp", "clip", "hardtanh", "leaky_relu")))
+@rule("relu_", "clamp_", "clip_", "hardtanh_", "leaky_relu_")
 def rounded_in_place(func: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
     """The same, in place."""
     _of_one_scale(func, q)
@@ -147,7 +137,7 @@ def rounded_in_place(func: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
     return q
 
 
-@rule(" ".join(RANGED))
+@rule(*RANGED)
 def ranged(func: Any, q: Any) -> Any:
     """What a function gives of the real numbers, by a scale that fits all that it can give."""
     of = q._held.dtype
@@ -158,7 +148,7 @@ def ranged(func: Any, q: Any) -> Any:
     return QuantizedTensor(integers(func(q.dequantize()), scale, zero, of), scale, zero)
 
 
-@rule(COMPARED)
+@rule(*COMPARED.split())
 def compared(func: Any, *args: Any, **kwargs: Any) -> Any:
     """A comparison of the real numbers."""
     args, kwargs = _changed(args, kwargs, _real)
@@ -185,7 +175,7 @@ def _integers_for(q: Any, value: Any) -> Any:
     return integers(real, q._scale, q._zero, q._held.dtype)
 
 
-@rule("copy_ fill_")
+@rule("copy_", "fill_")
 def copy_(func: Any, q: Any, value: Any, non_blocking: bool = False) -> Any:
     """Take real numbers, rounded to the tensor's scale."""
     if not is_quantised(q):
@@ -210,60 +200,19 @@ def to(func: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 # ---- calls ---------------------------------------------------------------------------------------
-def by_rule(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """A public function of operands some of which are of quantised types."""
-    name = func.__name__
-    if name in RULES:
-        return RULES[name](func, *args, **kwargs)
-    own = None if name in OPERATORS else member(QuantizedTensor, name)
-    if own is None:
-        raise refusal(name)
-    get: Any = own.fget if isinstance(own, property) else own
-    return get(*args, **kwargs)
+OPERATORS = frozenset(operators("add sub mul truediv floordiv mod pow matmul and or xor",
+                                "eq ne lt le gt ge neg abs invert getitem setitem"))
 
 
 def call(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """`by_rule`, as functions ask it."""
-    return by_rule(func, *args, **kwargs or {})
+    """A public function of operands some of which are of quantised types."""
+    name, kwargs = func.__name__, kwargs or {}
+    if name in RULES:
+        return RULES[name](func, *args, **kwargs)
+    own = None if name in OPERATORS else own_function(QuantizedTensor, name)
+    if own is None:
+        raise refusal(name)
+    return own(*args, **kwargs)
 
 
-def method(self: QuantizedTensor, name: str) -> Any:
-    """What a method of ordinary tensors does with such a one."""
-    def ask(*args: Any, **kwargs: Any) -> Any:
-        return by_rule(_named(name), self, *args, **kwargs)
-    return ask
-
-
-def _named(name: str) -> Any:
-    """A method of ordinary tensors under the name that it is called by."""
-    function = getattr(Tensor, name)
-    if function.__name__ == name:
-        return function
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-    run.__name__ = name
-    return run
-
-
-OPERATORS: set[str] = set()
-
-
-def _operator(name: str) -> None:
-    OPERATORS.add(name)
-
-    def operate(self: Any, *args: Any) -> Any:
-        return by_rule(_named(name), self, *args)
-    operate.__name__ = operate.__qualname__ = name
-    setattr(QuantizedTensor, name, operate)
-
-
-# Python looks for its operators in the class, so that `__getattr__` is not asked
-for _name in """add sub mul truediv floordiv mod pow matmul and or xor""".split():
-    for _form in ("__{}__", "__r{}__", "__i{}__"):
-        if hasattr(Tensor, _form.format(_name)):
-            _operator(_form.format(_name))
-for _name in "eq ne lt le gt ge neg abs invert getitem setitem".split():
-    _operator(f"__{_name}__")
-QuantizedTensor._method = method   # type: ignore[method-assign, assignment]
-QuantizedTensor.__torch_function__ = staticmethod(call)     # type: ignore[attr-defined]
+let_say(QuantizedTensor, call, OPERATORS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..composite_tensor import member
+from ..composite_tensor import own_function
 from .tensor import SparseTensor, refusal
 
 RULES: dict[str, Callable[..., Any]] = {}
@@ -24,7 +24,7 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             RULES[name] = fn
-            if member(SparseTensor, name) is None:
+            if own_function(SparseTensor, name) is None:
                 setattr(SparseTensor, name, fn)
         return fn
     return register
@@ -35,7 +35,7 @@ def call(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     name = func.__name__
     fn = RULES.get(name)
     if fn is None:
-        fn = member(SparseTensor, name) or SparseTensor._function_of_values(name)
+        fn = own_function(SparseTensor, name) or SparseTensor._function_of_values(name)
     if fn is None:
         layouts = sorted({str(x.layout) for x in _operands(args, kwargs)})
         raise refusal(name, " and ".join(layouts))
