@@ -17,13 +17,14 @@ VAIN = 3                         # attempts to plan that came to nothing, after 
 
 class PlannedRanges(Generic[P]):
     """`plan` makes a plan for sizes like some; it raises Unsized, or whatever code raises that was
-    not written for sizes that are not known."""
+    not written for sizes that are not known. `attempts`: how many may come to nothing."""
 
-    def __init__(self, plan: Callable[[Sequence[int]], P]) -> None:
+    def __init__(self, plan: Callable[[Sequence[int]], P], attempts: float = VAIN) -> None:
         self.plan, self.plans = plan, list[P]()
-        self.vain = 0
+        self.attempts = attempts
 
-    def at(self, values: Sequence[int], made: Callable[[P], M | None]) -> M | None:
+    def at(self, values: Sequence[int], made: Callable[[P], M | None],
+           may_plan: bool = True) -> M | None:
         """What a plan for these sizes gives: `made` of it, None where it is none for them."""
         for k, plan in enumerate(self.plans):
             found = made(plan)
@@ -31,12 +32,12 @@ class PlannedRanges(Generic[P]):
                 if k:
                     self.plans.insert(0, self.plans.pop(k))
                 return found
-        if len(self.plans) >= RANGES or self.vain >= VAIN:
+        if not may_plan or len(self.plans) >= RANGES or self.attempts <= 0:
             return None
         try:
             return made(self.add(values))
         except Unsized:
-            self.vain += 1
+            self.attempts -= 1
             return None
 
     def add(self, values: Sequence[int]) -> P:

@@ -9,11 +9,11 @@ family's program and types. As for any recording some later calls are made eager
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.ir import verify
-from whet.ir.size_conditions import planning
 from whet.ir.symbolic_size import Unsized
 from whet.passes.resized import alike
 
@@ -21,6 +21,7 @@ from ..capture.refused import Refused
 from ..capture.tensor_sources import Outside
 from ..policy.second_look import SecondLook
 from ..policy.timing import Trial
+from ..program.planned_ranges import PlannedRanges
 from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
 from ..report.counted_misses import Misses
@@ -35,16 +36,15 @@ if TYPE_CHECKING:
     from .recording import Recording
     from .sized_calls import AtThese, Run
 
-SHEETS = 24                      # ways to plan a program that a family has at most
-
 
 class Family:
     """The recordings that are made like `first`; `other`: a run of other sizes. Raises Unsized."""
 
     def __init__(self, first: Recording, other: Run) -> None:
         self.first, self.other = first, other
-        self.sheets: list[CallSheet] = []
         self.plans: list[SizedCall] = []         # that sheets are of
+        # Sizes that are planned in vain are recorded by the call that asks, and asked for no more.
+        self.ranges = PlannedRanges(self.sheet, attempts=math.inf)
         self.may_widen = True            # Was one of more symbols not yet tried in vain?
         inputs, lengths = first.replay.inputs, first.lengths
         before, now = (
@@ -70,20 +70,16 @@ class Family:
             for n, s in places
             if type(s) is Outside and known.get(id(s.tensor)) is s.tensor
         }
-        self.add([a for a, _ in self.sizes.pairs])
+        self.ranges.add([a for a, _ in self.sizes.pairs])
 
-    def add(self, values: Sequence[int]) -> CallSheet:
-        """Plan for sizes like these; the sheet. Kernels may be ordered meanwhile."""
-        with planning:
-            try:
-                sheet = CallSheet(self.planned(values), self.first, self.symbols)
-            # code that was not written with Extents in mind may raise anything
-            except Exception as e:
-                if verify.CHECK:
-                    raise
-                raise Unsized(f"planning raises {e!r}") from None
-        self.sheets.append(sheet)
-        return sheet
+    @property
+    def sheets(self) -> list[CallSheet]:
+        """The ways in which its program is planned, each for a range of sizes."""
+        return self.ranges.plans
+
+    def sheet(self, values: Sequence[int]) -> CallSheet:
+        """A plan for sizes like these, as functions of them. Kernels may be ordered meanwhile."""
+        return CallSheet(self.planned(values), self.first, self.symbols)
 
     def planned(self, values: Sequence[int]) -> SizedCall:
         """A plan for sizes like these: one for others planned again, where that can be."""
@@ -111,20 +107,8 @@ class Family:
         """What is run for arguments of these shapes; None where nothing is, and nothing may be
         planned. `recorded`: the nodes of a run of them."""
         values = self.symbols.values(shapes)
-        if values is None:
-            return None
-        for k, sheet in enumerate(self.sheets):
-            p = sheet.at(values, recorded)
-            if p is not None:
-                if k:
-                    self.sheets.insert(0, self.sheets.pop(k))
-                return p
-        if len(self.sheets) >= SHEETS or not may_plan:
-            return None
-        try:
-            return self.add(values).at(values, recorded)
-        except Unsized:
-            return None
+        return None if values is None else self.ranges.at(
+            values, lambda sheet: sheet.at(values, recorded), may_plan)
 
     def recording(self, leaves: Sequence[Base], may_plan: bool) -> Recording | None:
         """A recording for a call that is not run; None where there is none, and none may be
@@ -246,11 +230,12 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
     family: Family = first.family
     made = family.at([t._array.shape for t in leaves], recorded)
     # What lies outside may be another tensor, of another type.
-    if made is None or not all(lies_as(made.program.arrays[n], arrays[n]) for n in outside):
+    if made is None or not all(lies_exactly_as(made.program.arrays[n], arrays[n])
+                               for n in outside):
         return None
     return made.program
 
 
-def lies_as(t: Type, a: Any) -> bool:
+def lies_exactly_as(t: Type, a: Any) -> bool:
     """Is an array of a type, and does it lie in memory as that says?"""
     return bool(t.dtype == a.dtype and t.shape == a.shape and t.strides == a.strides)
