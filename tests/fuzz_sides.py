@@ -379,7 +379,8 @@ def interpreted():
     from whet.ir.graph import Graph, Input
     from whet.ir.interpret import interpret
     from whet.jit.guards import native_table
-    from whet.jit.program import program
+    from whet.jit.program.misses import Miss
+    from whet.jit.program.program import Program
     from whet.random import Position
 
     def run(self, given, spent=()):
@@ -396,19 +397,19 @@ def interpreted():
             for a, b in zip(given, before):
                 if a.flags.writeable:
                     a[...] = b
-            raise program.Miss(str(e)) from None
+            raise Miss(str(e)) from None
         for n in draws:
             if type(n.attrs["generator"]) is not Position:
                 n.attrs["generator"].take(n.op.blocks(n.attrs["shape"]))
         for s, end in ends:
             s._seed, s._offset = end
         return made
-    kept = program.Program.__call__, native_table.table
-    program.Program.__call__, native_table.table = run, lambda *given: None
+    kept = Program.__call__, native_table.table
+    Program.__call__, native_table.table = run, lambda *given: None
     try:
         yield
     finally:
-        program.Program.__call__, native_table.table = kept
+        Program.__call__, native_table.table = kept
 
 
 @contextlib.contextmanager

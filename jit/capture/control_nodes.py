@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.values import Array, Type
 
-    from ..program.program import Program
+    from ..program.launch_program import LaunchProgram
 
 
 class Body:
@@ -34,9 +34,9 @@ class Body:
             int(x) for n in nodes for x in n.refs() if x not in inside))
         self.program = self.built(arrays)
 
-    def built(self, arrays: Any) -> Program:
+    def built(self, arrays: Any) -> LaunchProgram:
         """The program; raises No for what is no body."""
-        program: Program = builder.build(self.nodes, arrays, self.inputs, self.results)
+        program = builder.build(self.nodes, arrays, self.inputs, self.results)
         inside, origin = {o for n in self.nodes for o in n.outs}, program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
             raise No("a result is a view, or an operand")

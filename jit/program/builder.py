@@ -34,10 +34,10 @@ from .launch_lists import (
     guarded,
     lent_results,
 )
+from .launch_program import LaunchProgram
 from .list_lifetimes import Windows, windows_of
 from .liveness import Roots, last_uses, seen_nodes
 from .node_kinds import KINDS, members
-from .program import Program
 from .random_draws import Draws
 from .tape_entries import TapeEntries
 from .value_places import ValuePlaces
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .launch_entries import Entries
     from .launch_lists import Step
     from .lent_results import LentResults
+    from .program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ DEFAULT = Options()
 
 
 def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
-          results: Iterable[int], options: Options = DEFAULT) -> Program:
+          results: Iterable[int], options: Options = DEFAULT) -> LaunchProgram:
     """A program that gives `results`, values by number, when it is given those of `outside`.
     `arrays` tell how each value lay in the run."""
     with np.errstate(all="ignore"), tiered_compilation.recording(), tiered_compilation.numbers():
@@ -159,7 +160,7 @@ class ProgramBuilder:
         return self.draws
 
     def inner(self, nodes: Sequence[Node], inputs: Iterable[int],
-              results: Iterable[int]) -> Program:
+              results: Iterable[int]) -> LaunchProgram:
         """A program that this one runs."""
         return build(nodes, self.arrays, inputs, results, Options(lends=False))
 
@@ -269,7 +270,7 @@ class ProgramBuilder:
 
     # ---- the program -----------------------------------------------------------------------------
     def program(self, steps: list[Step], recorded: Sequence[Node], notes: Iterable[str],
-                let_go: Mapping[int, int]) -> Program:
+                let_go: Mapping[int, int]) -> LaunchProgram:
         """The program of its steps."""
         misses = Misses(steps, recorded, self.tapes.checks)
         kept_until = {self.roots.position[n]: misses.last(k) for n, k in let_go.items()
@@ -285,7 +286,7 @@ class ProgramBuilder:
         fresh = self.fresh(called)
         local, passed = self.places.where(), self.passed
         self.steady.planned()
-        return Program(
+        return LaunchProgram(
             recorded=list(recorded), nodes=self.nodes, plan=passed.plan, origin=self.roots.recorded,
             arrays=[Type.of(a) for a in self.arrays], outside=passed.outside,
             results=passed.results, notes=list(notes), rewritten=passed.rewritten,

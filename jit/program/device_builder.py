@@ -7,7 +7,6 @@
 """
 from __future__ import annotations
 
-import ctypes as C
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from .builder import Options, build, reached
 from .device_kinds import Work
 from .device_program import DeviceProgram, OnHost, Single, Stage
 from .host_and_device import Homes, made_there, parted, reads
-from .kept_between_calls import Steady
 from .liveness import Roots, seen_nodes
 from .random_draws import Draws
 from .writes_and_questions import may_miss, order_of, ordered
@@ -54,10 +52,7 @@ def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterabl
         recorded=recorded, nodes=nodes, plan=plan,
         origin=roots.recorded, arrays=maker.work.types, outside=outside, results=results,
         notes=list(options.notes), rewritten=None, steps=list(nodes), called=nodes,
-        env=[None] * (len(maker.arrays) + 1), fresh=[], early=set(), undone=undone, arena=0,
-        local={}, draws=draws, may_miss=any(map(may_miss, nodes)), checks={},
-        stopped=C.c_int64(0), shown={}, keep=[], launches=len(nodes),
-        steady=Steady({}, set(), (), roots, arrays),
+        undone=undone, draws=draws, may_miss=any(map(may_miss, nodes)), launches=len(nodes),
         hasty=set() if first is None else first.program.hasty,
         inputs=reached(arrays[n] for n in outside), is_on_device=True, first=first,
         stages=maker.stages)

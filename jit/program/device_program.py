@@ -26,11 +26,11 @@ U64 = np.dtype(np.uint64)
 _kind, _held = attrgetter("_kind"), attrgetter("held")
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DeviceProgram(Program):
     """A program whose stages a device does. `first`: what the host computes before."""
-    first: OnHost | None = dataclasses.field(kw_only=True)
-    stages: list[Stage] = dataclasses.field(kw_only=True)
+    first: OnHost | None
+    stages: list[Stage]
 
     @property
     def spare(self) -> int:
@@ -43,14 +43,6 @@ class DeviceProgram(Program):
             self.first.run(env)
         for stage in self.stages:
             stage.run(env, self.draws)
-
-    @property
-    def only_launches(self) -> None:
-        return None
-
-    @property
-    def launches_and_views(self) -> None:
-        return None
 
     def forget(self) -> None:
         if self.first is not None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .builder import ProgramBuilder
     from .launch_entries import Entries
-    from .program import Program
+    from .launch_program import LaunchProgram
 
 N = TypeVar("N", bound=Node)
 Outlines: TypeAlias = Mapping[int, Any] | Sequence[Any]  # of each value: how it lies in memory
@@ -51,7 +51,8 @@ class Kind(Generic[N]):
         results have elements."""
         raise NotImplementedError
 
-    def run(self, node: N, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
+    def run(self, node: N, ins: Sequence[Any], program: LaunchProgram,
+            env: list[Any]) -> None:
         """Do it now: the results' arrays go into `env`."""
         raise NotImplementedError
 
@@ -86,7 +87,8 @@ class Fused(Group[graph.Fused]):
     def pointwise(self, node: graph.Fused) -> Pointwise:
         return Pointwise("fused", node.exprs, len(node.ins))
 
-    def run(self, node: graph.Fused, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
+    def run(self, node: graph.Fused, ins: Sequence[Any], program: LaunchProgram,
+            env: list[Any]) -> None:
         into = node.attrs.get("into", {})
         outs = [env[into[o]] if o in into else env[o] for o in node.outs]
         outs = [template(program.arrays[o]) if a is None else a for o, a in zip(node.outs, outs)]
@@ -135,7 +137,8 @@ class Call(Kind[graph.OpNode]):
             made.extend(r if type(r) is tuple else (r,))
         return b.take(run, ins, made, node.outs, node)
 
-    def run(self, node: graph.OpNode, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
+    def run(self, node: graph.OpNode, ins: Sequence[Any], program: LaunchProgram,
+            env: list[Any]) -> None:
         laid(node, node.op.forward(*ins, **node.attrs), program, env)
 
 
@@ -145,7 +148,8 @@ class Draw(Kind[graph.Draw]):
     def entries(self, b: ProgramBuilder, node: graph.Draw, ins: Sequence[Any]) -> Entries | None:
         return numpy_launches.drawn(b, node)
 
-    def run(self, node: graph.Draw, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
+    def run(self, node: graph.Draw, ins: Sequence[Any], program: LaunchProgram,
+            env: list[Any]) -> None:
         draws: Any = program.draws           # there are draws, so this is set
         seed, offset = map(int, draws.of(node))
         made = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=offset)
@@ -192,7 +196,8 @@ class Write(Kind[graph.Write]):
         xs = [x if isinstance(x, np.ndarray) else op._number(x, number, t) for x in ins]
         return b.take(lambda: kernel(xs, [a]), xs)
 
-    def run(self, node: graph.Write, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
+    def run(self, node: graph.Write, ins: Sequence[Any], program: LaunchProgram,
+            env: list[Any]) -> None:
         if node.op.write is not None:
             node.op.write(*ins, **node.attrs)
         else:
@@ -205,7 +210,8 @@ class Guard(Kind[graph.Guard]):
     def entries(self, b: ProgramBuilder, node: graph.Guard, ins: Sequence[Any]) -> Entries | None:
         return numpy_launches.same(b, node, ins[0])
 
-    def run(self, node: graph.Guard, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
+    def run(self, node: graph.Guard, ins: Sequence[Any], program: LaunchProgram,
+            env: list[Any]) -> None:
         if ins[0].tobytes() != node.value.tobytes():
             raise Miss(broken(node))
 
@@ -216,7 +222,8 @@ class Ask(Kind[graph.Ask]):
     def entries(self, b: ProgramBuilder, node: graph.Ask, ins: Sequence[Any]) -> Entries | None:
         return numpy_launches.asked(b, node, *ins)
 
-    def run(self, node: graph.Ask, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
+    def run(self, node: graph.Ask, ins: Sequence[Any], program: LaunchProgram,
+            env: list[Any]) -> None:
         if node.attrs["question"](*ins) != node.value:
             raise Miss(broken(node))
 
@@ -243,7 +250,8 @@ def members(node: Node) -> list[Node]:
     return node.apart() if isinstance(node, GroupNode) else list(node.members)
 
 
-def laid(node: graph.OpNode | graph.Draw, made: Any, program: Program, env: list[Any]) -> None:
+def laid(node: graph.OpNode | graph.Draw, made: Any, program: LaunchProgram,
+         env: list[Any]) -> None:
     """What an op made as it lay when it was recorded. What is counted may be of any size."""
     for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
         r, like = np.asarray(r), program.arrays[o]

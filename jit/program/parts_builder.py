@@ -1,7 +1,6 @@
 """The making of a program in parts: see `program_in_parts.py`."""
 from __future__ import annotations
 
-import ctypes as C
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ from whet.passes.value_uses import memories
 from . import builder
 from .builder import Options, reached
 from .cut_at_counts import PartNodes, cut
-from .kept_between_calls import Steady
 from .liveness import Roots, seen_nodes
 from .program_in_parts import WAYS, LaterPart, ProgramInParts
 from .writes_and_questions import ordered
@@ -59,9 +57,7 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
         origin=roots.recorded, arrays=[Type.of(a) for a in maker.arrays], outside=outside,
         results=results, notes=list(options.notes), rewritten=None,
         steps=[s for p in parts for s in p.steps], called=[n for p in parts for n in p.called],
-        env=[None] * (len(maker.arrays) + 1), fresh=[], early=set(), undone=order.undone, arena=0,
-        local={}, draws=None, may_miss=True, checks={}, stopped=C.c_int64(0), shown={},
-        keep=[x for p in parts for x in p.keep], steady=Steady({}, set(), (), roots, arrays),
+        undone=order.undone, draws=None, may_miss=True, keep=[x for p in parts for x in p.keep],
         launches=sum(p.launches for p in parts), hasty=set().union(*[p.hasty for p in parts]),
         inputs=reached(arrays[n] for n in outside), first=first, later=later,
         gone=gone(found, results), counted=set(counted(found)), **lock)

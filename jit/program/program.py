@@ -1,36 +1,32 @@
-"""What a recording runs: lists of launches for machine code, the rest called in order.
+"""What a recording runs.
+
+There are three kinds: lists of launches for machine code (`launch_program.py`), stages of a device
+(`device_program.py`), and parts of which data decides sizes (`program_in_parts.py`).
 
 Every value has a *root*: the memory that it lies in. Roots that move from call to call are passed
 at each call: what was there before, results, what Python makes. The others are pieces of an arena,
 which a call takes from the allocator as a whole and gives back (`arena.py`). What runs are the
-kernels of eager mode, in its order, on the same layouts: the bits are eager's. `builder.py` makes
-programs.
+kernels of eager mode, in its order, on the same layouts: the bits are eager's.
 """
+from __future__ import annotations
 
-import ctypes as C
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from whet.cpu import memory
-from whet.indexing import strided
-from whet.ir.graph import Draw, Node, Ref, Type, Write
+from whet.ir.graph import Draw, Node, Type, Write
 from whet.ir.interpret import step
 from whet.passes.resized import Plan
 
 from ..guards.native_entry import latch
-from ..verify.same_bits import laid, template
-from .kept_between_calls import Steady
-from .launch_lists import ARENA, LaunchList
-from .list_lifetimes import Windows
-from .misses import Miss, broken
-from .native_runner import machine
-from .node_kinds import KINDS
+from ..verify.same_bits import laid
+from .launch_lists import LaunchList
+from .misses import Miss
 from .random_draws import Draws
 
 NOTHING_SPENT: Mapping[int, np.ndarray] = {}
-NO_LAUNCHES = LaunchList(False, 0, 0, [])
 
 
 def makes(node: Node) -> tuple[int, ...]:
@@ -38,19 +34,9 @@ def makes(node: Node) -> tuple[int, ...]:
     return tuple(node.outs) or tuple(map(int, node.written()))
 
 
-def part_of(a: np.ndarray, offset: int, t: Type) -> np.ndarray:
-    """What lies some bytes after an array's first element, as a tensor of this type. Where it is
-    another than the array's, that lies in C order."""
-    size = t.dtype.itemsize
-    if a.dtype != t.dtype:
-        a = a.reshape(-1).view(t.dtype)
-    made: np.ndarray = strided(a, t.shape, [s // size for s in t.strides], offset // size)
-    return made
-
-
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, weakref_slot=True)
 class Program:
-    """What to do with the arrays of a call."""
+    """What to do with the arrays of a call. A kind of program says how it takes its steps."""
 
     # what it was made of
     recorded: list[Node]  # the nodes of the run
@@ -66,38 +52,31 @@ class Program:
     # what a call does
     steps: list[LaunchList | Node]  # in order: machine code runs the lists, Python the nodes
     called: list[Node]  # the nodes among the steps that are more than views
-    env: list[Any]  # the arrays of values that are the same at each call
-    fresh: list[int]  # values that a call makes memory for
-    early: set[int]  # memories that are written to before a call may miss for the last time
+    fresh: Sequence[int] = ()  # values that a call makes memory for
+    # memories that are written to before a call may miss for the last time
+    early: Set[int] = frozenset()
     undone: list[int]  # values that are put back where a call misses
-    arena: int  # bytes of the arena
-    # What Python looks at in the arena, or in another value:
-    # value -> (in which value, bytes to its first element, how it lies).
-    local: dict[int, tuple[int, int, Type]]
+    arena: int = 0  # bytes of the arena
     draws: Draws | None  # the random numbers that a call draws
     may_miss: bool  # can a call be found to be another than the recorded one while it runs?
-    checks: dict[int, Node | None]  # address of the word that a check sets -> the check's node
-    stopped: C.c_int64  # the address of the check that ended a list, or 0
     # held while a call works in its memory; programs that share their checks share it
-    lock: Any = field(default_factory=latch, kw_only=True)
+    lock: Any = field(default_factory=latch)
     # where Python shows views and no more: value -> (root, bytes to its first element, how it lies)
-    shown: dict[int, tuple[int, int, Type]]
+    shown: Mapping[int, tuple[int, int, Type]] = field(default_factory=dict)
 
     # what it holds
-    keep: list[Any]  # what the lists have in memory
-    steady: Steady  # what is kept between calls
+    keep: list[Any] = field(default_factory=list)  # what the lists have in memory
     launches: int  # how many launches the lists have
     hasty: set[str]  # keys of kernels that may be compiled in haste so far
     inputs: int  # bytes of the memory that the outside values lie in
     # what a step's node makes, at all sizes -> bytes it takes
     needs: dict[tuple[int, ...], int] = field(default_factory=dict)
-    windows: Windows | None = None  # when the list works on what, where a check may ask
     is_on_device: bool = False  # does it work on another device than the CPU?
     counted: Set[int] = frozenset()  # the results whose sizes data decides
 
     # ---- running ---------------------------------------------------------------------------------
     @property
-    def model(self) -> "Program":
+    def model(self) -> Program:
         """The program whose graphs describe this one: of the sizes that were recorded."""
         return self
 
@@ -105,15 +84,15 @@ class Program:
     goes_by_counts: ClassVar[bool] = False
 
     @property
-    def leading(self) -> "Program":
+    def leading(self) -> Program:
         """The program of all that goes by the sizes of arguments alone."""
         return self
 
-    def led_by(self, leading: "Program") -> "Program":
+    def led_by(self, leading: Program) -> Program:
         """This program with another leading one, which is one for arguments of other sizes."""
         return leading
 
-    def does_as(self, other: "Program") -> bool:
+    def does_as(self, other: Program) -> bool:
         """Does it do what another one does, for other sizes?"""
         return self.plan is other.plan
 
@@ -148,75 +127,32 @@ class Program:
             raise miss from None
         return env
 
-    def take_steps(self, env: list[Any]) -> None:
-        """Do all that is to be done in a call."""
-        for one in self.steps:
-            if isinstance(one, LaunchList):
-                self.launch(one.address, one.words, one.long, [env[r] for r in one.values])
-            elif makes(one) in self.needs:
-                self.do(one, env)
-            else:
-                self.needs[makes(one)] = memory.growth(lambda node=one: self.do(node, env))
-
     def with_memory(
         self, inputs: Sequence[np.ndarray], spent: Mapping[int, np.ndarray]
     ) -> list[Any]:
         """The environment of a call that begins: what it is given, and memory for the rest."""
-        env = self.env.copy()
-        if self.arena:
-            env[ARENA] = memory.empty(self.arena, np.uint8)
+        env: list[Any] = [None] * (len(self.arrays) + 1)
         for n, a in zip(self.outside, inputs):
             env[n] = a
-        for n in self.fresh:
-            env[n] = spent[n] if n in spent else template(self.arrays[n])
         return env
 
-    def launch(self, address: int, words: int, long: bool, arrays: Sequence[Any]) -> None:
-        """Go through a list of launches. Where it ended at a check, that is a miss."""
-        try:
-            machine()[1](address, words, long, *arrays)
-            if self.stopped.value:
-                raise Miss(broken(self.stop()))
-        except BaseException:
-            # An interrupt comes when the list is done. What this list says must not end the next.
-            self.stop()
-            raise
-
-    def stop(self) -> Node | None:
-        """The node of the check that ended a list, if one did. Later lists begin anew."""
-        at = self.stopped.value
-        if not at:
-            return None
-        C.c_int64.from_address(at).value = self.stopped.value = 0
-        return self.checks[at]
-
-    def do(self, node: Node, env: list[Any]) -> None:
-        """A step that Python does."""
-        for n in self.local.keys() & {*node.refs(), *node.attrs.get("into", {}).values()}:
-            if env[n] is None:
-                root, offset, t = self.local[n]
-                env[n] = (np.ndarray(t.shape, t.dtype, env[ARENA], offset, t.strides)
-                          if root == ARENA else part_of(env[root], offset, t))
-        ins = [env[x] if type(x) is Ref else x for x in node.ins]
-        KINDS[node.kind].run(node, ins, self, env)
+    def take_steps(self, env: list[Any]) -> None:
+        """Do all that is to be done in a call."""
+        raise NotImplementedError
 
     def forget(self) -> None:
         """What is kept of outside tensors is made anew: one of them has other memory."""
-        for g in self.steady.guards:
-            g.forget()
 
     # ---- what it is ------------------------------------------------------------------------------
     @property
     def only_launches(self) -> LaunchList | None:
         """The list of launches that it is; None where it is more."""
-        one = self.steps[0] if len(self.steps) == 1 else None
-        return one if isinstance(one, LaunchList) else None
+        return None
 
     @property
     def launches_and_views(self) -> LaunchList | None:
         """The list of launches that it is but for views (`shown`); None where it is more."""
-        lists = [one for one in self.steps if isinstance(one, LaunchList)]
-        return None if self.called or len(lists) > 1 else lists[0] if lists else NO_LAUNCHES
+        return None
 
     def meaning(self, inputs: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         """The values that the graph has after the named rewrites, by the interpreter: what the
@@ -248,17 +184,8 @@ class Program:
                 made += sum(memory.taken(self.arrays[o].nbytes) for o in node.outs)
         arena = memory.taken(self.arena)
         return {
-            "inputs": self.inputs, "kept": self._kept(), "arena": arena, "made": max(most, made)}
+            "inputs": self.inputs, "kept": self.kept(), "arena": arena, "made": max(most, made)}
 
-    def _kept(self) -> int:
-        """The bytes of arrays that it holds, with the programs in it."""
-        own, programs = {}, [self]
-        for p in programs:  # grows
-            for a in (*p.keep, *p.env):
-                if type(a) is Program:
-                    programs.append(a)
-                elif type(a) is np.ndarray:
-                    while type(a.base) is np.ndarray:
-                        a = a.base
-                    own[id(a if a.base is None else a.base)] = memory.taken(a.nbytes)
-        return sum(own.values())
+    def kept(self) -> int:
+        """The bytes of arrays that it holds."""
+        return 0

@@ -175,16 +175,16 @@ def fits(program: Program, given: Sequence[Array | Type]) -> bool:
                for n, a in zip(program.outside, given, strict=True))
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ProgramInParts(Program):
     """The program of all parts. `gone`: the values that nobody needs after each, `backwards`: those
     of calls through which gradients flow, `recorded_program`: that of a run, where it is for
     arguments of other sizes."""
-    first: Program = dataclasses.field(kw_only=True)
-    later: list[LaterPart] = dataclasses.field(kw_only=True)
-    gone: list[list[int]] = dataclasses.field(kw_only=True)
-    backwards: BackwardByCounts | None = dataclasses.field(default=None, kw_only=True)
-    recorded_program: ProgramInParts | None = dataclasses.field(default=None, kw_only=True)
+    first: Program
+    later: list[LaterPart]
+    gone: list[list[int]]
+    backwards: BackwardByCounts | None = None
+    recorded_program: ProgramInParts | None = None
 
     goes_by_counts = True
 
@@ -252,14 +252,6 @@ class ProgramInParts(Program):
     def parts(self) -> list[Program]:
         """The programs of the parts, for the sizes of a run each."""
         return [self.first, *(part.ways[0].like for part in self.later)]
-
-    @property
-    def only_launches(self) -> None:
-        return None
-
-    @property
-    def launches_and_views(self) -> None:
-        return None
 
     def forget(self) -> None:
         for p in self.parts:

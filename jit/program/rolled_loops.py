@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .builder import ProgramBuilder
     from .launch_entries import Argument, Entries
-    from .program import Program
+    from .launch_program import LaunchProgram
 
 
 def launches(b: ProgramBuilder, loop: Loop) -> Entries | None:
@@ -46,7 +46,7 @@ def launches(b: ProgramBuilder, loop: Loop) -> Entries | None:
     return _entries(b, loop, body, rounds, filled)
 
 
-def _entries(b: ProgramBuilder, loop: Loop, body: Program, rounds: Rounds,
+def _entries(b: ProgramBuilder, loop: Loop, body: LaunchProgram, rounds: Rounds,
              filled: Sequence[Any]) -> Entries | None:
     """The launch that fills the table, and the one that goes round."""
     b.keep += [body, rounds]

@@ -15,8 +15,9 @@ from whet.ir.symbolic_size import Extent, Real, Unsized
 from whet.passes.lower_llvm.calls import share_out
 
 from .launch_lists import ARENA, LONG, LaunchList
+from .launch_program import LaunchProgram, part_of
 from .own_arrays import Address, OwnArray, expressions_in, filled
-from .program import NOTHING_SPENT, Program, part_of
+from .program import NOTHING_SPENT
 from .size_expressions import equal, same_number
 from .sized_lists import Done
 from .sized_places import Brought, Piece
@@ -32,20 +33,20 @@ if TYPE_CHECKING:
     from .sized_program import SizedProgram
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)
-class AtSizes(Program):
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AtSizes(LaunchProgram):
     """The program for certain sizes: what is views of Python's in others is shown as it lies.
     `sheet`: what it is a program of, `views`: where results lie that are views."""
-    sheet: Sheet = dataclasses.field(kw_only=True)
+    sheet: Sheet
     views: dict[int, tuple[int, int, Type]] = dataclasses.field(default_factory=dict)
 
     @property
-    def model(self) -> Program:
+    def model(self) -> LaunchProgram:
         return self.sheet.model
 
     def __call__(self, inputs: Sequence[Array],
                  spent: Mapping[int, Array] = NOTHING_SPENT) -> list[Any]:
-        env = Program.__call__(self, inputs, spent)
+        env = LaunchProgram.__call__(self, inputs, spent)
         for o, (root, offset, t) in self.views.items():
             env[o] = part_of(env[root], offset, t)
         return env
@@ -112,7 +113,7 @@ class Sheet:
         self.arrays, self.keep, self.own = like.arrays, sized.keep, sized.own.settled()
         self.draws = sized.draws
         self.steps, self.words = lists.steps, Words(lists.words, lists.tables)
-        self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}
+        self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(LaunchProgram)}
         self.base |= dict[str, Any](
             called=lists.done, steady=sized.steady, launches=lists.launches, fresh=sized.fresh,
             checks=sized.tapes.checks, needs={}, sheet=self)

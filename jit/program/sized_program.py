@@ -24,6 +24,7 @@ from whet.passes.value_uses import is_view, written
 
 from . import sized_questions
 from .dry_runs import dry
+from .launch_program import LaunchProgram
 from .liveness import Roots
 from .node_kinds import KINDS, members
 from .own_arrays import SizedDraws
@@ -78,6 +79,8 @@ class SizedProgram:
                  input_outlines: Mapping[int, Outline] | None = None) -> None:
         if like.rewritten is not None or guarded_memory.SIDE:
             raise Unsized("named rewrites go by sizes")
+        if not isinstance(like, LaunchProgram):
+            raise Unsized("it is no program of launches")
         self.like, self.other = like, other
         self.sizes, self.facts = sizes, sizes.facts
         self.outside, self.results, self.nodes = like.outside, like.results, like.nodes

@@ -18,7 +18,7 @@ from ..capture.let_go import alone, counts
 from ..capture.tensor_sources import Source
 from ..effects.recipes import Recipe
 from ..effects.tensor_recipes import MadeTensor
-from ..program.program import Program
+from ..program.launch_program import LaunchProgram
 
 
 class Taken:
@@ -48,7 +48,7 @@ class SpentGradients:
 
     def __init__(self, program: Any, grads: Sequence[tuple[Source, Recipe]]) -> None:
         self.values: list[tuple[int, int, Any]] = []
-        if type(program) is not Program or program.called:
+        if type(program) is not LaunchProgram or program.called:
             return
         late, arrays = {*program.fresh} - program.early, program.arrays
         self.values = [

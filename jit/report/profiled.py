@@ -18,9 +18,10 @@ from ..dispatch.attempts import Attempts
 from ..dispatch.calls import Calls
 from ..guards import native_entry
 from ..guards.tensor_guards import TensorGuards
-from ..program import native_runner
-from ..program import program as programs
+from ..program import launch_program, native_runner
 from ..program.launch_lists import LaunchList
+from ..program.launch_program import LaunchProgram
+from ..program.program import Program
 from .summary import label
 
 
@@ -58,10 +59,10 @@ def attach(listener: Any) -> Callable[[], None]:
     if listener.kernels:
         running, machine = _Running(), native_runner.machine
         undo += [
-            Exchanged(programs.Program, "__call__",
-                      _replay(listener, running, programs.Program.__call__))]
+            Exchanged(Program, "__call__", _replay(listener, running, Program.__call__))]
         timed = _launches(listener, running, machine()[1])
-        undo.append(Exchanged(programs, "machine", lambda: (machine()[0], timed, machine()[2])))
+        undo.append(
+            Exchanged(launch_program, "machine", lambda: (machine()[0], timed, machine()[2])))
 
     def end() -> None:
         while undo:
@@ -120,12 +121,12 @@ def _replay(listener: Any, running: _Running, run: Callable[..., Any]) -> Any:
     known: weakref.WeakKeyDictionary[Any, dict[int, Parts]] = weakref.WeakKeyDictionary()
 
     def timed(program: Any, *args: Any) -> Any:
-        lists = known.get(program)
-        if lists is None:
-            lists = known[program] = {
-                one.address: Parts.of(one) for one in program.steps if isinstance(one, LaunchList)}
         before, start = (running.lists, running.stopped), clock()
-        running.lists, running.stopped = lists, program.stopped
+        if isinstance(program, LaunchProgram):
+            if program not in known:
+                known[program] = {one.address: Parts.of(one)
+                                  for one in program.steps if isinstance(one, LaunchList)}
+            running.lists, running.stopped = known[program], program.stopped
         try:
             return run(program, *args)
         finally:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import memory
 from whet.indexing import strided
 
 from ..program.launch_lists import ARENA
+from ..program.launch_program import LaunchProgram
 from ..program.list_lifetimes import Window, Windows
-from ..program.program import Program
 from .same_bits import digest, same_bits, template
 from .shrinking_arena import ShrinkingArena
+
+if TYPE_CHECKING:
+    from ..program.program import Program
 
 Times = dict[int, list[Window]]
 
@@ -26,7 +29,8 @@ Times = dict[int, list[Window]]
 def can_shadow(program: Program) -> bool:
     """Can a program be run so? It is one list of launches whose windows are known, and no named
     rewrite changed its bits."""
-    return (program.windows is not None and program.launches_and_views is not None
+    return (isinstance(program, LaunchProgram) and program.windows is not None
+            and program.launches_and_views is not None
             and program.rewritten is None
             and all(t.dtype == program.arrays[root].dtype for root, _, t in program.shown.values()))
 
@@ -38,7 +42,7 @@ class ShadowRun:
 
     def __init__(self, program: Program, inputs: Sequence[Any], wanted: Iterable[int],
                  others: Mapping[int, Any]) -> None:
-        assert program.windows is not None
+        assert isinstance(program, LaunchProgram) and program.windows is not None
         self.program, self.inputs, self.others = program, inputs, others
         self.windows: Windows = program.windows
         self.digests: dict[int, int] = {}

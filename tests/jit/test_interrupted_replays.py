@@ -4,7 +4,7 @@ import pytest
 import whet
 from whet import jit, memory
 from whet.cpu import native
-from whet.jit.program import program
+from whet.jit.program import launch_program
 
 pytestmark = pytest.mark.skipif(not native.enabled(), reason="nothing is compiled in this process")
 WIDE = 256                               # a gradient of its square has memory of the allocator's
@@ -39,13 +39,13 @@ def traced_step():
 
 def interrupted(step, r, x, monkeypatch):
     """A replay in Python that is interrupted as soon as its list of launches is done."""
-    real = program.machine
+    real = launch_program.machine
     def run(*args):
         real()[1](*args)
         raise Interrupt
     given = step._calls.learned.key((x,), {})[1]
     with monkeypatch.context() as m:
-        m.setattr(program, "machine", lambda: (real()[0], run, real()[2]))
+        m.setattr(launch_program, "machine", lambda: (real()[0], run, real()[2]))
         with pytest.raises(Interrupt):
             r.call(given.leaves, given.boxes)
 
@@ -84,8 +84,9 @@ def test_a_replay_that_finds_no_memory_leaves_the_call_to_eager_mode(monkeypatch
     given = step._calls.learned.key((x,), {})[1]
     before = w.grad
     with monkeypatch.context() as m:
-        m.setattr(program, "template", full)
-        m.setattr(program.memory, "empty", full)
+        m.setattr(launch_program, "template", full)
+        m.setattr(launch_program.memory, "empty", full)
         assert r.call(given.leaves, given.boxes) is jit.guards.native_entry.MISSED
-    assert program.memory.empty is empty and w.grad is before and count.tolist() == n.tolist()
+    assert launch_program.memory.empty is empty and w.grad is before
+    assert count.tolist() == n.tolist()
     assert step(x).item() == step_of(v, n)(x).item()

@@ -1,0 +1,128 @@
+"""Programs of lists of launches for machine code, and of nodes that Python does between them.
+`builder.py` makes them."""
+from __future__ import annotations
+
+import ctypes as C
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from whet.cpu import memory
+from whet.indexing import strided
+from whet.ir.graph import Node, Ref, Type
+
+from ..verify.same_bits import template
+from .kept_between_calls import Steady
+from .launch_lists import ARENA, LaunchList
+from .list_lifetimes import Windows
+from .misses import Miss, broken
+from .native_runner import machine
+from .node_kinds import KINDS
+from .program import Program, makes
+
+NO_LAUNCHES = LaunchList(False, 0, 0, [])
+
+
+def part_of(a: np.ndarray, offset: int, t: Type) -> np.ndarray:
+    """What lies some bytes after an array's first element, as a tensor of this type. Where it is
+    another than the array's, that lies in C order."""
+    size = t.dtype.itemsize
+    if a.dtype != t.dtype:
+        a = a.reshape(-1).view(t.dtype)
+    made: np.ndarray = strided(a, t.shape, [s // size for s in t.strides], offset // size)
+    return made
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LaunchProgram(Program):
+    """A program whose lists machine code goes through."""
+
+    env: list[Any]  # the arrays of values that are the same at each call
+    # What Python looks at in the arena, or in another value:
+    # value -> (in which value, bytes to its first element, how it lies).
+    local: dict[int, tuple[int, int, Type]]
+    checks: dict[int, Node | None]  # address of the word that a check sets -> the check's node
+    stopped: C.c_int64  # the address of the check that ended a list, or 0
+    steady: Steady  # what is kept between calls
+    windows: Windows | None = None  # when the list works on what, where a check may ask
+
+    # ---- running ---------------------------------------------------------------------------------
+    def with_memory(
+        self, inputs: Sequence[np.ndarray], spent: Mapping[int, np.ndarray]
+    ) -> list[Any]:
+        env = self.env.copy()
+        if self.arena:
+            env[ARENA] = memory.empty(self.arena, np.uint8)
+        for n, a in zip(self.outside, inputs):
+            env[n] = a
+        for n in self.fresh:
+            env[n] = spent[n] if n in spent else template(self.arrays[n])
+        return env
+
+    def take_steps(self, env: list[Any]) -> None:
+        for one in self.steps:
+            if isinstance(one, LaunchList):
+                self.launch(one.address, one.words, one.long, [env[r] for r in one.values])
+            elif makes(one) in self.needs:
+                self.do(one, env)
+            else:
+                self.needs[makes(one)] = memory.growth(lambda node=one: self.do(node, env))
+
+    def launch(self, address: int, words: int, long: bool, arrays: Sequence[Any]) -> None:
+        """Go through a list of launches. Where it ended at a check, that is a miss."""
+        try:
+            machine()[1](address, words, long, *arrays)
+            if self.stopped.value:
+                raise Miss(broken(self.stop()))
+        except BaseException:
+            # An interrupt comes when the list is done. What this list says must not end the next.
+            self.stop()
+            raise
+
+    def stop(self) -> Node | None:
+        """The node of the check that ended a list, if one did. Later lists begin anew."""
+        at = self.stopped.value
+        if not at:
+            return None
+        C.c_int64.from_address(at).value = self.stopped.value = 0
+        return self.checks[at]
+
+    def do(self, node: Node, env: list[Any]) -> None:
+        """A step that Python does."""
+        for n in self.local.keys() & {*node.refs(), *node.attrs.get("into", {}).values()}:
+            if env[n] is None:
+                root, offset, t = self.local[n]
+                env[n] = (np.ndarray(t.shape, t.dtype, env[ARENA], offset, t.strides)
+                          if root == ARENA else part_of(env[root], offset, t))
+        ins = [env[x] if type(x) is Ref else x for x in node.ins]
+        KINDS[node.kind].run(node, ins, self, env)
+
+    def forget(self) -> None:
+        for g in self.steady.guards:
+            g.forget()
+
+    # ---- what it is ------------------------------------------------------------------------------
+    @property
+    def only_launches(self) -> LaunchList | None:
+        one = self.steps[0] if len(self.steps) == 1 else None
+        return one if isinstance(one, LaunchList) else None
+
+    @property
+    def launches_and_views(self) -> LaunchList | None:
+        lists = [one for one in self.steps if isinstance(one, LaunchList)]
+        return None if self.called or len(lists) > 1 else lists[0] if lists else NO_LAUNCHES
+
+    def kept(self) -> int:
+        """The bytes of arrays that it holds, with the programs in it."""
+        own: dict[int, int] = {}
+        programs = [self]
+        for p in programs:  # grows
+            for a in (*p.keep, *p.env):
+                if type(a) is LaunchProgram:
+                    programs.append(a)
+                elif type(a) is np.ndarray:
+                    while type(a.base) is np.ndarray:
+                        a = a.base
+                    own[id(a if a.base is None else a.base)] = memory.taken(a.nbytes)
+        return sum(own.values())
