@@ -1,9 +1,9 @@
-"""Arrays without memory, whose sizes may be Extents: what ops and plans are given to find out how
+"""Arrays without memory, whose sizes may be symbolic: what ops and plans are given to find out how
 they go about other sizes.
 
 An `Outline` knows its type, its sizes, its strides, and where in which `Room` it begins. It does
-what NumPy's views do, in terms of Extents; what asks for its elements, or is a function of NumPy's
-that is not written here, ends with `Unsized`.
+what NumPy's views do, in terms of symbolic sizes. What asks for its elements, or is a function of
+NumPy's that is not written here, ends with `Unsized`.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
 import numpy as np
 
-from .symbolic_size import Extent, Real, Size, Unsized, sized
+from .symbolic_size import SYMBOLIC, Size, Symbolic, SymbolicSize, Unsized, sized
 
 if TYPE_CHECKING:
     from .symbolic_size import Quantity
@@ -31,7 +31,7 @@ class Room:
 
 
 class Table(list[Size]):
-    """Numbers for a kernel, some of which may be Extents."""
+    """Numbers for a kernel, some of which may be symbolic sizes."""
     __slots__ = ()
     dtype, ndim, size, shape = (
         np.dtype(np.int64),
@@ -54,13 +54,13 @@ class Numeral:
     """What stands for a number's memory: the number itself."""
     __slots__ = ("number", "dtype")
 
-    def __init__(self, number: Extent | Real, dtype: np.dtype[Any]) -> None:
+    def __init__(self, number: Symbolic, dtype: np.dtype[Any]) -> None:
         self.number, self.dtype = number, dtype
 
 
 def numeral(x: Quantity, dtype: type[Any] | np.dtype[Any]) -> Array | Outline:
     """A number for a kernel, in an array of no dimension where it is known."""
-    if not (type(x) is Extent or type(x) is Real):
+    if not isinstance(x, SYMBOLIC):
         return np.asarray(x, dtype)
     kind = np.dtype(dtype)
     if kind.kind not in "iuf":
@@ -74,7 +74,7 @@ def dense(shape: Sequence[Size], itemsize: int) -> tuple[Size, ...]:
     step: Size = itemsize
     for n in reversed(shape):
         out.append(step)
-        step = step * (n if type(n) is Extent else max(n, 1))
+        step = step * (n if type(n) is SymbolicSize else max(n, 1))
     return tuple(out[::-1])
 
 
@@ -173,7 +173,7 @@ class Outline:
     def inside(self, shape: Sequence[Size], strides: Sequence[Size], offset: Size) -> Outline:
         """A view by its strides, between the first element and the last one."""
         known = (*shape, *strides, offset, *self.shape, *self.strides)
-        if any(type(n) is Extent for n in known) or 0 in (*shape, *self.shape):
+        if any(type(n) is SymbolicSize for n in known) or 0 in (*shape, *self.shape):
             raise Unsized("a plan takes parts of memory that go by sizes")
         low, high = reach(self.shape, self.strides)
         first, last = reach(shape, strides)
@@ -205,7 +205,7 @@ class Outline:
         if kind.itemsize == self.itemsize:
             return Outline(self.shape, kind, self.strides, self.room, self.offset, self)
         n, step = (self.shape[-1], self.strides[-1]) if self.ndim else (0, 0)
-        if (type(n) is Extent or n != 1 and step != self.itemsize
+        if (type(n) is SymbolicSize or n != 1 and step != self.itemsize
                 or n * self.itemsize % kind.itemsize):
             raise Unsized("a plan takes elements for others of another size")
         return Outline((*self.shape[:-1], n * self.itemsize // kind.itemsize), kind,

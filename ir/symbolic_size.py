@@ -2,13 +2,13 @@
 for others.
 
 What plans a program for sizes (strides, kernels, the numbers that they are launched with, places in
-memory) does arithmetic and asks questions. Done on an `Extent`, the arithmetic is noted as an
+memory) does arithmetic and asks questions. Done on a `SymbolicSize`, the arithmetic is noted as an
 expression of a few symbols, and the answers as what must be so of other values for the plan to be
 theirs. So one run of the planning code gives the plans of all sizes that go the same way through
 it.
 
-An `Extent` is no int: what needs one (an index in C, a key) does not get it, and the planning ends
-with `Unsized`. Nothing is taken for constant because nobody looked.
+A `SymbolicSize` is no int: what needs one (an index in C, a key) does not get it, and the planning
+ends with `Unsized`. Nothing is taken for constant because nobody looked.
 
 >>> from whet.ir.symbolic_size import Facts
 >>> facts = Facts([40])
@@ -30,8 +30,9 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, cast, final, overload
 from .size_conditions import Answers, ValuesOf
 
 LEAST = 2                        # no symbol is less: sizes of 0 and 1 are constants
-Size: TypeAlias = "int | Extent"                # code that knows nothing of Extents says int
-Quantity: TypeAlias = "float | Extent | Real"
+Symbolic: TypeAlias = "SymbolicSize | SymbolicReal"
+Size: TypeAlias = "int | SymbolicSize"           # code that knows nothing of symbolic sizes: int
+Quantity: TypeAlias = "float | Symbolic"
 Terms: TypeAlias = dict[tuple[str, ...], int]
 T = TypeVar("T")
 
@@ -42,22 +43,22 @@ class Unsized(BaseException):
 
 
 class Facts(Answers):
-    """Symbols with their values, as Extents, and what was asked of these."""
+    """Symbols with their values, as symbolic sizes, and what was asked of these."""
 
     def __init__(self, values: Sequence[int]) -> None:
         super().__init__(values)
         self.least_of: dict[str, int | None] = {}
-        self.symbols = [Extent({(f"s{i}",): 1}, v, self) for i, v in enumerate(values)]
+        self.symbols = [SymbolicSize({(f"s{i}",): 1}, v, self) for i, v in enumerate(values)]
 
-    def atom(self, text: str, value: int, least: int | None = 0) -> Extent:
+    def atom(self, text: str, value: int, least: int | None = 0) -> SymbolicSize:
         """A value that is no sum of products of others: an expression of its own."""
         name = self.part(text)
         self.least_of[name] = least
-        return Extent({(name,): 1}, value, self)
+        return SymbolicSize({(name,): 1}, value, self)
 
     def named(self, x: Any) -> Any:
         """A quantity as one part, where it is a long sum."""
-        if type(x) is Extent and len(x.terms) > 2:
+        if type(x) is SymbolicSize and len(x.terms) > 2:
             return self.atom(x.text(), x.value, x.least())
         return x
 
@@ -65,15 +66,16 @@ class Facts(Answers):
         """No value of an atom is less; None where it is not known."""
         return LEAST if atom[0] == "s" else self.least_of.get(atom, 0)
 
-    def call(self, function: Callable[..., int], *args: Size) -> Extent:
+    def call(self, function: Callable[..., int], *args: Size) -> SymbolicSize:
         """The whole number that a function gives for some values: it is called anew for others."""
         name, asked = self.known_as(function)
         return self.atom(f"{name}({', '.join(map(text, args))})", asked(*[value(x) for x in args]))
 
-    def real(self, function: Callable[..., float], *args: Size) -> Real:
+    def real(self, function: Callable[..., float], *args: Size) -> SymbolicReal:
         """The float that a function gives for some values: it is called anew for others."""
         name, asked = self.known_as(function, True)
-        return Real(f"{name}({', '.join(map(text, args))})", asked(*[value(x) for x in args]), self)
+        now = asked(*[value(x) for x in args])
+        return SymbolicReal(f"{name}({', '.join(map(text, args))})", now, self)
 
     def function(self, words: Sequence[Quantity]) -> ValuesOf:
         """A function of the symbols' values: the words as a list of numbers; None where something
@@ -82,8 +84,8 @@ class Facts(Answers):
 
 
 def text(x: Quantity) -> str:
-    """An Extent, a Real or a number as an expression of Python."""
-    return x.text() if type(x) is Extent or type(x) is Real else repr(x)
+    """A SymbolicSize, a SymbolicReal or a number as an expression of Python."""
+    return x.text() if type(x) is SymbolicSize or type(x) is SymbolicReal else repr(x)
 
 
 @overload
@@ -91,12 +93,12 @@ def value(x: Size) -> int: ...
 
 
 @overload
-def value(x: float | Real) -> float: ...
+def value(x: float | SymbolicReal) -> float: ...
 
 
 def value(x: Quantity) -> float:
     """What it is now."""
-    return x.value if type(x) is Extent or type(x) is Real else x
+    return x.value if type(x) is SymbolicSize or type(x) is SymbolicReal else x
 
 
 def plan_for(owner: Hashable, key: tuple[Any, ...], make: Callable[[], T],
@@ -113,10 +115,10 @@ def plan_for(owner: Hashable, key: tuple[Any, ...], make: Callable[[], T],
 
 def facts_in(x: Any) -> Facts | None:
     """What is known of the sizes in a key; None where it has none that are not known."""
-    if type(x) is Extent:
+    if type(x) is SymbolicSize:
         return x.facts
     for y in x if type(x) is tuple else ():
-        if (type(y) is tuple or type(y) is Extent) and (found := facts_in(y)) is not None:
+        if (type(y) is tuple or type(y) is SymbolicSize) and (found := facts_in(y)) is not None:
             return found
     return None
 
@@ -125,17 +127,17 @@ def by_texts(x: Any) -> Any:
     """A key with sizes as texts."""
     if type(x) is tuple:
         return tuple(map(by_texts, x))
-    return (Extent, x.text()) if type(x) is Extent else x
+    return (SymbolicSize, x.text()) if type(x) is SymbolicSize else x
 
 
 def sized(xs: Iterable[object]) -> bool:
-    """Is one of these an Extent?"""
-    return any([type(x) is Extent for x in xs])
+    """Is one of these a SymbolicSize?"""
+    return any([type(x) is SymbolicSize for x in xs])
 
 
 def fixed(x: Size) -> int:
     """The number itself: plans made with it are for what gives the same."""
-    if type(x) is Extent:
+    if type(x) is SymbolicSize:
         x.facts.ask(f"{x.text()}=={x.value}", True)
     return value(x)
 
@@ -150,9 +152,9 @@ def at_least(x: Size, least: Size) -> Size: ...
 
 def at_least(x: Size, least: Size) -> Size:
     """The larger one, without a question which that is."""
-    if type(x) is Extent:
+    if type(x) is SymbolicSize:
         facts = x.facts
-    elif type(least) is Extent:
+    elif type(least) is SymbolicSize:
         facts = least.facts
     else:
         return max(x, least)
@@ -170,9 +172,9 @@ def at_most(x: Size, most: Size) -> Size: ...
 
 def at_most(x: Size, most: Size) -> Size:
     """The smaller one, without a question which that is."""
-    if type(x) is Extent:
+    if type(x) is SymbolicSize:
         facts = x.facts
-    elif type(most) is Extent:
+    elif type(most) is SymbolicSize:
         facts = most.facts
     else:
         return min(x, most)
@@ -181,10 +183,10 @@ def at_most(x: Size, most: Size) -> Size:
 
 def chosen(function: Callable[..., int], *args: Size) -> int:
     """function(*args), a whole number, of the values that the arguments will have."""
-    facts = next((x.facts for x in args if type(x) is Extent), None)
+    facts = next((x.facts for x in args if type(x) is SymbolicSize), None)
     if facts is None:
         return function(*args)
-    # who asked knows nothing of Extents
+    # who asked knows nothing of symbolic sizes
     return cast(int, facts.call(function, *args))
 
 
@@ -195,11 +197,11 @@ def made(terms: Terms, value: int, facts: Facts) -> Size:
         return 0
     if len(terms) == 1 and () in terms:
         return terms[()]
-    return Extent(terms, value, facts)
+    return SymbolicSize(terms, value, facts)
 
 
 @final
-class Extent:
+class SymbolicSize:
     """`terms`: products of symbols and other atoms, each a sorted tuple -> how often it counts;
     `value`: what it is now."""
     __slots__ = ("terms", "facts", "_value", "_bound", "_text")
@@ -243,9 +245,9 @@ class Extent:
     @overload
     def __add__(self, other: Size) -> Size: ...
     @overload
-    def __add__(self, other: float | Real) -> Real: ...
-    def __add__(self, other: Quantity) -> Size | Real:
-        if type(other) is not Extent:
+    def __add__(self, other: float | SymbolicReal) -> SymbolicReal: ...
+    def __add__(self, other: Quantity) -> Size | SymbolicReal:
+        if type(other) is not SymbolicSize:
             if type(other) is not int:
                 return _real(self) + other
             terms = dict(self.terms)
@@ -258,17 +260,17 @@ class Extent:
 
     __radd__ = __add__
 
-    def __neg__(self) -> Extent:
-        return Extent({m: -c for m, c in self.terms.items()}, -self.value, self.facts)
+    def __neg__(self) -> SymbolicSize:
+        return SymbolicSize({m: -c for m, c in self.terms.items()}, -self.value, self.facts)
 
-    def __pos__(self) -> Extent:
+    def __pos__(self) -> SymbolicSize:
         return self
 
     @overload
     def __sub__(self, other: Size) -> Size: ...
     @overload
-    def __sub__(self, other: float) -> Real: ...
-    def __sub__(self, other: float | Extent) -> Size | Real:
+    def __sub__(self, other: float) -> SymbolicReal: ...
+    def __sub__(self, other: float | SymbolicSize) -> Size | SymbolicReal:
         return self + -other
 
     def __rsub__(self, other: int) -> Size:
@@ -277,9 +279,9 @@ class Extent:
     @overload
     def __mul__(self, other: Size) -> Size: ...
     @overload
-    def __mul__(self, other: float) -> Real: ...
-    def __mul__(self, other: float | Extent) -> Size | Real:
-        if type(other) is not Extent:
+    def __mul__(self, other: float) -> SymbolicReal: ...
+    def __mul__(self, other: float | SymbolicSize) -> Size | SymbolicReal:
+        if type(other) is not SymbolicSize:
             if type(other) is float:
                 return _real(self) * other
             if type(other) is not int:
@@ -308,7 +310,7 @@ class Extent:
         return self._atom(self, "//", other, self.value // value(other),
                           None if self.least() is None else 0)
 
-    def __rfloordiv__(self, other: int) -> Extent:
+    def __rfloordiv__(self, other: int) -> SymbolicSize:
         return self._atom(other, "//", self, other // self.value, 0 if other >= 0 else None)
 
     def __mod__(self, other: Size) -> Size:
@@ -316,16 +318,16 @@ class Extent:
             return 0
         return self._atom(self, "%", other, self.value % value(other), 0)
 
-    def __rmod__(self, other: int) -> Extent:
+    def __rmod__(self, other: int) -> SymbolicSize:
         return self._atom(other, "%", self, other % self.value, 0)
 
     def __divmod__(self, other: Size) -> tuple[Size, Size]:
         return self // other, self % other
 
-    def __truediv__(self, other: Quantity) -> Real:
+    def __truediv__(self, other: Quantity) -> SymbolicReal:
         return _real(self) / other
 
-    def __rtruediv__(self, other: float) -> Real:
+    def __rtruediv__(self, other: float) -> SymbolicReal:
         return other / _real(self)
 
     def __lshift__(self, other: int) -> Size:
@@ -337,31 +339,31 @@ class Extent:
     def __rshift__(self, other: int) -> Size:
         return self // (1 << other)
 
-    def __and__(self, other: Size) -> Extent:
+    def __and__(self, other: Size) -> SymbolicSize:
         return self._atom(self, "&", other, self.value & value(other), 0)
 
     __rand__ = __and__
 
-    def __or__(self, other: Size) -> Extent:
+    def __or__(self, other: Size) -> SymbolicSize:
         if type(other) is int and other == 0:
             return self
         return self._atom(self, "|", other, self.value | value(other), 0)
 
     __ror__ = __or__
 
-    def __abs__(self) -> Extent:
+    def __abs__(self) -> SymbolicSize:
         return self if self >= 0 else -self
 
-    def __floor__(self) -> Extent:
+    def __floor__(self) -> SymbolicSize:
         return self
 
     __ceil__ = __trunc__ = __floor__
 
     def _atom(self, a: Size, op: str, b: Size, now: int,
-              least: int | None = 0) -> Extent:
+              least: int | None = 0) -> SymbolicSize:
         return self.facts.atom(f"({text(a)}){op}({text(b)})", now, least)
 
-    def bit_length(self) -> Extent:
+    def bit_length(self) -> SymbolicSize:
         return self.facts.atom(f"({self.text()}).bit_length()", self.value.bit_length())
 
     # ---- questions
@@ -382,7 +384,7 @@ class Extent:
     def _asked(self, op: str, other: Size, now: bool) -> bool:
         """An answer that holds of all values, or is noted."""
         apart = self - other
-        if type(apart) is not Extent:
+        if type(apart) is not SymbolicSize:
             if type(apart) is not int:
                 raise TypeError("a size is compared with a float")
             return {"<": apart < 0, "<=": apart <= 0, ">": apart > 0, ">=": apart >= 0,
@@ -413,7 +415,8 @@ class Extent:
         return self._asked(">=", other, self.value >= value(other))
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not int and (type(other) is not Extent or other.facts is not self.facts):
+        if type(other) is not int and (
+                type(other) is not SymbolicSize or other.facts is not self.facts):
             # (plans are found again by sizes: those of other symbols are no others' plans)
             return False
         return self._asked("==", other, self.value == value(other))
@@ -433,14 +436,14 @@ class Extent:
     __int__ = __float__ = __index__
 
 
-def _divided(a: Extent, b: Size) -> Size | None:
+def _divided(a: SymbolicSize, b: Size) -> Size | None:
     """A quotient without a remainder, whatever the symbols are; None where there may be one. `b` is
     not 0."""
     if type(b) is int:
         if all(c % b == 0 for c in a.terms.values()):
             return made({m: c // b for m, c in a.terms.items()}, a.value // b, a.facts)
         return None
-    if type(b) is not Extent:
+    if type(b) is not SymbolicSize:
         raise TypeError("a size is divided by a float")
     if a.terms == b.terms:
         return 1
@@ -461,7 +464,7 @@ def _divided(a: Extent, b: Size) -> Size | None:
 
 
 @final
-class Real:
+class SymbolicReal:
     """A float that comes of sizes, as an expression of Python."""
     __slots__ = ("expression", "facts", "_value", "_bound")
 
@@ -487,35 +490,35 @@ class Real:
 
     __str__ = __repr__
 
-    def _with(self, op: str, other: Quantity, now: float, turned: bool = False) -> Real:
+    def _with(self, op: str, other: Quantity, now: float, turned: bool = False) -> SymbolicReal:
         a, b = (other, self) if turned else (self, other)
-        return Real(f"({_part(a)}{op}{_part(b)})", now, self.facts)
+        return SymbolicReal(f"({_part(a)}{op}{_part(b)})", now, self.facts)
 
-    def __add__(self, other: Quantity) -> Real:
+    def __add__(self, other: Quantity) -> SymbolicReal:
         return self._with("+", other, self.value + value(other))
 
-    def __radd__(self, other: Quantity) -> Real:
+    def __radd__(self, other: Quantity) -> SymbolicReal:
         return self._with("+", other, value(other) + self.value, True)
 
-    def __sub__(self, other: Quantity) -> Real:
+    def __sub__(self, other: Quantity) -> SymbolicReal:
         return self._with("-", other, self.value - value(other))
 
-    def __rsub__(self, other: Quantity) -> Real:
+    def __rsub__(self, other: Quantity) -> SymbolicReal:
         return self._with("-", other, value(other) - self.value, True)
 
-    def __mul__(self, other: Quantity) -> Real:
+    def __mul__(self, other: Quantity) -> SymbolicReal:
         return self._with("*", other, self.value * value(other))
 
-    def __rmul__(self, other: Quantity) -> Real:
+    def __rmul__(self, other: Quantity) -> SymbolicReal:
         return self._with("*", other, value(other) * self.value, True)
 
-    def __truediv__(self, other: Quantity) -> Real:
+    def __truediv__(self, other: Quantity) -> SymbolicReal:
         return self._with("/", other, self.value / value(other))
 
-    def __rtruediv__(self, other: Quantity) -> Real:
+    def __rtruediv__(self, other: Quantity) -> SymbolicReal:
         return self._with("/", other, value(other) / self.value, True)
 
-    def __floor__(self) -> Extent:
+    def __floor__(self) -> SymbolicSize:
         return self.facts.atom(f"floor({self.expression})", math.floor(self.value))
 
     def _asked(self, op: str, other: Quantity, now: bool) -> bool:
@@ -550,8 +553,11 @@ class Real:
 
 def _part(x: Quantity) -> str:
     """A number in an expression of floats."""
-    return f"({x.text()})" if type(x) is Extent else text(x)
+    return f"({x.text()})" if type(x) is SymbolicSize else text(x)
 
 
-def _real(n: Extent) -> Real:
-    return Real(f"({n.text()})", n.value, n.facts)
+def _real(n: SymbolicSize) -> SymbolicReal:
+    return SymbolicReal(f"({n.text()})", n.value, n.facts)
+
+
+SYMBOLIC = (SymbolicSize, SymbolicReal)

@@ -13,7 +13,7 @@ from typing import Any
 
 from whet.ir.graph import Guard, Node, Ref, Type
 from whet.ir.outline import Outline
-from whet.ir.symbolic_size import Extent, Facts, Unsized
+from whet.ir.symbolic_size import Facts, SymbolicSize, Unsized
 from whet.ops.casting import CASTS
 
 from ..program.told_numbers import ToldNumbers
@@ -158,4 +158,4 @@ class ToldSizes:
 
 def terms(x: Any) -> Any:
     """A number, or the products of sizes that one is a sum of."""
-    return x.terms if type(x) is Extent else x
+    return x.terms if type(x) is SymbolicSize else x

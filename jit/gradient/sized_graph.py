@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.autograd.input_shape import Shape
 from whet.ir.graph import Node, Ref, Type
-from whet.ir.symbolic_size import Extent, Real, Unsized
+from whet.ir.symbolic_size import SYMBOLIC, Symbolic, Unsized
 
 from ..program.own_arrays import expressions_in, filled
 from ..program.size_expressions import equal, same_number
@@ -50,7 +50,7 @@ class SizedGraph:
         expected = {n.outs[0]: known for n, _, known in self.recorded if n.outs}
         self.again = [self.computed(n, *expected[n.outs[0]]) for n in first.again]
         self.types = {o: self.arrays[o] for o in first.types}
-        self.facts, self.known = forward.facts, dict[str, Extent | Real]()
+        self.facts, self.known = forward.facts, dict[str, Symbolic]()
         expressions_in([*self.parts()], self.known)
 
     def parts(self) -> Iterator[Any]:
@@ -131,7 +131,7 @@ class SizedSpec:
                 self.inputs.append(x)
             else:
                 number = others[k]
-                self.inputs.append(number if type(number) in (Extent, Real)
+                self.inputs.append(number if type(number) in SYMBOLIC
                                    else graph.sizes.number(x, y, ()))
         self.outputs = [x and SizedSaved(graph, x, y)
                         for x, y in zip(a.outputs, b.outputs, strict=True)]

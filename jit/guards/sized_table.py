@@ -12,7 +12,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.ir.symbolic_size import LEAST, Extent, Real, text
+from whet.ir.symbolic_size import LEAST, SYMBOLIC, SymbolicReal, text
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.calls.size_code import Uncoded, coded
 from whet.tensor import Tensor
@@ -103,8 +103,8 @@ class SizedTableMaker:
 
     def put(self, array: np.ndarray, i: int, x: Any) -> None:
         """A word is a number, or an expression."""
-        if type(x) in (Extent, Real):
-            self.stores.append((x, array.ctypes.data + 8 * i, np.float64 if type(x) is Real
+        if type(x) in SYMBOLIC:
+            self.stores.append((x, array.ctypes.data + 8 * i, np.float64 if type(x) is SymbolicReal
                                 else np.int64))
         else:
             array[i] = x

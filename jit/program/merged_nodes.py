@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Ref
 from whet.ir.outline import Numeral, Outline
-from whet.ir.symbolic_size import Extent, Real, Unsized
+from whet.ir.symbolic_size import SYMBOLIC, Unsized
 from whet.passes.fold_constants import content
 from whet.passes.resized import beside
 from whet.passes.value_uses import is_view
@@ -95,6 +95,6 @@ def equal_again(x: Any, y: Any) -> bool:
         return type(x) is type(y) and len(x) == len(y) and all(map(equal_again, x, y))
     x, y = (a.room.owner.number if type(a) is Outline and type(a.room.owner) is Numeral else a
             for a in (x, y))
-    if type(x) in (Extent, Real):
+    if type(x) in SYMBOLIC:
         return bool(x == y)
-    return bool(y == x) if type(y) in (Extent, Real) else True
+    return bool(y == x) if type(y) in SYMBOLIC else True

@@ -16,7 +16,7 @@ import numpy as np
 from whet.dtypes import float32
 from whet.ir.graph import Draw, Ref
 from whet.ir.outline import Numeral, Outline, Room
-from whet.ir.symbolic_size import Extent, Real, Unsized, text
+from whet.ir.symbolic_size import SYMBOLIC, Symbolic, SymbolicSize, Unsized, text
 from whet.ops.casting import CASTS
 from whet.passes.fold_constants import content
 from whet.random import Generator
@@ -104,7 +104,7 @@ class OwnArrays:
         self.makers: list[Constant | Counters | Positions] = []
         self.merged: list[tuple[int, int]] = []  # constants of which one stands for both
         self.guards: list[tuple[int, Array]] = []  # constants, and what Python found them to be
-        self.texts: dict[str, Extent | Real] = {}  # of an expression -> the expression
+        self.texts: dict[str, Symbolic] = {}  # of an expression -> the expression
 
     def __contains__(self, n: int) -> bool:
         return n in self.known and n in self.others
@@ -184,13 +184,13 @@ class OwnArrays:
         except Unsized:
             return None
 
-    def counters(self, draw: Any, n: Extent) -> Outline:
+    def counters(self, draw: Any, n: SymbolicSize) -> Outline:
         """Counters for a draw of n numbers."""
         expressions_in([n], self.texts)
         return self.add(Counters(draw, n), (-(-n // draw.per),), np.uint64)
 
     @property
-    def expressions(self) -> list[Extent | Real]:
+    def expressions(self) -> list[Symbolic]:
         """What `arrays` wants to know."""
         return list(self.texts.values())
 
@@ -237,7 +237,7 @@ class SizedDraws:
 
     def counters(self, draw: Any, n: Size) -> Any:
         """What a kernel counts by."""
-        return self.own.counters(draw, n) if type(n) is Extent else draw.counters(n)
+        return self.own.counters(draw, n) if type(n) is SymbolicSize else draw.counters(n)
 
     def at(self, own: Sequence[Array], arrays: Sequence[Any]) -> Draws:
         """The draws of a program for certain sizes, whose own arrays these are."""
@@ -252,9 +252,9 @@ class SizedDraws:
 
 
 # ---- expressions --------------------------------------------------------------------------------
-def expressions_in(x: Any, known: dict[str, Extent | Real]) -> dict[str, Extent | Real]:
+def expressions_in(x: Any, known: dict[str, Symbolic]) -> dict[str, Symbolic]:
     """Put the expressions in something into `known`, by their texts; gives it back."""
-    if type(x) in (Extent, Real):
+    if type(x) in SYMBOLIC:
         known[text(x)] = x
     elif type(x) is Outline and type(x.room.owner) is Numeral:
         expressions_in(x.room.owner.number, known)
@@ -266,7 +266,7 @@ def expressions_in(x: Any, known: dict[str, Extent | Real]) -> dict[str, Extent 
 
 def filled(x: Any, at: Mapping[str, Any]) -> Any:
     """Something with the numbers in the place of expressions."""
-    if type(x) in (Extent, Real):
+    if type(x) in SYMBOLIC:
         return at[text(x)]
     if type(x) is Outline and type(x.room.owner) is Numeral:
         return np.asarray(filled(x.room.owner.number, at), x.dtype)

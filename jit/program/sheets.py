@@ -11,7 +11,7 @@ import numpy as np
 from whet.ir.graph import Ref, Type
 from whet.ir.memory_spans import address
 from whet.ir.outline import Numeral
-from whet.ir.symbolic_size import Extent, Real, Unsized
+from whet.ir.symbolic_size import Symbolic, SymbolicReal, SymbolicSize, Unsized
 from whet.passes.lower_llvm.calls import share_out
 
 from .launch_lists import ARENA, LONG, LaunchList
@@ -58,17 +58,17 @@ class Words:
 
     def __init__(self, words: Sequence[Any], tables: Sequence[int]) -> None:
         kinds = {k: [i for i, w in enumerate(words) if type(w) is k]
-                 for k in (Extent, Real, Numeral, Address)}
+                 for k in (SymbolicSize, SymbolicReal, Numeral, Address)}
         varying = set(itertools.chain(*kinds.values()))
         known = [0 if i in varying else w for i, w in enumerate(words)]
         self.template = np.array(known, np.int64)
-        self.whole, self.reals = (np.array(kinds[k], np.intp) for k in (Extent, Real))
+        self.whole, self.reals = (np.array(kinds[k], np.intp) for k in (SymbolicSize, SymbolicReal))
         self.tables = np.array(tables, np.intp)
         self.numerals = [(words[i].dtype.type, 8 // words[i].dtype.itemsize * i)
                          for i in kinds[Numeral]]
         self.placed = [(i, words[i].which) for i in kinds[Address]]
         self.expressions = [
-            *[words[i] for i in (*kinds[Extent], *kinds[Real])],
+            *[words[i] for i in (*kinds[SymbolicSize], *kinds[SymbolicReal])],
             *[words[i].number for i in kinds[Numeral]],
             *[words[i].offset for i in kinds[Address]],
         ]
@@ -134,7 +134,7 @@ class Sheet:
         self.look(sized, looks)
         self.function(sized)
         self.expected = sized.types.expected
-        known: dict[str, Extent | Real] = {}
+        known: dict[str, Symbolic] = {}
         for ins, attrs in self.expected:
             expressions_in([*ins, *attrs.values()], known)
         self.expected_texts, self.expect = list(known), sized.facts.function(list(known.values()))
@@ -160,7 +160,7 @@ class Sheet:
     def function(self, sized: SizedProgram) -> None:
         """Make the function of sizes."""
         work = [x for s in self.steps if not isinstance(s, Done) for x in s.work]
-        known: dict[str, Extent | Real] = {}
+        known: dict[str, Symbolic] = {}
         for node in sized.list.done:
             expressions_in([*node.attrs.values(), *node.ins], known)
         self.texts = list(known)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from whet.ir.outline import Outline, numeral
-from whet.ir.symbolic_size import Extent, Facts, Real, Unsized, text
+from whet.ir.symbolic_size import SYMBOLIC, Facts, SymbolicSize, Unsized, text
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -80,11 +80,11 @@ class SizeExpressions:
     def at(self, shape: Sequence[Any], k: int) -> tuple[Any, ...]:
         """Sizes as they were in one of the two lists."""
         scope = self.scopes[k]
-        return tuple([scope.of(n.text()) if type(n) in (Extent, Real) else n for n in shape])
+        return tuple([scope.of(n.text()) if type(n) in SYMBOLIC else n for n in shape])
 
     def pair(self, n: Size) -> tuple[int, int]:
         """What a size was in the two lists."""
-        if type(n) is not Extent:
+        if type(n) is not SymbolicSize:
             return n, n
         key = n.text()
         if key not in self.pairs:
@@ -102,7 +102,7 @@ class SizeExpressions:
         for n in itertools.chain((0, 1), *self.shapes.values()):
             groups.setdefault(self.pair(n), {})[text(n)] = n
         for pair, found in groups.items():
-            first, *others = sorted(found.values(), key=lambda n: type(n) is Extent)
+            first, *others = sorted(found.values(), key=lambda n: type(n) is SymbolicSize)
             if not all(first == n for n in others) or min(pair) > 1 and first <= 1:
                 raise Unsized("sizes that were equal are not")
 
@@ -172,7 +172,8 @@ class SizeExpressions:
 
     def tell_apart(self, x: Any) -> None:
         """What an array is made by is the same in both lists: is it no size that happens to be?"""
-        met = [self.pair(n) for shape in self.shapes.values() for n in shape if type(n) is Extent]
+        met = [self.pair(n) for shape in self.shapes.values() for n in shape
+               if type(n) is SymbolicSize]
         if any((n, n) in met for n in (x if type(x) is tuple else (x,))):
             raise Unsized("a size is another, and was the same in both lists")
 
@@ -201,7 +202,7 @@ class SizeExpressions:
         """Something with the numbers that its expressions were in one of the two lists."""
         if type(x) is tuple:
             return tuple([self.valued(y, k) for y in x])
-        return self.at([x], k)[0] if type(x) in (Extent, Real) else x
+        return self.at([x], k)[0] if type(x) in SYMBOLIC else x
 
     def attribute(self, op: Op, name: str, x: Any, y: Any, ins: Sequence[Any]) -> Any:
         """An attribute that differs."""
@@ -218,7 +219,7 @@ class SizeExpressions:
         `told`: the same with what is known already."""
         out, unknown = list(told or x), []
         for i, (a, b) in enumerate(zip(x, y, strict=True)):
-            if a != b and type(out[i]) is not Extent:
+            if a != b and type(out[i]) is not SymbolicSize:
                 try:
                     out[i] = self.natural(a, b, shapes)
                 except Unsized:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from whet.cpu import memory
 from whet.ir.graph import Node
 from whet.ir.outline import Outline, Table
-from whet.ir.symbolic_size import Extent, Unsized, at_least, value
+from whet.ir.symbolic_size import SymbolicSize, Unsized, at_least, value
 
 from .arena import ALIGN
 from .launch_entries import Fixed, InArena, Launch, Places, UnlessWritten
@@ -146,6 +146,6 @@ def pack(pieces: Sequence[Piece]) -> Size:
     for row in rows:
         row.at = at
         at = at + -(-row.size // ALIGN) * ALIGN
-        if type(at) is Extent:
+        if type(at) is SymbolicSize:
             at = at.facts.named(at)
     return at_least(at, memory.SMALLEST) if rows else 0

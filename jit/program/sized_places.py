@@ -11,7 +11,7 @@ from whet.cpu import memory
 from whet.cpu.taped_launches import Tape
 from whet.ir.memory_spans import address
 from whet.ir.outline import Numeral, Outline, Room, Table, shares
-from whet.ir.symbolic_size import Extent, Real, Unsized, at_least
+from whet.ir.symbolic_size import SymbolicReal, SymbolicSize, Unsized, at_least
 
 from .kept_between_calls import Steady
 from .launch_entries import Fixed, InArena, Launch, Moving, Number
@@ -164,7 +164,7 @@ class SizedTapes(TapeEntries):
         """An argument of a launch."""
         if a is None:
             return Number(0)
-        if type(a) in (Extent, Real, Table):
+        if type(a) in (SymbolicSize, SymbolicReal, Table):
             return of_sizes(a)
         if isinstance(a, float):
             return Number(struct.unpack("<q", struct.pack("<d", a))[0])
@@ -222,12 +222,12 @@ class Row:
 
 
 def in_arena(piece: Any, offset: Any) -> InArena:
-    """An address in a `Piece` of the arena. Code that knows nothing of Extents says int."""
+    """An address in a `Piece` of the arena. Code that knows nothing of symbolic sizes says int."""
     return InArena(piece, offset)
 
 
 def of_sizes(word: Any) -> Number:
-    """A word that goes by sizes. Code that knows nothing of Extents says int."""
+    """A word that goes by sizes. Code that knows nothing of symbolic sizes says int."""
     return Number(word)
 
 

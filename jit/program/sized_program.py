@@ -1,9 +1,9 @@
-"""The program of one list of nodes for all sizes that go the same way: planned once on Extents,
-evaluated for each.
+"""The program of one list of nodes for all sizes that go the same way: planned once on symbolic
+sizes, evaluated for each.
 
 The nodes and the passes' decisions are those of a program for certain sizes (`like`). Which sizes
 differ is seen from the types of a second program of the same nodes. The code that plans launches
-is run on outlines (see `ir/outline.py`) whose sizes are Extents: what it comes to is a list of
+is run on outlines (see `ir/outline.py`) whose sizes are symbolic: what it comes to is a list of
 launches in which each word is a number or an expression, and what must be so of sizes for the list
 to be theirs.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from whet.cpu import guarded_memory, ordered_kernels
 from whet.ir.graph import Ask, Chain, Draw, Fused, OpNode, Parts, Ref, Roll, Rows, Write
 from whet.ir.outline import Outline, Room
-from whet.ir.symbolic_size import Extent, Unsized
+from whet.ir.symbolic_size import SymbolicSize, Unsized
 from whet.passes import chain_products
 from whet.passes.value_uses import is_view, written
 
@@ -294,7 +294,7 @@ class SizedProgram:
     # ---- nodes of other sizes --------------------------------------------------------------------
     def resized(self, node: Node, other: Node) -> Node:
         """A node with its attributes, its numbers, and what its group knows of sizes, as
-        Extents."""
+        symbolic sizes."""
         if node is other:
             return node
         if isinstance(node, Rows):
@@ -359,4 +359,4 @@ def added(p: Program) -> list[Node]:
 
 def sized_type(a: Outline) -> bool:
     """Has a value sizes that differ?"""
-    return any(type(n) is Extent for n in (*a.shape, *a.strides))
+    return any(type(n) is SymbolicSize for n in (*a.shape, *a.strides))

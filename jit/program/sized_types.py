@@ -1,4 +1,4 @@
-"""The types of all values of a program whose sizes are not known: outlines with Extents.
+"""The types of all values of a program whose sizes are not known: outlines with symbolic sizes.
 
 Inputs have the sizes that the symbols say. What an op makes is found by running the op on
 outlines. Where it is no code for these, its sizes are expressions of those of its operands, and
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from whet.cpu import ordered_kernels
 from whet.ir.graph import Contract, Draw, Guard, OpNode, Ref
 from whet.ir.outline import Outline, broadcast_shapes, dense
-from whet.ir.symbolic_size import Extent, Unsized
+from whet.ir.symbolic_size import SymbolicSize, Unsized
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.python_calls import size_of
 from whet.ops.registry import MoveOp
@@ -186,7 +186,7 @@ class SizedTypes:
         if not isinstance(node, OpNode) or self.sizes.told.attributes(node):
             return False
         operands = [self.arrays[x] for x in node.refs()]
-        return (not any(type(n) is Extent for a in operands for n in (*a.shape, *a.strides))
+        return (not any(type(n) is SymbolicSize for a in operands for n in (*a.shape, *a.strides))
                 and len(node.ins) == len(other.ins)
                 and all(type(x) is Ref or same_number(x, y)
                         for x, y in zip(node.ins, other.ins, strict=True))
@@ -277,7 +277,7 @@ class SizedTypes:
             x, y = node.attrs[name], other.attrs[name]
             shape = self.sizes.known(node.op, name, told[name], x, y, ())
             shape = shape if type(shape) is tuple else (shape,)
-            if any(type(n) is Extent and not n >= 0 for n in shape):
+            if any(type(n) is SymbolicSize and not n >= 0 for n in shape):
                 raise Unsized("a size is negative")
             return self.without_gaps(a, b, shape)
         if a.shape == b.shape:
@@ -290,7 +290,7 @@ class SizedTypes:
         """The type of what was like this in the two lists."""
         pairs = list(zip(a.shape, b.shape, strict=True))
         # Such a size may be the operand's, which happens to be the same in both lists.
-        held = {self.sizes.pair(n) for s in shapes for n in s if type(n) is Extent}
+        held = {self.sizes.pair(n) for s in shapes for n in s if type(n) is SymbolicSize}
         if any(x == y for x, y in held.intersection(pairs)):
             raise Unsized("a size of an operand is another, and was the same in both lists")
         shape = [x if x == y else self.sizes.natural(x, y, shapes) for x, y in pairs]
@@ -396,4 +396,4 @@ def same_outline(a: Outline, b: Outline) -> bool:
 
 def terms(n: Size) -> object:
     """What an expression or a number is, to compare it without a question."""
-    return n.terms if type(n) is Extent else n
+    return n.terms if type(n) is SymbolicSize else n

@@ -1,8 +1,8 @@
 """The numbers of Python's that come of sizes it was told, as expressions of sizes.
 
 A run notes what the user's code computes of `x.shape` (see `capture/followed_sizes.py`). Done again
-on Extents this gives each such number for sizes that are not known; what was asked of it is noted
-as what must be so of sizes.
+on symbolic sizes this gives each such number for sizes that are not known. What was asked of it is
+noted as what must be so of sizes.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whet.dtypes import float64, int64
 from whet.ir.graph import Guard, Node, Ref
-from whet.ir.symbolic_size import Extent, Real, Unsized, value
+from whet.ir.symbolic_size import SYMBOLIC, SymbolicReal, SymbolicSize, Unsized, value
 from whet.ops.casting import CASTS
 from whet.ops.python_calls import BY_NAME, of_numbers, size_of
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whet.ir.symbolic_size import Facts, Quantity
 
 # a number that is known as a function of the sizes that differ
-Stated: TypeAlias = "Callable[[Sequence[Extent]], Quantity]"
+Stated: TypeAlias = "Callable[[Sequence[SymbolicSize]], Quantity]"
 # which of a node's attributes are numbers of Python's, `(name, place in it, ...)` -> the value
 Told: TypeAlias = Mapping[tuple[Any, ...], "int | Stated"]
 
@@ -31,7 +31,7 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "div_floor": operator.floordiv, "remainder": operator.mod, "abs": abs,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "eq": operator.eq, "ne": operator.ne}
-# functions of whole numbers that Extents have themselves
+# functions of whole numbers that symbolic sizes have themselves
 WHOLE = operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod
 
 
@@ -65,9 +65,9 @@ class ToldNumbers:
             return size - attrs["less"] if attrs["less"] else size
         assert op is not None
         ins = [self[int(x)] if type(x) is Ref else x for x in node.ins]
-        if any(type(x) not in (int, float, bool, Extent, Real) for x in ins):
+        if any(type(x) not in (int, float, bool, SymbolicSize, SymbolicReal) for x in ins):
             raise Unsized(f"{op.name} of sizes is no number of Python's")
-        if op is CASTS[int64] and type(ins[0]) in (int, Extent):
+        if op is CASTS[int64] and type(ins[0]) in (int, SymbolicSize):
             return ins[0]
         if op is CASTS[float64]:
             return ins[0] * 1.0
@@ -79,8 +79,8 @@ class ToldNumbers:
 
     def of_numbers(self, function: Callable[..., Any], ins: Sequence[Any]) -> Any:
         """What a function of Python's gives."""
-        exact = function in WHOLE and all(type(x) in (int, Extent) for x in ins)
-        if exact or not any(type(x) in (Extent, Real) for x in ins):
+        exact = function in WHOLE and all(type(x) in (int, SymbolicSize) for x in ins)
+        if exact or not any(type(x) in SYMBOLIC for x in ins):
             return function(*ins)
         now = function(*map(value, ins))
         return (self.facts.call(function, *ins) if type(now) is int
@@ -95,7 +95,7 @@ class ToldNumbers:
         sizes = frozenset[str]() if node.op is None else node.op.size_attrs
         for (name, *place), n in (self.at.get(node.outs[0], {}) if node.outs else {}).items():
             x = self[n]
-            if type(x) is Extent and name in sizes and not x >= 0:
+            if type(x) is SymbolicSize and name in sizes and not x >= 0:
                 raise Unsized("a size is negative")
             out[name] = _put(out.get(name, node.attrs[name]), place, x)
         return out

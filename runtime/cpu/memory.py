@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..ir.outline import Outline
-from ..ir.symbolic_size import Extent
+from ..ir.symbolic_size import SymbolicSize
 from . import allocator, guarded_memory, native
 from .allocator import _word
 from .allocator_layout import CACHED, FRESH, LIMIT, LIVE, PEAK, REUSED, SMALLEST
@@ -29,7 +29,7 @@ empty: Callable[..., np.ndarray]         # made at first use, by __getattr__
 def scratch(size, found=None):
     """Memory for `size` bytes, aligned to 64 bytes: `found`, if that is large enough, or new.
     (Under a guard it ends where they do.)"""
-    if type(size) is Extent:
+    if type(size) is SymbolicSize:
         return Outline((size,), np.uint8)
     if found is not None and (
             found.size >= size if guarded_memory.SIDE is None else size <= found.size < size + 64):

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..ir.outline import Numeral, Outline
 from ..ir.outline import Table as TableOfSizes
-from ..ir.symbolic_size import Extent, Real, value
+from ..ir.symbolic_size import SYMBOLIC, value
 from . import taped_launches as T
 
 
@@ -23,7 +23,7 @@ class OutlineReader(T.Reader):
         self.flags = {id(v) for v in tape.verdicts}
 
     def argument(self, a: Any) -> T.Argument | None:
-        if type(a) in (Extent, Real):
+        if type(a) in SYMBOLIC:
             return T.Word(a)
         if type(a) is TableOfSizes:
             return numbers(a, np.dtype(np.int64))
@@ -82,12 +82,12 @@ def together(a: Any, b: Any) -> bool:
 
 def offset(a: Any, of: Any) -> Any:
     """How many bytes after another outline's first element one begins. (Code that knows nothing of
-    Extents says int.)"""
+    symbolic sizes says int.)"""
     return a.offset - of.offset
 
 
 def numbers(items: Sequence[Any], dtype: np.dtype[Any]) -> T.NumbersOfSizes:
     """Numbers in memory of their own, as they are now."""
     array = np.array([value(x) for x in items], dtype)
-    at = [(x, i * dtype.itemsize) for i, x in enumerate(items) if type(x) in (Extent, Real)]
+    at = [(x, i * dtype.itemsize) for i, x in enumerate(items) if type(x) in SYMBOLIC]
     return T.NumbersOfSizes(array, at)

@@ -6,7 +6,7 @@ it. The numbers of a plan are what it gave.
 """
 import numpy as np
 from whet.ir.outline import Outline
-from whet.ir.symbolic_size import Extent, at_least, at_most, fixed, text, value
+from whet.ir.symbolic_size import SymbolicSize, at_least, at_most, fixed, text, value
 
 from .window_parts import Pack, Plan
 
@@ -74,7 +74,7 @@ def outlined(x, known):
     `known` by their texts."""
     if type(x) is tuple:
         return tuple([outlined(y, known) for y in x])
-    if type(x) is Extent:
+    if type(x) is SymbolicSize:
         known[text(x)] = x
     if isinstance(x, np.ndarray):
         return Outline(outlined(tuple(x.shape), known), x.dtype, outlined(tuple(x.strides), known))
@@ -87,4 +87,4 @@ def filled(x, at):
         return tuple([filled(y, at) for y in x])
     if type(x) is Outline:
         return Outline(filled(x.shape, at), x.dtype, filled(x.strides, at))
-    return at[text(x)] if type(x) is Extent else x
+    return at[text(x)] if type(x) is SymbolicSize else x

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir.outline import Outline
-from ..ir.symbolic_size import LEAST, Extent, Facts, Real, Unsized, value
+from ..ir.symbolic_size import LEAST, SYMBOLIC, Facts, SymbolicReal, Unsized, value
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
 from ..passes.lower_llvm.scalar import Unsupported
 from . import ordered_kernels, recipe_words
@@ -163,8 +163,8 @@ class Divisor:
 
 
 class Symbols:
-    """The sizes of some calls, as numbers and Extents. Where all calls have a size in common, it
-    is a constant."""
+    """The sizes of some calls, as numbers and symbolic sizes. Where all calls have a size in
+    common, it is a constant."""
 
     def __init__(self, seen: list[Sizes], itemsizes: list[int], has_attribute: bool) -> None:
         """The first of the calls is the one that is planned with."""
@@ -176,9 +176,9 @@ class Symbols:
         size = [self.of_attribute(k) for k in range(len(seen[0][-1][0]))] if has_attribute else []
         self.facts = Facts([column[0] for column in self.columns])
         self.outlines = [
-            ([self.extent(n) for n in shape], [self.extent(n) for n in strides])
+            ([self.size(n) for n in shape], [self.size(n) for n in strides])
             for shape, strides in found]
-        self.attribute = tuple([self.extent(n) for n in size])
+        self.attribute = tuple([self.size(n) for n in size])
 
     def of_attribute(self, k: int) -> list[Any]:
         """A number of the attribute as factors: sizes of the first tensor that follow each other,
@@ -236,7 +236,7 @@ class Symbols:
             raise Unsized("a stride is no number of elements")
         return [size, *self.factor(tuple([n // size for n in column]), i, L.MAX_DIMS + d)]
 
-    def extent(self, factors: list[Any]) -> Any:
+    def size(self, factors: list[Any]) -> Any:
         """A product."""
         out: Any = 1
         for x in factors:
@@ -288,11 +288,11 @@ def laid(found: recipe_words.Recipe, symbols: Symbols,
     `positions`: of tensors among the operands."""
     from ..passes.lower_llvm.calls.size_code import Uncoded, coded  # it loads a parser
     words, tables = recipe_words.laid(found.words)
-    block = np.array([value(w) if type(w) is not Real else 0 for w in words], np.int64)
+    block = np.array([value(w) if type(w) is not SymbolicReal else 0 for w in words], np.int64)
     stores: list[tuple[Any, int, Any]] = []
     for i, w in enumerate(found.words):
-        if type(w) in (Extent, Real):
-            stores.append((w, block.ctypes.data + 8 * i, np.float64 if type(w) is Real
+        if type(w) in SYMBOLIC:
+            stores.append((w, block.ctypes.data + 8 * i, np.float64 if type(w) is SymbolicReal
                            else np.int64))
         elif type(w) is NumbersOfSizes:
             stores += [(x, w.array.ctypes.data + at, w.array.dtype) for x, at in w.items]

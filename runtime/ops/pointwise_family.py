@@ -22,7 +22,7 @@ from ..cpu import repeated_calls, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT, STORED
 from ..ir.outline import numeral
-from ..ir.symbolic_size import Extent, Real
+from ..ir.symbolic_size import SYMBOLIC
 from ..tensor import wrap
 from . import registry
 from .batching import aligned, example_ndim
@@ -341,7 +341,7 @@ class PointwiseOp(Op):
                 raise OverflowError(f"{self.name}: int too big to convert: {x}")
             return np.asarray(int(x)
                               & ((1 << (8 * t.itemsize)) - 1)).astype(f"u{t.itemsize}").view(number)
-        if type(x) in (Extent, Real):
+        if type(x) in SYMBOLIC:
             return numeral(x, number)
         try:
             # infinite in the narrower type, as intended

@@ -62,10 +62,10 @@ class Op:
     # not
     total: bool | None = None
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
-    numbers_by_size = False         # numbers among operands may be Extents or Reals
+    numbers_by_size = False         # numbers among operands may be symbolic
     detaches = False                # a view without a base
     # Does the Python that leads to it, and its own, ask no more of sizes than which are equal, 0
-    # or 1, and what is contiguous? Or else it asks this of an Extent (see ir/symbolic_size.py):
+    # or 1, and what is contiguous? Or else it asks this of a SymbolicSize (ir/symbolic_size.py):
     # then one plan serves all sizes that have the same answers.
     any_sizes = False
     size_attrs = frozenset(("size",))        # attributes that are sizes, or tuples of them

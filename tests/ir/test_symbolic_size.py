@@ -1,4 +1,4 @@
-"""Extents compute as ints do, and what they come to holds of other values; outlines are what
+"""Symbolic sizes compute as ints do, and what they come to holds of other values; outlines are what
 NumPy's views are."""
 import operator
 import random
@@ -6,7 +6,16 @@ import random
 import numpy as np
 import pytest
 from whet.ir.outline import Outline, broadcast_shapes, broadcast_to, shares, span
-from whet.ir.symbolic_size import Extent, Facts, Unsized, at_least, at_most, chosen, fixed, value
+from whet.ir.symbolic_size import (
+    Facts,
+    SymbolicSize,
+    Unsized,
+    at_least,
+    at_most,
+    chosen,
+    fixed,
+    value,
+)
 
 BINARY = (
     operator.add,
@@ -99,7 +108,7 @@ def test_a_fixed_number_is_a_question_and_a_chosen_one_is_asked_anew():
     facts = Facts([5])
     n, = facts.symbols
     got = chosen(lambda k: 100 * k, n // 2)
-    assert type(got) is Extent and facts.function([got])(9) == [400]
+    assert type(got) is SymbolicSize and facts.function([got])(9) == [400]
 
 
 def test_reals_are_the_floats_that_python_computes():

@@ -9,7 +9,7 @@ import pytest
 import whet
 from whet import jit
 from whet.ir.memory_spans import address
-from whet.ir.symbolic_size import Facts, Real, at_least, at_most, chosen
+from whet.ir.symbolic_size import Facts, SymbolicReal, at_least, at_most, chosen
 from whet.jit.guards import native_entry, native_table
 from whet.jit.guards.native_entry import L, enter
 from whet.jit.policy import account, many_sizes
@@ -238,7 +238,7 @@ def expression(rng, facts, depth):
         lambda: a + b, lambda: a - b, lambda: a * some, lambda: a // some, lambda: -(-a // some),
         lambda: a % some, lambda: at_least(a, b), lambda: at_most(a, some), lambda: -a,
         lambda: chosen(lambda x, y: x * 3 - y, at_most(a, 3), at_least(b % 3, 1)),
-        lambda: a if isinstance(a, Real) else a * 1.5, lambda: a if a > b else b,
+        lambda: a if isinstance(a, SymbolicReal) else a * 1.5, lambda: a if a > b else b,
         lambda: 1 / at_least(a, 1), lambda: a // at_least(b, 1)])()
 
 
@@ -250,7 +250,7 @@ def test_the_machine_computes_what_python_does():
             words = [expression(rng, facts, 3) for _ in range(4)]
         except (TypeError, AttributeError):  # of floats
             continue
-        kinds = [np.float64 if type(w) in (Real, float) else np.int64 for w in words]
+        kinds = [np.float64 if type(w) in (SymbolicReal, float) else np.int64 for w in words]
         out = np.zeros(len(words), np.int64)
         try:
             code = coded(facts, [(w, out.ctypes.data + 8 * i, kinds[i])

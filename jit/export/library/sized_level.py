@@ -19,7 +19,7 @@ from whet.ir.graph import Graph, OpNode, Ref
 from whet.ir.memory_spans import address
 from whet.ir.op import find_op
 from whet.ir.outline import Numeral, Table
-from whet.ir.symbolic_size import Extent, Real, Unsized, text
+from whet.ir.symbolic_size import SymbolicReal, SymbolicSize, Unsized, text
 from whet.ir.values import Type
 from whet.layouts import contiguous_format
 from whet.passes.lower_llvm.calls import launch_list as L
@@ -262,7 +262,7 @@ class SizedWriter(Writer):
             return super().step(e, reasons)
         if len(e.arguments) > L.MOST:
             raise Unsized(f"a launch of {len(e.arguments)} arguments")
-        kernel = formula(e.kernel) if type(e.kernel) is Extent else self.kernel(e.kernel)
+        kernel = formula(e.kernel) if type(e.kernel) is SymbolicSize else self.kernel(e.kernel)
         places = [self.place(a) for a in e.arguments]
         return Step(kernel, formula(e.total), formula(e.grain), places)
 
@@ -272,7 +272,7 @@ class SizedWriter(Writer):
         if type(a) is InArena:
             return Place(Base("arena"), formula(a.piece.offset + a.offset))
         offset: Any = a.offset
-        if type(a) is Moving and type(offset) is Extent:
+        if type(a) is Moving and type(offset) is SymbolicSize:
             if a.position not in self.bases:
                 raise Unsized("a place in a constant goes by sizes")
             return Place(self.bases[a.position], formula(offset))
@@ -313,10 +313,10 @@ def formula(w: Any) -> int | Formula:
         if w.dtype.name not in FORMS:
             raise Unsized(f"a number of sizes is {w.dtype}")
         return Formula(text(w.number), w.dtype.name)
-    if type(w) is Real:
+    if type(w) is SymbolicReal:
         checked(w.text())
         return Formula(w.text(), "float64")
-    if type(w) is Extent:
+    if type(w) is SymbolicSize:
         return Formula(w.text())
     if isinstance(w, int | np.integer):
         return int(w)

@@ -126,7 +126,7 @@ class Ways:
                 why = str(e)
                 if isinstance(e, ByPython):
                     self.hopeless.add(tuple(symbols))
-            except Exception as e:  # code that was not written with Extents in mind may raise any
+            except Exception as e:  # code that was not written with symbolic sizes in mind
                 why = f"planning raises {e!r}"
         self.alone[values] = why
         return None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from whet.ir.size_conditions import Asked
-from whet.ir.symbolic_size import LEAST, Extent, Facts, Real
+from whet.ir.symbolic_size import LEAST, Facts, SymbolicReal, SymbolicSize
 
 from .traced_layouts import CODE, CODE_WORDS, GOLDEN, STEP_WORDS, TURN, Do
 
@@ -144,9 +144,9 @@ class SizeCode:
     # ---- values ----------------------------------------------------------------------------------
     def of(self, x: Any) -> Value:
         """The register of a number or an expression."""
-        if type(x) is Real:
+        if type(x) is SymbolicReal:
             return self.parsed(x.text())
-        if type(x) is not Extent:
+        if type(x) is not SymbolicSize:
             return self.constant(x)
         terms = []
         for atoms, times in x.terms.items():
