@@ -73,11 +73,12 @@ from .layouts import (
     sparse_csr,
     strided,
 )
+from .ops import argument_guards as _argument_guards
 from .ops import surface as _surface
 from .tensor import Size, Tensor
 
-globals().update(_surface.guarded({k: v for k, v in _surface.FUNCTIONS.items()
-                                   if not k.startswith("_")}, __name__))
+globals().update(_argument_guards.guarded(
+    {k: v for k, v in _surface.FUNCTIONS.items() if not k.startswith("_")}, __name__))
 from math import e, inf, nan, pi
 
 newaxis = None

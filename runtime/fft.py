@@ -2,9 +2,9 @@
 from . import dtypes
 from .indexing import sizes as _sizes
 from .ops import fourier as _f
+from .ops.argument_guards import guarded as _guarded
+from .ops.out_arguments import with_out as _with_out
 from .ops.surface import FUNCTIONS as _F
-from .ops.surface import guarded as _guarded
-from .ops.surface import with_out as _with_out
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",

@@ -7,6 +7,8 @@ from .autograd.modes import is_grad_enabled as _is_grad_enabled
 from .dtypes import finfo
 from .dtypes import int64 as _int64
 from .indexing import as_int as _as_int
+from .ops.argument_guards import check_flag as _check_flag
+from .ops.argument_guards import guarded as _guarded
 from .ops.contract import matmul
 from .ops.dims import one as _one
 from .ops.elimination import (
@@ -36,13 +38,11 @@ from .ops.lapack import (
 from .ops.lapack import pinv as _pinv
 from .ops.lapack import solve_triangle as _solve_triangle
 from .ops.lapack import square as _square
+from .ops.out_arguments import with_out as _with_out
 from .ops.registry import ask as _ask
 from .ops.registry import check_one_type as _check_one_type
 from .ops.registry import check_tensors as _check_tensors
 from .ops.surface import FUNCTIONS as _F
-from .ops.surface import check_flag as _check_flag
-from .ops.surface import guarded as _guarded
-from .ops.surface import with_out as _with_out
 from .ops.symmetric_elimination import (
     ldl_factor,
     ldl_factor_ex,

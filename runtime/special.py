@@ -1,11 +1,11 @@
 """Special functions (`whet.special`)."""
 from math import inf as _inf
 
+from .ops.argument_guards import guarded as _guarded
+from .ops.out_arguments import with_out as _with_out
 from .ops.registry import ask as _ask
 from .ops.registry import is_tensor as _is_tensor
 from .ops.surface import FUNCTIONS as _F
-from .ops.surface import guarded as _guarded
-from .ops.surface import with_out as _with_out
 
 # names that stand in `whet` too, and what is called otherwise there
 _SHARED = {

@@ -3,7 +3,7 @@ import numpy as np
 import whet
 
 from ..autograd import modes
-from ..ops.surface import guard
+from ..ops.argument_guards import guard
 from . import constraints
 from .utils import (
     Size,

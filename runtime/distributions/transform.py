@@ -4,7 +4,7 @@ import math
 
 import whet
 
-from ..ops.surface import guard
+from ..ops.argument_guards import guard
 from . import constraints as c
 from .utils import Size, sum_rightmost
 

@@ -28,6 +28,7 @@ from ..ops.activation import (
     softshrink,
     threshold,
 )
+from ..ops.argument_guards import guarded as _guarded
 from ..ops.attention import scaled_dot_product_attention
 from ..ops.contract import linear
 from ..ops.ctc import ctc_loss
@@ -84,7 +85,6 @@ from ..ops.resize import (
 from ..ops.sliding_blocks import fold, unfold
 from ..ops.softmax import log_softmax, softmax
 from ..ops.surface import FUNCTIONS as _F
-from ..ops.surface import guarded as _guarded
 from .attention_heads import multi_head_attention_forward as multi_head_attention_forward
 from .linear_cross_entropy import linear_cross_entropy
 

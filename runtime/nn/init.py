@@ -11,8 +11,8 @@ import whet
 from .. import declarations as _declarations
 from ..autograd import modes
 from ..autograd.modes import warn
+from ..ops.argument_guards import guard as _guard
 from ..ops.registry import check_tensors as _check_tensors
-from ..ops.surface import guard as _guard
 
 # set where modules are made whose first values nobody will read
 _left_out = contextvars.ContextVar("left out", default=False)

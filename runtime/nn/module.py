@@ -7,7 +7,7 @@ import whet
 
 from .. import declarations
 from ..ops.argument_errors import name_argument
-from ..ops.surface import guard
+from ..ops.argument_guards import guard
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from . import conversion, hooks

@@ -1,7 +1,7 @@
 """All ops. Importing this package defines them, and gives Tensor its methods.
 
 An op is defined in one file, that of its family, such as `pointwise.py` or `window.py`.
-`registry.py` has the class `Op` and runs one. `surface.py` makes functions and methods of ops.
+`registry.py` has the class `Op` and runs one. `surface.py` has all functions by name.
 What families share: `pointwise_family.py` and `rows_family.py` for eager kernels and derivatives,
 `batching.py` for `vmap`, `tangents.py` for forward mode, `sample_inputs.py` for tests.
 An op checks its arguments before it writes anything; `argument_errors.py` names the one at fault.

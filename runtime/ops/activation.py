@@ -3,13 +3,16 @@ from ..autograd.modes import warn
 from ..dtypes import FLOAT
 from ..ir import scalar as s
 from . import pointwise as p
+from .argument_guards import check_text
 from .join import common_type
+from .out_arguments import give_out
 from .pointwise_family import PointwiseOp, inplace
+from .public_functions import compile_function
 from .random import draw
 from .registry import apply, check_one_type, check_tensors, is_tensor, narrowed
 from .sample_inputs import booleans, reals
 from .softmax import softmax
-from .surface import FUNCTIONS, check_text, compile_function, function, give_out
+from .surface import FUNCTIONS, function
 from .vector_norm import vector_norm
 
 

@@ -12,12 +12,14 @@ from .. import dtypes, function_protocol, return_types
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
 from ..indexing import as_int
 from . import pointwise as p
+from .argument_guards import check_text
 from .batching import native
 from .number_questions import has_zero
 from .pointwise_family import inplace, write_out
+from .public_functions import compile_function
 from .registry import Op, apply, ask, check_tensors, is_tensor
 from .sample_inputs import Sample
-from .surface import ELEMENTWISE, FUNCTIONS, METHODS, check_text, compile_function, function, method
+from .surface import ELEMENTWISE, FUNCTIONS, METHODS, function, method
 
 NO_ATTRS: dict = {}
 

@@ -3,8 +3,8 @@ import functools
 
 from ..autograd import modes
 from ..dtypes import FLOAT, float32
+from .public_functions import PUBLIC
 from .registry import is_tensor
-from .surface import PUBLIC
 
 
 def precise(fn):

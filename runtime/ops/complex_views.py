@@ -13,11 +13,12 @@ from ..indexing import sizes
 from ..ir import scalar as s
 from .batching import native
 from .creation import finish
+from .out_arguments import check_out_types
 from .pointwise_family import PointwiseOp
 from .registry import apply, check_one_type, check_tensors, is_tensor
 from .sample_inputs import Sample, reals
 from .strided import _block, as_strided_op, element_strides, extent, strided_sum_op
-from .surface import FUNCTIONS, METHODS, check_out_types, function, method
+from .surface import FUNCTIONS, METHODS, function, method
 from .view import ViewOp, view_op
 
 

@@ -13,11 +13,12 @@ from .arithmetic import _foreign, as_operand
 from .batching import aligned, example_ndim
 from .join import common_type
 from .onnx import products as in_onnx
+from .out_arguments import give_out
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
 from .registry import REGISTRY, Op, apply, check_one_type, check_tensors, is_tensor
 from .sample_inputs import Sample
-from .surface import METHODS, function, give_out, method
+from .surface import METHODS, function, method
 from .view import squeeze_op, transpose_op, unsqueeze_op
 
 
@@ -357,7 +358,8 @@ for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", 
                                 ("addr", "vec1", "vec2", outer),
                                 ("baddbmm", "batch1", "batch2", bmm),
                                 ("addbmm", "batch1", "batch2", _batch_sum)):
-    from .surface import compile_function, guard
+    from .argument_guards import guard
+    from .public_functions import compile_function
     _env = {"affine": _affine(_name, _product, promotes=_product is outer)}
     _fn = compile_function(_name, f"def {_name}(input, {_a}, {_b}, *, beta=1, alpha=1):\n"
                                   f"    return affine(input, {_a}, {_b}, beta, alpha)", _env)

@@ -14,6 +14,7 @@ from ..ir.outline import like_first
 from ..layouts import contiguous_format, preserve_format
 from ..tensor import shown, wrap
 from . import float8
+from .argument_guards import check_flag
 from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated
 from .casting import CASTS, copy_array
@@ -23,7 +24,7 @@ from .onnx import gather_and_scatter as in_onnx
 from .pointwise_family import PointwiseOp, inplace
 from .registry import OURS, Op, apply, is_tensor
 from .sample_inputs import Sample, reals
-from .surface import FUNCTIONS, METHODS, check_flag, function, method
+from .surface import FUNCTIONS, METHODS, function, method
 
 # ---- conversion of types -------------------------------------------------------------------------
 

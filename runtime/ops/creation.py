@@ -12,9 +12,10 @@ from ..ir.memory_spans import address
 from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from ..tensor import wrap
 from .onnx import shapes as in_onnx
+from .out_arguments import give_out
 from .registry import Op, apply, apply_without_operands, beside, is_tensor
 from .sample_inputs import Sample
-from .surface import function, give_out, method
+from .surface import function, method
 
 
 # ---- memory --------------------------------------------------------------------------------------

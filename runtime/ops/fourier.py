@@ -8,6 +8,7 @@ from .. import dtypes
 from ..cpu import fourier
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
 from ..ir.outline import Outline
+from .argument_guards import check_flag
 from .autocast_to_float32 import precise, widened
 from .batching import shifted
 from .onnx import fourier as in_onnx
@@ -15,7 +16,7 @@ from .pad import pad
 from .registry import Op, apply, is_tensor
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
-from .surface import check_flag, function
+from .surface import function
 
 # the scaling of the adjoint
 ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}

@@ -4,10 +4,12 @@ import math
 
 from ..dtypes import int64
 from ..indexing import tuple_of
+from .argument_guards import guard
 from .creation import zeros
 from .pools import _planes
+from .public_functions import compile_function
 from .ranges import arange
-from .surface import FUNCTIONS, compile_function, guard
+from .surface import FUNCTIONS
 
 AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
 

@@ -3,8 +3,9 @@
 Most are the same functions. A few have another order of parameters there, and are written out.
 """
 from . import activation, loss, norm
+from .declared_signatures import declare
 from .embedding import embedding as embedded
-from .surface import FUNCTIONS, METHODS, declare, function
+from .surface import FUNCTIONS, METHODS, function
 
 for _fn in (activation.celu, activation.selu, activation.rrelu, activation.threshold,
             activation.alpha_dropout, activation.feature_alpha_dropout,

@@ -5,6 +5,7 @@ from ..autograd import modes
 from ..cpu import grid_sampling
 from ..dtypes import FLOAT, FROM_NUMPY, float32, int32
 from ..ir.scalar import cast, floor, where
+from .argument_guards import check_flag
 from .autocast_to_float32 import precise
 from .batching import all_batched
 from .onnx import grid_sampling as in_onnx
@@ -12,7 +13,7 @@ from .pointwise_family import PointwiseOp
 from .registry import Op, apply, check_one_type, is_tensor
 from .sample_inputs import Sample, integers, reals
 from .surface import FUNCTIONS as F
-from .surface import check_flag, function
+from .surface import function
 from .zero_gradients import attached
 
 

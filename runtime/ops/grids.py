@@ -3,8 +3,9 @@ import builtins
 
 import numpy as np
 
+from .argument_guards import check_text
 from .creation import empty, literal
-from .surface import FUNCTIONS, check_text, function
+from .surface import FUNCTIONS, function
 
 
 @function(method=False)

@@ -13,6 +13,7 @@ from ..autograd import inplace as ip
 from ..autograd import modes
 from ..dtypes import FLOAT, INT
 from ..tensor import Tensor, wrap
+from .argument_guards import guard
 from .convert import copy_op
 from .creation import literal
 from .from_data import as_tensor, number, tensor
@@ -20,7 +21,7 @@ from .index_ops import fits, index_op, put_in, put_op
 from .masks import masked_fill_
 from .nonzero import in_one_dimension, places_of_true, selected
 from .registry import apply, is_tensor, view_of
-from .surface import METHODS, function, guard, method
+from .surface import METHODS, function, method
 from .view import slice_op
 
 state, GRAD, INFERENCE, SPECIAL = modes.state, modes.GRAD, modes.INFERENCE, modes.SPECIAL

@@ -5,6 +5,7 @@ from ..cpu import gather as picks
 from ..cpu import indexed
 from ..ir.outline import Outline
 from . import dims
+from .argument_guards import check_text
 from .batching import aligned, at_index, repeated
 from .creation import empty_array
 from .from_data import number, scalar_tensor
@@ -22,7 +23,7 @@ from .scatter import (
     reduced_by_kernels,
     scatter_reduce_vjp,
 )
-from .surface import check_text, function
+from .surface import function
 
 
 def _put_slices(how):

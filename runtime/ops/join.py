@@ -10,10 +10,11 @@ from . import dims
 from .batching import shifted
 from .creation import empty_array
 from .onnx import shapes as in_onnx
+from .out_arguments import give_out
 from .registry import Op, apply, is_tensor
 from .sample_inputs import Sample
 from .split import unbind_op, unjoin_op
-from .surface import FUNCTIONS, function, give_out
+from .surface import FUNCTIONS, function
 from .view import atleast_1d, atleast_2d, atleast_3d
 from .zero_gradients import attached
 

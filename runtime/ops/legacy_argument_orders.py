@@ -4,8 +4,10 @@ import functools
 from numbers import Number
 
 from ..autograd.modes import warn
+from .declared_signatures import declare
+from .public_functions import PUBLIC
 from .registry import is_tensor
-from .surface import FUNCTIONS, METHODS, PUBLIC, declare
+from .surface import FUNCTIONS, METHODS
 
 _OF_SUMS = "beta", "alpha"
 # function -> (how many tensors it takes, the names of the factors in their old order)

@@ -5,8 +5,9 @@ from .. import linalg, return_types
 from ..dtypes import COMPLEX
 from .elimination import lu_unpack, packed_lu
 from .lapack import _h, _inv, cholesky, det, qr, slogdet, svd, svdvals
+from .out_arguments import with_out
 from .surface import FUNCTIONS as F
-from .surface import METHODS, function, with_out
+from .surface import METHODS, function
 from .vector_norm import vector_norm
 
 

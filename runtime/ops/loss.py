@@ -10,18 +10,20 @@ from ..dtypes import BOOL, FLOAT, can_cast, int64
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from .activation import pairwise_distance
+from .argument_guards import guard
 from .autocast_to_float32 import precise
 from .convert import cast
 from .gather import gather_op
 from .join import common_type
 from .number_questions import all_below, are_probabilities, fixed_number, has_negative
 from .pointwise_family import PointwiseOp
+from .public_functions import compile_function
 from .question_kernels import asked
 from .registry import apply, ask, check_one_type, check_tensors, is_tensor
 from .sample_inputs import reals
 from .softmax import log_softmax
 from .surface import FUNCTIONS as F
-from .surface import compile_function, function, guard
+from .surface import function
 
 
 def reduced(loss, reduction):

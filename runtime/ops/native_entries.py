@@ -6,10 +6,13 @@ them: they take every call that the entry does not know.
 """
 from .. import tensor_base
 from ..cpu import repeated_calls
-from . import contract, pointwise, reduce, surface
+from . import contract, pointwise, reduce
+from .argument_guards import overridable
+from .declared_signatures import signature
 from .pointwise_family import PointwiseOp
+from .public_functions import PUBLIC
 from .registry import REGISTRY
-from .surface import FUNCTIONS, METHODS, signature
+from .surface import FUNCTIONS, METHODS
 
 WHOLE = {"dim": None, "keepdim": False}
 # the operators of the native type: slot -> (op, dunder)
@@ -49,17 +52,17 @@ def install():
     operators = {}
     for slot, (op, name) in OPERATORS.items():
         unary = slot in repeated_calls.L.UNARY
-        slow = surface.overridable(METHODS.pop(f"__{name}__"))
-        reflected = None if unary else surface.overridable(METHODS.pop(f"__r{name}__"))
+        slow = overridable(METHODS.pop(f"__{name}__"))
+        reflected = None if unary else overridable(METHODS.pop(f"__r{name}__"))
         repeated_calls.operator(slot, op, 1 if unary else 2, slow, reflected)
         operators[slow] = op.name
         if reflected is not None:
-            surface.PUBLIC[reflected] = getattr(base, f"__r{name}__")
-    getitem, reshape = map(surface.overridable, (METHODS.pop("__getitem__"), METHODS["reshape"]))
+            PUBLIC[reflected] = getattr(base, f"__r{name}__")
+    getitem, reshape = map(overridable, (METHODS.pop("__getitem__"), METHODS["reshape"]))
     repeated_calls.views(getitem, reshape)
-    METHODS["reshape"] = surface.PUBLIC[reshape] = repeated_calls.plain_method(
+    METHODS["reshape"] = PUBLIC[reshape] = repeated_calls.plain_method(
         base, at["reshape"], "reshape", _doc(METHODS["reshape"], "reshape"))
-    surface.PUBLIC[getitem] = base.__getitem__
+    PUBLIC[getitem] = base.__getitem__
     entered: dict = {}                       # names of one function share its entry
     for name, fn in list(FUNCTIONS.items()):
         op = getattr(fn, "op", None)
@@ -69,13 +72,13 @@ def install():
         _enter(entered, name, op, attrs, count, FUNCTIONS[name])
     for name, op in INPLACE.items():
         written = METHODS[name]
-        slow = surface.overridable(written)
-        METHODS[name] = surface.PUBLIC[slow] = repeated_calls.method(
+        slow = overridable(written)
+        METHODS[name] = PUBLIC[slow] = repeated_calls.method(
             base, at, op, None, op.nin, slow, name, _doc(written, name), writer=f"{op.name}_")
 
 
     # operands are asked what the method is, not the operator (as in PyTorch)
-    surface.PUBLIC.update({slow: METHODS[name] for slow, name in operators.items()})
+    PUBLIC.update({slow: METHODS[name] for slow, name in operators.items()})
 
 
 def _doc(fn, name=None):
@@ -92,14 +95,14 @@ def _enter(entered, name, op, attrs, count, fn):
     ones."""
     at = tensor_base.addresses
     if fn not in entered:
-        slow = surface.overridable(fn)
-        entered[fn] = surface.PUBLIC[slow] = repeated_calls.function(
+        slow = overridable(fn)
+        entered[fn] = PUBLIC[slow] = repeated_calls.function(
             at, op, attrs, count, slow, _doc(fn))
     FUNCTIONS[name] = entered[fn]
     method = METHODS.get(name)
     if method is not None:
         if method not in entered:
-            slow = surface.overridable(method)
-            entered[method] = surface.PUBLIC[slow] = repeated_calls.method(
+            slow = overridable(method)
+            entered[method] = PUBLIC[slow] = repeated_calls.method(
                 tensor_base.Base, at, op, attrs, count, slow, method.__name__, _doc(method))
         METHODS[name] = entered[method]

@@ -1,9 +1,10 @@
 """Normalisations together with the statistics that they go by, as PyTorch's own code calls them.
 Gradients flow through the statistics of `native_group_norm` alone."""
 from .. import dtypes
+from .argument_guards import check_flag
 from .norm import batch_norm, group_norm, layer_norm
 from .random import check_real
-from .surface import check_flag, function
+from .surface import function
 
 
 def _statistics(x, dim, eps, weight):

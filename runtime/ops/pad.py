@@ -9,11 +9,12 @@ import numpy as np
 
 from ..dtypes import INT
 from ..indexing import checks, sizes
+from .argument_guards import check_text
 from .creation import cast_number
 from .onnx import shapes as in_onnx
 from .registry import MoveOp, Op, apply, check_tensors, is_tensor
 from .sample_inputs import Sample
-from .surface import check_text, function
+from .surface import function
 from .view import numpy_index
 
 

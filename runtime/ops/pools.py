@@ -10,13 +10,16 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT, int64
 from ..indexing import as_int, tuple_of, whole
 from ..ir.outline import Outline
 from . import window_outlines as outlines
+from .argument_guards import guard
 from .batching import folded
 from .onnx import windows as in_onnx
 from .onnx import windows_by_taps
+from .out_arguments import give_out
+from .public_functions import compile_function
 from .question_kernels import asked
 from .registry import Op, apply, ask, is_tensor
 from .sample_inputs import Sample
-from .surface import FUNCTIONS, compile_function, give_out, guard
+from .surface import FUNCTIONS
 from .window import positive
 
 

@@ -19,11 +19,12 @@ from ..tensor import wrap
 from .batching import native
 from .creation import check_options, placed
 from .number_questions import are_probabilities, has_negative
+from .out_arguments import give_out
 from .pointwise_family import PointwiseOp
 from .question_kernels import asked
 from .registry import Op, about_numbers, apply, apply_without_operands, ask, is_tensor
 from .sample_inputs import Sample, reals
-from .surface import FUNCTIONS, function, give_out
+from .surface import FUNCTIONS, function
 from .zero_gradients import attached
 
 KEPT = 1 << 18                   # so many counters are made once

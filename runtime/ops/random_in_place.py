@@ -5,9 +5,10 @@ import math
 from .. import dtypes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
+from .argument_guards import guard
 from .random import _float_draw, _integers, check_real, draw
 from .registry import is_tensor
-from .surface import FUNCTIONS, guard, method
+from .surface import FUNCTIONS, method
 
 REAL = BOOL, INT, FLOAT
 

@@ -9,6 +9,7 @@ from ..autograd import modes
 from ..cpu import axis_taps
 from ..dtypes import FROM_NUMPY, float32, float64, int64, uint8
 from ..indexing import as_int, whole
+from .argument_guards import check_flag
 from .creation import literal
 from .grid_sampling import cubic_weights, says_of_corners
 from .onnx import shapes as in_onnx
@@ -17,7 +18,7 @@ from .ranges import goes_by_sizes
 from .registry import Op, apply, apply_without_operands, sizes_of
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
-from .surface import check_flag, function
+from .surface import function
 
 
 def _source(out, n, scale, align_corners, cubic=False):

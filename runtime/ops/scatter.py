@@ -8,6 +8,7 @@ from ..cpu import gather as picks
 from ..cpu import indexed
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 from . import dims
+from .argument_guards import check_text
 from .batching import aligned, all_batched, example_ndim, shifted
 from .creation import zeros
 from .from_data import number, scalar_tensor
@@ -19,7 +20,7 @@ from .pad import pad_to
 from .pointwise_family import inplace
 from .registry import apply, is_tensor
 from .sample_inputs import Sample
-from .surface import FUNCTIONS, check_text, function, method
+from .surface import FUNCTIONS, function, method
 
 
 # ---- scatter -------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import numpy as np
 
 from ..dtypes import FLOAT
 from .creation import check_options, float_dtype, literal, require
-from .surface import compile_function, function
+from .public_functions import compile_function
+from .surface import function
 
 _OPTIONS = ("dtype", "layout", "device", "requires_grad", "pin_memory")
 

@@ -4,8 +4,8 @@ import types
 from .. import declarations, dtypes
 from ..dtypes import COMPLEX
 from ..tensor import Tensor
+from . import argument_guards, out_arguments, public_functions, surface
 from . import pointwise as p
-from . import surface
 from .registry import apply, check_tensors, is_tensor
 from .storage import UntypedStorage
 from .surface import FUNCTIONS, function
@@ -24,11 +24,13 @@ is_tensor_.guarded = True        # it takes anything, and asks nobody what it is
 
 
 _ASKING: set[types.CodeType] = set()
+_WRAPPING = tuple(map(vars, (argument_guards, out_arguments, public_functions, surface)))
 
 
 def asks_for_its_caller(frame):
     """Does what runs in a frame ask a tensor what its caller asked?"""
-    return frame.f_code in _ASKING or frame.f_globals is vars(surface)
+    names = frame.f_globals
+    return frame.f_code in _ASKING or any([names is wrapping for wrapping in _WRAPPING])
 
 
 def _question(name):

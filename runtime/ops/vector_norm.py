@@ -7,12 +7,13 @@ from .. import dtypes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
+from .out_arguments import give_out
 from .pointwise_family import PointwiseOp
 from .question_kernels import asked
 from .reduce import FUN, _check_nonempty, _tensor, amax_op, amin_op, sum_abs_op, sum_squares_op
 from .registry import apply, ask, check_tensors
 from .sample_inputs import reals
-from .surface import FUNCTIONS, function, give_out, method
+from .surface import FUNCTIONS, function, method
 
 # a square root whose gradient at zero is zero
 std_root = PointwiseOp("root_or_zero", lambda input: s.sqrt(input),

@@ -3,7 +3,8 @@ import functools
 
 from ..layouts import PARTS
 from . import dims
-from .surface import FUNCTIONS, METHODS, with_out
+from .out_arguments import with_out
+from .surface import FUNCTIONS, METHODS
 
 
 def alias(input):

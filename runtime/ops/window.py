@@ -8,14 +8,16 @@ from ..autograd import modes
 from ..cpu import conv as kernels
 from ..indexing import as_int, tuple_of, whole
 from . import window_outlines as outlines
+from .argument_guards import guard
 from .batching import folded, repeated
 from .contract import linear, matmul
 from .onnx import windows as in_onnx
 from .onnx import windows_by_taps
 from .pad import pad
+from .public_functions import compile_function
 from .registry import Op, apply, is_tensor, narrowed, sizes_of
 from .sample_inputs import Sample
-from .surface import compile_function, function, guard
+from .surface import function
 
 
 def _c(x):

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..dtypes import INT, int32, int64
 from ..layouts import layout as Layout
+from ..ops.public_functions import compile_function
 from ..ops.question_kernels import asked
 from ..ops.registry import ask, is_tensor
 from ..ops.surface import FUNCTIONS as F
-from ..ops.surface import compile_function
 from .tensor import (
     COMPRESSED_NAMES,
     CompressedTensor,

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from whet.ops.surface import OTHER_NAMES
+from whet.ops.argument_guards import OTHER_NAMES
 
 UNKNOWN = object()                       # a default that nobody tells
 P = inspect.Parameter

@@ -6,7 +6,7 @@ import pydoc
 import pytest
 import whet
 import whet.nn.functional as F
-from whet.ops import surface
+from whet.ops.declared_signatures import Declared
 
 MODULES = (("whet", "whet.nn.functional", "whet.linalg", "whet.fft", "whet.special", "whet.random",
             "whet.nn.init"))
@@ -108,7 +108,7 @@ def test_draws_in_place_name_their_parameters():
 
 
 def test_a_signature_is_made_when_it_is_asked_for():
-    assert (isinstance(whet.bmm.__wrapped__, surface.Declared)
+    assert (isinstance(whet.bmm.__wrapped__, Declared)
             and "__signature__" not in vars(whet.bmm))
 
 

@@ -1,5 +1,5 @@
 """Helpers for modules: `whet.nn.utils`."""
-from ...ops.surface import guarded as _guarded
+from ...ops.argument_guards import guarded as _guarded
 from . import fusion, parametrizations, parametrize, prune, rnn, stateless
 from .clip_grad import (
     clip_grad_norm,

@@ -1,7 +1,7 @@
 """Calling a module with other tensors in place of its own."""
 import contextlib
 
-from ...ops.surface import guard
+from ...ops.argument_guards import guard
 from ...tensor import Tensor
 
 _ABSENT = object()      # what a module had at a name that it does not have

@@ -1,0 +1,67 @@
+"""Functions as users call them: first those are asked that have a say in what a function is (see
+`function_protocol.py`), and what a function cannot take it hands over to operands that can.
+"""
+import functools
+
+from .. import declarations, function_protocol
+from ..function_protocol import MINE, speakers
+
+# a function behind another one, or behind an entry of machine code -> what users call
+PUBLIC: dict = {}
+
+
+@functools.lru_cache(None)
+def _compiled(source):
+    return compile(source, "<whet>", "exec")
+
+
+def compile_function(name, source, env):
+    """A function from a line of source: called as directly as a hand-written one. (Most ops
+    share their lines: compiled once.) Those that have a say are asked first; what it cannot take it
+    hands over to operands that can."""
+    source = _with_overrides(source.replace(f"def {name}(", "def _f(", 1))
+    names = {**env, "speakers": speakers, "hand_over": hand_over,
+             "asks": functools.partial(_arguments_if, function_protocol.is_to_ask),
+             "foreign": functools.partial(_arguments_if, function_protocol.foreign)}
+    fn = names["me"] = declarations.run(_compiled(source), names)["_f"]
+    fn.__module__, fn.__name__, fn.__qualname__ = "whet", name, name
+    return fn
+
+
+def _with_overrides(source):
+    head, body = source.split("):", 1)
+    lines = [f"        {line.strip()}" for line in body.strip().splitlines()]
+    return "\n".join([f"{head}):",
+                      "    if speakers and (operands := asks(me, locals())):",
+                      "        return hand_over(me, *operands)",
+                      "    try:", *lines, "    except Exception:",
+                      "        operands = foreign(me, locals())", "        if not operands: raise",
+                      "    return hand_over(me, *operands)", ""])
+
+
+def _arguments_if(is_wanted, fn, names):
+    """What a call of a compiled function was given, by its local names; None where it is not
+    `is_wanted(args, kwargs)`."""
+    code, n = fn.__code__, fn.__code__.co_argcount
+    by_position = [names[k] for k in code.co_varnames[:n]]
+    defaults = (fn.__defaults__ or ())
+    while defaults and by_position[-1] is defaults[-1]:
+        by_position.pop()
+        defaults = defaults[:-1]
+    by_name = {k: names[k] for k in code.co_varnames[n:n + code.co_kwonlyargcount]
+               if names[k] is not (fn.__kwdefaults__ or {}).get(k, by_position)}
+    return (tuple(by_position), by_name) if is_wanted(by_position, by_name) else None
+
+
+def hand_over(fn, args, kwargs):
+    """What the operands of a call say that a function is of them: the public one, in front of which
+    there may be machine code."""
+    while fn in PUBLIC:
+        fn = PUBLIC[fn]
+    return function_protocol.hand_over(fn, args, kwargs)
+
+
+def asked(fn, args, kwargs):
+    """What those say that have a say in a call of a function, before the function looks at its
+    arguments; MINE where there are none. To be called while there are `speakers`."""
+    return hand_over(fn, args, kwargs) if function_protocol.is_to_ask(args, kwargs) else MINE
