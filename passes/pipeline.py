@@ -25,9 +25,9 @@ from whet.passes.join_slices import join_slices
 from whet.passes.listing import Listing
 from whet.passes.merge_repeats import merge_repeats
 from whet.passes.partition import Partition, partition
+from whet.passes.plan import Plan
 from whet.passes.read_results import read_results
 from whet.passes.reassociate import reassociate
-from whet.passes.resized import Plan
 from whet.passes.roll_loops import roll
 from whet.passes.value_uses import drop_unused, is_view, memories
 from whet.passes.writes_to_values import writes
@@ -52,7 +52,7 @@ class KeptPlans(Protocol):
 
 
 PASSES = [
-    # what constants alone make is a constant (first: see resized.py)
+    # what constants alone make is a constant (first: see plan.py)
     ("fold_constants", fold_constants),
     # what is written to just after it was made is made as it will be
     ("outright", outright),

@@ -1,11 +1,11 @@
 """Kinds of devices that whet has none of, as programs ask for them: `whet.xpu`, `whet.mps`."""
 
-from . import declarations as _declarations
+from . import declared_for_tracing as _declared_for_tracing
 
 __all__ = ["device_count", "is_available", "manual_seed", "manual_seed_all"]
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_available():
     """No.
 
@@ -16,7 +16,7 @@ def is_available():
     return False
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def device_count():
     """None."""
     return 0

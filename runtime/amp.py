@@ -8,7 +8,7 @@ from vanishing in it.
 
 import sys
 
-from . import declarations, devices, dtypes
+from . import declared_for_tracing, devices, dtypes
 from .autograd import modes
 from .tensor import Tensor
 
@@ -61,19 +61,19 @@ class autocast(modes._Mode):
         modes.cast_products(*self._before)
 
 
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_autocast_enabled(device_type="cuda"):
     """Are products on a kind of devices made in a smaller type, on this thread?"""
     return device_type == modes.state.autocast_for and modes.state.autocast is not None
 
 
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_autocast_cpu_enabled():
     """Are products on the CPU made in a smaller type, on this thread?"""
     return is_autocast_enabled("cpu")
 
 
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_autocast_cache_enabled():
     """Is what `autocast` made of a tensor kept for the next op that takes this tensor? It is made
     each time."""
@@ -101,7 +101,7 @@ def get_autocast_dtype(device_type):
     return dtypes.float16 if device_type == "cuda" else dtypes.bfloat16
 
 
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_autocast_available(device_type):
     """Can `autocast` be used for a kind of device?"""
     return device_type in ("cpu", "cuda")
@@ -237,12 +237,12 @@ class GradScaler:
                 self._tracker.copy_(good * ~grows)
         self._found.clear()
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def get_scale(self):
         """The scale as a number."""
         return self._scale.item() if self._enabled else 1.0
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def get_growth_factor(self):
         """By what the scale grows."""
         return self._growth_factor
@@ -251,7 +251,7 @@ class GradScaler:
         """Let the scale grow by another factor."""
         self._growth_factor = new_factor
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def get_backoff_factor(self):
         """By what the scale shrinks after an overflow."""
         return self._backoff_factor
@@ -260,7 +260,7 @@ class GradScaler:
         """Let the scale shrink by another factor."""
         self._backoff_factor = new_factor
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def get_growth_interval(self):
         """After how many steps without an overflow the scale grows."""
         return self._growth_interval
@@ -269,7 +269,7 @@ class GradScaler:
         """Let the scale grow after another number of steps."""
         self._growth_interval = new_interval
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_enabled(self):
         """Does it do anything?"""
         return self._enabled

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from . import declarations as _declarations
+from . import declared_for_tracing as _declared_for_tracing
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
            "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
@@ -54,7 +54,7 @@ class CompiledForward:
         return CompiledForward, (self.module, self.args, self.kwargs)
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_compiling():
     """False, as in eager mode: what a traced function does must not depend on its being traced.
 
@@ -73,7 +73,7 @@ def disable(fn=None, recursive=True, *, reason=None):
 is_dynamo_compiling = is_compiling
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_exporting():
     """False: what is exported is a recording of a plain run."""
     return False

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from . import declarations
+from . import declared_for_tracing
 from .composite import Composite
 from .layouts import layout
 from .tensor import Size, Tensor
@@ -171,23 +171,23 @@ class CompositeTensor(Composite):
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self.numpy()
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def item(self) -> Any:
         """The single element as a Python number."""
         raise NotImplementedError
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def __float__(self) -> float:
         return float(self.item())
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def __int__(self) -> int:
         return int(self.item())
 
     def __complex__(self) -> complex:
         return complex(self.item())
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def __bool__(self) -> bool:
         if self.numel() != 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")

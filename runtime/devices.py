@@ -3,7 +3,7 @@ import functools
 import importlib
 from typing import Any
 
-from . import declarations
+from . import declared_for_tracing
 
 
 class device:
@@ -53,12 +53,12 @@ class device:
     def __exit__(self, *exc):
         set_default_device(_outer.pop())
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __repr__(self):
         return (f"device(type='{self.type}')"
                 if self.index is None else f"device(type='{self.type}', index={self.index})")
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __str__(self):
         return self.type if self.index is None else f"{self.type}:{self.index}"
 

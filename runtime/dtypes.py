@@ -9,7 +9,7 @@ whet.float32
 import ml_dtypes
 import numpy as np
 
-from . import declarations
+from . import declared_for_tracing
 
 # Categories, in the order in which they win. Types of the last are stored, moved and converted;
 # nothing is computed in them.
@@ -29,7 +29,7 @@ class dtype:
         self.is_floating_point, self.is_complex = kind in (FLOAT, STORED), kind == COMPLEX
         self.letter = letter
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __repr__(self):
         return f"whet.{self.name}"
 
@@ -270,7 +270,7 @@ def result_of(dims, zeros, numbers):
     return _combine(_combine(join(dims), join(zeros)), join(numbers))
 
 
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def can_cast(from_, to):
     """May a value of the one type be put into the other (no complex into real, no float into int)?
 

@@ -17,10 +17,10 @@ import inspect
 import types
 import weakref
 
-from . import declarations, tensor_base
+from . import declared_for_tracing, tensor_base
 from .autograd import modes
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())
 state, MUTE = modes.state, modes.MUTE
 # not empty while somebody has a say: references to classes of users', and modes that are entered
 speakers: list = []

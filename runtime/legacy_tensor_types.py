@@ -1,6 +1,6 @@
 """`whet.FloatTensor`, `whet.LongTensor`, ...: the names of types from PyTorch's first years,
 which programs still use."""
-from . import declarations, dtypes
+from . import declared_for_tracing, dtypes
 from .ops.surface import FUNCTIONS
 from .tensor import Size, Tensor
 
@@ -22,7 +22,7 @@ class TensorType(type):
                     if not isinstance(data, Tensor) else data.detach())
         return FUNCTIONS["empty"](*(args or (0,)), dtype=cls.dtype, device=cls.kind)
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __instancecheck__(cls, x):
         return (issubclass(type(x), Tensor) and x.dtype is cls.dtype
                 and x.device.type == cls.kind)

@@ -8,10 +8,10 @@ import types
 
 import whet
 
-from . import declarations, function_protocol
+from . import declared_for_tracing, function_protocol
 from .function_protocol import TorchFunctionMode as TorchFunctionMode
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

@@ -7,7 +7,7 @@ gives the same ones.
 import os
 import threading
 
-from . import declarations as _declarations
+from . import declared_for_tracing as _declared_for_tracing
 from .autograd import modes
 from .autograd.modes import beyond
 from .generator_events import Copied, Made, SeedAsked, Seeded, StateSet, StateTold
@@ -70,7 +70,7 @@ class Generator:
         self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
         return self._seed
 
-    @_declarations.goes_by_no_size
+    @_declared_for_tracing.goes_by_no_size
     def initial_seed(self):
         """The seed of the stream."""
         _tell(self, SeedAsked)
@@ -157,7 +157,7 @@ def seed():
     return default_generator.seed()
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def initial_seed():
     """The default generator's seed."""
     return default_generator.initial_seed()

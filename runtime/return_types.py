@@ -10,9 +10,9 @@ Those of `whet.linalg` are called `linalg_...`. Each is made of one sequence, or
 import collections
 from typing import Any
 
-from . import declarations
+from . import declared_for_tracing
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())
 all_return_types: list[type] = []
 
 

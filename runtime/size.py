@@ -3,10 +3,10 @@ import operator
 
 import numpy as np
 
-from . import declarations
+from . import declared_for_tracing
 from .tensor_base import Base
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())
 of_lengths = tuple.__new__               # without a look at them: for shapes that are known to be
 
 

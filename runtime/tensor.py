@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from . import declarations, devices, dtypes, function_protocol
+from . import declared_for_tracing, devices, dtypes, function_protocol
 from .autograd import modes
 from .composite import Composite
 from .dtypes import FROM_NUMPY
@@ -17,7 +17,7 @@ from .layouts import channels_last, channels_last_3d, contiguous_format, strided
 from .size import Size, of_lengths
 from .tensor_base import Cell, count_writes_of, extend, new, wrap
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())
 
 
 def _before_the_ops(*args, **kwargs):
@@ -137,7 +137,7 @@ class Tensor:
         return n.parent if type(n) is OutputOf else n
 
     @property
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_leaf(self):
         """Was this tensor made by the user rather than by a recorded op?"""
         if self._base is not None and self._cell.h != self._hist:
@@ -145,7 +145,7 @@ class Tensor:
         return self._node is None
 
     @property
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def requires_grad(self):
         """Is a gradient wanted for this tensor?"""
         if self._base is not None and self._cell.h != self._hist:
@@ -245,12 +245,12 @@ class Tensor:
         return bool(self._extra and self._extra.get("retains_grad"))
 
     @property
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def output_nr(self):
         n = None if self._node is None else in_full(self._node)
         return n.index if type(n) is OutputOf else 0
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_inference(self):
         """Was this tensor made in inference mode?"""
         return bool(self._rg & 2)
@@ -258,7 +258,7 @@ class Tensor:
     def _is_view(self):
         return self._base is not None
 
-    @declarations.acts
+    @declared_for_tracing.acts
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Accumulate d self / d leaf into every leaf's `.grad`.
 
@@ -271,18 +271,18 @@ class Tensor:
         engine.backward((self,), None if gradient is None else (gradient,), retain_graph,
                         create_graph, inputs=inputs)
 
-    @declarations.acts
+    @declared_for_tracing.acts
     def register_hook(self, hook):
         """Call `hook(grad)` when this tensor's gradient is known; what it returns (if anything)
         replaces the gradient."""
         return engine.register_tensor_hook(self, hook)
 
-    @declarations.acts
+    @declared_for_tracing.acts
     def register_post_accumulate_grad_hook(self, hook):
         """Call `hook(tensor)` each time a gradient was accumulated into this leaf's `.grad`."""
         return engine.register_post_accumulate_hook(self, hook)
 
-    @declarations.acts
+    @declared_for_tracing.acts
     def retain_grad(self):
         """Keep the gradient of this non-leaf in `.grad`."""
         engine.retain_grad(self)
@@ -317,12 +317,12 @@ class Tensor:
         return devices.of(self._array)
 
     @property
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def ndim(self):
         """The number of dimensions."""
         return self._array.ndim
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def dim(self):
         """The number of dimensions."""
         return self._array.ndim
@@ -374,13 +374,13 @@ class Tensor:
 
     const_data_ptr = data_ptr
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def element_size(self):
         """Bytes of an element."""
         return self._array.itemsize
 
     @property
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def itemsize(self):
         """Bytes of an element."""
         return self._array.itemsize
@@ -401,22 +401,22 @@ class Tensor:
             return a.ndim == 5 and a.transpose(0, 2, 3, 4, 1).flags.c_contiguous
         raise RuntimeError(f"is_contiguous: memory_format {memory_format} is not supported")
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_floating_point(self):
         """Is the element type a floating point type?"""
         return self.dtype.is_floating_point
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_complex(self):
         """Is the element type complex?"""
         return self.dtype.kind == 3
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_signed(self):
         """Can elements be negative?"""
         return self.dtype.is_signed
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_conj(self):
         """Is this a lazily conjugated tensor? (They are never lazy here.)"""
         return False
@@ -427,13 +427,13 @@ class Tensor:
     is_ipu, is_maia, is_mkldnn, is_mtia, is_vulkan, is_xla = [False] * 6
 
     @property
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_cuda(self):
         """Is the memory on a CUDA device?"""
         return devices.of(self._array).type == "cuda"
 
     @property
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_meta(self):
         """Is there no memory? Such a tensor has all but elements.
 
@@ -444,7 +444,7 @@ class Tensor:
         return devices.of(self._array).type == "meta"
 
     @property
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_cpu(self):
         """Is the memory the CPU's?"""
         return not devices.is_elsewhere(self._array)
@@ -453,18 +453,18 @@ class Tensor:
     def layout(self):
         return strided
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def get_device(self):
         """The number of the device; -1 where devices of its type have none."""
         index = devices.of(self._array).index
         return -1 if index is None else index
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def is_pinned(self, device=None):
         """Is it in memory of the host that devices copy from and to by themselves?"""
         return devices.beyond is not None and devices.beyond.is_pinned(self._array)
 
-    @declarations.acts
+    @declared_for_tracing.acts
     def record_stream(self, stream):
         """Say that work of another stream uses the memory, which is not reused before that."""
         if not self.is_cuda:
@@ -484,7 +484,7 @@ class Tensor:
         return operator.index((followed or self._array.shape)[0])
 
     # ---- numbers out ----
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def item(self):
         """The single element as a Python number."""
         if modes.state.observers:
@@ -497,7 +497,7 @@ class Tensor:
         v = a.item()
         return v if type(v) in (int, float, bool, complex) else float(v)
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def tolist(self):
         """Nested lists of Python numbers."""
         if self._array.ndim == 0:
@@ -509,7 +509,7 @@ class Tensor:
         a = devices.on_host(self._array)
         return (a.astype(np.float32) if self.dtype is dtypes.bfloat16 else a).tolist()
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def __bool__(self):
         if self._array.size != 1:
             if self._array.size == 0:
@@ -522,18 +522,18 @@ class Tensor:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def __int__(self):
         return int(self._number())
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def __float__(self):
         return float(self._number())
 
     def __complex__(self):
         return complex(self._number())
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def __index__(self):
         if self._array.size != 1 or self.dtype.kind >= 2:
             raise TypeError("only integer tensors of a single element can be converted to an index")

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from . import declarations
+from . import declared_for_tracing
 from .cpu import repeated_calls
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())
 
 
 class PyCell:

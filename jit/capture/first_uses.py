@@ -7,9 +7,9 @@ A trainer hands on by attributes what it computes, from method to method:
         self.losses = {}
         self.losses["norm"] = self.hidden.norm()
 
-What lay there before is of no matter: see `guards/overwritten.py`. Code reads these names, so the
-code does not show it. A run does: meanwhile its class has a descriptor by that name, which passes
-everything on to the object's own dict.
+What lay there before is of no matter: see `guards/overwritten_attributes.py`. Code reads these
+names, so the code does not show it. A run does: meanwhile its class has a descriptor by that name,
+which passes everything on to the object's own dict.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..guards.immutable_types import PLAIN
 from ..guards.instances import own_dict
 from ..guards.name_places import AttributesDict
 from ..guards.origin import users
-from ..guards.overwritten import SetFirst, only_named, set_by_methods
+from ..guards.overwritten_attributes import SetFirst, only_named, set_by_methods
 from ..guards.places import ABSENT
 
 if TYPE_CHECKING:

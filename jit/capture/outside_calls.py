@@ -22,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet import declarations
+from whet import declared_for_tracing
 from whet.autograd import modes
 from whet.ops.python_calls import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
@@ -213,7 +213,7 @@ class Outward:
         else:
             method = getattr(type(x), "__len__", None)
             may_be_other = (type(method) is types.FunctionType and ours(method)
-                            and method.__code__ not in declarations.SIZELESS)
+                            and method.__code__ not in declared_for_tracing.SIZELESS)
         if may_be_other and (frame := self.rec.user()) is not None:
             self.watch.note_told(frame, is_guarded=False)
         return len(x)

@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-from whet import declarations
+from whet import declared_for_tracing
 from whet.cpu import native
 from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
@@ -214,8 +214,8 @@ class Watch:
             if origin.is_ours:
                 return
             frame = frame.f_back
-        if frame is not None and not declarations.is_sizeless(of):
-            is_guarded = (code is STAND_IN or code in declarations.TELLING
+        if frame is not None and not declared_for_tracing.is_sizeless(of):
+            is_guarded = (code is STAND_IN or code in declared_for_tracing.TELLING
                           or code is LENGTH and self.follows)
             self.note_told(frame, is_guarded or not tells(x))
 

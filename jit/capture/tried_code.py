@@ -11,7 +11,7 @@ from operator import attrgetter, is_
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from whet import declarations
+from whet import declared_for_tracing
 from whet.autograd import modes
 from whet.tensor_base import Base
 
@@ -113,7 +113,7 @@ class Careful(Watch):
         if back is not None and (back.f_code in self.codes or back.f_code is run.__code__):
             origin = origin_of(frame.f_globals)
             if (origin is not None and origin.is_ours
-                    and (frame.f_code in declarations.ACTING or not origin.only_computes)):
+                    and (frame.f_code in declared_for_tracing.ACTING or not origin.only_computes)):
                 self.refuse(Calls(frame.f_code.co_name))
         super().called(frame)
 

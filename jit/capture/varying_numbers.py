@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, MutableSequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet import declarations, dtypes
+from whet import declared_for_tracing, dtypes
 from whet.autograd import modes
 from whet.ops import registry
 from whet.ops.python_calls import BY_NAME, NUMERIC, fits, of_numbers
@@ -93,7 +93,7 @@ class Number:
         if type(value_of(self)) is not bool and live(self):
             return bool(combine("ne", self, 0))
         return bool(guarded_value(self))
-    declarations.tells_elements(__bool__)
+    declared_for_tracing.tells_elements(__bool__)
 
     def __getattr__(self, name: str) -> Any:
         if not hasattr(type(value_of(self)), name):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..capture.first_uses import FirstUse
     from ..effects.recipes import Recipe
-    from ..guards.overwritten import SetFirst
+    from ..guards.overwritten_attributes import SetFirst
     from ..guards.spots import Spot
     from ..replay.recording import Recording
     from ..report.names import Key

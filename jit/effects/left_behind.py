@@ -9,7 +9,7 @@ from ..capture.refused import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.container_places import Elements
 from ..guards.instances import contents_of
-from ..guards.overwritten import Overwritten, could_be_found_elsewhere
+from ..guards.overwritten_attributes import Overwritten, could_be_found_elsewhere
 from ..guards.places import ABSENT, Change
 from ..guards.spots import MemoryOf
 from ..report.reasons import Changes, Inspects, OtherMemory

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec
 from typing import Any
 
-from whet import declarations
+from whet import declared_for_tracing
 
 from . import class_state
 
@@ -57,9 +57,9 @@ class Origin:
     def only_computes(self) -> bool:
         """Does it, or its package, say that it only computes? What is written at run time does."""
         package = sys.modules.get(self.names.get("__package__") or "")
-        return id(self.names) in declarations.COMPUTING \
-            or id(self.names) in declarations.GENERATED \
-            or package is not None and id(_own_dict(package)) in declarations.COMPUTING
+        return id(self.names) in declared_for_tracing.COMPUTING \
+            or id(self.names) in declared_for_tracing.GENERATED \
+            or package is not None and id(_own_dict(package)) in declared_for_tracing.COMPUTING
 
 
 _known: dict[int, Origin] = {}           # by the id of a namespace, which the origin keeps alive
@@ -78,7 +78,7 @@ def origin_of(names: dict[str, Any]) -> Origin | None:
 
 
 def _look_up(names: dict[str, Any]) -> Origin | None:
-    if id(names) in declarations.GENERATED:
+    if id(names) in declared_for_tracing.GENERATED:
         _known[id(names)] = origin = Origin(Maker.WHET, "whet", names)
         return origin
     spec = names.get("__spec__")

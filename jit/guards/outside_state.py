@@ -16,11 +16,11 @@ from .immutable_types import same_key
 from .name_places import AbsentNames
 from .origin import origin_of
 from .outside_walk import Walk
-from .overwritten import SetFirst
+from .overwritten_attributes import SetFirst
 from .places import Change, Place
 from .slots import Twin
-from .unnamed import takes_objects_apart, tells_identities
-from .unread import Unread
+from .unnamed_objects import takes_objects_apart, tells_identities
+from .unread_objects import Unread
 
 # a slot's descriptor, and a method of it
 OF_SLOTS = types.MemberDescriptorType, types.MethodWrapperType

@@ -34,11 +34,11 @@ from .number_settings import SETTINGS
 from .numbers_passed_to_c import may_get_stand_ins
 from .object_places import ClassAttribute, FrameworkState, Setting
 from .origin import is_as_it_was_made, origin_of, origin_of_class
-from .overwritten import SetFirst, is_set_first, leave_alone, not_left_alone
+from .overwritten_attributes import SetFirst, is_set_first, leave_alone, not_left_alone
 from .places import Place
 from .self_descriptions import UNNAMED, say_of_themselves
 from .spots import BuiltinName, Spot
-from .unnamed import Held, let_through
+from .unnamed_objects import Held, let_through
 from .visitors import MOST, MOST_CODE, Unwatchable
 from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
 from .visitors_of_callables import class_, named_in
@@ -77,9 +77,9 @@ class Walk:
         self.asking = False                  # could others ask functions and classes for names?
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
         self.unread: dict[int, Reason] = {}  # what cannot be compared, by id
-        self.set_first: dict[SetFirst, Any] = {}         # see overwritten.py
+        self.set_first: dict[SetFirst, Any] = {}         # see overwritten_attributes.py
         self.entered = EnteredNames()
-        self.held_back: dict[int, Held] = {}             # see unnamed.py
+        self.held_back: dict[int, Held] = {}             # see unnamed_objects.py
         self.of_instances: set[int] = set()  # classes that only instances have led to
         self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
         self.frameworks: set[Any] = set()    # classes of ours that are watched

@@ -4,14 +4,15 @@ A recording is of certain sizes, as all of eager mode is: strides, launches and 
 by them. But nearly all that it took to make it is the same for others: what the function reaches,
 what Python does, what the passes decide. A call that differs from a recorded one in its sizes alone
 is made eagerly, under the recorder's eyes, and where it comes to the same nodes, the program is
-made again (`passes/resized.py`), of the kernels that there are. The nodes are compared, each time:
+made again (`passes/plan.py`), of the kernels that there are. The nodes are compared, each time:
 nothing is inferred from one size about another.
 
 Such a call is not watched for what a recording cannot see, if the recorded run showed that it need
 not be: Python does the same if all that it is told is the same, and the user's code was told
 nothing that depends on sizes. It had tensors, and asked for no number, text or shape (`tells`) but
-such as go by no sizes (those functions of ours say so, see declarations.py), and it caught no error
-(`catches`). What prints, or reaches what could (see outside_calls.py), is watched each time.
+such as go by no sizes (those functions of ours say so, see declared_for_tracing.py), and it caught
+no error (`catches`). What prints, or reaches what could (see outside_calls.py), is watched each
+time.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from whet.passes.resized import alike
+from whet.passes.plan import alike
 from whet.tensor import Size
 from whet.tensor_base import is_strided
 
@@ -144,7 +145,7 @@ def serves_others(r: Recording) -> bool:
 
 def fits(r: Recording, leaves: Sequence[Any]) -> bool:
     """Could the program of recording `r` be made for tensors of these sizes? Those that were
-    equal must be so now (see passes/resized.py)."""
+    equal must be so now (see passes/plan.py)."""
     there = {0: 0, 1: 1}
     pairs = _shapes(r, leaves)
     inputs = r.replay.inputs

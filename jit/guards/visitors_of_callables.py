@@ -24,7 +24,7 @@ from .names_in_code import EXACT, could_give_a_number
 from .numbers_passed_to_c import constructor_wants_numbers
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
 from .origin import Origin, foreign, is_compiled_function, origin_of_what, users
-from .unnamed import ASKED_BY_NAME, hold_back, may_be_held_back
+from .unnamed_objects import ASKED_BY_NAME, hold_back, may_be_held_back
 from .visitors import Visitors
 
 NUMBERS_AND_TEXTS = np.number, np.bool_, np.flexible, np.object_

@@ -35,7 +35,7 @@ from .instances import has_dict, hidden, own_dict, slots_of
 from .name_places import Attribute, AttributesDict
 from .object_places import TypeOf
 from .origin import origin_of_class, users
-from .unnamed import attributes_to_hold_back
+from .unnamed_objects import attributes_to_hold_back
 from .visitors import Unwatchable, Visitors
 from .visitors_of_callables import class_of_instance
 

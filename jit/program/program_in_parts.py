@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Type
 from whet.ir.symbolic_size import Unsized
-from whet.passes.resized import alike
+from whet.passes.plan import alike
 
 from ..report.reasons import Shapes as OtherShape
 from .misses import Miss

@@ -6,9 +6,9 @@ import threading
 import warnings
 from typing import Any
 
-from .. import declarations, dtypes
+from .. import declared_for_tracing, dtypes
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())
 # SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op. CASTS: products
 # are made in a smaller type, which these bits tell. MUTE: tensors do not say themselves what
 # functions of them are (see function_protocol.py).
@@ -185,7 +185,7 @@ def _level_of_the_user(level):
 
 def _is_ours(names):
     """Are these the globals of code of ours?"""
-    return id(names) in declarations.GENERATED \
+    return id(names) in declared_for_tracing.GENERATED \
         or str(names.get("__name__")).partition(".")[0] == "whet"
 
 
@@ -202,7 +202,7 @@ def goes_by(holder):
         state.observers[-1].goes_by(holder)
 
 
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_grad_enabled():
     """Is gradient recording on, on this thread?
 
@@ -214,7 +214,7 @@ def is_grad_enabled():
     return bool(state.flags & GRAD)
 
 
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_inference_mode_enabled():
     """Is inference mode on, on this thread?"""
     return bool(state.flags & INFERENCE)

@@ -1,12 +1,12 @@
 """`Variable`, as older programs call tensors that carry gradients: all tensors do."""
-from .. import declarations
+from .. import declared_for_tracing
 from ..tensor_base import Base
 
 
 class VariableMeta(type):
     """What counts as a `Variable`: a tensor."""
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __instancecheck__(cls, x):
         return isinstance(x, Base)
 

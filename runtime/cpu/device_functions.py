@@ -1,14 +1,14 @@
 """The CPU, asked as a device is (`whet.cpu.synchronize()`), for programs that run on any."""
 import contextlib
 
-from .. import declarations as _declarations
+from .. import declared_for_tracing as _declared_for_tracing
 
 __all__ = [
     "Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count",
     "is_available", "is_initialized", "set_device", "stream", "synchronize"]
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_available():
     """It is.
 
@@ -19,19 +19,19 @@ def is_available():
     return True
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_initialized():
     """It is."""
     return True
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def device_count():
     """There is one, of many cores."""
     return 1
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def current_device():
     """Which it is."""
     return "cpu"

@@ -26,7 +26,7 @@ import functools
 import os
 import time
 
-from .. import declarations
+from .. import declared_for_tracing
 from . import mapped_code
 from .thread_pool_layout import CPUS, MAX_THREADS, STATE_BYTES, SUPPORTED, THREADS
 
@@ -73,7 +73,7 @@ def set_num_threads(n):
         C.c_int64.from_address(settings + THREADS).value = _threads
 
 
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def get_num_threads():
     """How many threads a launch may use."""
     if _threads is None:

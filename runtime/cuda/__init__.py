@@ -7,7 +7,7 @@ memory is checked, and kernels go through Triton's interpreter.
 import sys as _sys
 from typing import Any
 
-from .. import declarations as _declarations
+from .. import declared_for_tracing as _declared_for_tracing
 from ..autograd import modes as _modes
 from . import amp as amp
 from . import device_state as _m
@@ -24,7 +24,7 @@ from .streams import stream as stream
 _MEMORY = "it asks what memory a device has left, or changes that"
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_available() -> bool:
     """Is there a device?
 
@@ -35,13 +35,13 @@ def is_available() -> bool:
     return _m.is_available()
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def device_count() -> int:
     """The number of devices."""
     return _m.machine().driver.count() if _m.is_available() else 0
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_initialized() -> bool:
     """Was a device used already?"""
     return _m.is_initialized()
@@ -67,7 +67,7 @@ has_half, has_magma = True, False
 
 
 # ---- devices -------------------------------------------------------------------------------------
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def current_device() -> int:
     """The number of the device that this thread works with."""
     _m.machine()

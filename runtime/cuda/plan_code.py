@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import declarations
+from .. import declared_for_tracing
 from . import device_state as m
 from .allocator import ROUND
 from .arrays import DeviceArray
@@ -211,6 +211,6 @@ class Code:
         inner = "\n        ".join([f"    def run(stream{arguments}):", *lines, f"return {made}"])
         text = f"def bind({', '.join(self.names)}):\n{inner}\n    return run"
         scope: dict[str, Any] = {}
-        declarations.run(compile(text, "<plan>", "exec"), WRITTEN, scope)
+        declared_for_tracing.run(compile(text, "<plan>", "exec"), WRITTEN, scope)
         run: Callable[..., Any] = scope["bind"](*self.names.values())
         return run

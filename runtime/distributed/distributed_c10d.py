@@ -4,7 +4,7 @@ import os
 import pickle
 from enum import Enum
 
-from .. import declarations as _declarations
+from .. import declared_for_tracing as _declared_for_tracing
 from ..autograd import modes
 from .stores import (
     DistBackendError,
@@ -113,7 +113,7 @@ GroupMember = group
 
 
 # ---- groups --------------------------------------------------------------------------------------
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_available():
     """Can groups be made? Such of one process can.
 
@@ -124,7 +124,7 @@ def is_available():
     return True
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_initialized():
     """Is there a group of all processes?"""
     return group.WORLD is not None
@@ -215,13 +215,13 @@ def _member(of):
     return known if of is None else of
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def get_rank(group=None):
     """The number of this process in a group."""
     return _member(group).rank()
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def get_world_size(group=None):
     """How many processes are in a group."""
     return _member(group).size()

@@ -11,7 +11,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-from .. import declarations
+from .. import declared_for_tracing
 from ..composite_tensor import CompositeTensor
 from ..layouts import jagged
 from ..tensor import Size
@@ -130,7 +130,7 @@ class NestedTensor(CompositeTensor):
         """The length of each part, where they do not fill the values; None where they do."""
         return self._lengths
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def item(self) -> Any:
         """The single element as a Python number."""
         if self.numel() != 1:

@@ -1,6 +1,6 @@
 """Layers, losses and models: `whet.nn`."""
 # ruff: noqa: F401, F403
-from .. import declarations
+from .. import declared_for_tracing
 from . import attention, functional, grad, init, modules, parallel, utils
 from .activation import *
 from .adaptive import *
@@ -20,4 +20,4 @@ from .shape import *
 from .sparse import *
 from .transformer import *
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())

@@ -2,7 +2,7 @@
 is said where something is assigned that is none of them."""
 from collections.abc import MutableMapping
 
-from .. import declarations
+from .. import declared_for_tracing
 
 
 class _Members(MutableMapping):
@@ -28,7 +28,7 @@ class _Members(MutableMapping):
     def __iter__(self):
         return iter(self._names)
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __len__(self):
         return len(self._names)
 

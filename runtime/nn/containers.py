@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from .. import declarations
+from .. import declared_for_tracing
 from ..tensor import Tensor
 from .module import Module
 from .parameter import Parameter
@@ -24,7 +24,7 @@ class _ModuleSequence(Module):
             raise IndexError(f"index {index} is out of range")
         return next(islice(self._module_names, index % n, None))
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __len__(self):
         return len(self._module_names)
 
@@ -218,7 +218,7 @@ class ModuleDict(Module):
     def __delitem__(self, key):
         del self._modules[key]
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __len__(self):
         return len(self._module_names)
 
@@ -272,7 +272,7 @@ class ParameterList(Module):
             raise IndexError(f"index {index} is out of range")
         return str(index % self._size)
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __len__(self):
         return self._size
 
@@ -362,7 +362,7 @@ class ParameterDict(Module):
         del self._keys[key]
         delattr(self, self._attr(key))
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __len__(self):
         return len(self._keys)
 

@@ -8,7 +8,7 @@ import math
 
 import whet
 
-from .. import declarations as _declarations
+from .. import declared_for_tracing as _declared_for_tracing
 from ..autograd import modes
 from ..autograd.modes import warn
 from ..ops.argument_guards import guard as _guard
@@ -39,7 +39,7 @@ def _quietly(f):
     return run
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def calculate_gain(nonlinearity, param=None):
     """The gain that keeps the variance through a nonlinearity."""
     if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",

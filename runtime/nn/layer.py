@@ -14,7 +14,7 @@ take, `keyword_only` the first field that can only be given by name.
 import inspect
 import sys
 
-from .. import declarations
+from .. import declared_for_tracing
 from .module import Module
 
 _MISSING = object()
@@ -62,7 +62,7 @@ def _define(cls, source, scope, annotations):
         exec(code, sys.modules[cls.__module__].__dict__, made)
     else:
         before = set(scope)
-        made = {k: v for k, v in declarations.run(code, scope).items()
+        made = {k: v for k, v in declared_for_tracing.run(code, scope).items()
                 if k not in before and k != "__builtins__"}
     (name, method), = made.items()
     method.__module__, method.__qualname__ = cls.__module__, f"{cls.__qualname__}.{name}"

@@ -5,7 +5,7 @@ import warnings
 
 import whet
 
-from .. import declarations
+from .. import declared_for_tracing
 from ..ops.argument_errors import name_argument
 from ..ops.argument_guards import guard
 from ..tensor import Tensor
@@ -307,7 +307,7 @@ class Module(hooks.Hooked, Stateful):
         return getattr(module, name)
 
     # ---- iterating -------------------------------------------------------------------------------
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def _named_members(self, get, prefix="", recurse=True, remove_duplicate=True):
         seen = set()
         modules = [(prefix, self)]
@@ -337,7 +337,7 @@ class Module(hooks.Hooked, Stateful):
         """The buffers, each once."""
         return (b for _, b in self.named_buffers(recurse=recurse))
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def named_children(self):
         """Pairs of (name, direct submodule), each submodule once."""
         seen = set()
@@ -351,7 +351,7 @@ class Module(hooks.Hooked, Stateful):
         """The direct submodules, each once."""
         return (m for _, m in self.named_children())
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
         """Pairs of (dotted name, module), this module first."""
         memo = set() if memo is None else memo

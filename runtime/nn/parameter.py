@@ -2,7 +2,7 @@
 first input decides."""
 import whet
 
-from .. import declarations, function_protocol, tensor_base
+from .. import declared_for_tracing, function_protocol, tensor_base
 from ..cpu import repeated_calls
 from ..tensor import Tensor
 
@@ -130,7 +130,7 @@ class UninitializedBuffer(_Uninitialized, Buffer):
         pass
 
 
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_lazy(param):
     """Has the tensor no shape yet?"""
     return isinstance(param, _Uninitialized)

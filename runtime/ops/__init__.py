@@ -7,11 +7,11 @@ What families share: `pointwise_family.py` and `rows_family.py` for eager kernel
 An op checks its arguments before it writes anything; `argument_errors.py` names the one at fault.
 """
 
-from .. import declarations, tensor_base
+from .. import declared_for_tracing, tensor_base
 from ..tensor import Tensor
 from . import surface
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())
 for _family in (
     "pointwise arithmetic creation from_data ranges structured_matrices signal_windows grids "
     "convert type_queries storage storage_kinds pickling view views_in_place complex_views "

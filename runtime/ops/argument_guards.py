@@ -7,9 +7,9 @@ import types
 
 import numpy as np
 
-from .. import declarations, function_protocol
+from .. import declared_for_tracing, function_protocol
 from ..function_protocol import MINE, speakers
-from . import known_calls, registry
+from . import calls_without_python, registry
 from .argument_errors import name_argument, name_dtype, name_kind, name_text
 from .public_functions import asked, hand_over
 
@@ -48,8 +48,8 @@ def named(namespace, module):
 def guard(fn, leads_to_ops=True, asks=True):
     """A function that names an argument which should have been a tensor, where it would have spoken
     of a missing attribute. `leads_to_ops`: mostly it does nothing but call ops, and others may
-    call these in its place (see `known_calls.py`). `asks`: is it for tensors and modes to say what
-    it is?
+    call these in its place (see `calls_without_python.py`). `asks`: is it for tensors and modes to
+    say what it is?
 
     The functions are written against the tensor's own methods; what they trip over when handed
     something else is that something itself, which is how the argument is found again. A call that
@@ -68,12 +68,12 @@ def guard(fn, leads_to_ops=True, asks=True):
             _check_positions(fn, flags, args)
 
     leads_to_ops = leads_to_ops and not fn.__name__.endswith("__")
-    calls = known_calls.calls_of(fn, check) if leads_to_ops else None
+    calls = calls_without_python.calls_of(fn, check) if leads_to_ops else None
 
     @functools.wraps(fn)
-    @declarations.stands_for("fn")
+    @declared_for_tracing.stands_for("fn")
     def call(*args, **kwargs):
-        if calls is not None and (out := calls(args, kwargs)) is not known_calls.MISSED:
+        if calls is not None and (out := calls(args, kwargs)) is not calls_without_python.MISSED:
             return out
         if asks and speakers and (out := asked(call, args, kwargs)) is not MINE:
             return out

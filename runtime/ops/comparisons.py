@@ -1,5 +1,5 @@
 """Whole tensors compared: with a tolerance, and to the bit."""
-from .. import declarations, dtypes
+from .. import declared_for_tracing, dtypes
 from ..dtypes import FLOAT
 from .registry import check_tensors
 from .surface import FUNCTIONS as F
@@ -32,7 +32,7 @@ def isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 @function()
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Are all elements close (see `isclose`)?"""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())

@@ -4,7 +4,7 @@ They are PyTorch's, where optimizers and averages of weights are written with th
 """
 from typing import Any
 
-from .. import declarations
+from .. import declared_for_tracing
 from ..tensor import Tensor
 
 PREFIX = "_foreach_"
@@ -68,4 +68,4 @@ def function(name):
     return foreach
 
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())

@@ -1,5 +1,5 @@
 """What PyTorch's own modules are made of, under the names that it has for it."""
-from .. import declarations
+from .. import declared_for_tracing
 from ..dtypes import FLOAT
 from . import activation, window
 from .dims import one
@@ -89,7 +89,7 @@ def detach_(input):
 
 
 @function(method=False)
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def get_device(input):
     """The number of the device that a tensor lies on; -1 for the CPU.
 

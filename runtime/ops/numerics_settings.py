@@ -1,5 +1,5 @@
 """What a program asks of results: the same bits at each run, and how products may be rounded."""
-from .. import declarations, tf32
+from .. import declared_for_tracing, tf32
 from ..autograd.modes import beyond, read
 from .surface import function
 
@@ -17,14 +17,14 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 
 
 @function(method=False)
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def are_deterministic_algorithms_enabled():
     """Was `use_deterministic_algorithms(True)` called?"""
     return read(lambda: _deterministic[0])
 
 
 @function(method=False)
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_deterministic_algorithms_warn_only_enabled():
     """Was `use_deterministic_algorithms(True, warn_only=True)` called?"""
     return read(lambda: _deterministic[1])

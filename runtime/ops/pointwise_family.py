@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 
-from .. import declarations, devices, dtypes, tensor_base
+from .. import declared_for_tracing, devices, dtypes, tensor_base
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..autograd.engine import cast_gradient
@@ -417,7 +417,7 @@ class PointwiseOp(Op):
 def of_expression(name, expression, operands, **facts):
     """An op of an expression whose arguments have these names; it is not in the registry."""
     lines = compile(f"def fn({', '.join(operands)}): return expression", "<whet>", "exec")
-    fn = declarations.run(lines, {"expression": expression})["fn"]
+    fn = declared_for_tracing.run(lines, {"expression": expression})["fn"]
     return PointwiseOp(name, fn, register=False, **facts)
 
 

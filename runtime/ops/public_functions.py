@@ -3,7 +3,7 @@
 """
 import functools
 
-from .. import declarations, function_protocol
+from .. import declared_for_tracing, function_protocol
 from ..function_protocol import MINE, speakers
 
 # a function behind another one, or behind an entry of machine code -> what users call
@@ -23,7 +23,7 @@ def compile_function(name, source, env):
     names = {**env, "speakers": speakers, "hand_over": hand_over,
              "asks": functools.partial(_arguments_if, function_protocol.is_to_ask),
              "foreign": functools.partial(_arguments_if, function_protocol.foreign)}
-    fn = names["me"] = declarations.run(_compiled(source), names)["_f"]
+    fn = names["me"] = declared_for_tracing.run(_compiled(source), names)["_f"]
     fn.__module__, fn.__name__, fn.__qualname__ = "whet", name, name
     return fn
 

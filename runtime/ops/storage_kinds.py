@@ -1,6 +1,6 @@
 """`whet.FloatStorage`, `whet.LongStorage`, ...: kinds of storages, by names from PyTorch's first
 years."""
-from .. import declarations, dtypes
+from .. import declared_for_tracing, dtypes
 from .storage import TypedStorage
 from .surface import method
 
@@ -16,7 +16,7 @@ class StorageType(type):
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype,
                             device=None if wrap_storage is not None else cls.kind)
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def __instancecheck__(cls, x):
         return (type(x) is TypedStorage and x.dtype is cls.dtype
                 and x.device.type == cls.kind)

@@ -1,7 +1,7 @@
 """What can be asked of a tensor's type, and the type that operands meet in."""
 import types
 
-from .. import declarations, dtypes
+from .. import declared_for_tracing, dtypes
 from ..dtypes import COMPLEX
 from ..tensor import Tensor
 from . import argument_guards, out_arguments, public_functions, surface
@@ -12,7 +12,7 @@ from .surface import FUNCTIONS, function
 
 
 @function(method=False)
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_tensor_(obj):
     """Is the object a tensor?"""
     return isinstance(obj, Tensor)
@@ -36,7 +36,7 @@ def asks_for_its_caller(frame):
 def _question(name):
     ask = getattr(Tensor, name)
 
-    @declarations.stands_for("ask")
+    @declared_for_tracing.stands_for("ask")
     def question(input):
         if not is_tensor(input):
             raise TypeError(
@@ -55,7 +55,7 @@ for _name in (("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signe
 
 
 @function()
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_nonzero(input):
     """Is the single element different from zero?"""
     if input.numel() != 1:
@@ -66,7 +66,7 @@ def is_nonzero(input):
 
 
 @function(method=False)
-@declarations.goes_by_no_size
+@declared_for_tracing.goes_by_no_size
 def is_storage(obj):
     """Is the object a storage?"""
     return isinstance(obj, UntypedStorage)

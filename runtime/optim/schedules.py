@@ -3,7 +3,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 
-from .. import declarations
+from .. import declared_for_tracing
 from ..autograd.modes import warn
 from ..ops.python_calls import as_float, call, choose
 from ..tensor import Tensor
@@ -67,7 +67,7 @@ class LRScheduler:
         """The learning rates of the groups now."""
         raise NotImplementedError
 
-    @declarations.goes_by_no_size
+    @declared_for_tracing.goes_by_no_size
     def get_last_lr(self):
         """The learning rates that were set last."""
         return list(self._last_lr)

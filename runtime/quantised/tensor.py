@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .. import declarations, layouts
+from .. import declared_for_tracing, layouts
 from ..composite_tensor import CompositeTensor
 from ..dtypes import QUANTISED, float32
 from ..formatting import quantised_str
@@ -123,7 +123,7 @@ class QuantizedTensor(CompositeTensor):
         return (away * (scale if self._axis is None else scale.to(float32))).to(float32)
 
     # ---- numbers out ----
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def item(self) -> Any:
         """The single element as a Python number."""
         return self.dequantize().item()

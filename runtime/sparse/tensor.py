@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from .. import declarations
+from .. import declared_for_tracing
 from ..autograd import modes
 from ..composite_tensor import CompositeTensor
 from ..formatting import sparse_str
@@ -113,7 +113,7 @@ class SparseTensor(CompositeTensor):
         raise TypeError(f"can't convert {self.layout} tensor to numpy. Use Tensor.to_dense() "
                         "first.")
 
-    @declarations.tells_elements
+    @declared_for_tracing.tells_elements
     def item(self) -> Any:
         """The single element as a Python number."""
         if self.numel() != 1:

@@ -16,7 +16,7 @@ import warnings
 
 import numpy as np
 import whet
-from whet import declarations
+from whet import declared_for_tracing
 from whet.cuda import CudaError, device_state, execute
 from whet.cuda.simulated.driver import SimulatedDriver
 from whet.jit.policy import account
@@ -87,7 +87,7 @@ def ways(op, sample, by_traced):
         return
     # what is ours is not searched for what may change: an op has much of it
     text = compile("def call(*args): return op(*args, **options)", "<sweep>", "exec")
-    call = declarations.run(text, {"op": op, "options": sample.kwargs})["call"]
+    call = declared_for_tracing.run(text, {"op": op, "options": sample.kwargs})["call"]
     traced = whet.jit.trace(lambda *args: call(*args))
 
     def f(*args):

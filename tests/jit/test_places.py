@@ -18,7 +18,7 @@ from whet.jit.guards import name_places as N
 from whet.jit.guards import object_places as O
 from whet.jit.guards import places, spots
 from whet.jit.guards.number_settings import SETTINGS
-from whet.jit.guards.overwritten import Overwritten
+from whet.jit.guards.overwritten_attributes import Overwritten
 
 from tests.together import bits
 

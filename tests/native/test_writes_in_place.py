@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import whet
 from whet.cpu import gather, repeated_calls
-from whet.ops import known_calls, random
+from whet.ops import calls_without_python, random
 
 pytestmark = pytest.mark.skipif(repeated_calls.ctx is None, reason="no machine code")
 INDEX, PAIR = [0, 3, 2, 3, 0], [1, 0, 2, 0, 1]
 DTYPES = ("float32", "float64", "int64", "int8", "bool", "float16", "bfloat16", "complex64")
-TIMES = 4 + known_calls.TURNS
+TIMES = 4 + calls_without_python.TURNS
 
 
 def put_if(x, i, j, s):
@@ -69,7 +69,7 @@ def test_a_write_leaves_behind_what_the_first_one_does(write, layout):
     for dtype in DTYPES:
         dtype = getattr(whet, dtype)
         for grad in (False, True) if dtype is whet.float32 else (False,):
-            known_calls.forget()
+            calls_without_python.forget()
             repeated_calls.forget()
             first = outcome(write, dtype, grad, layout)
             assert [outcome(write, dtype, grad, layout) for _ in range(TIMES)] == [first] * TIMES
@@ -77,7 +77,7 @@ def test_a_write_leaves_behind_what_the_first_one_does(write, layout):
 
 @pytest.mark.parametrize("write", WRITES)
 def test_a_bad_index_is_refused_with_the_same_words(write):
-    known_calls.forget()
+    calls_without_python.forget()
     repeated_calls.forget()
     bad = [0, 3, 2, 4, 0]
     first = outcome(write, whet.float32, False, "plain", bad)

@@ -4,13 +4,13 @@
 
 or `install()` in a program.
 """
-from whet import declarations, random
+from whet import declared_for_tracing, random
 from whet.autograd import modes
-from whet.ops import known_calls
-from whet.ops.known_calls import MISSED, KnownCalls, Turns
+from whet.ops import calls_without_python
+from whet.ops.calls_without_python import MISSED, KnownCalls, Turns
 from whet.ops.registry import is_tensor
 
-declarations.only_computes(globals())      # (traced functions may come by)
+declared_for_tracing.only_computes(globals())      # (traced functions may come by)
 counts = {"known": 0, "other": 0}
 
 
@@ -43,7 +43,7 @@ class Before:
     they are views of."""
 
     def __init__(self, values):
-        tensors = [x for x in known_calls.call_values(values, {}) if is_tensor(x)]
+        tensors = [x for x in calls_without_python.call_values(values, {}) if is_tensor(x)]
         self.tensors = [*tensors, *[t._base for t in tensors if t._base is not None]]
         self.cells = [t._shared() for t in self.tensors]
         self.elements = [t._array.copy() for t in self.tensors]
@@ -82,7 +82,7 @@ def compare(calls, args, direct, again):
 
 def checked(self, args, kwargs):
     """In the place of `KnownCalls.__call__`."""
-    key = known_calls.call_key(args, kwargs)
+    key = calls_without_python.call_key(args, kwargs)
     if key is None:
         return MISSED
     values = (*args, *kwargs.values())
@@ -117,7 +117,7 @@ def checked(self, args, kwargs):
 def install():
     """From now on, in this process."""
     KnownCalls.__call__ = checked
-    known_calls.FRUITLESS = 1 << 60
+    calls_without_python.FRUITLESS = 1 << 60
 
 
 def pytest_configure(config):

@@ -1,5 +1,5 @@
 """What a call of a library function was given, as one string of bytes: by it, calls are told apart
-that the function's Python may treat otherwise (runtime/ops/known_calls.py).
+that the function's Python may treat otherwise (runtime/ops/calls_without_python.py).
 
 Of a tensor that is its type, its elements' type, its sizes, strides and flags, and whether it is
 one that came before; of a number its value; of a tuple, a list or a slice what is in it. Objects of

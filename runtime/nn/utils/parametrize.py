@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import whet
 
-from ... import declarations as _declarations
+from ... import declared_for_tracing as _declared_for_tracing
 from ...autograd import modes
 from ...tensor import Tensor
 from ..containers import ModuleDict, ModuleList
@@ -208,7 +208,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     return module
 
 
-@_declarations.goes_by_no_size
+@_declared_for_tracing.goes_by_no_size
 def is_parametrized(module, tensor_name=None):
     """Has the module a parametrization (of that tensor)?"""
     chains = module.__dict__.get("parametrizations")

@@ -30,7 +30,7 @@ from .native_entry import MISSED
 from .origin import users
 from .places import ABSENT, Change, Place
 from .spots import Spot
-from .unnamed import is_member, names_that_others_use, only_set, takes_objects_apart
+from .unnamed_objects import is_member, names_that_others_use, only_set, takes_objects_apart
 
 # A value of another type could be one that the run found elsewhere: a constant of its code, say.
 NEVER_CONSTANT = frozenset((list, dict))

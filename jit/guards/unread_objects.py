@@ -8,7 +8,8 @@ trainer holds such things beside what its step reads:
 The walk that looks for what a function can reach goes by objects, so it comes to the lock, if some
 code within reach names it. What lies there is compared by who it is, as anything else, and the run
 is watched: where no code that ran names the place, nothing in it was read. The same holds for what
-the walk has held back as no code within reach names it (see `unnamed.py`), and code of others does.
+the walk has held back as no code within reach names it (see `unnamed_objects.py`), and code of
+others does.
 """
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from .names_in_code import names_in
 from .object_places import ClassBody
 from .origin import is_our_class, users
 from .places import Place
-from .unnamed import TAKING_APART
+from .unnamed_objects import TAKING_APART
 from .visitors import Unwatchable
 from .visitors_of_callables import codes_around, named_in, variables
 

@@ -18,7 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
-from .. import declarations, devices, dtypes, random, tensor_base
+from .. import declared_for_tracing, devices, dtypes, random, tensor_base
 from ..autograd import modes
 from ..cpu import repeated_calls
 from ..layouts import layout, memory_format
@@ -28,7 +28,7 @@ from .changes_in_place import in_place
 from .pointwise_family import inplace
 from .registry import REGISTRY, Observer, apply, is_tensor
 
-declarations.only_computes(globals())
+declared_for_tracing.only_computes(globals())
 call_key = tensor_base.native_call_key
 MISSED = object()
 STEPS = 24                       # that a known call has at most: of more, ops take most of the time

@@ -26,8 +26,8 @@ def run(code: CodeType, names: Names, scope: Names | None = None) -> Names:
     """Run code that we have written, in a namespace of its own, which it gives back. `scope`: where
     it puts what it defines, if not there.
 
-    >>> from whet import declarations
-    >>> declarations.run(compile("b = a + 1", "<whet>", "exec"), {"a": 1})["b"]
+    >>> from whet import declared_for_tracing
+    >>> declared_for_tracing.run(compile("b = a + 1", "<whet>", "exec"), {"a": 1})["b"]
     2
     """
     GENERATED[id(names)] = names
@@ -52,8 +52,8 @@ def goes_by_no_size(function: F) -> F:
     differs.
 
     >>> import whet
-    >>> from whet import declarations
-    >>> whet.Tensor.dim.__code__ in declarations.SIZELESS
+    >>> from whet import declared_for_tracing
+    >>> whet.Tensor.dim.__code__ in declared_for_tracing.SIZELESS
     True
     """
     SIZELESS.add(function.__code__)

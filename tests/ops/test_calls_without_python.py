@@ -7,12 +7,12 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import linalg
-from whet.ops import known_calls
-from whet.ops.known_calls import KnownCalls, Turns
+from whet.ops import calls_without_python
+from whet.ops.calls_without_python import KnownCalls, Turns
 
 from tests.ops import checked_calls
 
-pytestmark = pytest.mark.skipif(known_calls.call_key is None, reason="no machine code")
+pytestmark = pytest.mark.skipif(calls_without_python.call_key is None, reason="no machine code")
 
 
 def x(*sizes, grad=False):
@@ -109,7 +109,7 @@ CALLS = [
 @pytest.mark.parametrize("call", CALLS)
 def test_a_known_call_is_what_the_function_does(call, grad, monkeypatch):
     monkeypatch.setattr(KnownCalls, "__call__", checked_calls.checked)
-    known_calls.forget()
+    calls_without_python.forget()
     for _ in range(3):
         call(grad)
     with whet.no_grad():
@@ -119,7 +119,7 @@ def test_a_known_call_is_what_the_function_does(call, grad, monkeypatch):
 
 def known(name):
     """Which calls of a function are known."""
-    return [v for calls in known_calls.ALL if calls.fn.__name__ == name
+    return [v for calls in calls_without_python.ALL if calls.fn.__name__ == name
             for v in calls.table.values() if v is not None]
 
 
@@ -130,13 +130,13 @@ def often(call, n=4):
 
 
 def test_the_second_call_is_watched_and_later_ones_take_turns(monkeypatch):
-    known_calls.forget()
+    calls_without_python.forget()
     a = x(1, 2, 8, 8)
     F.avg_pool2d(a, 2)
     assert not known("avg_pool2d")
     F.avg_pool2d(a, 2)
     assert [type(v) for v in known("avg_pool2d")] == [Turns]
-    often(lambda: F.avg_pool2d(a, 2), known_calls.TURNS)
+    often(lambda: F.avg_pool2d(a, 2), calls_without_python.TURNS)
     assert [type(v) for v in known("avg_pool2d")] != [Turns]
     often(lambda: F.avg_pool2d(x(1, 2, 6, 6), 2), 2)
     assert len(known("avg_pool2d")) == 2, "other sizes are another call"
@@ -147,7 +147,7 @@ def test_the_second_call_is_watched_and_later_ones_take_turns(monkeypatch):
     ("allclose", lambda: whet.allclose(whet.ones(3), whet.ones(3))),
     ("batch_norm", lambda: F.batch_norm(x(6, 4), whet.zeros(4), whet.ones(4), training=True))])
 def test_what_does_more_is_not_known(name, call):
-    known_calls.forget()
+    calls_without_python.forget()
     often(call)
     assert not known(name)
 
@@ -224,7 +224,7 @@ def test_other_data_may_lead_elsewhere():
 
 
 def test_one_tensor_given_twice_is_another_call():
-    known_calls.forget()
+    calls_without_python.forget()
     a, b = whet.zeros(2), whet.ones(2)
     often(lambda: whet.stack([a, a]), 14)
     assert whet.stack([a, b]).tolist() == [[0, 0], [1, 1]]
@@ -271,7 +271,7 @@ def test_gradients_through_known_calls():
 
 
 def key(*args, **kwargs):
-    return known_calls.call_key(args, kwargs)
+    return calls_without_python.call_key(args, kwargs)
 
 
 def test_keys_tell_calls_apart():
@@ -332,7 +332,7 @@ def test_threads_share_what_is_known():
     def work():
         for i in range(200):
             if i % 20 == 0:
-                known_calls.forget()
+                calls_without_python.forget()
             if [a.std().item(), F.layer_norm(a, (6,)).sum().item()] != right:
                 failures.append(i)
     threads = [threading.Thread(target=work) for _ in range(4)]
