@@ -222,7 +222,7 @@ class Calls:
 
     def checks(self, model: Recording, sized: SizedTable | None) -> Checks:
         """When a recording for sizes that were never seen is compared with a run: at once, where
-        its sheet's table for all sizes was used so often that this is due."""
+        its program's table for all sizes was used so often that this is due."""
         checks: Checks = model.checks.anew()
         if sized is not None and sized.is_due:
             sized.plan(self.policy.replay_seconds)

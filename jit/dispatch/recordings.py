@@ -151,7 +151,7 @@ class Recordings:
     @property
     def plans(self) -> int:
         """How many plans for ranges of sizes there are."""
-        return sum(len(m.family.sheets) for m in self.all_models() if families.serves(m))
+        return sum(len(m.family.ranges.plans) for m in self.all_models() if families.serves(m))
 
     def all_models(self) -> list[Recording]:
         """The recordings that others are made like, as of now: other threads record meanwhile."""

@@ -81,8 +81,7 @@ class Tables:
 
     def put_sized(self, r: Recording) -> None:
         """What a recording is a program of may have a table for all sizes."""
-        sheet = getattr(r.program, "sheet", None)
-        table = None if sheet is None else sheet.sized
+        table = r.table_of_all_sizes
         if table is not None and table not in self.sized and self.serve_all_sizes:
             table.plan(self.policy.replay_seconds)
             self.policy.harvest_sized()

@@ -10,7 +10,7 @@ from ..program.misses import Miss
 from ..program.planned_ranges import PlannedRanges
 from ..program.whole_types import TypesAt, WholeTypes
 from ..report.reasons import Shapes as OtherShape
-from .sized_backward import BackwardSheets, SizedBackward
+from .sized_backward import BackwardOfSizes, SizedBackward
 
 if TYPE_CHECKING:
     from ..program.program_in_parts import ProgramInParts
@@ -32,7 +32,7 @@ class BackwardFamily:
         self.types = WholeTypes(like, program, told)
         self.symbols = self.types.symbols
         self.plans: list[tuple[TypesAt, SizedBackward]] = []
-        self.ranges = PlannedRanges(self.sheets)
+        self.ranges = PlannedRanges(self.of_sizes)
         self.ranges.add(self.types.values)
 
     def backward(self, shapes: Shapes, first: Backward) -> Backward | None:
@@ -40,18 +40,18 @@ class BackwardFamily:
         values = self.symbols.values(shapes)
         return None if values is None else self.ranges.at(values, lambda s: s.at(values, first))
 
-    def sheets(self, values: Sequence[int]) -> BackwardSheets:
+    def of_sizes(self, values: Sequence[int]) -> BackwardOfSizes:
         """Plans for sizes like these: those for others planned again, where that can be."""
         for types, plan in self.plans:
             types.facts.rebind(values)
             if types.hold() and all([p.finish_again() for p in plan.programs.values()]):
-                return BackwardSheets(plan)
+                return BackwardOfSizes(plan)
         types = self.types.at(values)
         plan = SizedBackward(self.first, self.other, types)
         self.plans.append((types, plan))
         for p in plan.programs.values():
             p.finish()
-        return BackwardSheets(plan)
+        return BackwardOfSizes(plan)
 
 
 class BackwardByCounts:

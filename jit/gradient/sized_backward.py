@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whet.ir.outline import Outline
 from whet.ir.symbolic_size import Unsized, text
 
-from ..program.sheets import Sheet
+from ..program.programs_of_sizes import ProgramOfSizes
 from ..program.sized_program import SizedProgram
 from .sized_graph import GraphAtSizes, SizedGraph
 
@@ -68,13 +68,13 @@ class SizedBackward:
                     raise Unsized("a gradient has other sizes than what it is of")
 
 
-class BackwardSheets:
+class BackwardOfSizes:
     """The programs of a `SizedBackward`, as functions of sizes."""
 
     def __init__(self, sized: SizedBackward) -> None:
         sized.ask()
         self.first, self.graph, self.evaluate = sized.first, sized.graph, sized.graph.function()
-        self.sheets = {some: Sheet(p) for some, p in sized.programs.items()}
+        self.programs = {some: ProgramOfSizes(p) for some, p in sized.programs.items()}
 
     def at(self, values: Sequence[int], like: Backward | None = None) -> Backward | None:
         """The backward for these sizes, made like the first or another one that does the same; None
@@ -84,8 +84,8 @@ class BackwardSheets:
         if found is None:
             return None
         made.ways = {}
-        for some, sheet in self.sheets.items():
-            program = sheet.program(values)
+        for some, of_sizes in self.programs.items():
+            program = of_sizes.program(values)
             if program is None:
                 return None
             made.ways[some] = first.ways[some].at(program)

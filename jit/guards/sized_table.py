@@ -27,7 +27,7 @@ from .table_index import FOREVER, calls, limit
 from .table_rows import Table
 
 if TYPE_CHECKING:
-    from ..program.sheets import SheetOfCall
+    from ..program.programs_of_sizes import ForwardOfSizes
     from ..replay.recording import Recording
 
 
@@ -36,14 +36,14 @@ SOUNDINGS = 4                    # times as many calls as before come until one 
 
 
 class SizedTable:
-    """The table for all sizes of a `sheet`, made of a recording's own. `constants`: what its code
-    computes besides what the sheet does, as a function of the symbols; `first`: the recording that
-    the family's are made like; `entered`: calls that are in the policy's account."""
+    """The table for all sizes of a program `of_sizes`, made of a recording's own. `constants`: what
+    its code computes besides what the program does, as a function of the symbols; `first`: the
+    recording that the family's are made like; `entered`: calls that are in the policy's account."""
 
-    def __init__(self, table: Table, sheet: SheetOfCall, constants: Any, checks: Any) -> None:
-        self.table, self.sheet, self.checks, self.entered = table, sheet, checks, 0
+    def __init__(self, table: Table, of_sizes: ForwardOfSizes, constants: Any, checks: Any) -> None:
+        self.table, self.of_sizes, self.checks, self.entered = table, of_sizes, checks, 0
         self.constants = constants
-        self.first: Recording = sheet.first
+        self.first: Recording = of_sizes.first
         self.sounding = SOUNDINGS            # the call that is eager next
 
     @property
@@ -59,8 +59,8 @@ class SizedTable:
     def learn(self, shapes: list[tuple[int, ...]]) -> bool:
         """Have Python's functions say what they give for arguments of these shapes: machine code
         looks it up. Is the table one for them?"""
-        values = self.sheet.symbols.values(shapes)
-        if values is None or self.sheet.numbers(values) is None:
+        values = self.of_sizes.symbols.values(shapes)
+        if values is None or self.of_sizes.numbers(values) is None:
             return False
         with contextlib.suppress(ArithmeticError, ValueError):   # eager mode raises it
             return self.constants(*values) is not None
@@ -91,7 +91,7 @@ class SizedTableMaker:
 
     def __init__(self, ready: Table, r: Recording) -> None:
         self.words, self.handed, self.r, self.program = ready[0].copy(), ready[1][1], r, r.program
-        self.sheet: SheetOfCall = r.program.sheet
+        self.of_sizes: ForwardOfSizes = r.program.of_sizes
         self.stores: list[tuple[Any, int, Any]] = []     # expression, address, dtype
         self.numbers, self.of_constants = np.zeros(0, np.int64), list[Any]()
         # symbol -> argument, and dimension of a tensor
@@ -111,13 +111,13 @@ class SizedTableMaker:
 
     def layout(self, n: int) -> tuple[list[Any], list[Any]]:
         """The sizes and strides of a value."""
-        _, ndim, at = self.sheet.types[n]
-        dims = self.sheet.dims
+        _, ndim, at = self.of_sizes.types[n]
+        dims = self.of_sizes.dims
         return dims[at:at + ndim], dims[at + ndim:at + 2 * ndim]
 
     def table(self) -> Table:
         """The table."""
-        sheet, p = self.sheet, self.program
+        of_sizes, p = self.of_sizes, self.program
         if (self.head("kind") != L.LAUNCH or self.head("numbers") or p.shown
                 or not p.launches_and_views or not p.launches_and_views.words):
             raise Uncoded("a replay of it is more than launches")
@@ -125,18 +125,18 @@ class SizedTableMaker:
         self.arguments()
         self.results()
         launches = self.launches()
-        self.put(self.words, L.H["arena"] // 8, sheet.arena)
-        symbols = range(len(sheet.facts.symbols))
+        self.put(self.words, L.H["arena"] // 8, of_sizes.arena)
+        symbols = range(len(of_sizes.facts.symbols))
         if not all(i in self.places for i in symbols):
             raise Uncoded("a size is no argument's")
-        code = coded(sheet.facts, self.stores, [self.places[i] for i in symbols], id(Tensor))
+        code = coded(of_sizes.facts, self.stores, [self.places[i] for i in symbols], id(Tensor))
         for name, v in dict(count=0, until=0, code=code.ctypes.data).items():
             self.words[L.H[name] // 8] = v
         return self.words, [self.r, code, launches, self.numbers, Tensor]
 
     def constants(self) -> None:
         """The memory of constants that go by sizes: numbers, that is."""
-        own = self.sheet.own
+        own = self.of_sizes.own
         if own.merged or own.guards:
             raise Uncoded("constants are compared for each size")
         self.numbers = np.zeros(len(own.makers), np.int64)
@@ -153,13 +153,13 @@ class SizedTableMaker:
         values = {s.index: n for n, s in inputs if type(s) is Argument}
         lengths = {at: leaf for leaf, at in self.handed.lengths.items()}
         start = row = self.head("rows_at") // 8
-        words, sheet = self.words, self.sheet
+        words, of_sizes = self.words, self.of_sizes
         for _ in range(self.head("rows")):
             kind, position, size, leaf, of = (int(w) for w in words[row:row + 5])
             if row - start in lengths:
-                i, = sheet.leaves[lengths[row - start]]
+                i, = of_sizes.leaves[lengths[row - start]]
                 if i >= 0:
-                    self.put(words, row + VALUE, sheet.facts.symbols[i] - LEAST)
+                    self.put(words, row + VALUE, of_sizes.facts.symbols[i] - LEAST)
                     if position < self.head("nargs"):
                         self.places.setdefault(i, (position, NUMBER))
             elif kind == L.TENSOR and leaf in values:
@@ -168,7 +168,7 @@ class SizedTableMaker:
                     for k, x in enumerate(pair):
                         self.put(words, row + SIZES + 2 * d + k, x)
                 if position < self.head("nargs") and of == id(Tensor):
-                    for d, i in enumerate(sheet.leaves[leaf]):
+                    for d, i in enumerate(of_sizes.leaves[leaf]):
                         if i >= 0:
                             self.places.setdefault(i, (position, d))
             row += size
@@ -178,7 +178,7 @@ class SizedTableMaker:
         row = self.head("fresh_at") // 8
         for n in self.program.fresh:
             shape, strides = self.layout(n)
-            step: Any = self.sheet.types[n][0].itemsize
+            step: Any = self.of_sizes.types[n][0].itemsize
             for size, stride in zip(reversed(shape), reversed(strides), strict=True):
                 if text(stride) != text(step):
                     raise Uncoded("a result is not row-major")
@@ -192,16 +192,16 @@ class SizedTableMaker:
 
     def launches(self) -> np.ndarray:
         """A list of launches of its own, and how long it is."""
-        sheet, place = self.sheet, self.program.launches_and_views
-        made: np.ndarray = sheet.words.blank()
-        for x, i, dtype in sheet.words.places():
+        of_sizes, place = self.of_sizes, self.program.launches_and_views
+        made: np.ndarray = of_sizes.words.blank()
+        for x, i, dtype in of_sizes.words.places():
             self.stores.append((x, made.ctypes.data + i, dtype))
-        for i, which in sheet.words.placed:  # a number has no parts
+        for i, which in of_sizes.words.placed:  # a number has no parts
             made[i] = self.numbers.ctypes.data + 8 * which
         first = place.address - self.program.keep[0].ctypes.data
         self.words[L.H["list"] // 8] = made.ctypes.data + first
         self.words[L.H["length"] // 8] = place.words
-        (segment,) = sheet.steps
+        (segment,) = of_sizes.steps
         assert isinstance(segment, Segment)
         grains: Any = sum([total // share_out.grain(g)
                            for total, g in zip(segment.work[::2], segment.work[1::2], strict=True)])
@@ -211,14 +211,14 @@ class SizedTableMaker:
 
 
 def sized(ready: Table, r: Recording, checks: Any) -> SizedTable | None:
-    """The table for all sizes of the sheet that a recording is of, whose own table is `ready`; None
-    where machine code cannot tell what they are."""
+    """The table for all sizes of the program that a recording is of, whose own table is `ready`;
+    None where machine code cannot tell what they are."""
     try:
-        with r.program.sheet.facts.recalled():
+        with r.program.of_sizes.facts.recalled():
             maker = SizedTableMaker(ready, r)
             table = maker.table()
-            constants = r.program.sheet.facts.function(maker.of_constants)
+            constants = r.program.of_sizes.facts.function(maker.of_constants)
     except Uncoded:
         return None
     table[1].extend(ready[1][1:])
-    return SizedTable(table, r.program.sheet, constants, checks)
+    return SizedTable(table, r.program.of_sizes, constants, checks)

@@ -20,8 +20,8 @@ from ..report.reasons import Shapes as OtherShape
 from .misses import Miss
 from .planned_ranges import PlannedRanges
 from .program import NOTHING_SPENT, Program
+from .programs_of_sizes import ProgramOfSizes
 from .shape_symbols import ShapeSymbols
-from .sheets import Sheet
 from .size_expressions import SizeExpressions, Sizes
 from .sized_program import SizedProgram
 from .value_places import lies_as
@@ -51,7 +51,7 @@ class PartFamily:
         self.sizes = Sizes([n for s in before for n in s], [n for s in now for n in s])
         self.symbols = ShapeSymbols(self.sizes, before, now)
         self.plans: list[SizedProgram] = []
-        self.ranges = PlannedRanges(self.sheet)
+        self.ranges = PlannedRanges(self.of_sizes)
         values = self.symbols.values(now)
         if values is None:
             raise Unsized("a size is 0 or 1")
@@ -62,17 +62,17 @@ class PartFamily:
         values = self.symbols.values(shapes)
         return None if values is None else self.ranges.at(values, lambda s: s.program(values))
 
-    def sheet(self, values: Sequence[int]) -> Sheet:
+    def of_sizes(self, values: Sequence[int]) -> ProgramOfSizes:
         """A plan for sizes like these: one for others planned again, where that can be."""
         for plan in self.plans:
             plan.facts.rebind(values)
             if plan.finish_again():
-                return Sheet(plan)
+                return ProgramOfSizes(plan)
         plan = SizedProgram(self.like, self.other, SizeExpressions(self.sizes, values), self.steady,
                             self.told)
         self.plans.append(plan)
         plan.finish()
-        return Sheet(plan)
+        return ProgramOfSizes(plan)
 
 
 class Way:

@@ -25,7 +25,7 @@ from ..program.planned_ranges import PlannedRanges
 from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
 from ..report.counted_misses import Misses
-from .sized_calls import CallSheet, SizedCall
+from .sized_calls import CallOfSizes, SizedCall
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node, Type
@@ -42,9 +42,9 @@ class Family:
 
     def __init__(self, first: Recording, other: Run) -> None:
         self.first, self.other = first, other
-        self.plans: list[SizedCall] = []         # that sheets are of
+        self.plans: list[SizedCall] = []         # that ranges are of
         # Sizes that are planned in vain are recorded by the call that asks, and asked for no more.
-        self.ranges = PlannedRanges(self.sheet, attempts=math.inf)
+        self.ranges = PlannedRanges(self.of_sizes, attempts=math.inf)
         self.may_widen = True            # Was one of more symbols not yet tried in vain?
         inputs, lengths = first.replay.inputs, first.lengths
         before, now = (
@@ -72,14 +72,9 @@ class Family:
         }
         self.ranges.add([a for a, _ in self.sizes.pairs])
 
-    @property
-    def sheets(self) -> list[CallSheet]:
-        """The ways in which its program is planned, each for a range of sizes."""
-        return self.ranges.plans
-
-    def sheet(self, values: Sequence[int]) -> CallSheet:
+    def of_sizes(self, values: Sequence[int]) -> CallOfSizes:
         """A plan for sizes like these, as functions of them. Kernels may be ordered meanwhile."""
-        return CallSheet(self.planned(values), self.first, self.symbols)
+        return CallOfSizes(self.planned(values), self.first, self.symbols)
 
     def planned(self, values: Sequence[int]) -> SizedCall:
         """A plan for sizes like these: one for others planned again, where that can be."""
@@ -108,7 +103,7 @@ class Family:
         planned. `recorded`: the nodes of a run of them."""
         values = self.symbols.values(shapes)
         return None if values is None else self.ranges.at(
-            values, lambda sheet: sheet.at(values, recorded), may_plan)
+            values, lambda call: call.at(values, recorded), may_plan)
 
     def recording(self, leaves: Sequence[Base], may_plan: bool) -> Recording | None:
         """A recording for a call that is not run; None where there is none, and none may be

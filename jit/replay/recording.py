@@ -123,11 +123,11 @@ class Recording:
         if n == 1 and self.prepare_like_another(args, kwargs, flat):
             return True
         self.ready = native_table.table(self, args, kwargs, flat)
-        sheet = getattr(self.program, "sheet", None)
-        if sheet is not None and self.ready is not None:
-            sheet.table = self.guards, self.ready
-            if sheet.sized is None and self.unseen and not self.is_given_leaves:
-                sheet.sized = sized_table.sized(self.ready, self, self.checks.anew())
+        of_sizes = getattr(self.program, "of_sizes", None)
+        if of_sizes is not None and self.ready is not None:
+            of_sizes.table = self.guards, self.ready
+            if of_sizes.sized is None and self.unseen and not self.is_given_leaves:
+                of_sizes.sized = sized_table.sized(self.ready, self, self.checks.anew())
         self.is_prepared_for(args, kwargs, flat)
         return True
 
@@ -147,18 +147,18 @@ class Recording:
     @property
     def table_of_all_sizes(self) -> SizedTable | None:
         """The table that machine code has for all sizes of its plan, if there is one."""
-        sheet = getattr(self.program, "sheet", None)
-        return None if sheet is None else sheet.sized
+        of_sizes = getattr(self.program, "of_sizes", None)
+        return None if of_sizes is None else of_sizes.sized
 
     def prepare_like_another(self, args: Any, kwargs: Any, flat: Any) -> bool:
         """Make the table for calls like this one of one that a recording of other sizes has, if
         there is one: it compares whether the call fits, so this may come before that is known."""
         # Recordings that a family made are one run's, and one shows the others its table. A run of
         # its own gave its own results: numbers among them are of its sizes.
-        sheet = getattr(self.program, "sheet", None)
-        if sheet is None or sheet.table is None:
+        of_sizes = getattr(self.program, "of_sizes", None)
+        if of_sizes is None or of_sizes.table is None:
             return False
-        guards, table = sheet.table
+        guards, table = of_sizes.table
         if guards is not self.guards:
             return False
         self.ready = native_table.resized(table, self, flat)

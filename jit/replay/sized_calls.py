@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from whet.cpu import ordered_kernels
 
-from ..gradient.sized_backward import BackwardSheets, SizedBackward
-from ..program.sheets import SheetOfCall
+from ..gradient.sized_backward import BackwardOfSizes, SizedBackward
+from ..program.programs_of_sizes import ForwardOfSizes
 from ..program.size_expressions import SizeExpressions
 from ..program.sized_program import SizedProgram
 
@@ -77,14 +77,14 @@ class AtThese(NamedTuple):
     backward: Backward | None
 
 
-class CallSheet:
+class CallOfSizes:
     """What a `SizedCall` came to, as one function of sizes. `symbols`: which of them the
     arguments' sizes are."""
 
     def __init__(self, call: SizedCall, first: Recording, symbols: ShapeSymbols) -> None:
         # (what is asked of sizes is asked of all programs together)
-        self.backward = None if call.backward is None else BackwardSheets(call.backward)
-        self.program, self.whole = SheetOfCall(call.forward, first, symbols), first.program
+        self.backward = None if call.backward is None else BackwardOfSizes(call.backward)
+        self.program, self.whole = ForwardOfSizes(call.forward, first, symbols), first.program
 
     def at(self, values: Sequence[int], recorded: Sequence[Node] | None = None) -> AtThese | None:
         """What is run for these sizes; None where it would be something else. `recorded`: the nodes

@@ -12,7 +12,7 @@ from whet.cpu import native, tiered_compilation
 from whet.ir.symbolic_size import Unsized
 from whet.jit.guards import sized_table
 from whet.jit.policy import account, many_sizes
-from whet.jit.program import sheets
+from whet.jit.program.programs_of_sizes import ProgramOfSizes
 from whet.jit.replay import families
 from whet.jit.replay.sized_calls import SizedCall
 
@@ -144,7 +144,7 @@ def is_planned_alike(family, n):
         return False
     afresh = SizedCall(family.first, family.other, family.sizes, [n], family.steady)
     afresh.finish()
-    mine, other = (sheets.Sheet(call.forward) for call in (family.plans[0], afresh))
+    mine, other = (ProgramOfSizes(call.forward) for call in (family.plans[0], afresh))
     served = [k for k in (*range(2, 200), n) if mine.numbers([k]) is not None]
     assert n in served
     assert served == [k for k in (*range(2, 200), n) if other.numbers([k]) is not None]
@@ -250,13 +250,13 @@ def test_a_recording_that_was_made_without_a_run_is_compared_later(form):
 
 
 def test_a_wrong_plan_is_not_used(monkeypatch):
-    evaluate = sheets.Sheet.program
+    evaluate = ProgramOfSizes.program
 
     def wrong(self, values, recorded=None):
         p = evaluate(self, values, recorded)
         p.keep[0][1] -= 1                    # one unit of work less
         return p
-    monkeypatch.setattr(sheets.Sheet, "program", wrong)
+    monkeypatch.setattr(ProgramOfSizes, "program", wrong)
     f = jit.trace(perceptron)
     for n in (20, 30, 40, 50):
         x = whet.randn(n, 16)

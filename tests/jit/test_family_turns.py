@@ -7,7 +7,7 @@ import pytest
 import whet
 from whet import jit
 from whet.jit.policy import account, many_sizes
-from whet.jit.program.sheets import AtSizes
+from whet.jit.program.programs_of_sizes import AtSizes
 
 
 @pytest.fixture(autouse=True)

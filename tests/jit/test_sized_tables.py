@@ -116,11 +116,11 @@ def test_machine_code_computes_the_words_that_python_does(fn):
         if not used:
             continue
         table, = used
-        sheet = table.table[1][0].program.sheet
+        of_sizes = table.table[1][0].program.of_sizes
         given = f._calls.learned.key((x,), {})[1]
         own = table.first.family.recording(given.leaves, False)
         p = own.program
-        words, _ = native_table.resized(sheet.table[1], own, given)
+        words, _ = native_table.resized(of_sizes.table[1], own, given)
         mine = table.table[0].copy()
         at, length = mine[L.H["list"] // 8], mine[L.H["length"] // 8]
         for name in ("list", "count", "until", "code", "away"):
@@ -131,8 +131,8 @@ def test_machine_code_computes_the_words_that_python_does(fn):
         shown, want = made[first:first + length].copy(), p.keep[0][first:first + length].copy()
         inside = (shown >= made.ctypes.data) & (shown < made.ctypes.data + made.nbytes)
         shown[inside] -= made.ctypes.data - p.keep[0].ctypes.data
-        for i, which in sheet.words.placed:  # (constants have memory of their own)
-            dtype = sheet.own.makers[which].outline.dtype
+        for i, which in of_sizes.words.placed:  # (constants have memory of their own)
+            dtype = of_sizes.own.makers[which].outline.dtype
             number = table.table[1][3][which:which + 1].view(dtype)[:1]
             assert number.tobytes() == next(
                 k for k in p.keep[1:] if address(k) == want[i - first]).tobytes()

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AtSizes(LaunchProgram):
     """The program for certain sizes: what is views of Python's in others is shown as it lies.
-    `sheet`: what it is a program of, `views`: where results lie that are views."""
-    sheet: Sheet
+    `of_sizes`: what it is a program of, `views`: where results lie that are views."""
+    of_sizes: ProgramOfSizes
     views: dict[int, tuple[int, int, Type]] = dataclasses.field(default_factory=dict)
 
     @property
     def model(self) -> LaunchProgram:
-        return self.sheet.model
+        return self.of_sizes.model
 
     def __call__(self, inputs: Sequence[Array],
                  spent: Mapping[int, Array] = NOTHING_SPENT) -> list[Any]:
@@ -102,7 +102,7 @@ class Words:
         return words
 
 
-class Sheet:
+class ProgramOfSizes:
     """What a `SizedProgram` came to, as one function of the sizes: `program(values)` is the program
     for them, or None."""
 
@@ -116,7 +116,7 @@ class Sheet:
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(LaunchProgram)}
         self.base |= dict[str, Any](
             called=lists.done, steady=sized.steady, launches=lists.launches, fresh=sized.fresh,
-            checks=sized.tapes.checks, needs={}, sheet=self)
+            checks=sized.tapes.checks, needs={}, of_sizes=self)
         # the types that a replay asks for: of what it is given, of what it makes, of views
         looks = lists.looks()
         made = [o for node in lists.done for o in node.outs]
@@ -248,7 +248,7 @@ class Sheet:
         return out
 
 
-class SheetOfCall(Sheet):
+class ForwardOfSizes(ProgramOfSizes):
     """The same of what a call runs. `first`: the recording that others are made like, `symbols`:
     which of them the arguments' sizes are."""
 

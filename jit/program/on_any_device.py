@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 
-def made(nodes: Sequence[Node], values: Values, outside: Iterable[int], results: Iterable[int],
+def build(nodes: Sequence[Node], values: Values, outside: Iterable[int], results: Iterable[int],
          options: Options = DEFAULT) -> Program:
     """The program that gives `results`: see `builder.build`. `values`: those of the run."""
     outside, results = list(outside), list(results)
