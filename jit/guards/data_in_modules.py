@@ -1,6 +1,8 @@
 """What the user's modules hold, where code looks up names that are made at run time."""
+from __future__ import annotations
+
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..capture.containers import OWN
 from ..report.reasons import TooMuch
@@ -10,8 +12,11 @@ from .origin import users
 from .places import Place
 from .visitors import MOST, Unwatchable
 
+if TYPE_CHECKING:
+    from .outside_walk import Walk
 
-def compare_data(walk: Any, found: list[Any]) -> None:
+
+def compare_data(walk: Walk, found: list[Any]) -> None:
     """Compare containers and objects that hold attributes, with those in them. The use of other
     things in them is noticed."""
     met: set[int] = set()

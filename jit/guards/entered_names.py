@@ -5,11 +5,16 @@ dict holds is not read, so the walk does not go on to it: from `sys.modules` tha
 is loaded. `model.modules()` somewhere else is no reason to, as long as the module `sys` is only
 named where names in it are looked up, and so can be nothing that `modules` is asked of there.
 """
+from __future__ import annotations
+
 import types
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .container_places import Names
 from .name_places import Global
+
+if TYPE_CHECKING:
+    from .outside_walk import Walk
 
 
 class NamedAttributes:
@@ -54,7 +59,7 @@ class EnteredNames(NamedAttributes):
         self.only_named: set[int] = set()
 
 
-def look_into(walk: Any, x: Any) -> None:
+def look_into(walk: Walk, x: Any) -> None:
     """The walk has come to something of which some code only takes attributes: a module?"""
     if type(x) is types.ModuleType and walk.stack and walk.stack[-1] is x:
         walk.stack.pop()
@@ -63,7 +68,7 @@ def look_into(walk: Any, x: Any) -> None:
             walk.entered.only_named.add(id(x))
 
 
-def leave_out(walk: Any, m: types.ModuleType, new: set[str], done: set[str]) -> set[str]:
+def leave_out(walk: Walk, m: types.ModuleType, new: set[str], done: set[str]) -> set[str]:
     """Of some names in a module those that the walk goes on to. Of dicts by other names only the
     keys are compared."""
     held, wanted = vars(m), new

@@ -1,9 +1,11 @@
 """Functions and types of C that take numbers of Python's own alone: could code within reach give
 one of them another?"""
+from __future__ import annotations
+
 import collections
 from collections.abc import Set
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import allowed_calls as known
 from .asked_functions import wants_pythons_numbers
@@ -12,6 +14,9 @@ from .name_places import Attribute, Global
 from .names_in_code import TAKING
 from .object_places import TypeOf
 from .origin import origin_of_what
+
+if TYPE_CHECKING:
+    from .outside_walk import Walk
 
 LOADING = TAKING | {"LOAD_GLOBAL", "LOAD_NAME"}
 
@@ -29,7 +34,7 @@ class Wanted(NamedTuple):
         return self.names is None or argument in self.names
 
 
-def may_get_stand_ins(walk: Any) -> bool:
+def may_get_stand_ins(walk: Walk) -> bool:
     """Could one of those that a walk has met get something that stands for a number?"""
     asks_classes = "__class__" in walk.met_code.attributes
     types_met = set(map(type, walk.seen.values())) if asks_classes else ()
@@ -44,7 +49,7 @@ def constructor_wants_numbers(c: type) -> bool:
                for b in c.__mro__ if (origin := origin_of_what(b)) is not None)
 
 
-def _may_get_one(walk: Any, f: Any, wanted: Wanted, by_constructors: bool = True) -> bool:
+def _may_get_one(walk: Walk, f: Any, wanted: Wanted, by_constructors: bool = True) -> bool:
     """Code that finds one by its name in a module can be read; from elsewhere anybody may call it.
     `by_constructors`: is it followed what constructors are given?"""
     found = [(p, i) for p in walk.places for i, x in enumerate(p.objects) if x is f]
@@ -60,7 +65,7 @@ def _is_known(p: Any) -> bool:
         or type(p) is Attribute and type(p.owner) is collections.defaultdict
 
 
-def _gives_numbers(walk: Any, code: CodeType, named: Set[str], wanted: Wanted,
+def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: Wanted,
                    by_constructors: bool) -> bool:
     """Could some code, which finds a callable by one of these names, give it a number that is no
     constant, or have others do that?"""
@@ -76,13 +81,13 @@ def _gives_numbers(walk: Any, code: CodeType, named: Set[str], wanted: Wanted,
     return False
 
 
-def _is_of_self(walk: Any, code: CodeType, loaded: Instruction) -> bool:
+def _is_of_self(walk: Walk, code: CodeType, loaded: Instruction) -> bool:
     """Is this the first argument of a method, of which an attribute is asked for?"""
     return (code in walk.met_code.methods
             and loaded[0] == "LOAD_FAST" and loaded[2] == code.co_varnames[0])
 
 
-def _is_passed(walk: Any, code: CodeType, found: list[Instruction], x: Instruction) -> bool:
+def _is_passed(walk: Walk, code: CodeType, found: list[Instruction], x: Instruction) -> bool:
     """Is this an argument of a constructor of the user's, to which nobody gives such a number?"""
     arguments = code.co_varnames[1:code.co_argcount]
     if code.co_name != "__init__" or x[0] != "LOAD_FAST" or x[2] not in arguments \

@@ -9,7 +9,7 @@ import io
 import logging
 import sys
 import types
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Container, Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from .places import Place
 from .self_descriptions import UNNAMED, say_of_themselves
 from .spots import BuiltinName, Spot
 from .unnamed_objects import Held, let_through
-from .visitors import MOST, MOST_CODE, Unwatchable
+from .visitors import MOST, MOST_CODE, Unwatchable, Visit
 from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
 from .visitors_of_callables import class_, named_in
 
@@ -58,10 +58,10 @@ class Walk:
     `loose`: see `VaryingSpots`; `skipped`: ids of arrays that are looked after elsewhere; `ran`:
     the only code that is read, or None for all."""
 
-    def __init__(self, fn: Any, arguments: Iterable[Any] = (), loose: Any = frozenset(),
-                 skipped: Any = frozenset(), numpy: bool = False,
+    def __init__(self, fn: Any, arguments: Iterable[Any] = (), loose: Set[Any] = frozenset(),
+                 skipped: Container[int] = frozenset(), numpy: bool = False,
                  ran: Set[types.CodeType] | None = None) -> None:
-        self.places: list[Any] = []
+        self.places: list[Place] = []
         self.skipped = skipped
         self.varying, self.stand_ins = VaryingSpots(loose), StandInSpots()
         self.tensors, self.of_c = MetTensors(), FunctionsOfC()
@@ -73,21 +73,23 @@ class Walk:
         self.want_numbers: dict[int, Any] = {}           # see numbers_passed_to_c.py
         self.in_no_place: set[int] = set()   # ids of what may be called by any name
         self.watched_for = False             # was something met that tells who watches?
-        self.watching: set[Any] = set()      # the names by which code finds such things
+        self.watching: set[str] = set()      # the names by which code finds such things
         self.asking = False                  # could others ask functions and classes for names?
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
         self.unread: dict[int, Reason] = {}  # what cannot be compared, by id
-        self.set_first: dict[SetFirst, Any] = {}         # see overwritten_attributes.py
+        # what lies in attributes that runs set first: see overwritten_attributes.py
+        self.set_first: dict[SetFirst, Any] = {}
         self.entered = EnteredNames()
         self.held_back: dict[int, Held] = {}             # see unnamed_objects.py
         self.of_instances: set[int] = set()  # classes that only instances have led to
-        self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
-        self.frameworks: set[Any] = set()    # classes of ours that are watched
+        # by id: the module, and the names already looked up in it
+        self.modules: dict[int, tuple[types.ModuleType, set[str]]] = {}
+        self.frameworks: set[type | types.ModuleType] = set()    # classes of ours that are watched
         self.abstract = False                # is it watched what abstract classes know of others?
         self.seen: dict[int, Any] = {}       # by id, kept alive
-        self.visitors = dict(OF_LASTING_TYPES)       # what visits objects of a type
+        self.visitors: dict[type, Visit] = dict(OF_LASTING_TYPES)    # what visits objects of a type
         self.builtins_id = id(vars(builtins))            # those are compared that code looks up
-        self.stack = [fn]
+        self.stack: list[Any] = [fn]
         self.lead_to(*arguments)
         self.frameworks_own()
 
@@ -215,7 +217,8 @@ class Walk:
             if origin is None or not origin.is_ours:
                 continue
             watched = functional is None or functional in self.frameworks
-            for x in (b,) if b is Tensor or watched else (b, functional):
+            classes: tuple[Any, ...] = (b,) if b is Tensor or watched else (b, functional)
+            for x in classes:
                 self.frameworks.update(getattr(x, "__mro__", (x,)))
                 place = FrameworkState(x)
                 self.places.append(place)

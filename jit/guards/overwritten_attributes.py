@@ -17,7 +17,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whet.tensor_base import is_strided
 
@@ -31,6 +31,9 @@ from .origin import users
 from .places import ABSENT, Change, Place
 from .spots import Spot
 from .unnamed_objects import is_member, names_that_others_use, only_set, takes_objects_apart
+
+if TYPE_CHECKING:
+    from .outside_walk import Walk
 
 # A value of another type could be one that the run found elsewhere: a constant of its code, say.
 NEVER_CONSTANT = frozenset((list, dict))
@@ -113,7 +116,7 @@ class Overwritten(Place):
         return True
 
 
-def is_set_first(walk: Any, spot: Spot, x: Any) -> bool:
+def is_set_first(walk: Walk, spot: Spot, x: Any) -> bool:
     """Do runs set what lies in a spot before they read it? Then the walk does not go on from it."""
     if type(spot) is not spots.Entry or type(spot.name) is not str:
         return False
@@ -123,7 +126,7 @@ def is_set_first(walk: Any, spot: Spot, x: Any) -> bool:
     return key in walk.set_first
 
 
-def not_left_alone(walk: Any) -> list[Any]:
+def not_left_alone(walk: Walk) -> list[Any]:
     """What the walk has to go on from after all, as others than the user's code may read it."""
     holders = {id(p.objects[0]): p.owner for p in walk.places if type(p) is AttributesDict}
     gone = [key for key in walk.set_first
@@ -131,7 +134,7 @@ def not_left_alone(walk: Any) -> list[Any]:
     return [walk.set_first.pop(key) for key in gone]
 
 
-def leave_alone(walk: Any) -> list[Overwritten]:
+def leave_alone(walk: Walk) -> list[Overwritten]:
     """Compare the other attributes alone, in the places that a walk has found. Its last step."""
     learned, names = walk.set_first.keys(), only_set(walk)
     if takes_objects_apart(walk) or not (names or learned):
@@ -184,7 +187,7 @@ def _in_methods(t: type) -> list[NamesInCode]:
     return [names_in(f.__code__) for f in methods]
 
 
-def _skip(walk: Any, k: int, names: frozenset[str]) -> None:
+def _skip(walk: Walk, k: int, names: frozenset[str]) -> None:
     """Compare a dict but for some names: place `k` of a walk becomes another."""
     old = walk.places[k]
     skipped = names | frozenset(getattr(old, "skipped", ()))

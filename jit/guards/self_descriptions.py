@@ -1,16 +1,21 @@
 """What functions and classes say of themselves: their names, texts and annotations, which only some
 code asks for."""
+from __future__ import annotations
+
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .object_places import SAID, SelfDescription
 from .origin import HEAP, users
+
+if TYPE_CHECKING:
+    from .outside_walk import Walk
 
 # the special names of globals() that nobody asks for
 UNNAMED = ("__builtins__", "__spec__", "__loader__")
 
 
-def say_of_themselves(walk: Any) -> None:
+def say_of_themselves(walk: Walk) -> None:
     """Watch what functions and classes say of themselves, as far as anybody asks for it."""
     names: tuple[str, ...] = ()
     done: set[int] = set()

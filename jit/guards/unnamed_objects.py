@@ -1,5 +1,8 @@
 """What no code within reach names is held back from the walk over what a function can reach.
 
+if TYPE_CHECKING:
+    from .outside_walk import Walk
+
 An instance leads to its class, for its methods. But its `__init__` ran when it was made, and a
 `reset` that only others call is not run by a call that finds the instance there: what these draw,
 open or write does not count. They are walked after all where code could run them: it names one of
@@ -12,18 +15,23 @@ that a step of it trains. Who lies there is compared, but not what is in it. Whe
 that the walk has not read could come to it, as `copy.copy` does, the watch refuses that: see
 `unread_objects.py`.
 """
+from __future__ import annotations
+
 import functools
 import logging
 import sys
 import types
 import weakref
 from collections.abc import Iterator, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whet.tensor_base import is_strided
 
 from .immutable_types import PLAIN
 from .origin import is_our_class, users
+
+if TYPE_CHECKING:
+    from .outside_walk import Walk
 
 Held = dict[str, Any]
 # special names that an object which is there already is not asked for by syntax, but by functions
@@ -111,41 +119,41 @@ def is_member(x: Any, name: str) -> bool:
     return members is not None and members.is_member(x, name)
 
 
-def only_set(walk: Any) -> set[str]:
+def only_set(walk: Walk) -> set[str]:
     """The names of attributes that code within reach sets, and never asks for."""
     return {k for k in walk.met_code.attributes - walk.met_code.asked_for if not k.startswith("__")}
 
 
-def _any_method(walk: Any) -> bool:
+def _any_method(walk: Walk) -> bool:
     """Could code run a method that it does not name?"""
     return bool(walk.facts.looks_up_names or walk.asking or walk.facts.takes_classes)
 
 
-def takes_objects_apart(walk: Any) -> bool:
+def takes_objects_apart(walk: Walk) -> bool:
     """Could code come to attributes that it does not name?"""
     return _any_method(walk) or not TAKING_APART.isdisjoint(walk.met_code.attributes)
 
 
-def tells_identities(walk: Any) -> bool:
+def tells_identities(walk: Walk) -> bool:
     """Could code be told which object one is, past the methods of its class?"""
     return _any_method(walk) or not IDENTITIES.isdisjoint(walk.met_code.attributes)
 
 
-def let_through(walk: Any) -> bool:
+def let_through(walk: Walk) -> bool:
     """Go on with what is held back and could be run or read after all; was there anything? Tensors
     come last: what else is read may set the attribute in which one lies, and that is all."""
     asked_for = walk.met_code.asked_for
     return _go_on(walk, asked_for) or _go_on(walk, asked_for, only_set(walk))
 
 
-def _go_on(walk: Any, named: Set[str], only_set: Set[str] | None = None) -> bool:
+def _go_on(walk: Walk, named: Set[str], only_set: Set[str] | None = None) -> bool:
     """Go on with what lies behind these names. `only_set`: and with tensors elsewhere than there,
     as a backward comes to them without a name."""
     any_method, anything = _any_method(walk), takes_objects_apart(walk)
     found = []
     for i, held in list(walk.held_back.items()):
         x = walk.seen.get(i)
-        names = held.keys() & named
+        names: Set[str] = held.keys() & named
         if type(x) is types.FunctionType:    # One that does not run: nobody asks for its variables.
             names |= held.keys() - {"__closure__"} if walk.asking else set()
         elif isinstance(x, logging.Logger):

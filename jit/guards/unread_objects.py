@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Iterable, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..report.reasons import Inspects, Reaches, Reason
 from ..report.type_names import full_thing
@@ -31,6 +31,9 @@ from .unnamed_objects import TAKING_APART
 from .visitors import Unwatchable
 from .visitors_of_callables import codes_around, named_in, variables
 
+if TYPE_CHECKING:
+    from .outside_walk import Walk
+
 # it takes an object's `__dict__` for what lies there by its own name
 OF_ONE_NAME = functools.cached_property.__get__.__code__
 
@@ -39,7 +42,7 @@ class Unread:
     """What a run must not read. `names`: what lies in places that code within reach names; `of`: by
     id of an object that was walked, what in it was not."""
 
-    def __init__(self, walk: Any) -> None:
+    def __init__(self, walk: Walk) -> None:
         self.names: dict[str, Reason] = {}
         self.not_classes: set[str] = set()   # such of these as lead to other things than classes
         self.of: dict[int, dict[str, Reason]] = {}
@@ -57,7 +60,7 @@ class Unread:
         if walk.unread:
             self.find(walk)
 
-    def find(self, walk: Any) -> None:
+    def find(self, walk: Walk) -> None:
         """Find by which names code comes to what cannot be compared. Raise where it can come to it
         in another way."""
         unread: dict[int, Reason] = walk.unread

@@ -2,13 +2,16 @@
 each type of object, in `visitors_of_*.py`; the first whose test holds for a type visits its
 objects."""
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..report.reasons import Explained
 
+if TYPE_CHECKING:
+    from .outside_walk import Walk
+
 MOST = 20_000                    # things that are watched
 MOST_CODE = 1_000                # functions that are read before it is asked which run
-Visit = Callable[[Any, Any], None]
+Visit: TypeAlias = "Callable[[Walk, Any], None]"
 Test = Callable[[type], bool]
 
 

@@ -1,4 +1,6 @@
 """What functions and classes lead to, on the walk over what a function can reach."""
+from __future__ import annotations
+
 import _thread
 import abc
 import contextlib
@@ -9,7 +11,7 @@ import re
 import types
 from collections.abc import Set
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.tensor_base import Base
@@ -26,6 +28,9 @@ from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCal
 from .origin import Origin, foreign, is_compiled_function, origin_of_what, users
 from .unnamed_objects import ASKED_BY_NAME, hold_back, may_be_held_back
 from .visitors import Visitors
+
+if TYPE_CHECKING:
+    from .outside_walk import Walk
 
 NUMBERS_AND_TEXTS = np.number, np.bool_, np.flexible, np.object_
 # of which methods may be called, unlike those of other foreign ones
@@ -45,7 +50,7 @@ def named_in(text: str) -> set[str]:
     return {*text.split("."), *fields}
 
 
-def _what_is_known(walk: Any, x: Any) -> Origin | None:
+def _what_is_known(walk: Walk, x: Any) -> Origin | None:
     """Note what the table says of a function or class, and what that is found to do; whose it
     is."""
     origin = origin_of_what(x)
@@ -70,7 +75,7 @@ def _what_is_known(walk: Any, x: Any) -> Origin | None:
 
 
 @CALLABLES.of_just(types.BuiltinFunctionType)
-def function_of_c(walk: Any, x: Any) -> None:
+def function_of_c(walk: Walk, x: Any) -> None:
     if x is id:
         walk.unread[id(x)] = Inspects("it keeps the function `id`")
     _what_is_known(walk, x)
@@ -78,13 +83,13 @@ def function_of_c(walk: Any, x: Any) -> None:
 
 
 @CALLABLES.of_just(types.MethodWrapperType)
-def operator_of_c(walk: Any, x: Any) -> None:
+def operator_of_c(walk: Walk, x: Any) -> None:
     """Nobody sees it called. One of a number takes just numbers of Python's."""
     walk.facts.notices_numbers |= isinstance(x.__self__, int | float)
     walk.stack.append(x.__self__)
 
 
-def bound(walk: Any, x: Any) -> None:
+def bound(walk: Walk, x: Any) -> None:
     """Calls of the methods of others are seen."""
     of = x.__self__
     if not isinstance(of, types.ModuleType | type) \
@@ -93,7 +98,7 @@ def bound(walk: Any, x: Any) -> None:
 
 
 @CALLABLES.of_just(types.FunctionType)
-def function(walk: Any, fn: types.FunctionType) -> None:
+def function(walk: Walk, fn: types.FunctionType) -> None:
     origin = _what_is_known(walk, fn)
     if origin is not None and origin.is_pythons:
         walk.asking |= asks_what_others_say(fn)
@@ -120,7 +125,7 @@ def function(walk: Any, fn: types.FunctionType) -> None:
             walk.code(fn.__code__, fn.__globals__, variables(fn))
 
 
-def unread_function(walk: Any, fn: types.FunctionType) -> None:
+def unread_function(walk: Walk, fn: types.FunctionType) -> None:
     """One that does not run: what it holds is only looked at by who names that."""
     held = {name: x for name in HOLDING if (x := getattr(fn, name)) is not None}
     walk.add(FunctionParts(fn), held.values())
@@ -157,39 +162,39 @@ def wrapped(fn: types.FunctionType) -> list[Any]:
 
 
 @CALLABLES.where(is_compiled_function)
-def compiled_function(walk: Any, x: Any) -> None:
+def compiled_function(walk: Walk, x: Any) -> None:
     """Where a stand-in can lie, that sees it called."""
     walk.unread[id(x)] = Calls(f"{x.__module__}.{x.__name__}", holds=True)
 
 
 @CALLABLES.of_just(types.MethodType)
-def method(walk: Any, x: types.MethodType) -> None:
+def method(walk: Walk, x: types.MethodType) -> None:
     walk.lead_to(x.__func__, x.__self__)
 
 
 @CALLABLES.of_just(functools.partial)
-def partial(walk: Any, x: "functools.partial[Any]") -> None:
+def partial(walk: Walk, x: functools.partial[Any]) -> None:
     walk.add(PartialCall(x))
 
 
 @CALLABLES.of_just(staticmethod, classmethod)
-def method_of_a_class(walk: Any, x: Any) -> None:
+def method_of_a_class(walk: Walk, x: Any) -> None:
     walk.lead_to(x.__func__)
     walk.named(x)
 
 
 @CALLABLES.of_just(property)
-def property_(walk: Any, x: property) -> None:
+def property_(walk: Walk, x: property) -> None:
     walk.lead_to(*[f for f in (x.fget, x.fset, x.fdel) if f is not None])
 
 
 @CALLABLES.of_just(functools.cached_property)
-def cached_property(walk: Any, x: Any) -> None:
+def cached_property(walk: Walk, x: Any) -> None:
     walk.lead_to(x.func)
 
 
 @CALLABLES.of(type)
-def class_(walk: Any, c: type) -> None:
+def class_(walk: Walk, c: type) -> None:
     """What its body and those of its bases hold, as far as they are the user's. Nobody sees a type
     of C being called."""
     if not known.only_makes_an_object(c):
@@ -199,14 +204,14 @@ def class_(walk: Any, c: type) -> None:
     bodies(walk, c, frozenset())
 
 
-def class_of_instance(walk: Any, c: type) -> None:
+def class_of_instance(walk: Walk, c: type) -> None:
     """The class of something that is there already: without the methods that no code names."""
     if id(c) not in walk.seen:
         bodies(walk, c, may_be_held_back(c) if users(c) else frozenset())
         walk.seen[id(c)] = c
 
 
-def bodies(walk: Any, c: type, aside: Set[str]) -> None:
+def bodies(walk: Walk, c: type, aside: Set[str]) -> None:
     """What a class and its bases hold, the functions of these names aside."""
     _what_is_known(walk, c)
     if c is type:                            # by another name
@@ -247,6 +252,6 @@ def code_of_method(x: Any) -> types.CodeType | None:
 
 
 @CALLABLES.where(lambda t: getattr(t, "_traces", None) is TRACES)
-def traced(walk: Any, x: Any) -> None:
+def traced(walk: Walk, x: Any) -> None:
     """A traced function is what it traces."""
     walk.stack.append(x.fn)

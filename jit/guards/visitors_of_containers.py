@@ -1,7 +1,9 @@
 """What tensors and containers lead to, on the walk over what a function can reach."""
+from __future__ import annotations
+
 import collections
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whet.tensor_base import Base, is_strided
 
@@ -18,13 +20,16 @@ from .visitors import Unwatchable, Visitors
 from .visitors_of_callables import class_of_instance
 from .visitors_of_objects import instance
 
+if TYPE_CHECKING:
+    from .outside_walk import Walk
+
 # what is compared by identity, to whom it is the same
 BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType
 CONTAINERS = Visitors()
 
 
 @CONTAINERS.of(Base)
-def tensor(walk: Any, t: Any) -> None:
+def tensor(walk: Walk, t: Any) -> None:
     walk.tensors.by_id[id(t)] = t
     if type(t) is not Base or named(t):
         walk.places.append(AttributesDict(t))
@@ -44,14 +49,14 @@ def tensor(walk: Any, t: Any) -> None:
 
 
 @CONTAINERS.of(list, tuple, collections.deque)
-def sequence(walk: Any, x: Any) -> None:
+def sequence(walk: Walk, x: Any) -> None:
     walk.add(Elements(x))
     if type(x) not in (list, tuple, collections.deque):
         instance(walk, x)
 
 
 @CONTAINERS.of(set, frozenset)
-def set_(walk: Any, x: Any) -> None:
+def set_(walk: Walk, x: Any) -> None:
     odd = {type(e).__name__ for e in elements(x)
            if not (type(e) in PLAIN or isinstance(e, BY_IDENTITY))}
     if odd:
@@ -64,7 +69,7 @@ def set_(walk: Any, x: Any) -> None:
 
 
 @CONTAINERS.of(dict)
-def dict_(walk: Any, x: Any) -> None:
+def dict_(walk: Walk, x: Any) -> None:
     walk.namespace(x)
     if isinstance(x, collections.defaultdict):
         walk.add(Attribute(x, "default_factory"))
@@ -73,17 +78,17 @@ def dict_(walk: Any, x: Any) -> None:
 
 
 @CONTAINERS.of_just(types.MappingProxyType)
-def view_of_a_dict(walk: Any, x: Any) -> None:
+def view_of_a_dict(walk: Walk, x: Any) -> None:
     walk.namespace(x)
 
 
 @CONTAINERS.of_just(types.CellType)
-def cell(walk: Any, x: Any) -> None:
+def cell(walk: Walk, x: Any) -> None:
     walk.add(Cell(x))
 
 
 @CONTAINERS.of(types.ModuleType)
-def module(walk: Any, x: Any) -> None:
+def module(walk: Walk, x: Any) -> None:
     walk.modules[id(x)] = x, set()
     walk.watched_for |= tells_who_watches(x)
     if type(x) is not types.ModuleType:

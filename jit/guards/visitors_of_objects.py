@@ -1,4 +1,6 @@
 """What instances and values of other kinds lead to, on the walk over what a function can reach."""
+from __future__ import annotations
+
 import collections
 import contextlib
 import contextvars
@@ -17,7 +19,7 @@ import re
 import types
 import uuid
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.autograd import modes
@@ -38,6 +40,9 @@ from .origin import origin_of_class, users
 from .unnamed_objects import attributes_to_hold_back
 from .visitors import Unwatchable, Visitors
 from .visitors_of_callables import class_of_instance
+
+if TYPE_CHECKING:
+    from .outside_walk import Walk
 
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
 # of the standard library, what nobody changes: to use it is to call it, which is seen
@@ -69,14 +74,14 @@ OBJECTS = Visitors()
 
 # ---- what nobody can change ----------------------------------------------------------------------
 @LIGHT.of(types.GenericAlias, types.UnionType)
-def alias(walk: Any, x: Any) -> None:
+def alias(walk: Walk, x: Any) -> None:
     walk.stack += [getattr(x, "__origin__", None), *x.__args__]
     forget_type(walk, -1 - len(x.__args__))
 
 
 @LIGHT.where(lambda t: issubclass(t, (np.ufunc, np.generic, NUMPY_FUNCTION))
              and not issubclass(t, np.void))
-def number_or_function_of_numpy(walk: Any, x: Any) -> None:
+def number_or_function_of_numpy(walk: Walk, x: Any) -> None:
     walk.settings.add("numpy")
     # A function of texts has no types of this kind at all.
     if type(x) is np.ufunc and x.types and set("".join(x.types)) <= {"O", "-", ">"}:
@@ -84,7 +89,7 @@ def number_or_function_of_numpy(walk: Any, x: Any) -> None:
 
 
 @LIGHT.of_just(types.MethodDescriptorType, types.WrapperDescriptorType)
-def method_of_c(walk: Any, x: Any) -> None:
+def method_of_c(walk: Walk, x: Any) -> None:
     """A method as its class has it, which takes just objects of that class."""
     walk.facts.notices_numbers |= issubclass(x.__objclass__, int | float)
     if not known.methods_compute(x.__objclass__):
@@ -92,43 +97,43 @@ def method_of_c(walk: Any, x: Any) -> None:
 
 
 @LIGHT.where(lambda t: issubclass(t, (*CONSTANT, StandIn, CAPSULE)) and not issubclass(t, np.void))
-def constant(walk: Any, x: Any) -> None:
+def constant(walk: Walk, x: Any) -> None:
     """It leads to nothing."""
 
 
 @LIGHT.where(lambda t: _is_from(t, "triton.runtime.jit") or _is_from(t, "triton.language.core"))
-def kernel_of_triton(walk: Any, x: Any) -> None:
+def kernel_of_triton(walk: Walk, x: Any) -> None:
     """A kernel, or a type of its language. What it is made of was read when it was made."""
 
 
 # ---- values --------------------------------------------------------------------------------------
 @OBJECTS.where(lambda t: issubclass(t, int | float | complex | str | bytes)
                and not users(t) and not issubclass(t, enum.Enum))
-def number_or_text_of_a_kind_of_its_own(walk: Any, x: Any) -> None:
+def number_or_text_of_a_kind_of_its_own(walk: Walk, x: Any) -> None:
     walk.namespace(getattr(x, "__dict__", {}))
 
 
 @OBJECTS.where(lambda t: _is_from(t, "typing"))
-def annotation(walk: Any, x: Any) -> None:
+def annotation(walk: Walk, x: Any) -> None:
     if hasattr(x, "__dict__"):
         before = len(walk.stack)
         walk.named(x)
         forget_type(walk, before)
 
 
-def forget_type(walk: Any, before: int) -> None:
+def forget_type(walk: Walk, before: int) -> None:
     """Leave `type` out of what an annotation leads to: in `type[...]` nobody calls it."""
     walk.stack[before:] = [x for x in walk.stack[before:] if x is not type]
 
 
 @OBJECTS.where(lambda t: t is object or issubclass(t, Generator) or t is type(modes.state)
                or issubclass(t, enum.Enum) and not users(t))
-def known_otherwise(walk: Any, x: Any) -> None:
+def known_otherwise(walk: Walk, x: Any) -> None:
     """Draws of random numbers are recorded; the modes are a part of what tells calls apart."""
 
 
 @OBJECTS.where(lambda t: issubclass(t, VALUES) and not users(t))
-def value(walk: Any, x: Any) -> None:
+def value(walk: Walk, x: Any) -> None:
     if isinstance(x, decimal.Decimal):
         walk.settings.add("decimal")
     if isinstance(x, datetime.date | datetime.time):
@@ -137,27 +142,27 @@ def value(walk: Any, x: Any) -> None:
 
 
 @OBJECTS.of(inspect.Signature)
-def signature(walk: Any, x: inspect.Signature) -> None:
+def signature(walk: Walk, x: inspect.Signature) -> None:
     """It never changes, but what it holds may."""
     walk.lead_to(x.return_annotation, *(y for p in x.parameters.values()
                                         for y in (p.default, p.annotation)))
 
 
 @OBJECTS.of(inspect.Parameter)
-def parameter(walk: Any, x: inspect.Parameter) -> None:
+def parameter(walk: Walk, x: inspect.Parameter) -> None:
     """It never changes, but its default and annotation may."""
     walk.lead_to(x.default, x.annotation)
 
 
 @OBJECTS.of(enum.Enum)
-def member(walk: Any, x: Any) -> None:
+def member(walk: Walk, x: Any) -> None:
     """Its attributes and its value may be changed."""
     instance(walk, x)
 
 
 # ---- arrays --------------------------------------------------------------------------------------
 @OBJECTS.of(np.ndarray)
-def numpy_array(walk: Any, x: Any) -> None:
+def numpy_array(walk: Walk, x: Any) -> None:
     if type(x) is not np.ndarray or x.nbytes > WATCHED or x.dtype.hasobject:
         what = f"a NumPy array of {x.nbytes} bytes, whose numbers may change unseen"
         walk.unread[id(x)] = Reaches(what, x, instead=Reaches.OF_ARRAYS)
@@ -168,32 +173,32 @@ def numpy_array(walk: Any, x: Any) -> None:
 
 # ---- objects of the standard library -------------------------------------------------------------
 @OBJECTS.of_just(random.Random)
-def pythons_generator(walk: Any, x: Any) -> None:
+def pythons_generator(walk: Walk, x: Any) -> None:
     """To use its numbers is to call it, which is seen."""
     walk.namespace(vars(x))
     walk.of_c.owners.append(x)
 
 
 @OBJECTS.where(lambda t: issubclass(t, logging.Logger) and not users(t))
-def logger(walk: Any, x: logging.Logger) -> None:
+def logger(walk: Walk, x: logging.Logger) -> None:
     """Where no stand-in for it can lie. To log is to call it, which is seen."""
     held = {name: y for name, y in vars(x).items() if type(y) not in PLAIN}
     walk.held_back[id(x)] = walk.namespace(vars(x), held)
 
 
 @OBJECTS.of_just(type(os.environ))
-def environment(walk: Any, x: Any) -> None:
+def environment(walk: Walk, x: Any) -> None:
     walk.namespace(x._data)
 
 
 @OBJECTS.of_just(contextvars.ContextVar)
-def context_variable(walk: Any, x: Any) -> None:
+def context_variable(walk: Walk, x: Any) -> None:
     walk.add(ContextValue(x))
     walk.lead_to(*default_of(x))
 
 
 @OBJECTS.of_just(weakref.ref)
-def weak_reference(walk: Any, x: Any) -> None:
+def weak_reference(walk: Walk, x: Any) -> None:
     """Handles of hooks have those: what is held for it keeps no object of the user's alive."""
     if x() is not None and not isinstance(x(), Hooks):
         walk.unread[id(x)] = Reaches(full_thing(type(x)), x)
@@ -207,7 +212,7 @@ def _goes_on_in_python(t: type) -> bool:
 
 
 @OBJECTS.where(lambda t: hasattr(t, "__next__") and not _goes_on_in_python(t))
-def iterator(walk: Any, x: Any) -> None:
+def iterator(walk: Walk, x: Any) -> None:
     what = f"{thing(type(x))}, which moves on when it is read"
     walk.unread[id(x)] = Reaches(what, x, instead=Reaches.OF_ITERATORS)
 
@@ -220,7 +225,7 @@ def _is_data(t: type) -> bool:
 
 
 @OBJECTS.of(property, staticmethod, classmethod)
-def descriptor(walk: Any, x: Any) -> None:
+def descriptor(walk: Walk, x: Any) -> None:
     """One of another class than these: what it calls, and what it holds besides."""
     parts = ("fget", "fset", "fdel") if isinstance(x, property) else ("__func__",)
     base = next(b for b in (property, staticmethod, classmethod) if isinstance(x, b))
@@ -229,14 +234,14 @@ def descriptor(walk: Any, x: Any) -> None:
 
 
 @OBJECTS.where(lambda t: _is_from(t, "triton.runtime.autotuner"))
-def choice_of_triton(walk: Any, x: Any) -> None:
+def choice_of_triton(walk: Walk, x: Any) -> None:
     """How a kernel's constants are chosen: by what the user gave, and notes of earlier choices."""
     walk.places.append(TypeOf(x))
     walk.other_entries(own_dict(x), NOTES_OF_TRITON)
 
 
 @OBJECTS.where(lambda t: not _is_data(t))
-def unknown(walk: Any, x: Any) -> None:
+def unknown(walk: Walk, x: Any) -> None:
     draws = isinstance(x, np.random.RandomState | np.random.Generator)
     walk.unread[id(x)] = Reaches(
         full_thing(type(x)), x, instead=Draws.instead if draws else None)
@@ -244,7 +249,7 @@ def unknown(walk: Any, x: Any) -> None:
 
 # ---- instances -----------------------------------------------------------------------------------
 @OBJECTS.where(lambda t: hidden(t) is not None)
-def partly_of_c(walk: Any, x: Any) -> None:
+def partly_of_c(walk: Walk, x: Any) -> None:
     base: Any = hidden(type(x))
     what = f"{full_thing(type(x))}, which is a kind of {base.__qualname__}"
     walk.unread[id(x)] = Reaches(what, x)
@@ -257,7 +262,7 @@ def _of_ours(t: type, name: str) -> Any:
 
 
 @OBJECTS.of(object)
-def instance(walk: Any, x: Any) -> None:
+def instance(walk: Walk, x: Any) -> None:
     """An object by its attributes, and what its class does."""
     t = type(x)
     walk.places.append(TypeOf(x))
