@@ -140,7 +140,7 @@ class FirstRecording(Session):
     def may_be_unwatched(self, paths: list[Recording]) -> bool:
         """Does a model show that nothing needs to be watched for?"""
         model, flat = self.model, self.call.flat
-        if (model is None or not model.leads or paths or flat.numbers or flat.lengths
+        if (model is None or not model.sizes.leads or paths or flat.numbers or flat.lengths
                 or self.call.key in self.recordings.watched or self.learned.ran is not None):
             return False
         return sizes.unwatched(model) and model.fits(self.leaves, flat.boxes)
@@ -250,7 +250,7 @@ class FirstRecording(Session):
             self.became = "ordered"
             self.recordings.put_off(e.order)
             return
-        if self.is_unwatched and not self.model.led(sizes.same_way(self.model, r.program)):
+        if self.is_unwatched and not self.model.sizes.led(sizes.same_way(self.model, r.program)):
             self.recordings.watched.add(self.call.key)
         elif self.only_computed():
             known = self.recordings.served_by(r, self.call.key)
@@ -338,9 +338,9 @@ class FirstRecording(Session):
             self.became = "set_up"
             return
         if type(error) is Wrong and self.model is not None:
-            self.model.family = False
+            self.model.sizes.leave()
         if self.is_unwatched:                # The next call is recorded in full.
-            self.model.led(False)
+            self.model.sizes.led(False)
             self.recordings.watched.add(self.call.key)
         else:
             self.refusals.failed(self.call.key, error, self.rec.passing)

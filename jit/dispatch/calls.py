@@ -233,8 +233,10 @@ class Calls:
         """The recording for a call by the family of another one, or None. Where kernels had better
         be compiled with later calls, it is planned after that."""
         start, compiled = timing.busy(), native.compiling_seconds()
+        family = model.sizes.family
+        assert family is not None
         r: Recording | None = self.with_kernels(
-            call, lambda: model.family.recording(call.flat.leaves, may_plan))
+            call, lambda: family.recording(call.flat.leaves, may_plan))
         if may_plan:
             self.policy.planned(timing.busy() - start, native.compiling_seconds() - compiled)
         return r

@@ -126,7 +126,7 @@ class Recordings:
         kind = self.learned.key_without_sizes(args, kwargs)
         found = (r for r in self.models.get(kind, ()) if sizes.fits(r, flat.leaves) and (
             self.free is None
-            or sizes.may_differ(self.free, r.shapes, args, kwargs, flat.leaves)))
+            or sizes.may_differ(self.free, r.sizes.shapes, args, kwargs, flat.leaves)))
         return kind, found
 
     def nearest(self, call: Invocation, model: Recording, rec: Recorder) -> Recording:
@@ -151,7 +151,8 @@ class Recordings:
     @property
     def plans(self) -> int:
         """How many plans for ranges of sizes there are."""
-        return sum(len(m.family.ranges.plans) for m in self.all_models() if families.serves(m))
+        return sum(len(m.sizes.family.ranges.plans) for m in self.all_models()
+                   if m.sizes.family is not None)
 
     def all_models(self) -> list[Recording]:
         """The recordings that others are made like, as of now: other threads record meanwhile."""
@@ -187,7 +188,7 @@ class Recordings:
         """Others can be made like a new recording, if they cannot without a run like one that does
         the same."""
         known = self.models.get(kind, ())
-        first = next((m for m in known if m.family and m.does_as(r)), r)
+        first = next((m for m in known if m.sizes.family and m.does_as(r)), r)
         others = [m for m in known if not m.does_as(r)]
         self.models[kind] = [first, *others][:sizes.MODELS]
 

@@ -115,17 +115,17 @@ class Replays:
             return self.subject.fn(*call.args, **call.kwargs), timing.clock() - start
         try:
             flat = call.flat
-            renewed = r.moves_on and (not r.is_due or _fits(r, flat)) \
+            renewed = r.tables.moves_on and (not r.tables.is_due or _fits(r, flat)) \
                 and r.prepare(call.args, call.kwargs, flat)
             out = r.call(flat.leaves, flat.boxes)
-            if out is not MISSED and not r.moves_on:
+            if out is not MISSED and not r.tables.moves_on:
                 renewed |= r.prepare(call.args, call.kwargs, flat)
         finally:
             r.lock.release()
         took = timing.clock() - start
         if out is not MISSED:
             r.counted += 1
-            self.policy.replayed(r.kind, took, r.ready is None and not r.is_hasty)
+            self.policy.replayed(r.kind, took, r.tables.ready is None and not r.is_hasty)
             if renewed:
                 self.tables.put(r)
                 if r.trial.at:
@@ -141,7 +141,7 @@ class Replays:
             r.counted += 1
             self.policy.timed(call.kind, took)
         else:
-            tabled = r.ready is not None and not r.is_given_leaves
+            tabled = r.tables.ready is not None and not r.is_given_leaves
             out, took = self.replayed(r, call)
             if out is MISSED:
                 return out

@@ -63,12 +63,12 @@ class Tables:
             if index is None or index.aside != aside:
                 index = self.index = table_index.Index(aside)
                 for other in self.policy.held:
-                    if other.indexed is not None:
-                        index.put(*other.indexed)
+                    if other.tables.indexed is not None:
+                        index.put(*other.tables.indexed)
             self.unindex(r)
-            if r.ready is not None and self.is_open(r):
-                r.indexed = r.finger, r.ready
-                index.put(*r.indexed)
+            if r.tables.ready is not None and self.is_open(r):
+                r.tables.indexed = r.tables.finger, r.tables.ready
+                index.put(*r.tables.indexed)
             self.put_sized(r)
             self.lay()
 
@@ -96,9 +96,9 @@ class Tables:
 
     def unindex(self, r: Recording) -> None:
         """The index no longer leads to a recording."""
-        if r.indexed is not None and self.index is not None:
-            self.index.drop(*r.indexed)
-        r.indexed = None
+        if r.tables.indexed is not None and self.index is not None:
+            self.index.drop(*r.tables.indexed)
+        r.tables.indexed = None
 
     def lay(self) -> None:
         """Have machine code go through the tables that there are now."""
@@ -109,7 +109,8 @@ class Tables:
             if len(policy.held) > LATEST and self.index is not None:
                 ready: tuple[Any, ...] = self.index.ready
             else:
-                ready = tuple([x for r in self.latest if self.is_open(r) for x in r.ready or ()])
+                ready = tuple([
+                    x for r in self.latest if self.is_open(r) for x in r.tables.ready or ()])
             ready = *ready, *[x for t in self.sized if not t.first.slow for x in t.table]
             if policy.resting and native_entry.enter is not None:
                 if policy.bypass is None:

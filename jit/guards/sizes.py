@@ -179,8 +179,8 @@ def by_chance(shapes: Sequence[tuple[Any, Any]], others: Set[int] = frozenset())
 def _shapes(r: Recording, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:
     """The shapes of the tensors of a call and of recording `r`, in pairs: not of those that stand
     for numbers, of which sizes may be made that are larger or smaller."""
-    return [(t._array.shape, shape) for i, (t, shape) in enumerate(zip(leaves, r.shapes))
-            if i not in r.lengths]
+    return [(t._array.shape, shape) for i, (t, shape) in enumerate(zip(leaves, r.sizes.shapes))
+            if i not in r.sizes.lengths]
 
 
 def same_way(r: Recording, program: Program) -> bool:

@@ -75,5 +75,5 @@ def is_met_by_none(policy: Policy) -> bool:
     """Are there recordings for tensors of the same sizes, and was no call one that they fit?"""
     held = policy.held
     return (len(held) > 1 and policy.idle >= FIRST_LOOK
-            and all(r.shapes == held[0].shapes for r in held)
+            and all(r.sizes.shapes == held[0].sizes.shapes for r in held)
             and not policy.summary().replayed)

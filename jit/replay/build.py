@@ -23,7 +23,7 @@ from ..report.reasons import Memory, Prints, PythonBackward
 from ..verify.program_check import ProgramCheck
 from . import build_in_parts, families
 from .inputs import Inputs, Overlaps
-from .recording import Recorded, Recording
+from .recording import AmongSizes, Recorded, Recording
 from .replay import Replay
 from .sized_calls import AtThese, Run
 
@@ -53,11 +53,12 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     is_doubtful = bool(found.left) and not session.run.alone()
     session.run.release(rec)
     rec.run_memory.ceiling.make_room(memory.taken(program.arena))
-    shapes = [t._array.shape for t in session.call.flat.leaves]
+    sizes = AmongSizes.of(session.call.flat)
 
     is_unproven = rec.originals.are_lost and session.subject.verify != "off"
     if not is_unproven:
-        run = Run(program, back, inputs.types, shapes, rec.followed.at if rec.follows else None)
+        run = Run(
+            program, back, inputs.types, sizes.shapes, rec.followed.at if rec.follows else None)
         _family(session, found, like, run, overlaps, values)
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
     made = None
@@ -72,9 +73,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     _version_cells(found, back)
     replay = _replay(found, program, inputs, overlaps, back)
     r = Recording(session.world, session.run.settings, guards, replay,
-                  Recorded(overlaps, found.positions), found.results.returns_a_box)
-    r.doubtful, r.unproven, r.shapes = is_doubtful or is_unproven, is_unproven, shapes
-    r.lengths = [*session.call.flat.lengths.values()]
+                  Recorded(overlaps, found.positions), sizes, found.results.returns_a_box)
+    r.doubtful, r.unproven = is_doubtful or is_unproven, is_unproven
     if rec.originals.are_lost:
         r.recorded.lull = rec.run_memory.lull.at
     if back is not None:

@@ -25,6 +25,7 @@ from ..program.planned_ranges import PlannedRanges
 from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
 from ..report.counted_misses import Misses
+from .recording import AmongSizes, Recording, Tables
 from .sized_calls import CallOfSizes, SizedCall
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from ..program.program import Program
     from ..program.shape_symbols import Shapes
-    from .recording import Recording
     from .sized_calls import AtThese, Run
 
 
@@ -46,10 +46,10 @@ class Family:
         # Sizes that are planned in vain are recorded by the call that asks, and asked for no more.
         self.ranges = PlannedRanges(self.of_sizes, attempts=math.inf)
         self.may_widen = True            # Was one of more symbols not yet tried in vain?
-        inputs, lengths = first.replay.inputs, first.lengths
+        inputs, lengths = first.replay.inputs, first.sizes.lengths
         before, now = (
             [*(n for t in xs for n in t.shape), *(n for i in lengths for n in ys[i])]
-            for xs, ys in ((inputs.types, first.shapes), (other.types, other.shapes))
+            for xs, ys in ((inputs.types, first.sizes.shapes), (other.types, other.shapes))
         )
         if (
             len(before) != len(now)
@@ -58,7 +58,7 @@ class Family:
         ):
             raise Unsized("its recordings have other parts")
         self.sizes = Sizes(before, now)
-        self.symbols = ShapeSymbols(self.sizes, first.shapes, other.shapes)
+        self.symbols = ShapeSymbols(self.sizes, first.sizes.shapes, other.shapes)
         if not self.symbols.are_all:
             raise Unsized("sizes that differ are not all those of arguments")
         if self.symbols.differ_unknown:
@@ -92,7 +92,7 @@ class Family:
         known = self.symbols.dims
         if not self.may_widen or len(shapes) != len(known):
             return False
-        pairs = [(i, a, b) for dims, x, y in zip(known, self.first.shapes, shapes)
+        pairs = [(i, a, b) for dims, x, y in zip(known, self.first.sizes.shapes, shapes)
                  for i, a, b in zip(dims, x, y)]
         return all(a != b for i, a, b in pairs if i >= 0) and any(
             a != b for i, a, b in pairs if i < 0)
@@ -126,11 +126,9 @@ class Family:
         if r.backward is not None:
             r.backward.trial = r.trial
         r.kind = r.key = None  # type: ignore[assignment]
-        r.counted = r.renewed = r.misses = r.entered = r.size = r.finger = r.followed = (
-            r.strayed
-        ) = 0
-        r.ready = r.passed = r.indexed = r.family = None
-        r.slow, r.may_be_hasty, r.unseen, r.shapes = False, False, True, shapes
+        r.counted = r.misses = r.entered = r.size = 0
+        r.tables, r.sizes = Tables(r.tables.moves_on), AmongSizes(shapes, r.sizes.lengths)
+        r.slow, r.may_be_hasty, r.unseen = False, False, True
         r.doubtful = r.unproven = False      # The family's programs were compared with a run.
         return r
 
@@ -138,14 +136,16 @@ class Family:
 def may_begin(first: Recording | None, shapes: Shapes) -> bool:
     """Could a family be made of a recording and one of these shapes, which was not tried yet? Or
     one of more sizes than it has: two recordings may be of one size by chance."""
-    return first is not None and (first.family is None or serves(first)
-                                  and bool(first.family.is_narrower_than_of(shapes)))
+    if first is None or first.sizes.is_alone:
+        return False
+    family = first.sizes.family
+    return family is None or family.is_narrower_than_of(shapes)
 
 
 def may_grow(first: Recording | None, other: Run) -> bool:
     """Are a run's programs, made like those of a recording, such that a family could be made?"""
     return (first is not None and may_begin(first, other.shapes) and is_made_like(first, other)
-            and not other.program.is_on_device and [*first.shapes] != [*other.shapes])
+            and not other.program.is_on_device and [*first.sizes.shapes] != [*other.shapes])
 
 
 def is_made_like(first: Recording | None, other: Run) -> bool:
@@ -156,13 +156,14 @@ def is_made_like(first: Recording | None, other: Run) -> bool:
 
 def has_backwards(first: Recording | None, other: Run) -> bool:
     """Has a recording a family in which gradients flow out, and could a run be of it?"""
-    return (first is not None and bool(first.family) and other.backward is not None
+    return (first is not None and serves(first) and other.backward is not None
             and is_made_like(first, other))
 
 
 def check(first: Recording, run: Run, compare: Callable[[AtThese], object]) -> None:
     """Compare what the family of a recording has for a run's sizes with that run."""
-    made = first.family.at(run.shapes, may_plan=False)
+    family = first.sizes.family
+    made = None if family is None else family.at(run.shapes, may_plan=False)
     if made is not None:
         proved(first, made, compare)
 
@@ -175,7 +176,7 @@ def proved(first: Recording, made: AtThese, compare: Callable[[AtThese], object]
     except Refused as e:
         if verify.CHECK:
             raise
-        first.family, first.unsized = False, str(e)
+        first.sizes.leave(str(e))
         return False
     return True
 
@@ -183,7 +184,8 @@ def proved(first: Recording, made: AtThese, compare: Callable[[AtThese], object]
 def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> None:
     """A run's programs were made like those of a recording (see `may_grow`): let others come
     without a run, if that can be. `compare`: what is run with that run."""
-    narrower, first.family = first.family, False
+    narrower = first.sizes.family
+    first.sizes.leave()
     try:
         if first.recorded.follows != other.follows:
             raise Unsized("sizes that Python was told went elsewhere")
@@ -192,17 +194,18 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
         if made is None:
             raise Unsized("its programs are planned in other ways")
         if proved(first, made, compare):
-            first.family = family
+            first.sizes.join(family)
     except Unsized as e:
-        if narrower:
-            first.family, narrower.may_widen = narrower, False
+        if narrower is None:
+            first.sizes.leave(str(e))
         else:
-            first.unsized = str(e)
+            narrower.may_widen = False
+            first.sizes.join(narrower)
 
 
 def serves(first: Recording) -> bool:
     """Are recordings made like this one without a run?"""
-    return bool(first.family)
+    return first.sizes.family is not None
 
 
 def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[Node],
@@ -212,7 +215,7 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
     none. `arrays`: of the run, by value."""
     if (
         first is None
-        or not first.family
+        or (family := first.sizes.family) is None
         or first.backward is not None
         or first.program.goes_by_counts
         or first.program.outside != outside
@@ -222,7 +225,6 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
     known = first.program.recorded
     if len(known) != len(nodes) or any(alike(a, b) is None for a, b in zip(known, nodes)):
         return None
-    family: Family = first.family
     made = family.at([t._array.shape for t in leaves], recorded)
     # What lies outside may be another tensor, of another type.
     if made is None or not all(lies_exactly_as(made.program.arrays[n], arrays[n])

@@ -22,9 +22,14 @@ from .inputs import Overlaps
 from .replay import Replay
 
 if TYPE_CHECKING:
+    from ..guards.call_settings import CallSettings
+    from ..guards.outside_state import World
+    from ..guards.signature import FlatArguments
     from ..guards.sized_table import SizedTable
     from ..policy.ledger import Kind
+    from ..program.shape_symbols import Shapes
     from ..report.names import Key
+    from .families import Family
 
 # calls of other sizes that go another way: more are recorded in full at once, if few go its way
 STRAYED = 2
@@ -52,6 +57,67 @@ class Recorded:
         self.lull: int | None = None
 
 
+class Tables:
+    """What machine code has of a recording. `moves_on`: did a call leave the world so that it would
+    not fit another one, and no table does?"""
+
+    def __init__(self, moves_on: bool = False) -> None:
+        # the table that replays, and the one that calls the function itself
+        self.ready: Table | None = None
+        self.passed: Table | None = None
+        self.renewed = 0                     # calls for which the table was made anew
+        self.moves_on = moves_on
+        self.finger = 0                      # what the recording is found by in an index
+        # what it has in the index: where, and the table
+        self.indexed: tuple[int, Table] | None = None
+
+    @property
+    def calls(self) -> int:
+        """The calls that machine code has made by them."""
+        return sum(calls(x) for x in (self.ready, self.passed) if x is not None)
+
+    @property
+    def is_due(self) -> bool:
+        """Is the table made anew for the next call that Python makes?"""
+        return not self.renewed & self.renewed + 1
+
+
+class AmongSizes:
+    """Where a recording stands among those of other sizes. `shapes`: of the tensors among the
+    arguments, `lengths`: which of these stand for numbers that became sizes."""
+
+    def __init__(self, shapes: Shapes, lengths: Sequence[int]) -> None:
+        self.shapes, self.lengths = shapes, lengths
+        self.family: Family | None = None    # recordings of other sizes like this one
+        self.is_alone = False                # Can there be none?
+        self.unsized = ""                    # why
+        self.followed = self.strayed = 0     # calls of other sizes that went its way, or another
+
+    @classmethod
+    def of(cls, arguments: FlatArguments) -> AmongSizes:
+        """Where the recording of a call stands at first."""
+        shapes = [t._array.shape for t in arguments.leaves]
+        return cls(shapes, [*arguments.lengths.values()])
+
+    @property
+    def leads(self) -> bool:
+        """Do calls of other sizes mostly go its way?"""
+        return self.strayed < STRAYED or self.followed > self.strayed
+
+    def leave(self, why: str = "") -> None:
+        """Have no family from now on: each size is recorded."""
+        self.family, self.is_alone, self.unsized = None, True, why
+
+    def join(self, family: Family) -> None:
+        """Have a family."""
+        self.family, self.is_alone = family, False
+
+    def led(self, followed: bool) -> bool:
+        """A call of other sizes went its way, or did not; the answer is given back."""
+        self.followed, self.strayed = self.followed + followed, self.strayed + (not followed)
+        return followed
+
+
 class Recording:
     """One way through the function: when it fits, and what to do."""
     # of the calls that it is for, once it is registered: by the policy, and in the table of
@@ -59,8 +125,9 @@ class Recording:
     kind: Kind
     key: Key
 
-    def __init__(self, world: Any, settings: Any, guards: TensorGuards, replay: Replay,
-                 recorded: Recorded, returns_a_box: bool):
+    def __init__(self, world: World, settings: CallSettings, guards: TensorGuards,
+                 replay: Replay, recorded: Recorded, sizes: AmongSizes,
+                 returns_a_box: bool) -> None:
         self.world, self.guards, self.replay, self.recorded = world, guards, replay, recorded
         self.program, self.backward = replay.program, replay.backward
         # that calls begin with, and that are in the key: grad mode, default dtype, threads
@@ -68,13 +135,7 @@ class Recording:
         # Does it give back a container that was among the arguments?
         self.returns_a_box = returns_a_box
         self.lock, self.missed = self.program.lock, Misses()
-        # Where it stands among others.
-        self.shapes: Any = ()                # of the tensors among the arguments
-        # which of these tensors stand for numbers that became sizes
-        self.lengths: Sequence[int] = ()
-        # recordings of other sizes like this one; False where there can be none
-        self.family: Any = None
-        self.unsized: Any = None             # why there can be none
+        self.sizes, self.tables = sizes, Tables()
         self.unseen = False                  # Was it made for sizes of which no call was run?
         self.checks: Any = None              # when it is recorded again: see recheck.py
         # Could another thread have done what this does? Then it is recorded once more first.
@@ -85,64 +146,51 @@ class Recording:
         # The account of its calls.
         self.counted = self.misses = 0       # calls that Python counted; that it did not fit
         self.entered = 0                     # calls that are in the policy's account
-        self.followed = self.strayed = 0     # calls of other sizes that went its way, or another
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
         self.second_look = SecondLook()                   # Is it worth a try?
         self.may_be_hasty = True             # May some of its kernels have been compiled in haste?
-        # Its tables for machine code.
-        # the table that replays, and the one that calls the function itself
-        self.ready: Table | None = None
-        self.passed: Table | None = None
-        self.renewed = 0                     # calls for which the table was made anew
-        # Did a call leave the world so that it would not fit another one, and no table does?
-        self.moves_on = False
-        self.finger = 0                      # what it is found by in an index
-        # what it has in the index: where, and the table
-        self.indexed: tuple[int, Table] | None = None
 
     @property
     def calls(self) -> int:
         """How often it was replayed, or eager in its place."""
-        return self.counted + sum(calls(x) for x in (self.ready, self.passed) if x is not None)
+        return self.counted + self.tables.calls
 
     # ---- tables for machine code -----------------------------------------------------------------
-    @property
-    def is_due(self) -> bool:
-        """Is the table made anew for the next call that Python makes?"""
-        return not self.renewed & self.renewed + 1
-
     def prepare(self, args: Any, kwargs: Any, flat: Any) -> bool:
         """Make the table for calls like this one, which fits; not each time where it keeps
         changing. After such a call, or before it where it `moves_on`."""
-        n = self.renewed = self.renewed + 1
+        tables = self.tables
+        n = tables.renewed = tables.renewed + 1
         if n & n - 1:
             return False
-        if self.ready is not None:
-            self.counted += calls(self.ready)
-            self.ready = None
+        if tables.ready is not None:
+            self.counted += calls(tables.ready)
+            tables.ready = None
         if n == 1 and self.prepare_like_another(args, kwargs, flat):
             return True
-        self.ready = native_table.table(self, args, kwargs, flat)
+        tables.ready = native_table.table(self, args, kwargs, flat)
         of_sizes = getattr(self.program, "of_sizes", None)
-        if of_sizes is not None and self.ready is not None:
-            of_sizes.table = self.guards, self.ready
+        if of_sizes is not None and tables.ready is not None:
+            of_sizes.table = self.guards, tables.ready
             if of_sizes.sized is None and self.unseen and not self.is_given_leaves:
-                of_sizes.sized = sized_table.sized(self.ready, self, self.checks.anew())
+                of_sizes.sized = sized_table.sized(tables.ready, self, self.checks.anew())
         self.is_prepared_for(args, kwargs, flat)
         return True
 
     @property
     def is_given_leaves(self) -> bool:
         """Is its table given the leaves of a call, once Python has found them?"""
-        return self.ready is not None and native_table.is_given_leaves(self.ready)
+        ready = self.tables.ready
+        return ready is not None and native_table.is_given_leaves(ready)
 
     def by_table(self, args: Any, kwargs: Any, flat: Any) -> Any:
         """The result of a call by its table, or MISSED."""
-        if self.ready is None:
+        ready = self.tables.ready
+        if ready is None:
             return MISSED
         if self.is_given_leaves:
             args, kwargs = flat.by_leaves()[0], {}
-        return native_entry.enter(self.ready, args, kwargs)
+        return native_entry.enter(ready, args, kwargs)
 
     @property
     def table_of_all_sizes(self) -> SizedTable | None:
@@ -161,44 +209,33 @@ class Recording:
         guards, table = of_sizes.table
         if guards is not self.guards:
             return False
-        self.ready = native_table.resized(table, self, flat)
-        if self.ready is None:
+        self.tables.ready = native_table.resized(table, self, flat)
+        if self.tables.ready is None:
             return False
-        self.renewed = 1
+        self.tables.renewed = 1
         self.is_prepared_for(args, kwargs, flat)
         return True
 
     def is_prepared_for(self, args: Any, kwargs: Any, flat: Any) -> None:
         """The table was made, or cannot be, for calls like this one."""
-        self.moves_on = self.ready is None
-        self.finger = fingerprint(args, kwargs, {*positions(flat.numbers)})
+        self.tables.moves_on = self.tables.ready is None
+        self.tables.finger = fingerprint(args, kwargs, {*positions(flat.numbers)})
         self.limit()
 
     def limit(self) -> None:
         """Machine code makes the calls until the next one that is timed or recorded again."""
-        for table, at in ((self.ready, min(self.trial.at,
-                                           self.checks.at)), (self.passed, self.trial.at)):
+        for table, at in ((self.tables.ready, min(self.trial.at, self.checks.at)),
+                          (self.tables.passed, self.trial.at)):
             if table is not None:
                 limit(table, at - self.calls + calls(table))
 
     def bypass(self, fn: Any, first: Any) -> Any:
         """A table for calls like this one that are eager, as that is faster."""
-        if self.passed is not None:
-            self.counted += calls(self.passed)
-        self.passed = bypass(fn, first)
+        if self.tables.passed is not None:
+            self.counted += calls(self.tables.passed)
+        self.tables.passed = bypass(fn, first)
         self.limit()
-        return self.passed
-
-    # ---- calls of other sizes --------------------------------------------------------------------
-    @property
-    def leads(self) -> bool:
-        """Do calls of other sizes mostly go its way?"""
-        return self.strayed < STRAYED or self.followed > self.strayed
-
-    def led(self, followed: bool) -> bool:
-        """A call of other sizes went its way, or did not; the answer is given back."""
-        self.followed, self.strayed = self.followed + followed, self.strayed + (not followed)
-        return followed
+        return self.tables.passed
 
     # ---- its programs ----------------------------------------------------------------------------
     def programs(self) -> list[Any]:

@@ -31,7 +31,7 @@ def form(request, monkeypatch):
 
 def a_family(f):
     """The family of a traced function."""
-    return next(r.family for r in f._calls.policy.held if r.family)
+    return next(r.sizes.family for r in f._calls.policy.held if r.sizes.family)
 
 
 W, B = whet.linspace(-1, 1, 24 * 16).reshape(24, 16), whet.linspace(0, 1, 24)
@@ -261,10 +261,8 @@ def test_a_wrong_plan_is_not_used(monkeypatch):
     for n in (20, 30, 40, 50):
         x = whet.randn(n, 16)
         same(f(x), perceptron(x))
-    families = [
-        r.family for rs in f._calls.recordings.models.values() for r in rs if r.family is not None
-    ]
-    assert unrun(f) == 0 and families == [False]
+    among = [r.sizes for rs in f._calls.recordings.models.values() for r in rs]
+    assert unrun(f) == 0 and [s.is_alone for s in among if s.is_alone or s.family] == [True]
 
 
 def test_a_part_that_is_not_there_is_an_error_as_in_eager_mode():
@@ -325,10 +323,8 @@ def test_what_cannot_be_planned_says_why():
     for n in (20, 30, 40):
         x = whet.randn(n, 4)
         same(f(x), whet.linalg.eigvals(x @ x.mT).abs() * 2)
-    reasons = [
-        r.unsized for rs in f._calls.recordings.models.values() for r in rs if r.family is not None
-    ]
-    assert any(r and "eig may" in r for r in reasons)
+    among = [r.sizes for rs in f._calls.recordings.models.values() for r in rs]
+    assert any(s.is_alone and "eig may" in s.unsized for s in among)
     assert not any(families.serves(r) for rs in f._calls.recordings.models.values() for r in rs)
 
 

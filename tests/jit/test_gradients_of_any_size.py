@@ -110,4 +110,4 @@ def test_a_wrong_number_in_a_backward_is_found_by_the_next_run(monkeypatch):
         if traced._calls.policy.summary().failed:
             break
     assert planted and traced._calls.policy.summary().failed == 1
-    assert not any(m.family for ms in traced._calls.recordings.models.values() for m in ms)
+    assert not any(m.sizes.family for ms in traced._calls.recordings.models.values() for m in ms)

@@ -229,4 +229,4 @@ def test_a_training_step_is_one_list_of_launches(name):
     assert r.calls >= 10
     if native.enabled():
         assert not [n for n in r.program.called] and r.program.only_launches is not None
-        assert r.ready is not None           # machine code compares, at all calls
+        assert r.tables.ready is not None           # machine code compares, at all calls

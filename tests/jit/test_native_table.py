@@ -341,12 +341,12 @@ def test_something_else_outside(name, versions, settings, monkeypatch):
     fn, change = outsides()[name]
     f, x = armed(fn, whet.full((3,), 2.0)), whet.full((3,), 2.0)
     r = next(iter(f._table.values()))[0]
-    assert equal(native_entry.enter(r.ready, (x,), {}), fn(x))
+    assert equal(native_entry.enter(r.tables.ready, (x,), {}), fn(x))
     change()
     if name in ("values", "frozen"):
-        assert equal(native_entry.enter(r.ready, (x,), {}), fn(x))
+        assert equal(native_entry.enter(r.tables.ready, (x,), {}), fn(x))
     else:
-        assert native_entry.enter(r.ready, (x,), {}) is native_entry.MISSED
+        assert native_entry.enter(r.tables.ready, (x,), {}) is native_entry.MISSED
     for _ in range(4):
         assert equal(f(x), fn(x))
 
@@ -362,7 +362,7 @@ def test_writes_that_bump_no_version_are_writes():
     for _ in range(30):
         f(whet.zeros(3), whet.zeros(3))
     r = next(iter(f._table.values()))[0]
-    assert r.replay.overlaps and r.ready[0][0] == native_entry.L.PYTHON
+    assert r.replay.overlaps and r.tables.ready[0][0] == native_entry.L.PYTHON
     for _ in range(3):
         both = []
         for call in (f, fn):

@@ -118,7 +118,7 @@ def test_machine_code_computes_the_words_that_python_does(fn):
         table, = used
         of_sizes = table.table[1][0].program.of_sizes
         given = f._calls.learned.key((x,), {})[1]
-        own = table.first.family.recording(given.leaves, False)
+        own = table.first.sizes.family.recording(given.leaves, False)
         p = own.program
         words, _ = native_table.resized(of_sizes.table[1], own, given)
         mine = table.table[0].copy()

@@ -79,7 +79,7 @@ def test_long_replays_let_other_threads_run_and_share_no_memory():
     n = 1 << 20
     f = armed(lambda x: ((y := (x * 2 + 1).tanh()) * y[0], y + x), whet.ones(n))
     r = next(iter(f._table.values()))[0]
-    assert r.ready[0][native_entry.L.H["away"] // 8] == 1
+    assert r.tables.ready[0][native_entry.L.H["away"] // 8] == 1
     xs = [whet.full((n,), float(k)) for k in range(4)]
     want, wrong, alone = [f.fn(x) for x in xs], [], []
 
@@ -190,7 +190,7 @@ def test_numbers_states_and_effects_go_through_a_table():
         if wrap is jit.trace:
             first = got
             assert all(hits(f) >= TRIED for f in fs)
-            assert all(r.ready[0][0] == native_entry.L.LAUNCH for f in fs
+            assert all(r.tables.ready[0][0] == native_entry.L.LAUNCH for f in fs
                        for rs in f._table.values() for r in rs[:1])
     assert first == got
 
@@ -260,7 +260,7 @@ def test_a_launch_that_finds_bad_data_is_eagers_error():
                lambda i: nn.functional.cross_entropy(table.reshape(2, 4), i), lambda i: table[i]):
         f = armed(fn, index)
         r = next(iter(f._table.values()))[0]
-        assert r.ready[0][0] == native_entry.L.LAUNCH and r.program.checks
+        assert r.tables.ready[0][0] == native_entry.L.LAUNCH and r.program.checks
         for bad in ([1, 9], [-5, 1], [4, 4]):
             for _ in range(3):
                 with pytest.raises((IndexError, RuntimeError)) as want:
@@ -309,9 +309,9 @@ def test_a_call_that_eager_makes_faster(monkeypatch):
     r = next(iter(f._table.values()))[0]
     r.slow = True
     f._calls.tables.first(r, (whet.ones(2, 2),))
-    before = table_index.calls(r.ready)
+    before = table_index.calls(r.tables.ready)
     assert f(whet.ones(2, 2)).tolist() == [1.0] * 4 and f(whet.ones(1, 2)).tolist() == [1.0] * 2
-    assert table_index.calls(r.passed) == 1 and table_index.calls(r.ready) == before
+    assert table_index.calls(r.tables.passed) == 1 and table_index.calls(r.tables.ready) == before
     with pytest.raises(TypeError, match="argument"):
         f(whet.ones(2, 2), 3)
 
@@ -390,4 +390,4 @@ def test_draws_of_other_generators_come_with_a_table(kind):
     wanted = run(f)
     assert run(traced) == wanted == run(traced)
     assert len({size for _, size in wanted[0]}) == 2
-    assert any(r.ready for rs in traced._table.values() for r in rs)
+    assert any(r.tables.ready for rs in traced._table.values() for r in rs)
