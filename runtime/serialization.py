@@ -445,46 +445,9 @@ class _Reader:
         if isinstance(node, list):
             return [self.value(v) for v in node]
         kind = next(iter(node))
-        inner = node[kind]
-        if kind == "tensor":
-            return self.tensor(inner)
-        if kind in ("tuple", "size", "set", "frozenset"):
-            return {"tuple": tuple, "size": Size, "set": set,
-                    "frozenset": frozenset}[kind](self.value(v) for v in inner)
-        if kind in ("dict", "ordered", "defaultdict"):
-            out = {"dict": dict, "ordered": OrderedDict, "defaultdict": defaultdict}[kind]()
-            if kind == "ordered" and "metadata" in node:
-                from .nn.state import StateDict
-                out = StateDict()
-                out._metadata = self.value(node["metadata"])
-            if kind == "defaultdict" and node["factory"]:
-                out.default_factory = {
-                    "dict": dict, "list": list, "int": int, "float": float,
-                    "set": set}[node["factory"]]
-            for k, v in inner:
-                out[self.value(k)] = self.value(v)
-            return out
-        if kind in ("sparse", "nested", "quantised"):
-            make = importlib.import_module(f".{kind}.make", __package__)
-            fields = {k: self.value(v) for k, v in node["fields"]}
-            return make.restored(inner, fields) if kind == "sparse" else make.restored(fields)
-        if kind == "float":
-            return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[inner]
-        if kind == "complex":
-            return complex(*(self.value(v) for v in inner))
-        if kind == "bytes":
-            return base64.b64decode(inner, validate=True)
-        if kind == "dtype":
-            return dtypes.NAMED[inner]
-        if kind == "device":
-            return as_device(inner)
-        if kind == "ndarray":
-            return self.tensor(inner)._array
-        if kind == "scalar":
-            return self.tensor(inner)._array[()]
-        if kind == "pickle":
-            return self.unpickle(node)
-        raise ValueError(f"unknown kind {kind!r}")
+        if kind not in _KINDS:
+            raise ValueError(f"unknown kind {kind!r}")
+        return _KINDS[kind](self, node[kind], node)
 
     def tensor(self, i):
         """Tensor number i; the same object each time."""
@@ -550,3 +513,58 @@ def _no_twins(pairs):
     if len(out) != len(pairs):
         raise ValueError("a name occurs twice")
     return out
+
+
+# ---- kinds of values: what makes one, of what lies under the kind, and of the whole node ---------
+def _items(kind):
+    return lambda file, inner, node: kind(file.value(v) for v in inner)
+
+
+def _filled(made, file, inner):
+    for k, v in inner:
+        made[file.value(k)] = file.value(v)
+    return made
+
+
+def _ordered(file, inner, node):
+    if "metadata" not in node:
+        return _filled(OrderedDict(), file, inner)
+    from .nn.state import StateDict
+    made = StateDict()
+    made._metadata = file.value(node["metadata"])
+    return _filled(made, file, inner)
+
+
+def _defaultdict(file, inner, node):
+    made = defaultdict()
+    if node["factory"]:
+        made.default_factory = {
+            "dict": dict, "list": list, "int": int, "float": float, "set": set}[node["factory"]]
+    return _filled(made, file, inner)
+
+
+def _restored(package):
+    """A tensor that is made of others, which its package puts together."""
+    def read(file, inner, node):
+        make = importlib.import_module(f".{package}.make", __package__)
+        fields = {k: file.value(v) for k, v in node["fields"]}
+        return make.restored(inner, fields) if package == "sparse" else make.restored(fields)
+    return read
+
+
+_KINDS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "tensor": lambda file, inner, node: file.tensor(inner),
+    **{kind.__name__: _items(kind) for kind in (tuple, set, frozenset)},
+    "size": _items(Size),
+    "dict": lambda file, inner, node: _filled({}, file, inner),
+    "ordered": _ordered,
+    "defaultdict": _defaultdict,
+    **{package: _restored(package) for package in ("sparse", "nested", "quantised")},
+    "float": lambda file, inner, node: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[inner],
+    "complex": lambda file, inner, node: complex(*(file.value(v) for v in inner)),
+    "bytes": lambda file, inner, node: base64.b64decode(inner, validate=True),
+    "dtype": lambda file, inner, node: dtypes.NAMED[inner],
+    "device": lambda file, inner, node: as_device(inner),
+    "ndarray": lambda file, inner, node: file.tensor(inner)._array,
+    "scalar": lambda file, inner, node: file.tensor(inner)._array[()],
+    "pickle": lambda file, inner, node: file.unpickle(node)}
