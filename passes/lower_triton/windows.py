@@ -2,14 +2,13 @@
 other in row-major order, sums from +0, as `lower_llvm.windows.pool` has it. Bits are the CPU's.
 
 Windows are told by tables along each axis: the first tap inside the image, and the end. The kinds
-are those of the CPU's kernel: "max", "max_index", "mean" (divide the sums), "spread" (divide, then
-add), and "taken": an element of the tile is a pool's input, whose taps are the outputs that may
-have taken it. An output's divisor is a product along the axes, formed in f64.
+(`KINDS`) are those of the CPU's kernel. An output's divisor is a product along the axes, formed in
+f64.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from . import scalar
 from .builder import TYPE, Code, Module
@@ -25,15 +24,18 @@ AXES = "zyx"
 
 def lower_pool(kind: str, dtype: str, far: bool) -> Source:
     """The Source of a pool of contiguous planes; are places in them counted in 64 bits?"""
-    return _Pool(kind, dtype, far).source()
+    return KINDS[kind](kind, dtype, far).source()
 
 
-class _Pool:
-    """The writing of a pool's kernel. `plane` and `outs`: the names of an output's place."""
+class Pool:
+    """The writing of a pool's kernel: sums of what the taps give. `plane` and `outs`: the names of
+    an output's place."""
+    nothing: ClassVar = "0.0"        # what an output begins as
+    uses_index: ClassVar = False     # Are there places of taps, read or written?
+    divides: ClassVar = False        # Are there divisors?
 
     def __init__(self, kind: str, dtype: str, far: bool) -> None:
         self.kind, self.dtype = kind, dtype
-        self.is_max = kind in ("max", "max_index")
         self.f, self.ty = Code(Module()), TYPE[scalar.COMPUTE[dtype]]
         self.number = "i64" if far else "i32"
         self.plane, *self.outs = coordinates(self.f, 4, far, TILE)
@@ -51,11 +53,7 @@ class _Pool:
             inside = f"inside_{a}"
         self.tap()
         f.depth -= len(AXES)
-        if self.kind == "mean":
-            divide(f, "total", self.outs, "here", self.ty)
-        f.line("tl.store(y + at, total, here)")
-        if self.kind == "max_index":
-            f.line("tl.store(index + at, best, here)")
+        self.end()
         return source(f"pool_{self.kind}_kernel", f.mod, self.parameters(), f.lines,
                       f"cdiv(n, {TILE})")
 
@@ -67,40 +65,90 @@ class _Pool:
             for name, table in (("first", "low"), ("end", "high")):
                 f.line(f"{name}_{a} = tl.load({table}_{a} + {o}, here, "
                        f"other=0).to({TYPE[self.number]})")
-        none = 'float("-inf")' if self.is_max else "0.0"
-        f.line(f"total = tl.full([{TILE}], {none}, {self.ty})")
-        if self.is_max:
-            f.line(f"best = tl.full([{TILE}], -1, tl.int64)")
+        f.line(f"total = tl.full([{TILE}], {self.nothing}, {self.ty})")
 
     def tap(self) -> None:
+        """Read a tap, and take it."""
+        self.f.line("spot = (tap_z * height + tap_y) * width + tap_x")
+        self.f.line("value = tl.load(image + spot, inside_x, other=0)")
+        self.take()
+
+    def take(self) -> None:
         """What a tap does to the output."""
-        f = self.f
-        f.line("spot = (tap_z * height + tap_y) * width + tap_x")
-        f.line("value = tl.load(image + spot, inside_x, other=0)")
-        if self.is_max:
-            f.line("better = inside_x & ((value > total) | (value != value) | (best < 0))")
-            f.line("total = tl.where(better, value, total)")
-            f.line("best = tl.where(better, spot, best)")
-            return
-        if self.kind == "spread":
-            divide(f, "value", [f"tap_{a}" for a in AXES], "inside_x", self.ty)
-        added = "inside_x"
-        if self.kind == "taken":
-            f.line(f"chosen = tl.load(index + {self.plane} * depth * height * width + spot, "
-                   "inside_x, other=-1)")
-            added = f"chosen == ({self.outs[0]} * n2 + {self.outs[1]}) * n3 + {self.outs[2]}"
-        f.line(f"total = tl.where({added}, total + value, total)")
+        self.add("inside_x")
+
+    def add(self, mask: str) -> None:
+        """Add the tap where a mask holds."""
+        self.f.line(f"total = tl.where({mask}, total + value, total)")
+
+    def end(self) -> None:
+        """What becomes of an output when all taps are taken."""
+        self.f.line("tl.store(y + at, total, here)")
 
     def parameters(self) -> list[tuple[str, str]]:
         """The kernel's parameters, with their types."""
         pointers = [("x", scalar.POINTER[self.dtype]), ("y", scalar.POINTER[self.dtype])]
-        pointers += [("index", "*i64")] if self.kind in ("max_index", "taken") else []
+        pointers += [("index", "*i64")] if self.uses_index else []
         pointers += [(f"{side}_{a}", "*i64") for a in AXES for side in ("low", "high")]
-        divides = self.kind in ("mean", "spread")
-        pointers += [(f"by_{a}", "*fp64") for a in AXES] if divides else []
+        pointers += [(f"by_{a}", "*fp64") for a in AXES] if self.divides else []
         numbers = ["depth", "height", "width", *(f"most_{a}" for a in AXES),
                    *(f"step_{a}" for a in AXES), "n", "n1", "n2", "n3"]
         return [*pointers, *((n, self.number) for n in numbers)]
+
+
+class Max(Pool):
+    """The largest tap, or the first that is no number."""
+    nothing = 'float("-inf")'
+
+    def begin(self) -> None:
+        super().begin()
+        self.f.line(f"best = tl.full([{TILE}], -1, tl.int64)")
+
+    def take(self) -> None:
+        self.f.line("better = inside_x & ((value > total) | (value != value) | (best < 0))")
+        self.f.line("total = tl.where(better, value, total)")
+        self.f.line("best = tl.where(better, spot, best)")
+
+
+class MaxIndex(Max):
+    """And where it lies."""
+    uses_index = True
+
+    def end(self) -> None:
+        super().end()
+        self.f.line("tl.store(index + at, best, here)")
+
+
+class Mean(Pool):
+    """Sums, divided."""
+    divides = True
+
+    def end(self) -> None:
+        divide(self.f, "total", self.outs, "here", self.ty)
+        super().end()
+
+
+class Spread(Pool):
+    """Sums of what was divided: the gradient of a mean."""
+    divides = True
+
+    def take(self) -> None:
+        divide(self.f, "value", [f"tap_{a}" for a in AXES], "inside_x", self.ty)
+        super().take()
+
+
+class Taken(Pool):
+    """The gradient of a maximum: an output is the pool's input, its taps are the pool's outputs
+    that may have taken it."""
+    uses_index = True
+
+    def take(self) -> None:
+        self.f.line(f"chosen = tl.load(index + {self.plane} * depth * height * width + spot, "
+                    "inside_x, other=-1)")
+        self.add(f"chosen == ({self.outs[0]} * n2 + {self.outs[1]}) * n3 + {self.outs[2]}")
+
+
+KINDS = {"max": Max, "max_index": MaxIndex, "mean": Mean, "spread": Spread, "taken": Taken}
 
 
 def divide(f: Code, name: str, places: Sequence[str], mask: str, ty: str) -> None:
