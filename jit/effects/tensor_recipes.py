@@ -99,15 +99,45 @@ class Freed(History):
                 if self.live is None or other.live is None else self.live.same(other.live, runs))
 
 
-class MadeTensor(Recipe):
-    """A tensor with memory of its own. `value`: its number, `flags`: as it has them, `cell`: the
-    cell that counts its versions where others have it, too, `is_shared`: is it met more than
-    once? `kind`: its class."""
-    __slots__ = ("value", "flags", "history", "cell", "is_shared", "kind")
+class TensorOfValue(Recipe):
+    """A tensor of class `kind` over a value of the run. `flags`: as it has them, `history`: what
+    gradients find behind it."""
+    __slots__ = ("value", "flags", "history", "kind")
 
-    def __init__(self, value: int, flags: int, history: History | None, kind: type):
+    def __init__(self, value: int, flags: int, history: History | None, kind: type) -> None:
         self.value, self.history, self.kind = value, history, kind
         self.flags = flags & ~REQUIRES_GRAD | (REQUIRES_GRAD if history is not None else 0)
+
+    def fresh(self, making: Making) -> Any:
+        """A new tensor over what the call has computed."""
+        raise NotImplementedError
+
+    def mark(self, t: Any, making: Making) -> None:
+        """Set its flags, and what else it has."""
+        t._rg = self.flags
+
+    def build(self, making: Making) -> Any:
+        t = making.made.get(self)
+        if t is None:
+            t = self.fresh(making)
+            t = making.made[self] = t if self.kind is Tensor else t.as_subclass(self.kind)
+            self.mark(t, making)
+            if self.history is not None:
+                self.history.attach(t, making)
+        return t
+
+    def same(self, other: Any, runs: Runs) -> bool:
+        return (runs.values(self.value, other.value) and self.flags == other.flags
+                and self.kind is other.kind and _same_history(self, other, runs))
+
+
+class MadeTensor(TensorOfValue):
+    """A tensor with memory of its own. `cell`: the cell that counts its versions where others have
+    it, too, `is_shared`: is it met more than once?"""
+    __slots__ = ("cell", "is_shared")
+
+    def __init__(self, value: int, flags: int, history: History | None, kind: type) -> None:
+        super().__init__(value, flags, history, kind)
         self.cell: VersionCell | None = None
         self.is_shared = False
 
@@ -117,18 +147,14 @@ class MadeTensor(Recipe):
         return (not self.flags and self.history is None and self.cell is None
                 and self.kind is Tensor)
 
-    def build(self, making: Making) -> Any:
-        t = making.made.get(self)
-        if t is None:
-            t = wrap(making.env[self.value])
-            t = making.made[self] = t if self.kind is Tensor else t.as_subclass(self.kind)
-            if self.flags:
-                t._rg = self.flags
-            if self.cell is not None:
-                self.cell.tie(t, making)
-            if self.history is not None:
-                self.history.attach(t, making)
-        return t
+    def fresh(self, making: Making) -> Any:
+        return wrap(making.env[self.value])
+
+    def mark(self, t: Any, making: Making) -> None:
+        if self.flags:
+            t._rg = self.flags
+        if self.cell is not None:
+            self.cell.tie(t, making)
 
     def emit(self, steps: Any) -> None:
         if steps.was_made(self):
@@ -140,29 +166,18 @@ class MadeTensor(Recipe):
         else:
             steps.new(self)
 
-    def same(self, other: Any, runs: Runs) -> bool:
-        return (runs.values(self.value, other.value) and self.flags == other.flags
-                and self.kind is other.kind and _same_history(self, other, runs))
 
+class MadeView(TensorOfValue):
+    """A tensor that is a view of another."""
+    __slots__ = ("base",)
 
-class MadeView(Recipe):
-    """A tensor of class `kind` that is a view of another."""
-    __slots__ = ("value", "flags", "history", "base", "kind")
+    def __init__(self, value: int, flags: int, history: History | None, base: Recipe,
+                 kind: type) -> None:
+        super().__init__(value, flags, history, kind)
+        self.base = base
 
-    def __init__(self, value: int, flags: int, history: History | None, base: Recipe, kind: type):
-        self.value, self.history, self.base, self.kind = value, history, base, kind
-        self.flags = flags & ~REQUIRES_GRAD | (REQUIRES_GRAD if history is not None else 0)
-
-    def build(self, making: Making) -> Any:
-        t = making.made.get(self)
-        if t is None:
-            base = self.base.build(making)
-            t = view_of(base, making.env[self.value])
-            t = making.made[self] = t if self.kind is Tensor else t.as_subclass(self.kind)
-            t._rg = self.flags
-            if self.history is not None:
-                self.history.attach(t, making)
-        return t
+    def fresh(self, making: Making) -> Any:
+        return view_of(self.base.build(making), making.env[self.value])
 
     def emit(self, steps: Any) -> None:
         if steps.was_made(self):
@@ -172,9 +187,7 @@ class MadeView(Recipe):
         steps.view(self, self.base)
 
     def same(self, other: Any, runs: Runs) -> bool:
-        return (runs.values(self.value, other.value) and self.flags == other.flags
-                and self.kind is other.kind and runs.recipes(self.base, other.base)
-                and _same_history(self, other, runs))
+        return super().same(other, runs) and runs.recipes(self.base, other.base)
 
     def parts(self) -> list[Recipe]:
         return [self.base]
