@@ -214,8 +214,8 @@ def _sqrt(z: Complex) -> Complex:
 
 
 def _power(z: Part, n: Part) -> Complex:
-    if isinstance(n, Expr) and n.op == "const" and n.value == int(n.value) and isinstance(
-            z, Complex) and abs(n.value) <= MOST_FACTORS:
+    if (isinstance(n, Expr) and n.op == "const" and n.value == int(n.value)
+            and isinstance(z, Complex) and abs(n.value) <= MOST_FACTORS):
         return _whole_power(z, int(n.value))
     z, n = _whole(z), _whole(n)
     none = e.eq(z.real, 0) & e.eq(z.imag, 0)

@@ -51,8 +51,8 @@ class Graph:
     def __init__(self, nodes: Iterable[Node], types: dict[int, Type], inputs: Iterable[Input],
                  results: Iterable[Sequence[Any]], name: str = "",
                  streams: Iterable[Sequence[int]] = ()) -> None:
-        self.nodes, self.types, self.inputs, self.name = list(nodes), dict(types), list(
-            inputs), name
+        self.nodes, self.types, self.inputs = list(nodes), dict(types), list(inputs)
+        self.name = name
         self.results = [(v, name) for v, name in results]
         self.streams = [(seed, offset) for seed, offset in streams]
 
@@ -62,8 +62,8 @@ class Graph:
         """The graph of recorded nodes; `arrays` tell the type of each value."""
         streams = Streams()
         made = [n.detached(streams) for n in nodes]
-        used = ({x.value
-                 for x in inputs} | {v for v, _ in results} | {v for n in made for v in n.values()})
+        used = {*(x.value for x in inputs), *(v for v, _ in results),
+                *(v for n in made for v in n.values())}
         return cls(made, {v: Type.of(arrays[v]) for v in sorted(used)}, inputs, results, name,
                    streams.positions)
 

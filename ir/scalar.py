@@ -101,8 +101,8 @@ def differentiate(root: Expr, g: Expr, wrt: Sequence[int],
             rule = PRIMITIVES[e.op][1]
             if rule is None:
                 continue
-            slope = (functools.partial(_complex_slope, e) if complex else functools.partial(
-                simplify, "mul"))
+            slope = (functools.partial(_complex_slope, e) if complex else
+                     functools.partial(simplify, "mul"))
             parts = [
                 None if isinstance(d, int | float) and d == 0 else slope(g_e, lift(d))
                 for d in rule(e, *e.args)]

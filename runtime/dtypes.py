@@ -22,8 +22,8 @@ class dtype:
                   "is_floating_point", "is_complex", "letter"))
 
     def __init__(self, name, short, np_dtype, kind, code, letter):
-        self.name, self.short, self.np, self.kind, self.code = name, short, np.dtype(
-            np_dtype), kind, code
+        self.name, self.short, self.np = name, short, np.dtype(np_dtype)
+        self.kind, self.code = kind, code
         self.itemsize = self.np.itemsize
         self.is_signed = kind != BOOL and not name.startswith(("uint", "float8_e8"))
         self.is_floating_point, self.is_complex = kind in (FLOAT, STORED), kind == COMPLEX

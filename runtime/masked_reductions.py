@@ -44,13 +44,15 @@ def _dims(x, dim):
 
 
 def _least(x):
-    return -_math.inf if x.dtype.kind >= _FLOAT else _iinfo(
-        x.dtype).min if x.dtype.kind > _BOOL else False
+    if x.dtype.kind >= _FLOAT:
+        return -_math.inf
+    return _iinfo(x.dtype).min if x.dtype.kind > _BOOL else False
 
 
 def _most(x):
-    return _math.inf if x.dtype.kind >= _FLOAT else _iinfo(
-        x.dtype).max if x.dtype.kind > _BOOL else True
+    if x.dtype.kind >= _FLOAT:
+        return _math.inf
+    return _iinfo(x.dtype).max if x.dtype.kind > _BOOL else True
 
 
 def _count(x, dims, keepdim, mask):

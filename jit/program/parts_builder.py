@@ -74,8 +74,8 @@ class PartsBuilder:
         self.programs: list[Program] = []
         self.shares = False
         like = options.like
-        self.like = like if isinstance(like, ProgramInParts) and len(like.later) + 1 == len(
-            found) else None
+        self.like = (like if isinstance(like, ProgramInParts)
+                     and len(like.later) + 1 == len(found) else None)
 
     def first(self) -> Program:
         """The program of the first part."""

@@ -261,8 +261,9 @@ class Recording:
 
     def does_as(self, other: Recording) -> bool:
         """Does it do what another one does, for other sizes, and where tensors are the same?"""
-        return self.program.does_as(other.program) and self.guards.takes_the_same(
-            other.guards) and self.guards.wants_the_same(other.guards)
+        return (self.program.does_as(other.program)
+                and self.guards.takes_the_same(other.guards)
+                and self.guards.wants_the_same(other.guards))
 
     # ---- calls -----------------------------------------------------------------------------------
     def reach(self, leaves: list[Any]) -> list[Any] | None:

@@ -333,10 +333,11 @@ class Code:
     def carried(self, carry: Sequence[Val]) -> list[Val]:
         """Names for what a loop changes; a number gets the shape of the function's arguments."""
         shape = self.args[0].ref
-        return [
-            self.v(
-                c.ty, f"tl.full({shape}.shape, {_literal(c.value)}, {TYPE[c.ty]})" if isinstance(
-                    c, Const) else c.ref) for c in carry]
+        def first(c: Val) -> str:
+            if isinstance(c, Const):
+                return f"tl.full({shape}.shape, {_literal(c.value)}, {TYPE[c.ty]})"
+            return c.ref
+        return [self.v(c.ty, first(c)) for c in carry]
 
     def assign(self, names: Sequence[Val], new: Sequence[Val]) -> None:
         self.depth += 1

@@ -31,8 +31,8 @@ def __getattr__(name):
     import importlib
     if name in _LAZY:
         module = importlib.import_module(f".{_LAZY[name]}", __name__)
-        found = (module if _LAZY[name] == name and not hasattr(module, name) else getattr(
-            module, name))
+        is_module = _LAZY[name] == name and not hasattr(module, name)
+        found = module if is_module else getattr(module, name)
         globals()[name] = found              # the next look finds it there
         return found
     raise AttributeError(f"module 'whet.autograd' has no attribute {name!r}")

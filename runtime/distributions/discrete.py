@@ -16,8 +16,8 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     support = c.boolean
     has_enumerate_support = True
     mean = property(lambda self: self.probs)
-    mode = property(lambda self: whet.where(self.probs == 0.5, math.nan, (self.probs >= 0.5).to(
-        self.probs.dtype)))
+    mode = property(lambda self: whet.where(
+        self.probs == 0.5, math.nan, (self.probs >= 0.5).to(self.probs.dtype)))
     variance = property(lambda self: self.probs * (1 - self.probs))
     _natural_params = property(lambda self: (probs_to_logits(self.probs, is_binary=True),))
     _mean_carrier_measure = 0

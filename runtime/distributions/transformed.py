@@ -255,10 +255,10 @@ class Weibull(_Made):
         return (1 + n / self.concentration).lgamma()
 
     mean = property(lambda self: self.scale * self._moment(1).exp())
-    mode = (property(lambda self: self.scale * ((self.concentration - 1) / self.concentration) ** (
-        1 / self.concentration)))
-    variance = (property(lambda self: self.scale ** 2 * (self._moment(2).exp() - (2 * self._moment(
-        1)).exp())))
+    mode = property(lambda self: self.scale * (
+        (self.concentration - 1) / self.concentration) ** (1 / self.concentration))
+    variance = property(lambda self: self.scale ** 2 * (
+        self._moment(2).exp() - (2 * self._moment(1)).exp()))
 
     def entropy(self):
         return EULER * (1 - 1 / self.concentration) + (self.scale / self.concentration).log() + 1

@@ -280,8 +280,8 @@ class LayerNorm(Module):
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None,
                  dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(
-            normalized_shape), eps, elementwise_affine
+        self.normalized_shape = _as_shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
         _affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias,
                 device, dtype)
         self.reset_parameters()
@@ -305,8 +305,8 @@ class RMSNorm(Module):
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None,
                  dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(
-            normalized_shape), eps, elementwise_affine
+        self.normalized_shape = _as_shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
         weight = (Parameter(whet.empty(self.normalized_shape, device=device, dtype=dtype))
                   if elementwise_affine else None)
         self.register_parameter("weight", weight)

@@ -46,14 +46,13 @@ class Stateful:
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         attrs = self.__dict__
-        for name in attrs["_parameter_names"]:
-            if attrs[name] is not None:
-                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(
-                    attrs[name]) else attrs[name].detach()
-        for name in attrs["_buffer_names"]:
-            if attrs[name] is not None and name not in attrs["_transient_names"]:
-                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(
-                    attrs[name]) else attrs[name].detach()
+        saved = [*attrs["_parameter_names"],
+                 *(name for name in attrs["_buffer_names"]
+                   if name not in attrs["_transient_names"])]
+        for name in saved:
+            t = attrs[name]
+            if t is not None:
+                destination[prefix + name] = t if keep_vars or is_lazy(t) else t.detach()
         if self._has_extra_state("get_extra_state"):
             destination[prefix + "_extra_state"] = self.get_extra_state()
 

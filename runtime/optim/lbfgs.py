@@ -70,8 +70,8 @@ class LBFGS(Optimizer):
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             direction = self._direction(state, gradient, group["history_size"])
-            state["d"], state["prev_flat_grad"], state["prev_loss"] = direction, gradient.clone(
-            ), loss
+            state["d"], state["prev_flat_grad"] = direction, gradient.clone()
+            state["prev_loss"] = loss
             state["t"] = t = (min(1.0, 1.0 / gradient.abs().sum().item())
                               * lr if state["n_iter"] == 1 else lr)
             slope = gradient.dot(direction).item()

@@ -174,8 +174,9 @@ class EventList(list):
         rule = "  ".join("-" * w for w in widths)
 
         def row(cells):
-            return "  ".join(f"{c:>{w}}" if right else f"{c:<{w}}" for c, w, (_, right, _) in zip(
-                cells, widths, columns)).rstrip()
+            padded = [f"{c:>{w}}" if right else f"{c:<{w}}"
+                      for c, w, (_, right, _) in zip(cells, widths, columns)]
+            return "  ".join(padded).rstrip()
         out = [] if header is None else [header]
         out += [rule, row([title for title, _, _ in columns]), rule, *map(row, text), rule]
         return "\n".join([*out, f"Self CPU time total: {time_text(self.self_cpu_time_total)}", ""])

@@ -55,22 +55,25 @@ class _Dispatched(Passing):
 
     def __call__(self, op, inputs, attrs):
         named = aten.packet(aten.name_of(op, inputs, False)).default
-        return self.beneath(self._hand_over, named, lambda *args, **kwargs: registry.apply(
-            op, args, kwargs), inputs, attrs)
+        return self.beneath(
+            self._hand_over, named, lambda *args, **kwargs: registry.apply(op, args, kwargs),
+            inputs, attrs)
 
     def inplace(self, op, t, args, attrs):
         named = aten.packet(f"{op.name}_").default
-        return self.beneath(self._hand_over, named, lambda t, *args, **kwargs: in_place(
-            op, t, args, kwargs), (t, *args), attrs)
+        return self.beneath(
+            self._hand_over, named, lambda t, *args, **kwargs: in_place(op, t, args, kwargs),
+            (t, *args), attrs)
 
     def draw(self, generator, op, shape):
         named = aten.packet(op.name).default
-        return self.beneath(self._hand_over, named, lambda shape: drawn(
-            generator, op, shape), (shape,), {})
+        return self.beneath(
+            self._hand_over, named, lambda shape: drawn(generator, op, shape), (shape,), {})
 
     def custom(self, op, function, args, kwargs):
-        return self.beneath(self._hand_over, op, lambda *args, **kwargs: call_custom(
-            op, function, args, kwargs), args, kwargs)
+        return self.beneath(
+            self._hand_over, op, lambda *args, **kwargs: call_custom(op, function, args, kwargs),
+            args, kwargs)
 
     def _hand_over(self, named, run, args, kwargs):
         """What the mode says, for which the op's name stands for `run`."""
