@@ -107,7 +107,7 @@ class Replays:
         if out is not MISSED:
             took = timing.clock() - start
             self.policy.replayed(r.kind, took, not r.is_hasty)
-            if r.trial.at and r not in self.tables.latest[:1]:
+            if r.trial.at and r not in self.tables.latest[:1] and self.tables.is_open(r):
                 self.tables.first(r, call.args)
             return out, took
         if not r.lock.acquire(False):        # One call at a time works in a program's memory.

@@ -51,7 +51,7 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     reached = r.reach(flat.leaves)
     if reached is None or not r.world.takes_equals():
         return None
-    ready = _made(r, args, kwargs, flat, reached)
+    ready = _made(r, args, kwargs, flat, reached) if _tells_boxes(r, flat) else None
     if ready is None and (flat.boxes or flat.arrays):
         leaves, of_leaves = flat.by_leaves()
         return _made(r, leaves, {}, of_leaves, reached, by_leaves=True)
@@ -72,9 +72,10 @@ def _made(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], flat: Fl
                       leaves=leaves.tensors, numbers=len(numbers), slots=len(t["slots"]) // 4,
                       **outside(t, r))
         known = {id(x): a for x, a in zip(r.guards.tensors, r.guards.arrays)}
-        handed = Handed(leaves.order, leaves.number, leaves.lengths, known, by_leaves)
-        header.update(
-            launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))
+        handed = Handed(leaves.order, leaves.number, leaves.lengths, known, by_leaves,
+                        r.wants_boxes)
+        done = None if r.wants_boxes else launch(t, r, leaves)
+        header.update(done or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))
     except No:
         return None
     words = _laid_out(t, header)
@@ -90,13 +91,19 @@ def is_given_leaves(ready: Table) -> bool:
 
 def _can_have_one(r: Recording, flat: FlatArguments) -> bool:
     """Can a table compare all that there is to compare for such a call, and make it?"""
-    if enter is None or r.guards.is_in_python or r.replay.is_in_python or r.returns_a_box:
+    return enter is not None and not r.guards.is_in_python \
+        and r.replay.inputs.are_arguments_like(flat.looks)
+
+
+def _tells_boxes(r: Recording, flat: FlatArguments) -> bool:
+    """Does machine code tell the containers among a call's arguments apart, as far as a replay
+    makes use of them?"""
+    if r.wants_boxes:
         return False
     # which containers are one is not compared, nor whether one is reached from outside, too
     alike = itertools.combinations(flat.boxes, 2)
     outside_too = itertools.product(flat.boxes, r.world.seen.values())
-    return not any(like(x, y) for x, y in itertools.chain(alike, outside_too)) \
-        and r.replay.inputs.are_arguments_like(flat.looks)
+    return not any(like(x, y) for x, y in itertools.chain(alike, outside_too))
 
 
 def _laid_out(t: Rows, header: dict[str, Any]) -> list[int]:

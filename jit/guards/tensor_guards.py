@@ -85,16 +85,20 @@ class TensorGuards:
 
     def arguments_fit(self, leaves: list[Any], boxes: Any) -> bool:
         """Is an argument an object from outside just where it was the same one?"""
-        known, inputs, seen = self.world.tensors, self.world.inputs, self.world.seen
+        known, inputs = self.world.tensors, self.world.inputs
         if (inputs
                 and not all(map(is_, [inputs.get(id(t._array))
                                       for t in leaves], self.leaf_arrays))):
             return False
+        return self.boxes_fit(boxes) \
+            and all(map(is_, [known.get(id(t)) for t in leaves], self.leaf_tensors))
+
+    def boxes_fit(self, boxes: Any) -> bool:
+        """Is a container among the arguments one from outside just where it was the same one?"""
+        seen = self.world.seen
         if boxes and not all(map(is_, [seen.get(id(x)) for x in boxes], self.boxes)):
             return False
-        if boxes and self.may_hold_boxes and self.world.takes_as_it_comes(boxes):
-            return False
-        return all(map(is_, [known.get(id(t)) for t in leaves], self.leaf_tensors))
+        return not (boxes and self.may_hold_boxes and self.world.takes_as_it_comes(boxes))
 
     def tensors_fit(self) -> bool:
         """Are the tensors from outside as they were, but for their numbers?"""

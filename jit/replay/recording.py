@@ -132,8 +132,8 @@ class Recording:
         self.program, self.backward = replay.program, replay.backward
         # that calls begin with, and that are in the key: grad mode, default dtype, threads
         self.settings = settings
-        # Does it give back a container that was among the arguments?
-        self.returns_a_box = returns_a_box
+        # Does it give back a container that was among the arguments, or write to one?
+        self.wants_boxes = returns_a_box or replay.fills
         self.lock, self.missed = self.program.lock, Misses()
         self.sizes, self.tables = sizes, Tables()
         self.unseen = False                  # Was it made for sizes of which no call was run?
@@ -188,9 +188,12 @@ class Recording:
         ready = self.tables.ready
         if ready is None:
             return MISSED
-        if self.is_given_leaves:
-            args, kwargs = flat.by_leaves()[0], {}
-        return native_entry.enter(ready, args, kwargs)
+        if not self.is_given_leaves:
+            return native_entry.enter(ready, args, kwargs)
+        if not self.guards.boxes_fit(flat.boxes):
+            return MISSED
+        out = native_entry.enter(ready, flat.by_leaves()[0], {})
+        return out(flat.boxes) if self.wants_boxes and out is not MISSED else out
 
     @property
     def table_of_all_sizes(self) -> SizedTable | None:

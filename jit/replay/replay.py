@@ -13,6 +13,7 @@ A call whose guards machine code has compared skips those of the checks that wer
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -61,8 +62,8 @@ class Replay:
         self.result, self.left, self.grads, self.bumps = result, left, grads, bumps = effects
         self.marks, self.acts, self.backward = marks, acts, backward
         self.outside_draws = outside_draws
-        # does it more than machine code hands over for?
-        self.is_in_python = bool(left.filled)
+        # does it write to containers among the arguments?
+        self.fills = bool(left.filled)
         # those that a miss must put back
         self.generators = generators if program.may_miss else []
         self.does_nothing_but_acts = not (overlaps or bumps or grads or left or generators)
@@ -176,18 +177,21 @@ class Handed(NamedTuple):
     """What machine code hands over: which leaf each is, in its order, and which leaves are numbers.
     It does not hand over `lengths`: numbers that it has compared. `known`: the arrays of tensors
     from outside, by the tensors' addresses, that it has compared, too. `by_leaves`: was it given
-    the leaves, which Python has found, in place of the arguments?"""
+    the leaves, which Python has found, in place of the arguments? `without_boxes`: are the
+    containers among the arguments still to be told?"""
 
     order: list[int]
     number: list[bool]
     lengths: dict[int, int]
     known: dict[int, Any]
     by_leaves: bool = False
+    without_boxes: bool = False
 
 
 def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
     """A function of what machine code hands over that does the rest of a replay: the result or
-    MISSED."""
+    MISSED; where the containers among the arguments are needed, a function of these that does
+    it."""
     lock, run = recording.lock, recording.replay.with_arrays
     order, number, known = handed.order, handed.number, handed.known
     arrays_of = recording.replay.inputs.arrays_beside(known)
@@ -199,15 +203,17 @@ def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
             own[i] = tensor_of(x) if number[i] else x
         return own
 
-    def rest(*tensors: Any) -> Any:
+    def rest(tensors: tuple[Any, ...], boxes: Any = ()) -> Any:
         if not lock.acquire(False):
             return MISSED
         try:
             own = tensors if in_order else arranged(tensors)
-            return run(arrays_of, own, ())
+            return run(arrays_of, own, boxes)
         except Miss:
             return MISSED
         finally:
             lock.release()
-    return rest
+    if handed.without_boxes:
+        return lambda *tensors: functools.partial(rest, tensors)
+    return lambda *tensors: rest(tensors)
 

@@ -123,3 +123,45 @@ def test_a_tuple_of_numbers_in_the_state_is_read_by_a_table():
         found.append((net.weight.tolist(), opt.param_groups[0]["betas"]))
     assert found[0] == found[1]
     assert hits(f) >= 30
+
+
+def after_some_calls(f, args):
+    """The traced function, after calls with these arguments, and the recordings that tables serve
+    which are given leaves."""
+    f = jit.trace(f)
+    for _ in range(TRIED + 6):
+        f(*args)
+    return f, [r for r in f._calls.policy.held if r.is_given_leaves]
+
+
+@compiled
+def test_containers_that_are_written_to_are_those_of_the_call():
+    """A table does not tell two lists from one twice: the key of the call does."""
+    def both(a, b):
+        a[0], b[0] = a[0] + 1, b[0] * 2
+        return b, a
+    f, held = after_some_calls(both, [[whet.zeros(2)], [whet.ones(2)]])
+    assert held
+    before = hits(f)
+    for _ in range(4):
+        a, b = [whet.full((2,), 3.0)], [whet.full((2,), 5.0)]
+        x, y = f(a, b)
+        assert x is b and y is a
+        assert (a[0].tolist(), b[0].tolist()) == ([4, 4], [10, 10])
+    assert hits(f) >= before + 3
+    x, y = f(a, a)
+    assert x is a and y is a and a[0].tolist() == [8, 8]
+
+
+@compiled
+def test_a_container_from_outside_is_not_what_was_given_before():
+    known = [whet.ones(2)]
+
+    def beside(a):
+        a[0] = a[0] + 1
+        return known[0] + a[0]
+    f, held = after_some_calls(beside, [[whet.zeros(2)]])
+    assert held
+    assert f([whet.zeros(2)]).tolist() == [2, 2]
+    assert f(known).tolist() == [4, 4] and known[0].tolist() == [2, 2]
+    assert f([whet.zeros(2)]).tolist() == [3, 3]
