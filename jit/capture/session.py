@@ -209,11 +209,14 @@ class Session:
             raise Unwatchable(Inspects("what it is given could read an attribute that it sets"))
 
     def look_at_records(self) -> None:
-        """Objects among the arguments are known by identity, where code could be told it."""
-        kinds = {type(x) for x in self.call.flat.boxes} & self.call.flat.records
-        if kinds and self.world.tells_identities:
+        """Objects among the arguments are known by identity, where code could be told it, or comes
+        to them in another way, too."""
+        flat, objects = self.call.flat, self.learned.arguments.objects
+        kinds = {type(x) for x in flat.boxes if self.world.tells_identities
+                 or type(x) in objects.resized and id(x) in self.world.seen} & flat.records
+        if kinds:
             for kind in kinds:
-                self.learned.arguments.objects.know(kind)
+                objects.know(kind)
             raise Unrecorded
 
     def exchange(self) -> None:

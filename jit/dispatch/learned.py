@@ -2,6 +2,7 @@
 apart."""
 from __future__ import annotations
 
+import itertools
 import sys
 import weakref
 from collections.abc import Hashable, Iterable, Sequence, Set
@@ -94,11 +95,13 @@ class Learned:
     def learn(self, before: Iterable[Recording], is_new: bool, args: Args, kwargs: Kwargs) -> bool:
         """Look in what a call differs from those that were recorded `before`. True if some
         arguments are found to vary. `is_new`: is this the first call of its key?"""
-        for r in before:
-            self.loosen(r.world.changes())
+        named, changes = [*enumerate(args), *kwargs.items()], [r.world.changes() for r in before]
+        for those in changes:
+            self.loosen(those)
+        if self.arguments.objects.note_sizes(named, itertools.chain(*changes)):
+            return True
         if not is_new:
             return False
-        named = [*enumerate(args), *kwargs.items()]
         return (self.arguments.objects.compare(named) if self.numbers_are_known
                 else self.arguments.compare(named))
 

@@ -207,6 +207,20 @@ def reads_names(f: Any) -> bool:
         or len({repr(_called_in(module, f, held)) for held in _THERE}) > 1
 
 
+@_once
+def lists_names(f: Any) -> bool:
+    """Does a function tell all that lies in a module, without being given a name?
+
+    >>> import inspect
+    >>> from whet.jit.guards.asked_functions import lists_names
+    >>> [lists_names(f) for f in (dir, vars, inspect.getmembers, getattr, hasattr, len)]
+    [True, True, True, False, False, False]
+    """
+    module = types.ModuleType(NAME)
+    return any(_outcome_in(module, f, (), held) != _outcome_in(module, f, (), None)
+               for held in _THERE[1:])
+
+
 def changes_names(f: Any) -> bool:
     """Does a call exchange what lies in a module by a name that is given?"""
     module = types.ModuleType(NAME)

@@ -14,6 +14,7 @@ from .allowed_calls import COMPUTE
 from .asked_functions import (
     attributes_that,
     changes_names,
+    lists_names,
     looks_up_names,
     methods_that_give_numbers,
     reads_names,
@@ -39,6 +40,9 @@ LOOKING_UP = frozenset(name for name, f in vars(builtins).items()
 # attributes that set what lies there by a name, and those that tell it
 CHANGING = attributes_that(changes_names)
 READING = attributes_that(reads_names) - CHANGING
+# what tells all names that lie somewhere
+LISTING = frozenset(name for name in LOOKING_UP if lists_names(vars(builtins)[name])) \
+    | attributes_that(lists_names)
 BEFORE_LAST = -2                 # o.__setattr__(name, value), object.__setattr__(o, name, value)
 TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".split())
 # Names for methods that must give exactly a number of Python's, or an array of NumPy's. A class
@@ -86,6 +90,7 @@ class CodeFacts:
     notices_lists: bool = False      # a list with methods of its own: it calls those of `list`
     makes_texts: bool = False        # what becomes text says more of itself than its names
     looks_up_names: bool = False     # names that are made at run time
+    lists_names: bool = False        # all names that something has
     takes_classes: bool = False      # the class of something, for more than its name
 
     def copy(self) -> CodeFacts:
@@ -99,6 +104,7 @@ class CodeFacts:
         self.notices_lists |= other.notices_lists
         self.makes_texts |= other.makes_texts
         self.looks_up_names |= other.looks_up_names
+        self.lists_names |= other.lists_names
         self.takes_classes |= other.takes_classes
 
 
@@ -152,6 +158,7 @@ class NamesInCode:
             if name in FORMATS:
                 self._note_format(found, i)
             facts.looks_up_names |= _looks_up(found, i)
+            facts.lists_names |= name in NAMING and value in LISTING
             if name == "MATCH_CLASS" and arg > 0:
                 # A class says itself which attributes a pattern without names is for.
                 facts.looks_up_names = True

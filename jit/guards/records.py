@@ -5,11 +5,17 @@
 
 An object is known by its identity as long as it is the same at each call, such as a trainer. Where
 another one of its class comes in its place, calls are told apart by what it holds, as with a
-dataclass. Its identity must be of no matter then: a run in which somebody hashes or compares it is
-not recorded so (see `capture/identity_uses.py`).
+dataclass. So they are where a tensor that it holds has another size than at an earlier call:
+
+    for token in prompt:             # a cache of keys and values, which grows at each call
+        logits = step(token, cache)
+
+Its identity must be of no matter then: a run in which somebody hashes or compares it is not
+recorded so (see `capture/identity_uses.py`).
 """
 from __future__ import annotations
 
+import abc
 import weakref
 from collections.abc import Iterable, Set
 from typing import Any
@@ -17,10 +23,11 @@ from typing import Any
 import numpy as np
 from whet.tensor import Tensor
 
-from .immutable_types import PLAIN
-from .instances import attributes, not_of_c
+from .immutable_types import CONSTANT, PLAIN
+from .instances import attributes, has_dict, not_of_c, own_dict
 from .number_paths import Path, parts
 from .origin import users
+from .places import Change
 
 CONTAINERS = frozenset((list, tuple, dict))
 MOST = 1 << 10                   # things in an object of data
@@ -32,51 +39,82 @@ OWN = ("__hash__", "__eq__", "__getattribute__", "__setattr__", "__delattr__")
 
 def may_be_record(t: type) -> bool:
     """Are objects of a class nothing but attributes, as far as the class says?"""
-    return (all(b is object or users(b) for b in t.__mro__) and type(t) is type and not_of_c(t)
+    return (all(b in (object, abc.ABC) or users(b) for b in t.__mro__)
+            and type(t) in (type, abc.ABCMeta) and not_of_c(t)
             and all(getattr(t, name) is getattr(object, name) for name in OWN)
             and not any(hasattr(t, name) for name in ("__getattr__", "__del__")))
 
 
 class Contents:
     """What an object holds. `are_data`: is it nothing but tensors, arrays, numbers and texts, in
-    containers or in objects that may be records? `has_arrays`: is there a tensor or an array?"""
+    containers or in objects that may be records? `has_arrays`: is there a tensor or an array?
+    `owners`: the ids of these containers and objects, and of the dicts of their attributes,
+    `kinds`: the classes of these objects."""
 
     def __init__(self, x: Any) -> None:
         self.are_data, self.has_arrays = True, False
+        self.owners: set[int] = set()
+        self.kinds: set[type] = set()
         met: set[int] = set()
         todo = [x]
         while todo and self.are_data:
             x = todo.pop()
             t = type(x)
             self.has_arrays |= t is Tensor or t is np.ndarray
-            if t is Tensor or t in PLAIN or t is np.ndarray or id(x) in met:
+            if t is Tensor or t in PLAIN or t is np.ndarray or id(x) in met \
+                    or isinstance(x, (type, *CONSTANT)):
                 continue
             met.add(id(x))
             self.are_data = len(met) <= MOST and (t in CONTAINERS or may_be_record(t))
             if self.are_data:
+                self.take_in(x)
                 todo += [y for _, y in (parts(x) if t in CONTAINERS else attributes(x))]
+
+    def take_in(self, x: Any) -> None:
+        """Note a container or an object."""
+        self.owners.add(id(x))
+        if type(x) not in CONTAINERS:
+            self.kinds.add(type(x))
+            if has_dict(x):
+                self.owners.add(id(own_dict(x)))
 
 
 class SeenObjects:
     """The objects that calls were given, by where they are: `records` are the classes of which
-    another one came with tensors in it, or more than a few without, but for those in `known`, whose
-    identity was of matter."""
+    another one came with tensors in it, or more than a few without, and those that hold tensors of
+    other sizes (`resized`), but for those in `known`, whose identity was of matter."""
 
     def __init__(self) -> None:
         self.records: set[type] = set()
+        self.resized: set[type] = set()
         self.known: set[type] = set()
         self.seen: dict[Path, list[weakref.ref[Any]]] = {}
 
     def compare(self, named: Iterable[tuple[Any, Any]]) -> bool:
         """A call has these arguments. True where some class is new among the records."""
         before = len(self.records)
-        for path, x, has_arrays in objects_within(named, self.records):
+        for path, x, contents in objects_within(named, self.records):
             others = self.seen.setdefault(path, [])
             if not any(was() is x for was in others):
-                if len(others) >= (1 if has_arrays else FEW) and type(x) not in self.known:
+                if len(others) >= (1 if contents.has_arrays else FEW) \
+                        and type(x) not in self.known:
                     self.records.add(type(x))
                 others.append(weakref.ref(x))
         return len(self.records) > before
+
+    def note_sizes(self, named: Iterable[tuple[Any, Any]], changes: Iterable[Change]) -> bool:
+        """These changes were found before a call that has these arguments. True where a class is
+        new among the records."""
+        owners = {id(c.owner) for c in changes if _has_another_size(c.before, c.now)}
+        new: set[type] = set()
+        for *_, contents in objects_within(named, self.records) if owners else ():
+            if not owners.isdisjoint(contents.owners):
+                new |= contents.kinds - self.records
+        if not new.isdisjoint(self.known):
+            return False
+        self.records |= new
+        self.resized |= new
+        return bool(new)
 
     def know(self, t: type) -> None:
         """The identity of an object of a class is of matter."""
@@ -85,10 +123,10 @@ class SeenObjects:
 
 
 def objects_within(named: Iterable[tuple[Any, Any]],
-                   records: Set[type]) -> list[tuple[Path, Any, bool]]:
+                   records: Set[type]) -> list[tuple[Path, Any, Contents]]:
     """The objects among arguments that could be records: the path of each, with its class at the
-    end, the object, and whether it has tensors or arrays."""
-    found: list[tuple[Path, Any, bool]] = []
+    end, the object, and what it holds."""
+    found: list[tuple[Path, Any, Contents]] = []
     met: set[int] = set()
     todo: list[tuple[Any, Path]] = [(x, (place,)) for place, x in named]
     while todo:
@@ -100,5 +138,12 @@ def objects_within(named: Iterable[tuple[Any, Any]],
         todo += [(y, (*path, step)) for step, y in inner]
         if (not inner and type(x) not in records and may_be_record(type(x))
                 and type(x).__weakrefoffset__ and (contents := Contents(x)).are_data):
-            found.append(((*path, type(x)), x, contents.has_arrays))
+            found.append(((*path, type(x)), x, contents))
     return found
+
+
+def _has_another_size(before: Any, now: Any) -> bool:
+    """Are these two tensors that differ in sizes alone?"""
+    return type(before) is Tensor and type(now) is Tensor \
+        and before._array.dtype == now._array.dtype and before.ndim == now.ndim \
+        and before._array.shape != now._array.shape

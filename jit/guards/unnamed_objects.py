@@ -27,7 +27,9 @@ from typing import TYPE_CHECKING, Any
 
 from whet.tensor_base import is_strided
 
+from .container_places import Entries
 from .immutable_types import PLAIN
+from .object_places import SelfDescription
 from .origin import is_our_class, users
 
 if TYPE_CHECKING:
@@ -135,8 +137,13 @@ def takes_objects_apart(walk: Walk) -> bool:
 
 
 def tells_identities(walk: Walk) -> bool:
-    """Could code be told which object one is, past the methods of its class?"""
-    return _any_method(walk) or not IDENTITIES.isdisjoint(walk.met_code.attributes)
+    """Could code be told which object one is, past the methods of its class? It needs the name of
+    a method of `object` for it, in code or in a text, or a list of all names."""
+    told = walk.facts.lists_names or not IDENTITIES.isdisjoint(walk.met_code.attributes)
+    return told or walk.facts.looks_up_names and any(
+        type(x) is str and x in IDENTITIES
+        for p in walk.places if type(p) is not SelfDescription
+        for x in (*p.objects, *(p.owner if type(p) is Entries else ())))
 
 
 def let_through(walk: Walk) -> bool:

@@ -67,6 +67,7 @@ def _what_is_known(walk: Walk, x: Any) -> Origin | None:
             walk.want_numbers[id(x)] = x
         walk.facts.notices_lists |= asked.reads_past_methods(x)
         walk.facts.looks_up_names |= asked.looks_up_names(x)
+        walk.facts.lists_names |= asked.lists_names(x)
     walk.watched_for |= known.tells_who_watches(x)
     if isinstance(x, type) and issubclass(x, np.generic) and x is not np.generic \
             and not issubclass(x, NUMBERS_AND_TEXTS):
@@ -102,7 +103,9 @@ def function(walk: Walk, fn: types.FunctionType) -> None:
     origin = _what_is_known(walk, fn)
     if origin is not None and origin.is_pythons:
         walk.asking |= asks_what_others_say(fn)
-        walk.facts.looks_up_names |= known.looks_at_things(origin) and asked.looks_up_names(fn)
+        if known.looks_at_things(origin):
+            walk.facts.looks_up_names |= asked.looks_up_names(fn)
+            walk.facts.lists_names |= asked.lists_names(fn)
         asked_for = ASKED_BY_NAME.intersection(fn.__code__.co_consts)
         walk.met_code.attributes |= asked_for
         walk.met_code.asked_for |= asked_for

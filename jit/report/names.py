@@ -61,7 +61,7 @@ def arguments(fn: Callable[..., Any], key: Key) -> list[tuple[str, Any]]:
 
 
 def _leaves(d: Any, path: str, out: list[tuple[str, Any]]) -> None:
-    if (type(d) is tuple and type(d[0]) is type and len(d) == 2 and type(d[1]) is tuple
+    if (type(d) is tuple and isinstance(d[0], type) and len(d) == 2 and type(d[1]) is tuple
             and not issubclass(d[0], Base)):
         for i, x in enumerate(d[1]):
             if issubclass(d[0], dict):
@@ -81,7 +81,7 @@ def _leaves(d: Any, path: str, out: list[tuple[str, Any]]) -> None:
 def is_tensor(d: Any) -> bool:
     """Is it the description of a tensor, or of an array of NumPy's that is an input as tensors
     are?"""
-    return (type(d) is tuple and len(d) > 2 and type(d[0]) is type
+    return (type(d) is tuple and len(d) > 2 and isinstance(d[0], type)
             and issubclass(d[0], Base | np.ndarray))
 
 

@@ -323,6 +323,19 @@ def _graph():
     return f, lambda i: (Graph(whet.full((4, 3), float(i)), whet.tensor([[0, 1, 2], [1, 2, 3]])),)
 
 
+@row("a cache of keys and values among the arguments, which grows at each call")
+def _growing_cache():
+    class Cache:
+        def __init__(self, t): self.keys, self.values = [t], [t]
+        def update(self, t):
+            self.keys[0] = whet.cat([self.keys[0], t])
+            self.values[0] = whet.cat([self.values[0], t * 2])
+            return self.keys[0].sum() + self.values[0].mean()
+    caches = itertools.cycle([Cache(whet.ones(1, 3)), Cache(whet.ones(1, 3))])
+    def f(cache, x): return cache.update(x)
+    return f, lambda i: (next(caches), whet.ones(1, 3) * i)
+
+
 @row("`copy.deepcopy(model)` in the step")
 def _copied():
     model = nn.Linear(3, 1)
