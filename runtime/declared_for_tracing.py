@@ -9,6 +9,7 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 Names = dict[str, Any]
 
 GENERATED: dict[int, Names] = {}         # namespaces of code written at run time, by id
@@ -18,6 +19,8 @@ ACTING: set[CodeType] = set()            # code of functions that do more
 SIZELESS: set[CodeType] = set()          # code of functions whose answers go by no sizes
 # code of functions that tell what is in a tensor, which who records is asked about
 TELLING: set[CodeType] = set()
+# classes whose objects are nothing but their attributes
+DATA: list[type] = []
 # code of functions that stand for another one -> which variable of theirs holds that
 WRAPPERS: dict[CodeType, str] = {}
 
@@ -58,6 +61,24 @@ def goes_by_no_size(function: F) -> F:
     """
     SIZELESS.add(function.__code__)
     return function
+
+
+def are_data(cls: C) -> C:
+    """The objects of a class of ours, and of the classes that we have derived from it, are nothing
+    but their attributes: an object with the same ones is as good.
+
+    >>> import whet
+    >>> from whet import declarations
+    >>> declarations.is_data(whet.distributions.Normal), declarations.is_data(whet.nn.Linear)
+    (True, False)
+    """
+    DATA.append(cls)
+    return cls
+
+
+def is_data(cls: type) -> bool:
+    """Is a class one of these, or derived from one?"""
+    return any(base in cls.__mro__ for base in DATA)
 
 
 def tells_elements(function: F) -> F:

@@ -9,6 +9,7 @@ import dataclasses
 import types
 from typing import Any
 
+from whet import declarations
 from whet.tensor import Size
 
 from ..capture.containers import elements, kind_of, values
@@ -228,7 +229,8 @@ class MadeSet(Made):
 
 
 class MadeObject(Made):
-    """An instance of a class of the user's, or of a dataclass, made without its `__init__`.
+    """An instance of a class of the user's, of a dataclass, or of a class of ours whose objects are
+    data, made without its `__init__`.
     `entries`: what it holds as a dict, if it is a kind of one."""
     __slots__ = ("type", "own", "fields", "entries")
 
@@ -236,7 +238,8 @@ class MadeObject(Made):
     def takes(x: Any) -> bool:
         t = type(x)
         if isinstance(x, type) or not (
-                t is types.SimpleNamespace or dataclasses.is_dataclass(x) or users(t)):
+                t is types.SimpleNamespace or dataclasses.is_dataclass(x) or users(t)
+                or declarations.is_data(t)):
             return False
         own = _made_by(x)
         return all(b is object or b.__flags__ & HEAP or b in (own, dict) for b in t.__mro__) \

@@ -1,6 +1,7 @@
 """What all distributions share."""
 import numpy as np
 import whet
+from whet import declarations
 
 from ..autograd import modes
 from ..ops.argument_guards import guard
@@ -15,6 +16,7 @@ from .utils import (
 )
 
 
+@declarations.are_data
 class Distribution:
     """A batch of distributions (`batch_shape`), whose samples have `event_shape` each.
 

@@ -311,6 +311,18 @@ def _object():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("a distribution that is kept in an attribute, or given back")
+def _distribution():
+    class Encoder(nn.Module):
+        def forward(self, x): return x + 1
+
+    model = Encoder()
+    def f(x):
+        model.posterior = whet.distributions.Normal(x, model(x))
+        return whet.distributions.Categorical(logits=x), model.posterior.log_prob(x)
+    return f, lambda i: (whet.ones(3) * i,)
+
+
 @row("an object of a class of one's own among the arguments, which holds data, another each time")
 def _graph():
     class Graph:

@@ -45,7 +45,7 @@ FILES = (
     "reviewers_of_python reviewers_of_tensors reviewers_of_models doubters_of_python "
     "doubters_of_classes doubters_of_containers "
     "doubters_of_tensors doubters_of_memory doubters_of_objects state_of_loops "
-    "tensor_classes growing_objects").split()
+    "tensor_classes growing_objects kept_distributions").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 faults.are_raised = True
