@@ -92,11 +92,10 @@ class _Grouping:
         space = a.space or b.space
         if space is None or b.space not in (None, space):
             return False
-        shape, axes = space
-        allowed = (shape, *left(shape, axes))
+        allowed = _shapes_in(space)
         at = sorted(a.at + b.at)
         together = set(at)
-        if any(s not in allowed for s in a.shapes | b.shapes) or len(at) > MOST_NODES:
+        if not a.shapes | b.shapes <= allowed or len(at) > MOST_NODES:
             return False
         if any(not self.uses.later(k, i) or self.uses.needed(k, i, together) for k in at):
             return False
@@ -136,8 +135,15 @@ class _Grouping:
         if not readers or not readers <= self.group_of.keys():
             return {}
         groups = dict.fromkeys(self.group_of[u] for u in readers)
-        takers = {g: g.space for g in groups if g.space and self.uses.later(i, g.at[-1])}
+        takers = {g: g.space for g in groups if g.space and own.shapes <= _shapes_in(g.space)
+                  and self.uses.later(i, g.at[-1])}
         return takers if len(takers) == len(groups) and repays(node, self.arrays) else {}
+
+
+def _shapes_in(space: Space) -> Set[Shape]:
+    """The shapes that pointwise nodes of a group may have."""
+    shape, axes = space
+    return {shape, *left(shape, axes)}
 
 
 def _start(i: int, node: Node, arrays: Arrays) -> _Group | None:

@@ -273,6 +273,8 @@ def test_what_several_reductions_read_is_computed_by_each():
     # as much is read
     lambda x, y, g: (lambda d: (d.sum(1), d.sum(0)))((x[:, None] - y)
                                                      * whet.ones(150, 130, 16).cumsum(0)),
+    # what reads it has another shape
+    lambda x, y, g: ((x[:, None] - y).flatten(1) * g.repeat(1, 16)).sum(1),
     # it is another by then
     lambda x, y, g: (lambda d: (d.sum(1), x.mul_(2), d.sum(0)))(x[:, None] - y),
 ])
