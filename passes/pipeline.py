@@ -20,6 +20,7 @@ from whet.passes.fuse_gathers import picks
 from whet.passes.fuse_moves import parts
 from whet.passes.fuse_pointwise import fuse, write_through
 from whet.passes.fuse_rows import rows
+from whet.passes.fuse_slices import slices
 from whet.passes.in_place_to_new import outright
 from whet.passes.join_slices import join_slices
 from whet.passes.listing import Listing
@@ -73,6 +74,8 @@ PASSES = [
     ("epilogues", epilogues),
     ("parts", parts),                        # what moves elements is how kernels find them
     ("picks", picks),                        # gathers are how kernels read
+    # what kernels compute, and others read slices of, these compute themselves
+    ("slices", slices),
     ("write_through", write_through),        # a kernel writes to where its result is copied
     ("roll", roll),                          # repeated steps are a loop
     # products that follow each other go through blocks of rows together
@@ -180,7 +183,7 @@ def without(*left_out: str) -> Iterator[None]:
     ...     [name for name, _ in pipeline.PASSES]  # doctest: +NORMALIZE_WHITESPACE
     ['outright', 'writes', 'drop_identities', 'merge_repeats', 'read_results', 'drop_unused',
     'join_slices', 'later', 'rows', 'epilogues',
-     'parts', 'picks', 'write_through', 'roll', 'chains']
+     'parts', 'picks', 'slices', 'write_through', 'roll', 'chains']
     """
     unknown = set(left_out).difference(names())
     if unknown:

@@ -44,6 +44,7 @@ from whet.passes import (
     fuse_moves,
     fuse_pointwise,
     fuse_rows,
+    fuse_slices,
     join_slices,
 )
 from whet.passes.fold_constants import Constants, constants, content
@@ -310,9 +311,7 @@ class _Resizing:
                 else None
             )
         elif isinstance(x, Parts):
-            made = (fuse_moves if type(x) is Parts else fuse_gathers).joined(
-                members, self.arrays, x.outs
-            )
+            made = _joining(x).joined(members, self.arrays, x.outs)
         elif isinstance(x, Rows):
             made = fuse_rows.resized(
                 x, members, tuple([self.scale[n] for n in x.placed.shape]), self.root, self.arrays
@@ -324,6 +323,13 @@ class _Resizing:
         if not isinstance(made, Group) or made.outs != x.outs or made.refs() != x.refs():
             return None
         return made.putting(x.into) if x.into else made
+
+
+def _joining(x: Parts) -> Any:
+    """The pass that makes such groups."""
+    if type(x) is not Parts:
+        return fuse_gathers
+    return fuse_slices if any(map(is_view, x.members)) else fuse_moves
 
 
 def was_computed(x: Any, b: Node) -> bool:

@@ -40,7 +40,7 @@ class Steady:
         if not node.outs or not self.lasting.issuperset(node.outs) or node.attrs.get("into"):
             return None
         moves = not self.roots.position.keys().isdisjoint(node.outs)
-        kinds = ("op", "fused", "rows", "many")
+        kinds = ("op", "fused", "rows", "many", "parts")
         if moves or node.kind not in kinds or is_view(node) or tensor_base.NativeNode is None:
             return None
         found: list[int] = []
