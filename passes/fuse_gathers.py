@@ -16,7 +16,7 @@ where the last of its nodes was.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from math import prod
 from typing import TypeAlias, TypeGuard
 
@@ -67,7 +67,7 @@ def picks(g: Listing) -> Listing:
         # A gather with one index has a kernel of its own.
         more = len(at) > 1 or any(len(m.ins) > 2 for m in gathers)
         group = (
-            joined(members, arrays, fuse_moves.wanted(at, uses, visible))
+            joined(members, arrays, _wanted(at, gathers, uses, visible))
             if gathers and more
             else None
         )
@@ -75,6 +75,14 @@ def picks(g: Listing) -> Listing:
             made[at[-1]] = group
             gone.update(at)
     return g.of([made.get(i, node) for i, node in enumerate(nodes) if i in made or i not in gone])
+
+
+def _wanted(at: Sequence[int], gathers: Sequence[Node], uses: Uses,
+            visible: Set[int]) -> list[int]:
+    """What a group is to make: what others want, and what is gathered for nobody, as it is in the
+    backward of a table: there may be no such places."""
+    alone = [o for m in gathers for o in m.outs if not uses.users.get(o)]
+    return list(dict.fromkeys([*fuse_moves.wanted(at, uses, visible), *alone]))
 
 
 def picking(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:

@@ -320,3 +320,25 @@ def test_why_it_is_not_joined(fn, why):
     f = traced(fn, whet.randn(8, 3), places(50, 80))
     said = f.explain(data=True)["paths"][0]["unfused"]
     assert why is None or any(why in str(s) for s in said), said
+
+
+@compiled
+def test_what_is_gathered_for_a_gradient_alone_needs_no_python():
+    """Nobody reads it, but there may be no such places: columns of a matrix name them here."""
+    def f(table, at):
+        table = table.detach().requires_grad_()
+        i, j = at[:, 0], at[:, 1]
+        (table[i, j] * 2 + table[i + 1, j]).sum().backward()
+        return table.grad, i + 1
+    f, was = jit.trace(f), f
+    for k in range(5):
+        table, at = whet.randn(9, 7), whet.randint(0, 7 + (k > 3), (500, 2))
+        if k > 3:
+            for fn in (f, was):
+                with pytest.raises(IndexError):
+                    fn(table, at + 1)
+        else:
+            assert all(bits(a) == bits(b)
+                       for a, b in zip(f(table, at), was(table, at), strict=True))
+    path, = f.explain(data=True)["paths"]
+    assert path["calls"] and not path["python"], path["graph"]
