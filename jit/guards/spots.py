@@ -99,7 +99,7 @@ class Entry(Spot):
         d, name = self.owner, self.name
         if type(d) is types.MappingProxyType:
             d = namespace(d)
-        if not isinstance(d, dict) or type(name) is not str \
+        if not isinstance(d, dict) or not _is_found_by_c(name) \
                 or dict.get(d, name, MISSED) is not self.found():
             raise No
         return L.ENTRY, t.id(d), t.id(name)
@@ -261,3 +261,10 @@ def _word_row(t: Any, owner: Any, offset: int | None, held: Any) -> tuple[int, i
     if offset is None or field(owner, offset) != id(held):
         raise No
     return L.WORD, t.id(owner) + offset, 0
+
+
+def _is_found_by_c(key: Any) -> bool:
+    """Does a dict find a key without code of Python's?"""
+    t = type(key)
+    return t in (str, int, bytes) or t is tuple and all(map(_is_found_by_c, key)) or all(
+        getattr(t, name) is getattr(object, name) for name in ("__hash__", "__eq__"))

@@ -165,3 +165,32 @@ def test_a_container_from_outside_is_not_what_was_given_before():
     assert f([whet.zeros(2)]).tolist() == [2, 2]
     assert f(known).tolist() == [4, 4] and known[0].tolist() == [2, 2]
     assert f([whet.zeros(2)]).tolist() == [3, 3]
+
+
+class Compared:
+    """A key that Python's code compares."""
+    def __hash__(self):
+        return 5
+
+    def __eq__(self, other):
+        return self is other
+
+
+@compiled
+@pytest.mark.parametrize("key, is_tabled", [
+    ("a", True), (3, True), (nn.Identity(), True), ((0, "a"), True), (b"a", True),
+    (Compared(), False)], ids=["text", "number", "module", "tuple", "bytes", "other"])
+def test_entries_of_the_state_by_their_keys(key, is_tabled):
+    """What a dict of modules, say, holds by one is read and laid by machine code."""
+    found = []
+    for trace in (lambda f: f, jit.trace):
+        held = {key: whet.zeros(3)}
+
+        def f(x, held=held):
+            held[key] = held[key] * 0.5 + x
+            return held[key].sum()
+        traced = trace(f)
+        found.append([traced(whet.ones(3) * k).item() for k in range(TRIED + 24)])
+        found.append([(k is key, t.tolist()) for k, t in held.items()])
+    assert found[:2] == found[2:]
+    assert (hits(traced) > 10) == is_tabled
