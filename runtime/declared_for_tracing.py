@@ -68,8 +68,8 @@ def are_data(cls: C) -> C:
     but their attributes: an object with the same ones is as good.
 
     >>> import whet
-    >>> from whet import declarations
-    >>> declarations.is_data(whet.distributions.Normal), declarations.is_data(whet.nn.Linear)
+    >>> from whet.declared_for_tracing import is_data
+    >>> is_data(whet.distributions.Normal), is_data(whet.nn.Linear)
     (True, False)
     """
     DATA.append(cls)

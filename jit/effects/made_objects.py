@@ -9,7 +9,7 @@ import dataclasses
 import types
 from typing import Any
 
-from whet import declarations
+from whet import declared_for_tracing
 from whet.tensor import Size
 
 from ..capture.containers import elements, kind_of, values
@@ -239,7 +239,7 @@ class MadeObject(Made):
         t = type(x)
         if isinstance(x, type) or not (
                 t is types.SimpleNamespace or dataclasses.is_dataclass(x) or users(t)
-                or declarations.is_data(t)):
+                or declared_for_tracing.is_data(t)):
             return False
         own = _made_by(x)
         return all(b is object or b.__flags__ & HEAP or b in (own, dict) for b in t.__mro__) \

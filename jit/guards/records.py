@@ -21,7 +21,7 @@ from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
-from whet import declarations
+from whet.declared_for_tracing import is_data
 from whet.tensor import Tensor
 
 from .immutable_types import CONSTANT, PLAIN
@@ -40,7 +40,7 @@ OWN = ("__hash__", "__eq__", "__getattribute__", "__setattr__", "__delattr__")
 
 def may_be_record(t: type) -> bool:
     """Are objects of a class nothing but attributes, as far as the class says?"""
-    return (all(b in (object, abc.ABC) or users(b) or declarations.is_data(b) for b in t.__mro__)
+    return (all(b in (object, abc.ABC) or users(b) or is_data(b) for b in t.__mro__)
             and type(t) in (type, abc.ABCMeta) and not_of_c(t)
             and all(getattr(t, name) is getattr(object, name) for name in OWN)
             and not any(hasattr(t, name) for name in ("__getattr__", "__del__")))

@@ -1,7 +1,7 @@
 """What all distributions share."""
 import numpy as np
 import whet
-from whet import declarations
+from whet import declared_for_tracing
 
 from ..autograd import modes
 from ..ops.argument_guards import guard
@@ -16,7 +16,7 @@ from .utils import (
 )
 
 
-@declarations.are_data
+@declared_for_tracing.are_data
 class Distribution:
     """A batch of distributions (`batch_shape`), whose samples have `event_shape` each.
 

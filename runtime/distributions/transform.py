@@ -3,7 +3,7 @@ compositions and reshapes of transforms."""
 import math
 
 import whet
-from whet import declarations
+from whet import declared_for_tracing
 
 from ..ops.argument_guards import guard
 from . import constraints as c
@@ -16,7 +16,7 @@ def _equal(a, b):
     return a == b
 
 
-@declarations.are_data
+@declared_for_tracing.are_data
 class Transform:
     """y = f(x) with an inverse. With `cache_size=1` the last pair is remembered, so that
     `inv(f(x))` is x itself.
