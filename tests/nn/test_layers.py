@@ -488,3 +488,16 @@ def test_attention_refuses_keys_without_values():
     m.bias_v = None
     with pytest.raises(AssertionError, match="bias_k and bias_v"):
         m(x, x, x)
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x, w, b: F.group_norm(x, 2, w, b), lambda x, w, b: F.instance_norm(x, None, None, w, b)],
+    ids=["group_norm", "instance_norm"])
+@pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.bfloat16])
+def test_weights_and_biases_of_channels_are_one_pass(fn, dtype):
+    x, w, b = (whet.randn(*s).to(dtype) for s in ((3, 4, 5, 6), (4,), (4,)))
+    plain, (u, v) = fn(x, None, None), (p.reshape(1, 4, 1, 1) for p in (w, b))
+    f = whet.jit.trace(fn)
+    for _ in range(2):
+        assert f(x, w, b).float().numpy().tobytes() == (plain * u + v).float().numpy().tobytes()
+    assert (" mul(" in str(f.recorded)) == (dtype is whet.bfloat16)      # halves round in between
