@@ -31,6 +31,7 @@ from whet.passes.listing import Arrays, Listing
 from whet.passes.value_uses import Uses, following, written
 
 RUN = 32                         # elements side by side that a slice should have
+PAIRED = 16                      # the same, where several gathers are spared their results
 MOST = 8                         # gathers of a kernel: each has a few thousand bytes of the stack
 WRONG_PLACE = S.arg(-1)          # where a place beyond the table is noted: the last argument
 Gathered: TypeAlias = tuple[int, bool, bool]     # see `place`
@@ -248,7 +249,8 @@ def _walked(node: Picks, arrays: Arrays, outs: Sequence[int]) -> bool:
         all(walk.access[i] == "s" for i in r) and any(prod(operands[i].shape) > 1 for i in r)
         for r in read
     )
-    return walk.space != "tiles" and (walk.shape[-1] >= RUN or not slices)
+    least = RUN if len(read) == 1 else PAIRED
+    return walk.space != "tiles" and (walk.shape[-1] >= least or not slices)
 
 
 def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:

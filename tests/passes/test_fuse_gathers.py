@@ -342,3 +342,11 @@ def test_what_is_gathered_for_a_gradient_alone_needs_no_python():
                        for a, b in zip(f(table, at), was(table, at), strict=True))
     path, = f.explain(data=True)["paths"]
     assert path["calls"] and not path["python"], path["graph"]
+
+
+@compiled
+@pytest.mark.parametrize("n, one, two", [(8, False, False), (16, False, True), (32, True, True)])
+def test_short_slices_are_gathered_in_pairs_alone(n, one, two):
+    x, e = whet.randn(50, n), places(50, 2, 200)
+    for fn, joined in ((lambda x, e: x[e[0]] * 2, one), (lambda x, e: x[e[0]] - x[e[1]], two)):
+        assert ("= picks(" in str(traced(fn, x, e).graph)) == joined
