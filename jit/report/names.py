@@ -111,7 +111,10 @@ def said(d: Any) -> str:
         return str(d[1])
     if by_identity(d):
         return thing(d[0])
-    return repr(d[1]) if len(d) == 2 else repr(np.frombuffer(d[2], d[1])[0])
+    if len(d) == 2:
+        return repr(d[1])
+    # of a number of NumPy's: its bits, or a NaN itself
+    return repr(np.frombuffer(d[2], d[1])[0] if type(d[2]) is bytes else d[2])
 
 
 def tensor_in_words(look: Look) -> str:

@@ -1,5 +1,6 @@
 """What `explain` says: names of what is read, guards, reasons, and figures that are true."""
 import gc
+import math
 import os
 import subprocess
 import sys
@@ -352,3 +353,15 @@ def test_nodes_of_very_many_operands_are_told_shortly():
             and "... 560 more" in path["unfused"][0][1])
     # (the graph itself is whole)
     assert path["graph"].count("%1199") and len(f.recorded.nodes) == 1202
+
+
+def test_a_nan_of_numpy_among_the_arguments_is_said():
+    """What does not pay is explained by the arguments that were others."""
+    traced = jit.trace(lambda x, a: x * math.exp(a))
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        for k in range(30):
+            a = np.float64(math.nan if k % 3 == 2 else k / 9)
+            assert np.array_equal(traced(whet.ones(3), a).numpy(),
+                                  (whet.ones(3) * math.exp(a)).numpy(), equal_nan=True)
+    assert "nan" in traced.explain(full=True)
