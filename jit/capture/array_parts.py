@@ -18,6 +18,11 @@ def takes(x: Any) -> bool:
             and x.flags.aligned and all(s % x.itemsize == 0 for s in x.strides))
 
 
+def is_number(x: Any) -> bool:
+    """Is this a number of NumPy's that can be an input? A NaN may be looked for by identity."""
+    return isinstance(x, np.floating) and x.dtype in FROM_NUMPY and bool(x == x)
+
+
 def can_be_noted(y: Any) -> bool:
     """Can this be a result of a node?"""
     return isinstance(y, np.generic) and y.dtype in FROM_NUMPY or takes(y)

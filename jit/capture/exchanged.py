@@ -81,7 +81,7 @@ class Exchanged:
         if path in self.numbers:
             return self.numbers[path]
         t = type(x)
-        if t is np.ndarray:
+        if t is np.ndarray or isinstance(x, np.floating):
             return x if self.array is None else self.array(x)
         if id(x) in self.met:
             return self.met[id(x)]

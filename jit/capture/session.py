@@ -11,12 +11,14 @@ import gc
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
 from whet.autograd import modes
 from whet.autograd.node import next_number
 from whet.cpu import native, tiered_compilation
 
 from ..effects.python_state import Swapped
 from ..guards.outside_state import Search, World, world_of
+from ..guards.signature import FlatArguments
 from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Inspects, Large
@@ -261,7 +263,7 @@ class Session:
     def exchange_arguments(self) -> None:
         """Numbers stand for those that vary, and something for each NumPy array."""
         flat, rec = self.call.flat, self.rec
-        array = functools.partial(rec.numpys.stand_in, has_tensor=True) if flat.arrays else None
+        array = functools.partial(self.array_of, flat) if flat.arrays else None
         numbers = {path: Number(t._array.item(), t, rec) for path, t in flat.numbers.items()}
         numbers |= {path: rec.followed.length(rec, path, flat.leaves[i])
                     for path, i in flat.lengths.items()}
@@ -270,6 +272,13 @@ class Session:
         if numbers or array:
             self.args = [exchanged(x, (i,)) for i, x in enumerate(self.args)]
             self.kwargs = {k: exchanged(x, (k,)) for k, x in self.kwargs.items()}
+
+    def array_of(self, flat: FlatArguments, x: Any) -> Any:
+        """What stands for a NumPy array, or for a number of NumPy's, among the arguments."""
+        if type(x) is np.ndarray:
+            return self.rec.numpys.stand_in(x, has_tensor=True)
+        known = flat.arrays is not None and flat.arrays.get(id(x)) is x
+        return self.rec.numpys.given_number(x, flat.leaves[flat.met[id(x)]]) if known else x
 
     def observe(self) -> Any:
         """The result of the function, which runs under the recorder's eyes."""

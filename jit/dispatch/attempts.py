@@ -8,6 +8,7 @@ import threading
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 from whet.cpu import native, ordered_kernels
 
 from ..capture.findings import Findings
@@ -334,7 +335,11 @@ class FirstRecording(Session):
 
     def failed(self, error: Explained) -> None:
         """The run cannot be recorded: the next one may be, in another way."""
-        if self.has_learned():
+        numpys_were_inputs = any(type(x) is not np.ndarray
+                                 for x in (self.call.flat.arrays or {}).values())
+        if numpys_were_inputs:
+            self.learned.arguments.fix_numbers_of_numpy()
+        if self.has_learned() or numpys_were_inputs:
             self.became = "set_up"
             return
         if type(error) is Wrong and self.model is not None:

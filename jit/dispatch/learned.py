@@ -74,7 +74,8 @@ class Learned:
         """What tells calls apart, and the arguments as they were flattened for it."""
         if flat is None:
             flat = FlatArguments(arrays=not self.arrays_are_known,
-                                 records=self.arguments.objects.records)
+                                 records=self.arguments.objects.records,
+                                 numpys_vary=self.arguments.numpys_vary)
         key: tuple[Hashable, Hashable]
         branches, flatten = self.arguments.branches, flat.flatten
         if branches is not None:
@@ -88,7 +89,8 @@ class Learned:
     def key_without_sizes(self, args: Args, kwargs: Kwargs) -> Key:
         """What tells calls apart whose tensors may have other sizes."""
         flat = FlatArguments(sizes=False, arrays=not self.arrays_are_known,
-                             records=self.arguments.objects.records)
+                             records=self.arguments.objects.records,
+                             numpys_vary=self.arguments.numpys_vary)
         return self.key(args, kwargs, flat)[0]
 
     # ---- learning --------------------------------------------------------------------------------

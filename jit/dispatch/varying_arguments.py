@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..capture.array_parts import is_number
 from ..guards.number_paths import Branch, Path, branches, numbers_within, of_all
 from ..guards.records import SeenObjects
 
@@ -14,7 +15,8 @@ Numbers = dict[Path, list[float]]
 
 class VaryingArguments:
     """`paths` lead to numbers that vary, of which `lengths` become sizes; those in `fixed` do not:
-    Python went on from them. `branches`: the paths as a tree, None where there are none."""
+    Python went on from them. `branches`: the paths as a tree, None where there are none.
+    `numpys_vary`: are numbers of NumPy's others at some calls?"""
 
     def __init__(self) -> None:
         self.paths: set[Path] = set()
@@ -23,6 +25,8 @@ class VaryingArguments:
         self.seen: list[Numbers] = []        # those of the last calls of new kinds
         self.branches: Branch | None = None
         self.objects = SeenObjects()
+        self.numpys_vary = self.numpys_are_fixed = False
+        self.seen_of_numpy: Numbers | None = None        # the numbers of NumPy's of the last call
 
     def compare(self, named: Sequence[tuple[Any, Any]]) -> bool:
         """Numbers vary where they are others than in a call before, of the same types, and so do
@@ -37,7 +41,21 @@ class VaryingArguments:
         self.seen.append(now)
         del self.seen[:-SEEN]
         self.update_branches()
-        return len(self.paths) > before or are_new
+        return self.compare_numbers_of_numpy(named) or len(self.paths) > before or are_new
+
+    def compare_numbers_of_numpy(self, named: Sequence[tuple[Any, Any]]) -> bool:
+        """True where it is new that such numbers vary."""
+        if self.numpys_vary or self.numpys_are_fixed:
+            return False
+        now = numbers_within(named, self.objects.records, is_number)
+        then, self.seen_of_numpy = self.seen_of_numpy or {}, now
+        self.numpys_vary = any(_differ(now[p], then[p]) for p in now.keys() & then.keys())
+        return self.numpys_vary
+
+    def fix_numbers_of_numpy(self) -> None:
+        """A run in which something stood for them could not be recorded: they are part of what
+        tells calls apart."""
+        self.numpys_vary, self.numpys_are_fixed = False, True
 
     def fix(self, paths: Iterable[Path]) -> None:
         """Python went on from the numbers at these paths: they are part of what tells calls

@@ -103,7 +103,7 @@ class Results:
             n = self.rec.value(tensor_behind(x))
             self.numbers.append(n)
             return Number(n)
-        if (t is Array or t is np.ndarray and
+        if (t is Array or isinstance(x, np.ndarray | np.floating) and
             (id(x) in self.rec.numpys.known or id(x) in self.rec.numpys.around)):
             return self.array(x)
         if t in GROWING.values():            # the list that it stands for
@@ -151,7 +151,7 @@ class Results:
         """An array of NumPy's, or one of its numbers: one that was there before, or one that
         NumPy made in the run."""
         numpys = self.rec.numpys
-        x = numpys.known.get(id(x), x) if type(x) is np.ndarray else x
+        x = numpys.known.get(id(x), x) if type(x) is not Array else x
         known, a = real_of(x), tensor_of(x)._array
         if id(known) in numpys.around:
             return Constant(known)

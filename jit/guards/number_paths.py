@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import types
-from collections.abc import Collection, Iterable, Iterator, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from typing import Any, NamedTuple, TypeAlias
 
 from whet.composite import Composite
@@ -60,14 +60,15 @@ def parts(x: Any, records: Set[type] = frozenset()) -> Iterable[tuple[Any, Any]]
     return attributes(x) if is_record(x, records) else ()
 
 
-def numbers_within(named: Iterable[tuple[Any, Any]],
-                   records: Set[type] = frozenset()) -> dict[Path, list[float]]:
-    """The numbers among arguments, by the paths of all elements."""
+def numbers_within(named: Iterable[tuple[Any, Any]], records: Set[type] = frozenset(),
+                   is_one: Callable[[Any], bool] = varies) -> dict[Path, list[float]]:
+    """The numbers among arguments, by the paths of all elements. `is_one`: is something a number
+    that may vary?"""
     found: dict[Path, list[float]] = {}
     met: set[int] = set()
 
     def visit(x: Any, path: Path) -> None:
-        if varies(x):
+        if is_one(x):
             found.setdefault(path, []).append(x)
         elif type(x) not in PLAIN and id(x) not in met:
             met.add(id(x))

@@ -9,7 +9,7 @@ import numpy as np
 from whet.tensor import Size, Tensor, wants_gradient, wrap
 from whet.tensor_base import is_strided
 
-from ..capture.array_parts import takes
+from ..capture.array_parts import is_number, takes
 from ..capture.varying_numbers import tensor_of, varies
 from . import lengths
 from .immutable_types import PLAIN, one_number
@@ -27,12 +27,13 @@ class FlatArguments:
     `looks` says what each leaf was when it was met, None for one that stands for a number: another
     thread may exchange a tensor's memory at any time after."""
     __slots__ = ("leaves", "looks", "others", "boxes", "numbers", "lengths", "sizes", "met",
-                 "arrays", "records")
+                 "arrays", "records", "numpys_vary")
 
     def __init__(self, sizes: bool = True, arrays: bool = True,
-                 records: Set[type] = frozenset()) -> None:
+                 records: Set[type] = frozenset(), numpys_vary: bool = False) -> None:
         self.sizes = sizes                   # Are sizes among what describes a tensor?
         self.records = records               # classes of objects that are told apart by their parts
+        self.numpys_vary = numpys_vary       # Are numbers of NumPy's inputs as arrays are?
         self.leaves: list[Any] = []
         self.looks: list[Look | None] = []
         self.others: list[Any] = []
@@ -102,6 +103,8 @@ class FlatArguments:
         if t is range:
             return t, x.start, x.stop, x.step
         if isinstance(x, np.generic):
+            if self.arrays is not None and self.numpys_vary and is_number(x):
+                return self.array(x, self.arrays)
             return t, x.dtype, one_number(x)
         if is_record(x, self.records):
             self.others.append(t)
@@ -123,12 +126,14 @@ class FlatArguments:
                       for step, y in parts(x, self.records)])
 
     def array(self, x: Any, arrays: dict[int, Any]) -> tuple[Any, ...]:
-        """A NumPy array: a leaf is a tensor around it."""
+        """A NumPy array, or a number of NumPy's: a leaf is a tensor around it, or has it."""
         i = self.met.get(id(x))
         if i is not None:
             return np.ndarray, i
         self.met[id(x)], arrays[id(x)] = len(self.leaves), x
-        return np.ndarray, *self.leaf(wrap(x))[1:], x.flags.writeable
+        if type(x) is np.ndarray:
+            return np.ndarray, *self.leaf(wrap(x))[1:], x.flags.writeable
+        return np.ndarray, *self.leaf(wrap(np.array(x)))[1:], type(x)
 
     def leaf(self, t: Any) -> tuple[Any, ...]:
         """Take in a tensor; gives what describes it."""

@@ -103,6 +103,8 @@ def said(d: Any) -> str:
         return f"any {d[0].__name__}"
     if type(d) is int:
         return f"the same tensor as number {d}"
+    if d[0] is np.ndarray and isinstance(d[-1], type):
+        return f"any {d[-1].__name__}"       # a number of NumPy's
     if is_tensor(d):
         return tensor_in_words(Look(*d[:len(Look._fields)]))
     if d[0] is range:

@@ -138,7 +138,7 @@ def test_odd_arguments_are_said_well():
     for args in ((range(3), np.float32(2)), (range(4), np.float32(2)), (range(4), np.float32(3))):
         traced(whet.ones(2), *args)
     assert [p["because"] for p in traced.explain(data=True)["paths"]] == [
-        None, ["r is range(0, 4), not range(0, 3)"], ["n is np.float32(3.0), not np.float32(2.0)"]]
+        None, ["r is range(0, 4), not range(0, 3)"], ["n is any float32, not np.float32(2.0)"]]
 
 
 def test_refusals_and_what_has_not_been_called():

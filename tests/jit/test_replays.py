@@ -87,6 +87,13 @@ def _frames():
     return f, lambda i: (np.arange(3.0) * i,)
 
 
+@row("a number of NumPy's, another at each call, such as an entry of a schedule")
+def _number_of_numpy():
+    rates = np.linspace(1, 0.1, CALLS)
+    def f(x, rate): return x * rate, (1 - rate) / 2
+    return f, lambda i: (whet.ones(3) * i, rates[i])
+
+
 @row("a write to such an array, or to a tensor over it")
 def _writes():
     def f(a):

@@ -461,3 +461,44 @@ def keyword_defaults_that_are_exchanged():
                 plain.__kwdefaults__ = dict(k=1, mode="add")
             yield f(ramp(2))
     return f, calls
+
+
+@trap
+def numbers_of_numpy_vary():
+    """One object twice, equal ones, others of another type, in containers, as attributes and keys,
+    asked for their identity, and one that a variable has, too."""
+    held = Box(last=np.float64(0.5), seen=[])
+    def f(x, a, b, more):
+        held.seen.append(a * 2)
+        kind = 1 if a is b else 2 if a is held.last else 3
+        y = x * a + b - more["c"][0]
+        more["d"] = a + 1
+        more["c"].append(b)
+        return y * kind, type(a), a / 3, [b, -b], a == b
+    def calls(f):
+        for k in range(6):
+            a, b = np.float64(k / 4), np.float64(k / 4 + k % 2)
+            for args in ((a, b), (a, a), (np.float32(k), b), (held.last, a), (a, held.last),
+                         (np.float64("nan"), b), (k / 3, b), (np.float64(-0.0), np.int64(k))):
+                more = {"c": [np.float64(k)]}
+                yield f(ramp(3), *args, more), more, list(held.seen)
+            if k == 3:
+                held.last = np.float64(2.5)
+    return f, calls
+
+
+@trap
+def numbers_of_numpy_are_inputs():
+    """They come back with their types, are laid into what is given, and are equal or one object."""
+    def f(x, a, b, more):
+        more["d"] = a + 1
+        more["c"].append(b)
+        return x * a + b - more["c"][0], a / 3, b, [b, -b], isinstance(a, float), a == b
+    def calls(f):
+        for k in range(16):
+            a, b = np.float64(k / 4), np.float64(k / 4 + k % 2)
+            for args in ((a, b), (a, a), (np.float32(k), b)):
+                more = {"c": [np.float64(k)]}
+                out = f(ramp(3), *args, more)
+                yield out, more, [type(y) for y in out], type(more["d"])
+    return f, calls
