@@ -174,7 +174,7 @@ class _Elements:
         a = self.arrays[x]
         maker = self.makers.get(x)
         if isinstance(maker, OpNode) and is_view(maker):
-            return self.element(maker.ins[0], lambda b: look(_viewed(maker, x, b)))
+            return self.element(maker.ins[0], lambda b: look(self.viewed(maker, x, b)))
         if maker is None:
             seen = look(a)
             return self.whole.argument(Ref(x), seen) if np.may_share_memory(seen, a) else None
@@ -199,9 +199,12 @@ class _Elements:
             args[k] = e
         return self.whole.stored(S.substitute(maker.exprs[maker.outs.index(x)], args), x)
 
-
-def _viewed(view: OpNode, x: int, a: Array) -> Array:
-    """What a view makes of an array, of its results the one whose value is x."""
-    found = view.op.forward(a, *view.ins[1:], **view.attrs)
-    one: Array = found[view.outs.index(x)] if isinstance(found, list | tuple) else found
-    return one
+    def viewed(self, view: OpNode, x: int, a: Array) -> Array:
+        """What a view makes of an array, of its results the one whose value is x; other memory
+        where this array cannot be seen so."""
+        try:
+            found = view.op.forward(a, *view.ins[1:], **view.attrs)
+        except RuntimeError:
+            return np.empty(self.arrays[x].shape, a.dtype)
+        one: Array = found[view.outs.index(x)] if isinstance(found, list | tuple) else found
+        return one

@@ -79,6 +79,7 @@ def slices_written_to(x, y):
     lambda x, y: (lambda z: z[:, :5] - z[:, 5:10])(x * 2),                   # few side by side
     lambda x, y: (lambda z: z.T + y[:, :6].T)(x[:, :6] * 2 + y[:, :6]),     # in another order
     lambda x, y: (x[:1] * 2)[0] * y,                                         # read many times
+    lambda x, y: x[:, :10].abs().view(60) * 2,       # what was given cannot be seen so
 ])
 @pytest.mark.parametrize("left_out", [(), ("fuse",), ("write_through",), ("writes", "outright")])
 def test_what_is_stored_all_the_same(fn, left_out):
