@@ -53,7 +53,8 @@ class Inputs:
         def arrays(leaves: list[Any]) -> list[Any]:
             found = of_sources.copy()
             for i, source, like in others:
-                found[i] = _array_of(source.find(leaves), source, like, self.homes[i])
+                t = None if source is None else source.find(leaves)
+                found[i] = _array_of(t, source, like, self.homes[i])
             return found
         return arrays
 

@@ -8,7 +8,7 @@ LOOPS = harness.loops()
 # what is not replayed, and what the warning says
 EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`bar.postfix` is",
          "cycle_gan": "`self.fake_B_pool.images[",
-         "packed_tagger": "a number that Python goes on from",
+         "packed_tagger": "data decides a size, and it is another",
          "stable_baselines_dqn": "`self.replay_buffer.pos` is 3",
          "wgan_gp": "a number that Python goes on from"}
 # what is replayed in part: an expert that gets one token, or none, has a plan of its own

@@ -202,7 +202,7 @@ def test_advice_follows_what_goes_wrong():
         return noise
     grows = jit.trace(grows)
     for i in range(12):
-        shape(whet.arange(12.0) - i), kinds(one, {"n": np.float64(i)}), grows(one)
+        shape(whet.arange(12.0) - i), kinds(one, {"n": np.int64(i)}), grows(one)
     for f, said in ((shape, "Keep the shape: multiply by a mask"),
                     (kinds, "pass numbers as tensors, and"), (grows, "Read what grows outside")):
         assert said in " ".join(f.explain().split())
