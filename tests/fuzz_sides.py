@@ -384,15 +384,17 @@ def interpreted():
     from whet.random import Position
 
     def run(self, given, spent=()):
+        wanted = [*self.results, *self.counted]
         g = Graph.of(self.recorded, self.arrays, [Input(n, "") for n in self.outside],
-                     [(n, "") for n in self.results])
+                     [(n, "") for n in wanted])
         draws = [n for n in self.recorded if n.kind == "draw"]
         streams = {id(n.attrs["generator"]): n.attrs["generator"] for n in draws}.values()
         streams = [s.now() if type(s) is Position else (s._seed, s._offset) for s in streams]
         ends = [(s, p.now()) for s, p in (self.draws.ends if self.draws else ())]
         before = [a.copy() for a in given]
         try:
-            made = dict(zip(self.results, interpret(g, *given, streams=streams)))
+            made = dict(zip(self.outside, given))
+            made |= zip(wanted, interpret(g, *given, streams=streams))
         except Exception as e:               # (as programs do: eager will raise it)
             for a, b in zip(given, before):
                 if a.flags.writeable:
