@@ -12,14 +12,12 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.ir.symbolic_size import LEAST, SYMBOLIC, SymbolicReal, text
-from whet.passes.lower_llvm.calls import share_out
-from whet.passes.lower_llvm.calls.size_code import Uncoded, coded
+from whet.ir.symbolic_size import LEAST
+from whet.passes.lower_llvm.calls.size_code import Uncoded
 from whet.tensor import Tensor
 
 from ..capture.tensor_sources import Argument
-from ..program.launch_lists import LONG
-from ..program.own_arrays import Constant
+from ..program.size_stores import SizeStores
 from ..program.sized_lists import Segment
 from .native_entry import L
 from .native_table import SIZES, VALUE
@@ -86,34 +84,19 @@ class SizedTable:
         limit(self.table, int(min(self.checks.at, self.sounding, FOREVER)))
 
 
-class SizedTableMaker:
+class SizedTableMaker(SizeStores):
     """Gathers what a table's words are for other sizes. Raises `Uncoded`."""
 
     def __init__(self, ready: Table, r: Recording) -> None:
+        super().__init__(r.program.of_sizes)
         self.words, self.handed, self.r, self.program = ready[0].copy(), ready[1][1], r, r.program
-        self.of_sizes: ForwardOfSizes = r.program.of_sizes
-        self.stores: list[tuple[Any, int, Any]] = []     # expression, address, dtype
-        self.numbers, self.of_constants = np.zeros(0, np.int64), list[Any]()
+        self.leaves = r.program.of_sizes.leaves
         # symbol -> argument, and dimension of a tensor
         self.places: dict[int, tuple[int, int]] = {}
 
     def head(self, name: str) -> int:
         """A word of the header."""
         return int(self.words[L.H[name] // 8])
-
-    def put(self, array: np.ndarray, i: int, x: Any) -> None:
-        """A word is a number, or an expression."""
-        if type(x) in SYMBOLIC:
-            self.stores.append((x, array.ctypes.data + 8 * i, np.float64 if type(x) is SymbolicReal
-                                else np.int64))
-        else:
-            array[i] = x
-
-    def layout(self, n: int) -> tuple[list[Any], list[Any]]:
-        """The sizes and strides of a value."""
-        _, ndim, at = self.of_sizes.types[n]
-        dims = self.of_sizes.dims
-        return dims[at:at + ndim], dims[at + ndim:at + 2 * ndim]
 
     def table(self) -> Table:
         """The table."""
@@ -129,23 +112,10 @@ class SizedTableMaker:
         symbols = range(len(of_sizes.facts.symbols))
         if not all(i in self.places for i in symbols):
             raise Uncoded("a size is no argument's")
-        code = coded(of_sizes.facts, self.stores, [self.places[i] for i in symbols], id(Tensor))
+        code = self.code([self.places[i] for i in symbols], id(Tensor))
         for name, v in dict(count=0, until=0, code=code.ctypes.data).items():
             self.words[L.H[name] // 8] = v
         return self.words, [self.r, code, launches, self.numbers, Tensor]
-
-    def constants(self) -> None:
-        """The memory of constants that go by sizes: numbers, that is."""
-        own = self.of_sizes.own
-        if own.merged or own.guards:
-            raise Uncoded("constants are compared for each size")
-        self.numbers = np.zeros(len(own.makers), np.int64)
-        for i, maker in enumerate(own.makers):
-            x = own.number(maker)
-            if x is None or type(maker) is not Constant:
-                raise Uncoded("what is made of sizes is no number")
-            self.stores.append((x, self.numbers.ctypes.data + 8 * i, maker.outline.dtype))
-            self.of_constants.append(x)
 
     def arguments(self) -> None:
         """The rows of arguments, and where symbols are found."""
@@ -157,7 +127,7 @@ class SizedTableMaker:
         for _ in range(self.head("rows")):
             kind, position, size, leaf, of = (int(w) for w in words[row:row + 5])
             if row - start in lengths:
-                i, = of_sizes.leaves[lengths[row - start]]
+                i, = self.leaves[lengths[row - start]]
                 if i >= 0:
                     self.put(words, row + VALUE, of_sizes.facts.symbols[i] - LEAST)
                     if position < self.head("nargs"):
@@ -168,7 +138,7 @@ class SizedTableMaker:
                     for k, x in enumerate(pair):
                         self.put(words, row + SIZES + 2 * d + k, x)
                 if position < self.head("nargs") and of == id(Tensor):
-                    for d, i in enumerate(of_sizes.leaves[leaf]):
+                    for d, i in enumerate(self.leaves[leaf]):
                         if i >= 0:
                             self.places.setdefault(i, (position, d))
             row += size
@@ -177,12 +147,7 @@ class SizedTableMaker:
         """The rows of new arrays."""
         row = self.head("fresh_at") // 8
         for n in self.program.fresh:
-            shape, strides = self.layout(n)
-            step: Any = self.of_sizes.types[n][0].itemsize
-            for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-                if text(stride) != text(step):
-                    raise Uncoded("a result is not row-major")
-                step = step * size
+            shape, strides = self.layout_of_new(n)
             self.words[row + 2] = 1
             for k, x in enumerate(shape):
                 self.put(self.words, row + 3 + k, x)
@@ -192,21 +157,14 @@ class SizedTableMaker:
 
     def launches(self) -> np.ndarray:
         """A list of launches of its own, and how long it is."""
-        of_sizes, place = self.of_sizes, self.program.launches_and_views
-        made: np.ndarray = of_sizes.words.blank()
-        for x, i, dtype in of_sizes.words.places():
-            self.stores.append((x, made.ctypes.data + i, dtype))
-        for i, which in of_sizes.words.placed:  # a number has no parts
-            made[i] = self.numbers.ctypes.data + 8 * which
+        place, made = self.program.launches_and_views, self.lists()
         first = place.address - self.program.keep[0].ctypes.data
         self.words[L.H["list"] // 8] = made.ctypes.data + first
         self.words[L.H["length"] // 8] = place.words
-        (segment,) = of_sizes.steps
+        (segment,) = self.of_sizes.steps
         assert isinstance(segment, Segment)
-        grains: Any = sum([total // share_out.grain(g)
-                           for total, g in zip(segment.work[::2], segment.work[1::2], strict=True)])
         # Not 0: a thread may work while others run.
-        self.put(self.words, L.H["away"] // 8, grains // LONG)
+        self.put_is_long(self.words, L.H["away"] // 8, segment)
         return made
 
 
@@ -217,7 +175,7 @@ def sized(ready: Table, r: Recording, checks: Any) -> SizedTable | None:
         with r.program.of_sizes.facts.recalled():
             maker = SizedTableMaker(ready, r)
             table = maker.table()
-            constants = r.program.of_sizes.facts.function(maker.of_constants)
+            constants = maker.told()
     except Uncoded:
         return None
     table[1].extend(ready[1][1:])

@@ -35,6 +35,8 @@ busy = thread_time
 TURNS = 20                       # calls of a round
 EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one on
 SHORT, EARLY = 1e-3, 32          # calls of less seconds are first timed after so many
+LATE = 8 * EARLY                 # those of sizes like many for which replays were found far shorter
+CLEAR, ROUNDS = 0.8, 3           # of an eager call's time: that of replays, in so many rounds
 MARGIN = 0.95                    # of a replay's time: what eager must stay below
 GROWTH = 7                       # rounds lie so many times the calls so far apart, or further:
 # the slower calls of a round take less than this part of the time of the calls until the next
@@ -44,13 +46,39 @@ COST = 0.01
 UNTRIED = RuntimeError, Refused, MemoryError, TypeError
 
 
-class Trial:
-    """The rounds of one recording. `at`: the call with which the next one begins."""
-    __slots__ = ("at", "turn", "forward", "backward", "seconds", "lock", "proven")
+class TrialsOfSizes:
+    """The trials of recordings that differ in sizes alone. A few have their first rounds at a time;
+    where replays were far shorter in these, those of the others come late."""
 
     def __init__(self) -> None:
+        self.under_way = 0                   # rounds that began and are not over
+        self.clear = 0                       # the last rounds in which replays were far shorter
+
+    @property
+    def patience(self) -> int:
+        """So many calls are made before a recording's first round, where that need not come at
+        once."""
+        return LATE if self.clear >= ROUNDS else EARLY
+
+    @property
+    def may_decide(self) -> bool:
+        """May rounds that are under way decide when others come?"""
+        return self.under_way >= ROUNDS > self.clear
+
+    def over(self, replay: float, eager: float) -> None:
+        """A round of one of them is over."""
+        self.under_way = max(self.under_way - 1, 0)
+        self.clear = self.clear + 1 if replay < CLEAR * eager else 0
+
+
+class Trial:
+    """The rounds of one recording. `at`: the call with which the next one begins, `sizes`: the
+    trials that it is one of."""
+    __slots__ = ("at", "turn", "forward", "backward", "seconds", "lock", "proven", "sizes")
+
+    def __init__(self, sizes: TrialsOfSizes | None = None) -> None:
         # The thread whose call is timed holds the lock.
-        self.at, self.lock = 0, threading.Lock()
+        self.at, self.lock, self.sizes = 0, threading.Lock(), sizes or TrialsOfSizes()
         # is it of a recording that was made like one of other sizes?
         self.proven = False
         # of a replay and of an eager call, with the backward, in the last round
@@ -97,10 +125,15 @@ class Trial:
     def wait(self, seconds: float, calls: int, hasty: bool) -> bool:
         """The first replay of a round took so long, as call number `calls` from zero: should the
         round begin later? `hasty`: are there kernels in it that are to be compiled well?"""
-        if calls >= EARLY or calls and not hasty and seconds >= SHORT:
+        sizes, patience = self.sizes, self.sizes.patience
+        if sizes.may_decide and calls < LATE:
+            self.at = calls + TURNS
+            return True
+        may_wait = hasty or seconds < SHORT or patience > EARLY
+        if calls >= patience or calls and not may_wait:
+            sizes.under_way += 1
             return False
-        early = self.proven or calls and (hasty or seconds < SHORT)
-        self.at = max(2 * calls + 1, EARLY if early else 0)
+        self.at = max(2 * calls + 1, patience if self.proven or calls and may_wait else 0)
         return True
 
     def note(self, eager: bool, seconds: float, calls: int) -> bool:
@@ -113,6 +146,7 @@ class Trial:
         both = max(self.backward) < math.inf
         self.seconds = [f + b if both else f for f, b in zip(self.forward, self.backward)]
         replay, other = self.seconds
+        self.sizes.over(replay, other)
         asked = len(range(FIRST, TURNS, EVERY))
         lost = (TURNS - asked) * (replay - other) if self.slow else asked * (other - replay)
         self.at = (calls

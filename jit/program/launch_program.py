@@ -63,11 +63,16 @@ class LaunchProgram(Program):
     def take_steps(self, env: list[Any]) -> None:
         for one in self.steps:
             if isinstance(one, LaunchList):
-                self.launch(one.address, one.words, one.long, [env[r] for r in one.values])
+                long = self.lets_others_run(one)
+                self.launch(one.address, one.words, long, [env[r] for r in one.values])
             elif makes(one) in self.needs:
                 self.do(one, env)
             else:
                 self.needs[makes(one)] = memory.growth(lambda node=one: self.do(node, env))
+
+    def lets_others_run(self, launches: LaunchList) -> bool:
+        """Do other threads of Python's run while machine code goes through a list?"""
+        return launches.long
 
     def launch(self, address: int, words: int, long: bool, arrays: Sequence[Any]) -> None:
         """Go through a list of launches. Where it ended at a check, that is a miss."""

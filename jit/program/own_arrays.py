@@ -23,6 +23,7 @@ from whet.random import Generator
 
 from .random_draws import Draws
 from .size_expressions import equal, same_number
+from .told_numbers import PYTHON
 
 if TYPE_CHECKING:
     from whet.ir.graph import Guard, Node
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from .size_expressions import SizeExpressions
 
 LARGEST = 1 << 24  # bytes of the constants of a program
+EXACT = 1 << 24  # whole numbers up to this are floats of 32 bits
+SMALL = 2.0**-100  # divided by these, others give floats that have fewer bits
+# what these give for two floats of 32 bits is, computed with 64 and made short, what 32 bits give
+SHORT_OPS = "add", "sub", "mul", "div"
 
 
 class OwnArray:
@@ -170,19 +175,43 @@ class OwnArrays:
         return made
 
     def number(self, maker: Constant | Counters | Positions) -> Quantity | None:
-        """What is made, as an expression; None where it is no single number of Python's."""
+        """What is made, as an expression of Python's floats of 64 bits; None where it is no single
+        number of these. A shorter one is a number that is made short."""
         if type(maker) is not Constant or maker.outline.shape:
             return None
-        # Python computes with floats of 64 bits. A shorter one is a number that is made short.
-        n, dtype = maker.value, maker.outline.dtype
-        if dtype == np.float32 and self.known[n].op is CASTS[float32]:
-            n, = self.known[n].ins
-        elif dtype not in (np.int64, np.float64):
-            return None
         try:
-            return self.sizes.told[int(n)]
+            if maker.outline.dtype == np.float32:
+                return self.short_number(maker.value)
+            whole = maker.outline.dtype in (np.int64, np.float64)
+            return self.sizes.told[maker.value] if whole else None
         except Unsized:
             return None
+
+    def short_number(self, n: int) -> Quantity | None:
+        """The same of a float of 32 bits: one that is made short, or what ops on two such floats
+        give, which is exact but for that."""
+        node = self.known[n]
+        if node.op is CASTS[float32]:
+            return self.sizes.told[int(node.ins[0])]
+        operands = next((ins for _, ins, attrs, outs in self.steps if n in outs and not attrs), ())
+        exact = [self.exact(x) for x in operands]
+        if node.op is None or node.op.name not in SHORT_OPS or None in exact:
+            return None
+        made: Quantity = PYTHON[node.op.name](*exact)
+        return made * 1.0
+
+    def exact(self, x: Any) -> Quantity | None:
+        """An operand that floats of 32 bits have as it is, as a number; None for another."""
+        if type(x) is Ref:
+            if int(x) not in self.known or self.known[int(x)].ins or self.differ(int(x)):
+                return None
+            node = self.known[int(x)]
+            assert node.op is not None
+            x = node.op.forward(**node.attrs).item()
+        if type(x) is SymbolicSize:
+            return x if -EXACT <= x <= EXACT else None
+        is_normal = type(x) in (int, float) and (not x or abs(x) >= SMALL)
+        return x if is_normal and float(np.float32(x)) == x else None
 
     def counters(self, draw: Any, n: SymbolicSize) -> Outline:
         """Counters for a draw of n numbers."""

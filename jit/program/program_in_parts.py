@@ -17,10 +17,12 @@ from whet.ir.symbolic_size import Unsized
 from whet.passes.plan import alike
 
 from ..report.reasons import Shapes as OtherShape
+from . import resized_program
 from .misses import Miss
 from .planned_ranges import PlannedRanges
 from .program import NOTHING_SPENT, Program
-from .programs_of_sizes import ProgramOfSizes
+from .programs_of_sizes import AtSizes, ProgramOfSizes
+from .resized_program import ResizedProgram
 from .shape_symbols import ShapeSymbols
 from .size_expressions import SizeExpressions, Sizes
 from .sized_program import SizedProgram
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 WAYS = 8                         # to plan a part, one for what has to be planned otherwise
 FAMILIES = 8                     # of a way, one for sizes that differ in other places
 PROGRAMS = 128                   # programs of a part for certain sizes that are kept
+RESIZED = 8                      # programs of a plan that Python makes until machine code does
 
 
 class PartFamily:
@@ -60,7 +63,19 @@ class PartFamily:
     def program(self, shapes: Shapes) -> Program | None:
         """The program for these sizes, if it can be planned."""
         values = self.symbols.values(shapes)
-        return None if values is None else self.ranges.at(values, lambda s: s.program(values))
+        return None if values is None else self.ranges.at(values, lambda s: self.at(s, values))
+
+    def at(self, plan: ProgramOfSizes, values: Sequence[int]) -> AtSizes | None:
+        """The program that a plan gives for these sizes. Where it is asked often, machine code has
+        one for all."""
+        made = plan.program(values)
+        if made is not None:
+            plan.asked += 1
+            if plan.resized is not None:
+                plan.resized.learn(values)
+            elif plan.asked == RESIZED:
+                plan.resized = resized_program.resized(made, self.symbols)
+        return made
 
     def of_sizes(self, values: Sequence[int]) -> ProgramOfSizes:
         """A plan for sizes like these: one for others planned again, where that can be."""
@@ -115,10 +130,16 @@ class LaterPart:
         self.steady, self.told, self.line = steady, told, line
         self.ways = [Way(like)]              # the one that was used last comes first
         self.programs: dict[Any, Program] = {}
+        self.resized: list[ResizedProgram] = []          # the last one that fitted comes first
         self.unsized = ""                    # why a way is one of certain sizes alone
 
     def program(self, given: Sequence[Array]) -> Program:
         """The program for what it is given; raises Miss where there is none."""
+        for k, program in enumerate(self.resized):
+            if program.fits(given):
+                if k:
+                    self.resized.insert(0, self.resized.pop(k))
+                return program
         key = tuple([(a.shape, a.strides) for a in given])
         found = self.programs.pop(key, None) or self.planned(given)
         if found is None:
@@ -136,6 +157,9 @@ class LaterPart:
             if made is not None:
                 if k:                        # (another thread may look: there is always one)
                     self.ways.insert(0, self.ways.pop(k))
+                resized = made.of_sizes.resized if isinstance(made, AtSizes) else None
+                if resized is not None and resized not in self.resized:
+                    self.resized.insert(0, resized)
                 return made
         return None
 
@@ -166,7 +190,7 @@ class LaterPart:
         """What was planned gives other bits than a run."""
         for way in self.ways:
             way.families = []
-        self.programs, self.unsized = {}, "a plan for other sizes gave other bits"
+        self.programs, self.resized, self.unsized = {}, [], "a plan for other sizes gave other bits"
 
 
 def fits(program: Program, given: Sequence[Array | Type]) -> bool:

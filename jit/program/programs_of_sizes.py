@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..guards.sized_table import SizedTable
     from ..guards.table_rows import Table
     from ..replay.recording import Recording
+    from .resized_program import ResizedProgram
     from .shape_symbols import ShapeSymbols
     from .sized_program import SizedProgram
 
@@ -138,6 +139,8 @@ class ProgramOfSizes:
         for ins, attrs in self.expected:
             expressions_in([*ins, *attrs.values()], known)
         self.expected_texts, self.expect = list(known), sized.facts.function(list(known.values()))
+        self.asked = 0                           # how often a program was made
+        self.resized: ResizedProgram | None = None       # one for all sizes
 
     def look(self, sized: SizedProgram, looks: Mapping[int, Outline]) -> None:
         """Note where Python finds what it reads."""

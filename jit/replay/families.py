@@ -20,7 +20,7 @@ from whet.passes.plan import alike
 from ..capture.refused import Refused
 from ..capture.tensor_sources import Outside
 from ..policy.second_look import SecondLook
-from ..policy.timing import Trial
+from ..policy.timing import Trial, TrialsOfSizes
 from ..program.planned_ranges import PlannedRanges
 from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
@@ -45,6 +45,7 @@ class Family:
         self.plans: list[SizedCall] = []         # that ranges are of
         # Sizes that are planned in vain are recorded by the call that asks, and asked for no more.
         self.ranges = PlannedRanges(self.of_sizes, attempts=math.inf)
+        self.trials = TrialsOfSizes()
         self.may_widen = True            # Was one of more symbols not yet tried in vain?
         inputs, lengths = first.replay.inputs, first.sizes.lengths
         before, now = (
@@ -122,7 +123,7 @@ class Family:
         replay.program, replay.inputs, r.program, r.replay = p, inputs, p, replay
         if not p.goes_by_counts:
             replay.backward = r.backward = made.backward
-        r.missed, r.trial, r.second_look = Misses(), Trial(), SecondLook()
+        r.missed, r.trial, r.second_look = Misses(), Trial(self.trials), SecondLook()
         if r.backward is not None:
             r.backward.trial = r.trial
         r.kind = r.key = None  # type: ignore[assignment]

@@ -200,7 +200,7 @@ def test_a_step_of_training_on_labels_that_are_there():
     losses, parameters, _ = trained(False)
     found, others, run = trained(True)
     assert found == losses and others == parameters
-    assert calls_of(run)["replayed"] >= CALLS - 6
+    assert served(run) >= CALLS - 6
 
 
 def test_what_is_written_before_they_are_counted_is_put_back():

@@ -214,3 +214,50 @@ def test_while_kernels_wait_to_be_compiled_well_the_next_round_comes_soon(clock)
     assert clock.eager_calls == 12
     calls(f, 400, x)
     assert clock.eager_calls == 12 and not only(f).slow
+
+
+def rounds(trials, replay, eager, calls):
+    """The first rounds of recordings that are called in turn: for each the call with which it
+    began."""
+    began = {}
+    for n in range(calls):
+        for t in trials:
+            if n < t.at:
+                continue
+            turn = t.eager
+            if not t.turn:
+                if t.wait(replay, n, False):
+                    continue
+                began.setdefault(t, n)
+            t.note(turn, eager if turn else replay, n + 1)
+    return [began.get(t) for t in trials]
+
+
+def test_of_recordings_that_differ_in_sizes_few_are_timed_where_replays_are_far_shorter():
+    sizes = timing.TrialsOfSizes()
+    trials = [timing.Trial(sizes) for _ in range(40)]
+    began = rounds(trials, 1e-4, 5e-4, timing.LATE)
+    assert [n is not None for n in began] == [True] * timing.ROUNDS + [False] * 37
+    # those that take long, too
+    sizes = timing.TrialsOfSizes()
+    began = rounds([timing.Trial(sizes) for _ in range(40)], 1e-2, 5e-2, timing.LATE)
+    assert sum(n is not None for n in began) == timing.ROUNDS
+    # later all are
+    began = rounds(trials, 1e-4, 5e-4, 3 * timing.LATE)
+    assert all(n >= timing.LATE for n in began[timing.ROUNDS:])
+
+
+@pytest.mark.parametrize("replay", [4.9e-4, 6e-4])
+def test_of_recordings_that_differ_in_sizes_all_are_timed_where_replays_are_no_shorter(replay):
+    sizes = timing.TrialsOfSizes()
+    trials = [timing.Trial(sizes) for _ in range(8)]
+    began = rounds(trials, replay, 5e-4, 6 * timing.LATE)
+    assert max(began) < timing.LATE
+    assert all(t.slow == (replay > 5e-4 / timing.MARGIN) for t in trials)
+
+
+def test_a_round_that_is_never_over_keeps_others_waiting_for_a_while_only():
+    sizes = timing.TrialsOfSizes()
+    sizes.under_way = timing.ROUNDS
+    assert rounds([timing.Trial(sizes)], 1e-4, 5e-4, 2 * timing.LATE)[0] in range(
+        timing.LATE, timing.LATE + timing.TURNS + 1)

@@ -230,6 +230,14 @@ class SizeCode:
         return (self.step(Do.REAL_MUL, a, self.constant(-1.0), is_real=True) if a.is_real else
                 self.step(Do.SUB, self.constant(0), a, -a.high, -a.low))
 
+    def not_negative(self, a: Value) -> Value:
+        """A number of which bits are taken. Where it may be negative, the code ends if it is."""
+        if a.low >= 0:
+            return a
+        answer = self.step(Do.LE, self.constant(0), a, 0, 1)
+        self.steps.append([int(Do.REQUIRE), 0, answer.at, 0])
+        return a._replace(low=0)
+
     def computed(self, op: ast.operator, a: Value, b: Value) -> Value:
         """a op b"""
         whole, real = WAYS[type(op)]
@@ -251,8 +259,7 @@ class SizeCode:
             return self.step(whole, a, b, -most, most)
         if whole == Do.MOD:
             return self.step(whole, a, b, min(b.low, 0), max(b.high, 0))
-        if min(a.low, b.low) < 0:
-            raise Uncoded("bits of a number that may be negative")
+        a, b = self.not_negative(a), self.not_negative(b)
         return self.step(whole, a, b, 0, (1 << max(a.high, b.high).bit_length()) - 1)
 
     def real(self, a: Value) -> Value:
@@ -268,8 +275,9 @@ class SizeCode:
         f = e.func
         if isinstance(f, ast.Attribute) and f.attr == "bit_length":
             a = self.visit(f.value)
-            if a.is_real or a.low < 0:
-                raise Uncoded("bits of a number that may be negative")
+            if a.is_real:
+                raise Uncoded("bits of a float")
+            a = self.not_negative(a)
             return self.step(Do.BITS, a, a, 0, 64)
         args = [self.visit(x) for x in e.args]
         if isinstance(f, ast.Name) and f.id == "floor" and args[0].is_real:

@@ -1,6 +1,6 @@
 """The machine that gives a block the words of other sizes: it computes what goes by sizes in the
 block's rows and in its list of launches, and writes it there. (Blocks are those of traced calls,
-and recipes of ops.)
+recipes of ops, and programs for many sizes, see `sized_memory.py`.)
 
 A block for many sizes has *code*: a head (`CODE`), for each symbol the argument and the dimension
 that has its value, the values that the words are of now, registers, and steps of four words each:
@@ -91,6 +91,13 @@ class Resizing:
     def users(self) -> Val:
         """How many use the words now."""
         raise NotImplementedError
+
+    def dimension_of_array(self, a: Val, dim: Val) -> Val:
+        """The size of a dimension of what must be an array that has it."""
+        f, g = self.f, self.g
+        self.must_not(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")))
+        self.must_not(f.cmp("sge", dim, f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")))
+        return _word(f, g.ld(a, A["dims"]), dim)
 
     # ---- steps -----------------------------------------------------------------------------------
     def step(self, i: Val, at: Val) -> list[Val]:
@@ -261,9 +268,7 @@ class ResizingOfCall(Resizing):
         self.must_not(f.cmp("ne", g.type_of(x), self.word("tensor", "ptr")))
         a = g.ld(x, T["array"])
         self.must_not(g.null(a))
-        self.must_not(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")))
-        self.must_not(f.cmp("sge", dim, f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")))
-        return _word(f, g.ld(a, A["dims"]), dim)
+        return self.dimension_of_array(a, dim)
 
 
 class ResizingOfRecipe(Resizing):

@@ -1,0 +1,94 @@
+"""What machine code writes when it sets a program for many sizes to those of a call."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from whet.ir.symbolic_size import SYMBOLIC, SymbolicReal, text
+from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls.size_code import Uncoded, coded
+
+from .launch_lists import LONG
+from .own_arrays import Constant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .programs_of_sizes import ProgramOfSizes
+    from .sized_lists import Segment
+
+
+class SizeStores:
+    """Gathers the words that go by sizes, and which expressions they are. `numbers`: the memory of
+    constants that go by sizes. Raises `Uncoded` where machine code cannot compute one."""
+
+    def __init__(self, of_sizes: ProgramOfSizes) -> None:
+        self.of_sizes = of_sizes
+        self.stores: list[tuple[Any, int, Any]] = []     # expression, address, dtype
+        self.numbers, self.of_constants = np.zeros(0, np.int64), list[Any]()
+
+    def put(self, array: np.ndarray, i: int, x: Any) -> None:
+        """A word is a number, or an expression."""
+        if type(x) in SYMBOLIC:
+            self.stores.append((x, array.ctypes.data + 8 * i, np.float64 if type(x) is SymbolicReal
+                                else np.int64))
+        else:
+            array[i] = x
+
+    def layout(self, n: int) -> tuple[list[Any], list[Any]]:
+        """The sizes and strides of a value."""
+        _, ndim, at = self.of_sizes.types[n]
+        dims = self.of_sizes.dims
+        return dims[at:at + ndim], dims[at + ndim:at + 2 * ndim]
+
+    def layout_of_new(self, n: int) -> tuple[list[Any], list[Any]]:
+        """The same of one that memory is made for."""
+        shape, strides = self.layout(n)
+        step: Any = self.of_sizes.types[n][0].itemsize
+        for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+            if text(stride) != text(step):
+                raise Uncoded("a result is not row-major")
+            step = step * size
+        return shape, strides
+
+    def constants(self) -> None:
+        """The memory of constants that go by sizes: numbers, that is."""
+        own = self.of_sizes.own
+        if own.merged or own.guards:
+            raise Uncoded("constants are compared for each size")
+        self.numbers = np.zeros(len(own.makers), np.int64)
+        for i, maker in enumerate(own.makers):
+            x = own.number(maker)
+            if x is None or type(maker) is not Constant:
+                raise Uncoded("what is made of sizes is no number")
+            self.stores.append((x, self.numbers.ctypes.data + 8 * i, maker.outline.dtype))
+            self.of_constants.append(x)
+
+    def lists(self) -> np.ndarray:
+        """The words of all lists of launches."""
+        words = self.of_sizes.words
+        made: np.ndarray = words.blank()
+        for x, i, dtype in words.places():
+            self.stores.append((x, made.ctypes.data + i, dtype))
+        if len(self.numbers):
+            for i, which in words.placed:        # a number has no parts
+                made[i] = self.numbers.ctypes.data + 8 * which
+        return made
+
+    def put_is_long(self, array: np.ndarray, i: int, segment: Segment) -> None:
+        """A word that is not 0 where launches are so much work that other threads run
+        meanwhile."""
+        work = segment.work
+        grains: Any = sum([total // share_out.grain(g)
+                           for total, g in zip(work[::2], work[1::2], strict=True)])
+        self.put(array, i, grains // LONG)
+
+    def code(self, places: Sequence[tuple[int, int]], tensor: int = 0) -> np.ndarray:
+        """Code that computes and writes them all. `places`: where machine code finds the value of
+        each symbol, `tensor`: the address of the type of tensors."""
+        return coded(self.of_sizes.facts, self.stores, places, tensor)
+
+    def told(self) -> Callable[..., Any]:
+        """A function of the symbols that has Python's functions say what constants are: machine
+        code looks it up."""
+        return self.of_sizes.facts.function(self.of_constants)
