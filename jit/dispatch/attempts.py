@@ -99,7 +99,8 @@ class FirstRecording(Session):
         self.only_set_up = False             # It ran unwatched, to set up what later runs find.
         # what is asked which code an unwatched run runs
         self.lesson: AbstractContextManager[Any] = contextlib.nullcontext()
-        self.planned_from = 0.0              # when a plan for all sizes was begun
+        # when a plan for all sizes was begun, and what compiling had taken by then
+        self.planned_from = 0.0, 0.0
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.begun < SETTING_UP
 
@@ -269,12 +270,14 @@ class FirstRecording(Session):
 
     def affords_family(self) -> bool:
         """May a plan for all sizes be made now?"""
-        self.planned_from = timing.busy()
-        return self.policy.affords_family(self.searched + self.planned_from - self.began)
+        now = timing.busy()
+        self.planned_from = now, native.compiling_seconds()
+        return self.policy.affords_family(self.searched + now - self.began)
 
     def family_grown(self) -> None:
         """The plan for all sizes was made, or could not be."""
-        self.policy.grown(timing.busy() - self.planned_from)
+        began, compiled = self.planned_from
+        self.policy.grown(timing.busy() - began, native.compiling_seconds() - compiled)
 
     def leaves_its_start(self) -> bool:
         """Has the run changed what a recording of it would want as it was? A training step does,

@@ -90,8 +90,9 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.bare, self.telling = Overhead(UNRUN), Overhead(TELLING)
         # of the recorded runs that came before any eager call: what is not known to be eager's time
         self.unpriced: list[tuple[float, float]] = []
-        # seconds that the last plan for a range of sizes took, and that planning took in this call
-        self.last_plan = self.planning = 0.0
+        self.last_plan = 0.0                 # seconds that the last plan for a range of sizes took
+        # that planning took in this call, and new kernels meanwhile
+        self.planning = self.planned_kernels = 0.0
         self.family_seconds = 0.0            # that the last plan for all sizes took
         # what replays would have brought in of calls of any kind, since such a plan was last made
         self.unserved = 0.0
@@ -255,6 +256,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         user expect other sizes?"""
         kind.missed += kind.weight
         self.unserved += kind.weight * max(self.gain(kind), 0.0)
+        self.planning = 0.0                  # (of a plan that was tried in vain)
         # A call that sets up state is no reason to record calls of other sizes.
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower
@@ -337,9 +339,10 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         if self.made == 1:
             self.first_cost = max(self.ledger.recording - GRACE, 0.0)
         kind.spent += seconds - worth
-        alone, self.planning = seconds - self.planning, 0.0
+        alone = seconds - self.planning - (kernels - self.planned_kernels)
+        self.planning = self.planned_kernels = 0.0
         # Kernels are there by the next one, or are compiled by their own rules.
-        (self.like if like else self.full).note(max(alone - worth - kernels, 0.0), worth)
+        (self.like if like else self.full).note(max(alone - worth, 0.0), worth)
         self.ledger.spent += seconds
         self.ledger.eager += worth
         self.idle = 0

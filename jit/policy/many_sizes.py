@@ -33,6 +33,7 @@ class ManySizes:
     wanted: float
     last_plan: float
     planning: float
+    planned_kernels: float
     family_seconds: float
     unserved: float
 
@@ -96,10 +97,11 @@ class ManySizes:
         room = self.credit if cost <= self.unserved else PLANS * (self.balance - seconds)
         return cost <= room
 
-    def grown(self, seconds: float) -> None:
-        """A plan for all sizes was made, or tried in vain, in so many seconds."""
-        self.family_seconds, self.unserved = seconds, 0.0
-        self.planning = seconds
+    def grown(self, seconds: float, kernels: float = 0.0) -> None:
+        """A plan for all sizes was made, or tried in vain, in so many seconds; new kernels took so
+        many of them."""
+        self.family_seconds, self.unserved = seconds - kernels, 0.0
+        self.planning, self.planned_kernels = seconds, kernels
 
     def first(self, kind: Kind) -> float:
         """What an eager call of a kind takes now: longer, where its sizes are new to eager mode."""

@@ -1,9 +1,11 @@
 """What the policy thinks that calls take which were not timed."""
 import math
 import sys
+import time
 
 import pytest
 import whet
+from whet.cpu import native
 from whet.jit.policy import account, ledger
 from whet.jit.policy.account import Policy
 
@@ -83,3 +85,41 @@ def test_one_thread_may_ask_while_another_notes():
             known.note(n, 1e-3)
     finally:
         sys.settrace(before)
+
+
+def test_kernels_that_a_plan_compiled_are_left_out_once():
+    """Else the next recording would seem to cost nothing."""
+    policy = Policy()
+    kind = policy.kind(0, ())
+    policy.ran(kind, 0.01, 0.01, "costly")
+    policy.grown(0.085, 0.07)
+    assert policy.family_seconds == pytest.approx(0.015)
+    policy.recorded(kind, 0.155, 0.012, True, "resized", 0.072)
+    assert policy.like.of(0.01) == pytest.approx(0.155 - 0.085 - 0.002 - 0.01)
+
+
+def test_a_plan_that_was_tried_before_is_no_part_of_a_recording():
+    policy = Policy()
+    kind = policy.kind(0, ())
+    policy.ran(kind, 0.01, 0.01, "costly")
+    policy.planned(0.05, 0.0)
+    policy.against(kind, False, lambda: True, lambda: False, False)
+    policy.recorded(kind, 0.06, 0.012, True, "resized")
+    assert policy.like.of(0.01) == pytest.approx(0.06 - 0.01)
+
+
+def test_kernels_that_are_new_to_eager_mode_are_not_what_its_calls_take(monkeypatch):
+    compiling = [0.0]
+
+    def compiled(x):
+        begun = time.thread_time()
+        while time.thread_time() - begun < 0.02:
+            pass
+        compiling[0] += 0.02
+        return x + 1
+    monkeypatch.setattr(native, "compiling_seconds", lambda: compiling[0])
+    monkeypatch.setattr(Policy, "against", lambda *_: "costly")
+    traced = whet.jit.trace(compiled)
+    traced(whet.ones(3))
+    (kind,) = traced._calls.policy.kinds.values()
+    assert 0 < kind.eager < 0.01
