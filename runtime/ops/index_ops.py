@@ -108,7 +108,12 @@ def put_slices(out, values, *index, dims, accumulate):
     kernel."""
     d, end = dims[0], dims[0] + len(dims)
     shape = index[0].shape if len(dims) == 1 else broadcast_shapes(*[i.shape for i in index])
-    if dims[-1] != end - 1 or values.shape != _result_shape(out.shape, shape, dims):
+    if dims[-1] != end - 1:
+        return False
+    result = _result_shape(out.shape, shape, dims)
+    if values.size == 1 and values.shape != result:
+        values = np.broadcast_to(values.reshape(()), result)
+    if values.shape != result:
         return False
     rest, wrap = (out.shape[:d], out.shape[end:]), len(dims) == 1 and index[0].flags.c_contiguous
     if wrap:

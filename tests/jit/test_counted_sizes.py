@@ -78,6 +78,14 @@ def written(x):
     return y
 
 
+def numbers_put(x):
+    i, y = (x[:, 0] > 0).nonzero()[:, 0], x.clone()
+    y[i] = 0
+    z = whet.zeros(len(x))
+    z[i] = 1.5
+    return y, z, x.index_put((i,), whet.tensor(2.0), accumulate=True)
+
+
 def repeated(x):
     return whet.repeat_interleave(x, (x[:, 0].abs() * 2).long() + 1, dim=0).sum(0)
 
@@ -101,7 +109,7 @@ def of_experts(x):
 
 
 FUNCTIONS = [mean, masked_loss, by_their_number, of_all_kinds, two_masks, one_of_another, places,
-             written, repeated, distinct, summed, of_experts]
+             written, numbers_put, repeated, distinct, summed, of_experts]
 
 
 def bits(x):
