@@ -342,7 +342,9 @@ class FirstRecording(Session):
                                  for x in (self.call.flat.arrays or {}).values())
         if numpys_were_inputs:
             self.learned.arguments.fix_numbers_of_numpy()
-        if self.has_learned() or numpys_were_inputs:
+        # What a run that set up state made, as a cache that is made once, is only read by this one.
+        reads_first = self.learned.watched(self.run.first_uses.uses.values())
+        if self.has_learned() or numpys_were_inputs or reads_first:
             self.became = "set_up"
             return
         if type(error) is Wrong and self.model is not None:

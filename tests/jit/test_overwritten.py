@@ -358,3 +358,30 @@ def test_the_run_that_sets_up_shows_what_is_set_first(monkeypatch):
     calls = calls_of(step)
     assert (calls["set_up"], calls["recorded"]) == (1, 1) and served(step) == 3
     assert "hidden" not in vars(Trainer) and "losses" not in vars(Trainer)
+
+
+class Grids(nn.Module):
+    """It makes a grid for a size that it has not seen before, and goes on with it."""
+
+    def __init__(self):
+        super().__init__()
+        self.size = 0
+
+    def forward(self, x):
+        if x.shape[-1] != self.size:
+            self.size = x.shape[-1]
+            self.grid = whet.arange(self.size).float()
+        return (x + self.grid).sum()
+
+
+@pytest.mark.parametrize("is_strict", (False, True))
+def test_what_the_first_call_made_for_later_ones_is_found_by_them(is_strict, monkeypatch):
+    monkeypatch.setattr(account, "GRACE", float("inf"))
+    grids, eager = Grids(), Grids()
+    f = whet.jit.trace(grids.forward, strict=is_strict)
+    for n in (4, 4, 4, 4, 4, 4, 6, 6, 4):
+        x = whet.full((2, n), float(n))
+        assert f(x).item() == eager(x).item()
+        assert vars(grids)["grid"].tolist() == vars(eager)["grid"].tolist()
+    calls = calls_of(f)
+    assert not calls["failed"] and served(f) >= 3
