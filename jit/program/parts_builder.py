@@ -29,7 +29,10 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
                    told: Mapping[int, Told] | None) -> ProgramInParts | None:
     """A program that makes `results` of `outside`, as `builder.build` makes it, in parts; None
     where it has but one, or leaves generators where a run without parts left them. `numbers`: the
-    values that are made of sizes alone, `told`: where those that Python was told came to ops."""
+    values that are made of sizes alone, `told`: where those that Python was told came to ops.
+
+    A number among the arguments that became a size (see `guards/lengths.py`) has no memory that
+    could be given to a later part: there is no such program where one goes by it."""
     if not any(isinstance(n, OpNode) and n.op.sized_by_data for n in nodes):
         return None
     outside, results = list(outside), list(dict.fromkeys(results))
@@ -41,6 +44,9 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     found = cut(in_order, arrays, memory, results, numbers, told or {})
     if found is None or options.ends and any(
             isinstance(n, Draw) for part in found[1:] for n in part.nodes):
+        return None
+    there = {*outside, *(o for n in in_order for o in n.outs)}
+    if not all(there.issuperset(part.given) for part in found[1:]):
         return None
     found[0].given = outside
     options = dataclasses.replace(

@@ -319,3 +319,26 @@ def test_what_new_arguments_decide_is_no_size_of_a_recording(are_new):
     first = traced._calls.policy.held[0]
     assert first.program.goes_by_counts == are_new
     assert calls_of(traced)["recorded"] == (2 if are_new else 1)
+
+
+class Ring:
+    """The last rows, each in the place of the oldest one."""
+
+    def __init__(self):
+        self.rows, self.at = whet.zeros(6, 8), 0
+
+    def take(self, x, position):
+        k = self.at % 6
+        self.rows[k:k + 1] = x * W[position:position + 1]
+        self.at += 1
+        return self.rows.sum(0)
+
+
+def test_a_number_that_became_a_size_may_come_to_what_data_decides():
+    """`position` becomes a size. `k` is made of what lies in an attribute, and data decides it."""
+    traced, eager = Ring(), Ring()
+    take = whet.jit.trace(traced.take)
+    for x in whet.split(rows(np.random.default_rng(2), CALLS), 1):
+        position = eager.at % 8
+        assert bits(take(x, position)) == bits(eager.take(x, position))
+    assert not calls_of(take)["failed"]
