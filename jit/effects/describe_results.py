@@ -60,6 +60,9 @@ class Results:
         # The tuples in which the run found stand-ins: those that were given stand for them.
         self.exchanged = {
             i: self.boxes[id(was)] for i, (_, was) in tuples.items() if id(was) in self.boxes}
+        # by the ids of lists and dicts whose parts lie in slots: what is to be learned where one is
+        # handed on
+        self.of_slots: dict[int, Callable[[], None]] = {}
         self.returns_a_box = False
         self.known: dict[int, Recipe] = {}   # of objects that the run made, by id
         self.holders: list[Any] = []         # these objects, so that nothing else gets their ids
@@ -97,6 +100,9 @@ class Results:
     def found(self, x: Any) -> Recipe | None:
         """The recipe of what stands for something, or is found in a call's arguments."""
         t = type(x)
+        if id(x) in self.of_slots:
+            self.of_slots[id(x)]()
+            raise Refused(Returns(f"{thing(t)} that was there before"))
         if issubclass(t, StandIn):
             return Constant(real(x))
         if t in NUMBERS:

@@ -1,4 +1,5 @@
 """What a run left in Python's state, as recipes by which a replay lays it there again."""
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -7,10 +8,11 @@ from whet.tensor import wrap
 from ..capture.numpy_stand_in import Array, real_of
 from ..capture.refused import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
-from ..guards.container_places import Elements
+from ..guards.container_places import Elements, entries
 from ..guards.instances import contents_of
 from ..guards.overwritten_attributes import Overwritten, could_be_found_elsewhere
 from ..guards.places import ABSENT, Change
+from ..guards.slots import items
 from ..guards.spots import MemoryOf
 from ..report.reasons import Changes, Inspects, OtherMemory
 from .write_back import Left
@@ -30,6 +32,7 @@ class LeftBehind:
         self.known: set[Any] = {id(grown.real) for grown, _ in swapped.lists}
         self.effects: list[Any] = []
         self.only_appended(learned)
+        self.only_read(learned)
         self.read_before_set(learned)
         self.set_to_what_was_there()
         self.changed(learned)
@@ -51,6 +54,21 @@ class LeftBehind:
                 change = Change(Elements(grown.real), None)
                 raise Refused(
                     Changes(self.run.world, change, "a list that it both reads and appends to"))
+
+    def only_read(self, learned: Any) -> None:
+        """A list or dict whose parts lie in slots is any of its kind: the run must neither change
+        it nor hand it on, as a replay does not know it by its identity."""
+        slots, leaves = self.run.world.slots, self.run.leaves
+        for s, t in zip(slots, leaves[len(leaves) - len(slots):]):
+            was = s.changeable
+            if was is None:
+                continue
+            fix = functools.partial(learned.fix, [s.spot.key])
+            self.results.of_slots[id(was)] = fix
+            if items(was) != s.items or was[s.item] is not t:
+                fix()
+                change = Change(Elements(was) if type(was) is list else entries(was), None)
+                raise Refused(Changes(self.run.world, change, "which is another at each call"))
 
     def set_to_what_was_there(self) -> None:
         """Compare attributes that the run may have set to the very value that they had: whether it

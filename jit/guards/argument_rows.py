@@ -116,14 +116,15 @@ class ArgumentRows:
         world = self.r.world
         if any(s.is_array for s in world.slots):
             raise No
-        tuples: dict[Any, int] = {}          # the spot of a tuple -> the object that its first is
+        # the spot of a container -> the object that the first of its parts is
+        containers: dict[Any, int] = {}
         for s, leaf in zip(world.slots, self.leaves.slots):
             if s.item is None:
                 i = self.slot(s)
             else:
-                if (*s.spot.key, s.size) not in tuples:
-                    tuples[*s.spot.key, s.size] = self.tuple_in(s)
-                i = tuples[*s.spot.key, s.size] + s.item
+                if s.spot.key not in containers:
+                    containers[s.spot.key] = self.container_in(s)
+                i = containers[s.spot.key] + s.items.index(s.item)
             if s.is_number:
                 self.any_number(i, s.there(), leaf)
             else:
@@ -137,12 +138,15 @@ class ArgumentRows:
         self.t["slots"].extend([*s.spot.read_row(self.t), i])
         return i
 
-    def tuple_in(self, s: Slot) -> int:
-        """A tuple whose parts lie in slots, of which one is given: the number of the first."""
-        assert s.size is not None
-        i, parts = self.slot(s), self.objects(s.size)
-        self.row(L.TUPLE, i, s.size, parts.start)
-        return parts.start
+    def container_in(self, s: Slot) -> int:
+        """A container whose parts lie in slots, of which one is given: the number of the first."""
+        i, n = self.slot(s), len(s.items)
+        start = self.objects(n).start
+        if s.container is dict:
+            self.row(L.DICT, i, n, start, *map(self.t.id, s.items))
+        else:
+            self.row(L.LIST if s.container is list else L.TUPLE, i, n, start)
+        return start
 
     def objects(self, n: int) -> range:
         """The numbers of so many objects."""

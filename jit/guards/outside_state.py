@@ -106,15 +106,16 @@ class World:
         self.grads = []
 
     def takes_as_it_comes(self, boxes: Iterable[Any]) -> bool:
-        """Is one of these containers a list that grows, or a tuple whose parts lie in slots?"""
+        """Is one of these containers a list that grows, or one whose parts lie in slots?"""
         there = {id(s.spot.found()) for s in self.slots if s.item is not None}
         return any(id(x) in self.growing or id(x) in there for x in boxes)
 
     def entangled(self, leaves: Sequence[Any], boxes: Iterable[Any]) -> set[Any]:
         """The keys of what is known by other names as well, and so neither a slot nor a list that
         grows."""
-        tuples = {id(s.spot.found()): s.spot.key for s in self.slots if s.item is not None}
-        keys: set[Any] = {tuples[id(x)] for x in boxes if id(x) in tuples}
+        containers = {id(s.spot.found()): s.spot.key for s in self.slots if s.item is not None}
+        keys: set[Any] = {key for i, key in containers.items() if i in self.seen}
+        keys |= {containers[id(x)] for x in boxes if id(x) in containers}
         in_arguments = set(map(id, boxes))
         keys |= {(i, None) for i in self.growing
                  if self.facts.notices_lists or i in self.seen or i in in_arguments}

@@ -13,15 +13,18 @@ from .tensor_facts import look, named
 
 
 class Slot:
-    """A spot, or with `item` one number of the tuple that lies there."""
-    __slots__ = ("spot", "item", "size", "cells", "is_number", "is_array", "type", "look")
+    """A spot, or with `item` one number or tensor of the container that lies there: a tuple, or a
+    list or dict that calls lay anew. `container`: its type, `items`: all that it has."""
+    __slots__ = ("spot", "item", "container", "items", "cells", "is_number", "is_array", "type",
+                 "look")
 
-    def __init__(self, spot: Spot, value: Any, item: int | None = None) -> None:
+    def __init__(self, spot: Spot, value: Any, item: Any = None) -> None:
         self.spot, self.item = spot, item
         self.cells: list[tuple[Any, int]] = []   # where a World holds it: places, with an index
-        self.size: int | None = None         # of the tuple
+        self.container: type | None = None
+        self.items: tuple[Any, ...] = ()
         if item is not None:
-            self.size, value = len(value), value[item]
+            self.container, self.items, value = type(value), items(value), value[item]
         self.type, self.is_array = type(value), type(value) is np.ndarray
         self.is_number = not (self.is_array or is_strided(value))
         self.look = array_parts.layout(value) if self.is_array else \
@@ -37,23 +40,24 @@ class Slot:
     @staticmethod
     def at(spot: Spot, value: Any) -> "list[Slot]":
         """The slots of a spot."""
-        items = range(len(value)) if several(value) else (None,)
-        return [Slot(spot, value, i) for i in items]
+        return [Slot(spot, value, i) for i in (items(value) if several(value) else (None,))]
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells it from others."""
-        return *self.spot.key, self.item, self.size
+        return *self.spot.key, self.item, self.container, self.items
 
     def fetch(self, known: dict[int, Any], leaves: list[Any]) -> Any:
         """The tensor that is there now, or that stands for the number.
 
         None where it is of another kind, or known under another name."""
-        there = v = self.spot.found()
-        if v is None:
+        there: Any = self.spot.found()
+        if there is None:
             return None
+        v = there
         if self.item is not None:
-            if type(v) is not tuple or len(v) != self.size:
+            kind: type = type(v)
+            if kind is not self.container or items(v) != self.items:
                 return None
             v = v[self.item]
         t = self.tensor(v, known, leaves)
@@ -80,6 +84,14 @@ class Slot:
         """The number, tensor or array that is there."""
         v = self.spot.get()
         return v if self.item is None else v[self.item]
+
+    @property
+    def changeable(self) -> Any:
+        """The list or dict that was there when the run began, if it is of one."""
+        if self.container is None or self.container is tuple:
+            return None
+        place, i = self.cells[0]
+        return place.objects[i]
 
     @property
     def may_be_twin(self) -> bool:
@@ -109,8 +121,19 @@ class Twin:
         return True
 
 
+def items(value: Any) -> tuple[Any, ...]:
+    """By what the parts of a container are known."""
+    return tuple(value) if type(value) is dict else tuple(range(len(value)))
+
+
 def several(value: Any) -> bool:
-    """Is this a tuple of numbers and tensors, each of which may be another at each call?"""
-    return type(value) is tuple and len(value) > 0 \
-        and all([varies(x) or is_strided(x) and Slot.takes(x) for x in value]) \
-        and len(set(map(id, value))) == len(value)
+    """Is this a tuple of numbers and tensors, or a list or dict of tensors, each of which may be
+    another at each call?"""
+    kind = type(value)
+    if kind is not tuple and kind is not list and kind is not dict or not value:
+        return False
+    if kind is dict and not all([type(key) is str for key in value]):
+        return False
+    parts = [*value.values()] if kind is dict else value
+    return len(set(map(id, parts))) == len(parts) and all(
+        [kind is tuple and varies(x) or is_strided(x) and Slot.takes(x) for x in parts])

@@ -212,6 +212,16 @@ def _hidden():
     return f, lambda i: (whet.ones(2) * i,)
 
 
+@row("a list or a dict of tensors that is laid anew")
+def _memories():
+    o = Box(memories=[whet.zeros(2), whet.zeros(2)], last={"mean": whet.zeros(2)})
+    def f(x):
+        o.memories = [x + m * 0.5 for m in o.memories]
+        o.last = {"mean": o.last["mean"] + o.memories[1]}
+        return o.last["mean"] * 1
+    return f, lambda i: (whet.ones(2) * i,)
+
+
 @row("a cache that is written to at a position, a tensor of one element")
 def _cache():
     room = whet.zeros(64, 2)
