@@ -117,8 +117,8 @@ class Array:
         if name in BEYOND:
             arrays.rec.refuse(OfNumPy(f"it asks for `{name}` of a NumPy array"))
             return found
-        if name == "item":
-            return functools.partial(_item, self)
+        if name in ("item", "tolist"):
+            return functools.partial(_item if name == "item" else _listed, self)
         if isinstance(found, types.BuiltinFunctionType):
             return functools.partial(_method, self, name)
         arrays.hand(self)                    # it may lead to the memory, as `flat` does
@@ -256,6 +256,15 @@ def _item(x: Array, *args: Any) -> Any:
     if live(x):
         arrays_of(x).pin(x)
     return real_of(x).item(*args)
+
+
+def _listed(x: Array) -> Any:
+    """tolist()"""
+    real = real_of(x)
+    if isinstance(real, np.generic) or not real.ndim:
+        return _item(x)
+    numbers = recorder_of(x).listed(tensor_of(x)) if live(x) else None
+    return real.tolist() if numbers is None else numbers
 
 
 def _method(x: Array, name: str, *args: Any, **kwargs: Any) -> Any:

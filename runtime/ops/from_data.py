@@ -172,10 +172,15 @@ def another(array):
     return array.view(np.ndarray)
 
 
+def _is_followed(x):
+    """Does something stand for an array of NumPy's, or for one of its numbers?"""
+    return hasattr(x, "__whet_array__")
+
+
 def _followed(data, dtype):
     """The memory of an array that a trace follows, as a tensor of some type; None for other
     data."""
-    if not (modes.state.observers and hasattr(data, "__whet_array__")):
+    if not (modes.state.observers and _is_followed(data)):
         return None
     t = shown(wrap(data.__whet_array__()))
     return t if dtype is None or dtype is t.dtype else t.to(dtype)
@@ -293,7 +298,8 @@ def _of_varying(data, dtype):
     """Data with numbers that vary, or with tensors of one number, as a tensor made of them; None
     where there are none, or where that would not be what `array_of` gives."""
     leaves, shape = _leaves(data), ()
-    if not any(hasattr(x, "__whet_tensor__") or is_tensor(x) for x in leaves):
+    if _is_followed(data) or not any(
+            hasattr(x, "__whet_tensor__") or is_tensor(x) or _is_followed(x) for x in leaves):
         return None
     if leaves[0] is data:
         own = dtypes.of_number(data)
@@ -306,6 +312,10 @@ def _of_varying(data, dtype):
             if x._array.ndim or x.dtype.kind != FLOAT or x.dtype is dtypes.bfloat16:
                 return None
             made.append(x.detach())
+        elif _is_followed(x):
+            if not isinstance(x, np.generic):
+                return None
+            made.append(shown(wrap(x.__whet_array__())))
         elif hasattr(x, "__whet_tensor__") and (stands := x.__whet_tensor__()) is not None:
             made.append(stands)
         elif type(x) in (int, builtins.float) and abs(x) < 1 << 40:

@@ -92,3 +92,49 @@ def test_a_step_with_a_schedule_in_an_array():
         found.append([traced(whet.full((3, 4), k / 9), rates[k]) for k in range(CALLS)])
     assert bits(found[0]) == bits(found[1])
     assert served(traced) >= CALLS - 6
+
+
+def sums_from_the_end(x):
+    """The advantages of an episode, as scripts compute them in Python."""
+    found, last = [], 0.0
+    for row in (x * 2).numpy()[::-1]:
+        last = 0.5 * last + row[0]
+        found.append([last])
+    found.reverse()
+    return whet.tensor(found, dtype=whet.float)
+
+
+LISTED = {
+    "sums": sums_from_the_end,
+    "numbers": lambda x: whet.tensor([v for v in (x * 2).numpy()[:, 0]]),
+    "of two types": lambda x: whet.tensor([[v, 1.5, 2] for v in (x * 2).double().numpy()[:, 0]]),
+    "narrower": lambda x: whet.tensor([*(x * 2).double().numpy()[:, 0]], dtype=whet.float32),
+    "wider": lambda x: whet.tensor([*(x * 2).numpy()[:, 0]], dtype=whet.float64),
+    "whole": lambda x: whet.as_tensor([*(x * 2).long().numpy()[:, 0]]),
+    "with a tensor": lambda x: whet.tensor([(x * 2).numpy().max(), x.max(), x.max().item()]),
+    "a leaf": lambda x: whet.tensor([*x.numpy()[:, 0]], requires_grad=True),
+    "tolist": lambda x: (x * 2).numpy().tolist(),
+    "tolist of one": lambda x: (x * 2).numpy()[1, 0].tolist() + 1,
+    "tolist of none": lambda x: np.asarray((x * 2).numpy()[1, 0]).tolist() + 1,
+    "tolist of whole ones": lambda x: (x * 2).long().numpy().tolist()}
+GUARDED = {
+    "truth": lambda x: (x > 0).numpy().tolist(),
+    "half": lambda x: whet.tensor([*(x * 2).numpy()[:, 0]], dtype=whet.float16),
+    "bool": lambda x: whet.tensor([*(x * 2).numpy()[:, 0]], dtype=whet.bool),
+    "arrays": lambda x: whet.as_tensor([*(x * 2).numpy()]),
+    "in the memory": lambda x: whet.tensor([*(x * 2).numpy()[:2]]),
+    "nothing": lambda x: (x[:0] * 2).numpy().tolist()}
+
+
+@pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
+@pytest.mark.parametrize("name", {**LISTED, **GUARDED})
+def test_numbers_that_the_run_made_in_lists(name):
+    f = {**LISTED, **GUARDED}[name]
+    traced = jit.trace(f)
+    for k in range(CALLS):
+        x = whet.tensor(np.random.default_rng(k).normal(size=(4, 1)).astype("f"))
+        found, want = traced(x), f(x)
+        assert bits(found) == bits(want)
+        assert not whet.is_tensor(want) or found.requires_grad == want.requires_grad
+    if name in LISTED:
+        assert served(traced) >= CALLS - 5

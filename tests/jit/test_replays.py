@@ -428,6 +428,17 @@ def _listed():
         lambda i: (whet.full((3, 2), float(i)),))
 
 
+@row("a loop in Python over the numbers of `.numpy()`, and a tensor of what it gathers")
+def _gathered():
+    def f(x):
+        found, last = [], 0.0
+        for row in (x * 2).numpy()[::-1]:
+            last = 0.5 * last + row[0]
+            found.append([last])
+        return whet.tensor(found, dtype=whet.float)
+    return f, lambda i: (whet.full((3, 2), float(i)),)
+
+
 @row("a loss or a metric that decides something after the optimizer's step")
 def _decided_late():
     model, best = nn.Linear(3, 1), Box(loss=1e9)
