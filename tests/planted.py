@@ -128,6 +128,20 @@ FAULTS = [
         "Fourier",
     ),
     Fault(
+        "a convolution's numbers go on behind the last of a transform",
+        GENERATORS + "fourier/kernels.py",
+        'self.product(read(at, f.imin(left, w["n"] - at)), "chirp", at), 0)',
+        'self.product(read(at, left), "chirp", at), 0)',
+        "Fourier",
+    ),
+    Fault(
+        "half of a transform of an odd number of real numbers is one number more",
+        GENERATORS + "fourier/kernels.py",
+        'self.write_complex(target, at, f.imin(left, f.sdiv(self.w["n"], 2) + 1 - at), z)',
+        'self.write_complex(target, at, f.imin(left, f.sdiv(self.w["n"], 2) + 2 - at), z)',
+        "Fourier",
+    ),
+    Fault(
         "a row's last vector of numbers is one too long",
         GENERATORS + "fourier/kernels.py",
         "mask = f.lanes_below(length - i, n)",

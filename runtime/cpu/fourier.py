@@ -21,13 +21,17 @@ LARGEST = 1 << 20       # numbers whose angles are worth a table
 UNIT_FLOPS = 1 << 17    # operations that are worth a thread of their own
 PLANS = 256
 # what a pass takes for a number, in operations on vectors
-COST = {2: 6, 3: 8, 4: 8, 5: 11, 7: 15, 8: 11, 11: 22, 13: 26}
+COST = {2: 6, 3: 8, 4: 8, 5: 11, 7: 15, 8: 11, 11: 22, 13: 26, 17: 34, 19: 38, 23: 46}
+PRIMES = tuple(sorted((r for r in COST if r % 2), reverse=True))
+# a convolution has the least number of these times a power of two that takes least: their kernels
+# are few
+ODD_PARTS = (1, 3, 5, 9, 15)
 
 
 def radices(n):
     """The passes for n numbers; None where other primes divide them."""
     found = []
-    for p in (13, 11, 7, 5, 3):
+    for p in PRIMES:
         while n % p == 0:
             found.append(p)
             n //= p
@@ -42,7 +46,17 @@ def radices(n):
 def fits(a, n):
     """Can kernels transform n numbers of an array?"""
     return (not REFERENCE and targets.has_fma() and a.dtype.char in "fdFD" and a.size > 0
-            and 0 < n <= LARGEST and radices(n) is not None)
+            and 0 < n <= LARGEST and passes_of(n) <= LARGEST)
+
+
+@functools.lru_cache(PLANS)
+def passes_of(n):
+    """The numbers that the passes for a transform of n are over: n, or those of a convolution."""
+    if radices(n) is not None:
+        return n
+    sizes = [odd << (-(-(2 * n - 1) // odd) - 1).bit_length() for odd in ODD_PARTS]
+    return min(sizes, key=lambda m: (_cost(m, 1) if m <= DIRECT else sum(
+        _cost(*s) for s in (_matrix(m), _matrix(m)[::-1])), m))
 
 
 def _cost(n, lanes):
@@ -53,7 +67,8 @@ def _cost(n, lanes):
 @functools.cache
 def _matrix(n):
     """The rows and columns of the matrix that n numbers are."""
-    sizes = [(a, n // a) for a in range(2, n) if n % a == 0]
+    few = [a for a in range(2, math.isqrt(n) + 1) if n % a == 0]
+    sizes = [(a, b) for d in few for a, b in ((d, n // d), (n // d, d))]
     return min(sizes, key=lambda s: (_cost(s[0], s[1]) + _cost(s[1], s[0]), s))
 
 
@@ -72,17 +87,19 @@ class Plan:
     """How n numbers are transformed: the words and the angles that a kernel reads."""
 
     def __init__(self, n, dtype, inverse, direct):
-        self.n, self.dtype, self.inverse = n, dtype, inverse
+        self.n, self.m, self.dtype, self.inverse = n, passes_of(n), dtype, inverse
         self.angles, self.length = [], 0
         self.words = dict.fromkeys(kernels.WORDS, 0)
-        sizes = (n,) if direct else _matrix(n)
+        sizes = (self.m,) if direct else _matrix(self.m)
         passes = [self._passes(size) for size in sizes]
-        self.words.update(n=n, lines=max(sizes) + 1 + WIDEST,
+        self.words.update(n=n, m=self.m, lines=max(sizes) + 1 + WIDEST,
                           first=int(inverse) * targets.current().lanes(dtype.itemsize))
         self.words["passes"] = len(passes[0])
         if not direct:
             self._turns(*sizes)
             self.words["passes_b"] = len(passes[1])
+        if self.m != n:
+            self._convolution()
         self.passes = [x for p in passes for one in p for x in one]
         self.radices = tuple(sorted({r for size in sizes for r in radices(size)}))
 
@@ -105,9 +122,26 @@ class Plan:
     def _turns(self, a, b):
         rows, width = (-(-x // WIDEST) * WIDEST for x in (a, b))
         table = np.zeros((rows, 2, width))
-        cosine, sine = _angle(np.arange(a)[:, None] * np.arange(b), self.n)
-        table[:a, 0, :b], table[:a, 1, :b] = cosine, -sine if self.inverse else sine
+        cosine, sine = _angle(np.arange(a)[:, None] * np.arange(b), self.m)
+        back = self.inverse and self.m == self.n
+        table[:a, 0, :b], table[:a, 1, :b] = cosine, -sine if back else sine
         self.words.update(a=a, b=b, width=width, turns=self._add(table))
+
+    def _convolution(self):
+        """The chirp, and the spectrum of the chirp turned backwards."""
+        k = np.arange(self.n)
+        cosine, sine = _angle(k * k, 2 * self.n)
+        chirp = cosine + 1j * (-sine if self.inverse else sine)
+        around = np.zeros(self.m, "D")
+        around[:self.n] = chirp.conj()
+        around[self.m - self.n + 1:] = chirp[:0:-1].conj()
+        self.words.update(chirp=self._add(self._padded(chirp)),
+                          spectrum=self._add(self._padded(np.fft.fft(around) / self.m)))
+
+    def _padded(self, numbers):
+        table = np.zeros((2, self.m + kernels.SPARE))
+        table[:, :len(numbers)] = numbers.real, numbers.imag
+        return table
 
     def halves(self):
         """Angles for real numbers, twice as many."""
@@ -129,16 +163,17 @@ class Plan:
         lines = 2 * w["lines"]
         if split:
             lines += math.prod(-(-x // lanes) * lanes for x in (w["a"], w["b"])) // lanes
-            lines += -(-(self.n + 1) // lanes) + 1
+            lines += -(-(self.m + 1) // lanes) + 1
         return -(-lines * 2 * lanes * self.dtype.itemsize // 64) * 64
 
 
 @functools.lru_cache(PLANS)
 def _plan(kind, n, count, inner, dtype, inverse):
     """(kernel, units, grain, words, angles, scratch bytes of a thread)"""
-    direct = n <= DIRECT or inner > 1
+    m = passes_of(n)
+    direct, chirped = m <= DIRECT or inner > 1, m != n
     plan = Plan(n, dtype, inverse, direct)
-    if kind != "complex":
+    if kind in ("real", "to real"):
         plan.halves()
     words, angles = plan.finished(count, inner)
     lanes = targets.current().lanes(dtype.itemsize)
@@ -150,9 +185,10 @@ def _plan(kind, n, count, inner, dtype, inverse):
     else:
         name, emit, units = "split", partial(kernels.split, kind=kind), count
     kernel = native.kernel(
-        f"fourier/{name}/{kind}/{elem}/{'.'.join(map(str, plan.radices))}",
-        partial(emit, elem=elem, radices=plan.radices))
-    flops = n * 4 * max(1, n.bit_length()) * (1 if name == "split" else lanes)
+        f"fourier/{name}{' by convolution' if chirped else ''}/{kind}/{elem}/"
+        + ".".join(map(str, plan.radices)),
+        partial(emit, elem=elem, radices=plan.radices, chirped=chirped))
+    flops = m * 4 * max(1, m.bit_length()) * (1 if name == "split" else lanes) * (1 + chirped)
     return kernel, units, max(1, UNIT_FLOPS // flops), words, angles, plan.room(name == "split")
 
 
@@ -207,7 +243,7 @@ def complex_to_complex(x, *, dims, inverse, norm):
                 _scale(n, inverse, norm))
     for d in reversed(dims):
         n, inner = x.shape[d], math.prod(x.shape[d + 1:])
-        if inner == 1 or n > DIRECT:
+        if inner == 1 or passes_of(n) > DIRECT:
             x = _along(d, x, n, x.dtype, run)
             continue
         out = memory.empty(x.shape, x.dtype)
@@ -219,15 +255,17 @@ def complex_to_complex(x, *, dims, inverse, norm):
 def real_to_complex(x, *, dim, norm):
     """The half of a transform of real numbers that is not the mirror image of the other."""
     n = x.shape[dim]
-    if n % 2 or x.dtype.kind != "f" or not fits(x, n // 2):
+    kind, size = ("odd real", n) if n % 2 else ("real", n // 2)
+    if x.dtype.kind != "f" or not fits(x, size):
         return np.fft.rfft(x, axis=dim, norm=norm)
     return _along(dim, x, n // 2 + 1, np.dtype(x.dtype.char.upper()), lambda source, out: _launch(
-        "real", source, out, n // 2, x.size // n, 1, False, _scale(n, False, norm)))
+        kind, source, out, size, x.size // n, 1, False, _scale(n, False, norm)))
 
 
 def complex_to_real(x, *, dim, n, norm):
     """The real numbers whose transform has this half."""
-    if (n % 2 or x.dtype.kind != "c" or x.shape[dim] != n // 2 + 1 or not fits(x, n // 2)):
+    kind, size = ("to odd real", n) if n % 2 else ("to real", n // 2)
+    if x.dtype.kind != "c" or x.shape[dim] != n // 2 + 1 or not fits(x, size):
         return np.fft.irfft(x, n, axis=dim, norm=norm)
     return _along(dim, x, n, np.dtype(x.dtype.char.lower()), lambda source, out: _launch(
-        "to real", source, out, n // 2, out.size // n, 1, True, _scale(n, True, norm)))
+        kind, source, out, size, out.size // n, 1, True, _scale(n, True, norm)))

@@ -6,8 +6,9 @@ from whet import fft
 
 from . import Case, Family, op
 
-SIZES = (1, 2, 3, 5, 8, 12, 15, 16, 17, 22, 33, 64, 91, 128, 256)
-LONG = (260, 300, 500, 512, 1024, 2310)
+SIZES = (1, 2, 3, 5, 8, 12, 15, 16, 17, 22, 29, 33, 37, 64, 91, 97, 122, 128, 256)
+LONG = (139, 260, 300, 500, 509, 512, 1024, 1025, 2310)
+REAL = ("real", "to real", "odd real", "to odd real")
 
 
 class Fourier(Family):
@@ -16,10 +17,12 @@ class Fourier(Family):
     generators = ("kernels.columns", "kernels.rows", "kernels.split")
     kinds = (
         "fourier/columns/complex/float",
+        "fourier/columns by convolution/complex/float",
         *(
-            f"fourier/{way}/{kind}/{elem}"
+            f"fourier/{way}{how}/{kind}/{elem}"
             for way in ("rows", "split")
-            for kind in ("complex", "real", "to real")
+            for how in ("", " by convolution")
+            for kind in ("complex", *REAL)
             for elem in ("float", "double")
         ),
     )
@@ -37,6 +40,12 @@ class Fourier(Family):
                 f"real {real} {n}",
                 lambda a, b, n=n: (fft.rfft(a), fft.irfft(b, n=2 * n, norm="ortho")),
                 [op(real, rows, 2 * n), op(complex_, rows, n + 1, layout="wide")],
+            )
+            odd = n | 1
+            yield Case(
+                f"odd {real} {n}",
+                lambda a, b, n=odd: (fft.rfft(a, norm="ortho"), fft.irfft(b, n=n)),
+                [op(real, rows, odd, layout="wide"), op(complex_, rows, odd // 2 + 1)],
             )
             yield Case(
                 f"several {complex_} {n}",

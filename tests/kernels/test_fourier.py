@@ -5,8 +5,9 @@ import whet
 from whet.cpu import fourier
 
 pytestmark = pytest.mark.skipif(fourier.REFERENCE, reason="NumPy alone is wanted")
-FEW = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 31, 33, 64, 128, 143, 200, 255, 256]
-MANY = [257, 260, 288, 300, 512, 1000, 1001, 2048, 3003, 4096]
+FEW = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 19, 23, 31, 33, 64, 128, 143, 200, 255, 256]
+MANY = [257, 260, 288, 289, 300, 512, 1000, 1001, 2048, 3003, 4096]
+CONVOLVED = [29, 31, 37, 58, 97, 113, 122, 127, 139, 257, 509, 1021]
 SHAPES = [lambda n: (n,), lambda n: (17, n), lambda n: (n, 1), lambda n: (2, n, 5),
           lambda n: (n, 33)]
 NORMS = ["backward", "ortho", "forward"]
@@ -25,7 +26,7 @@ def numbers(dtype, *shape):
     return (a + 1j * rng.standard_normal(shape) if dtype in "FD" else a).astype(dtype)
 
 
-@pytest.mark.parametrize("n", FEW + MANY)
+@pytest.mark.parametrize("n", FEW + MANY + CONVOLVED)
 @pytest.mark.parametrize("dtype", ["F", "D"])
 @pytest.mark.parametrize("inverse", [False, True])
 def test_complex_numbers(n, dtype, inverse):
@@ -36,10 +37,10 @@ def test_complex_numbers(n, dtype, inverse):
         near(got, getattr(np.fft, name)(a.astype("D"), axis=dim, norm=norm))
 
 
-@pytest.mark.parametrize("half", FEW + MANY)
+@pytest.mark.parametrize("n", [
+    *(2 * half for half in FEW + MANY + CONVOLVED), *(n for n in FEW + MANY + CONVOLVED if n % 2)])
 @pytest.mark.parametrize("dtype", ["f", "d"])
-def test_real_numbers_and_back(half, dtype):
-    n = 2 * half
+def test_real_numbers_and_back(n, dtype):
     for shape, norm in zip(SHAPES, NORMS + NORMS, strict=False):
         a, dim = numbers(dtype, *shape(n)), shape(n).index(n)
         got = fourier.real_to_complex(a, dim=dim, norm=norm)
@@ -56,7 +57,7 @@ def test_several_dimensions_of_any_layout(layout):
              np.fft.fftn(a.astype("D"), axes=dims, norm="ortho"))
 
 
-@pytest.mark.parametrize("n", [5, 96, 256, 500, 1024])
+@pytest.mark.parametrize("n", [5, 37, 96, 256, 500, 509, 1024])
 def test_a_transform_has_the_same_bits_wherever_it_lies(n):
     a = numbers("F", 37, n)
     whole = fourier.complex_to_complex(a, dims=(1,), inverse=False, norm="backward")
@@ -68,10 +69,33 @@ def test_a_transform_has_the_same_bits_wherever_it_lies(n):
     assert turned.T.tobytes() == whole.tobytes()
 
 
-@pytest.mark.parametrize("n", [17, 289, 514, 2 * 17 * 64])
-def test_sizes_without_passes_are_those_of_numpy(n):
-    a = numbers("F", 3, n)
-    near(fourier.complex_to_complex(a, dims=(1,), inverse=False, norm="ortho"),
+@pytest.mark.parametrize("n", [29, 97, 127, 139, 1022, 10007])
+@pytest.mark.parametrize(("dtype", "exact", "bound"), [("f", "d", 3e-7), ("d", "g", 8e-16)])
+def test_convolutions_lose_few_bits(n, dtype, exact, bound):
+    assert fourier.passes_of(n) >= 2 * n - 1
+    a, z = numbers(dtype, 3, n), numbers(dtype.upper(), 3, n)
+    for got, wanted in (
+            (fourier.complex_to_complex(z, dims=(1,), inverse=False, norm="backward"),
+             np.fft.fft(z.astype(exact.upper()))),
+            (fourier.complex_to_complex(z, dims=(1,), inverse=True, norm="backward"),
+             np.fft.ifft(z.astype(exact.upper()))),
+            (fourier.real_to_complex(a, dim=1, norm="backward"), np.fft.rfft(a.astype(exact)))):
+        assert np.linalg.norm(got - wanted) <= bound * np.linalg.norm(wanted)
+
+
+def test_rows_of_a_convolution_do_not_meet():
+    a = numbers("F", 40, 37)
+    wanted = fourier.complex_to_complex(a, dims=(1,), inverse=False, norm="backward")
+    a[1::2] = np.nan
+    got = fourier.complex_to_complex(a, dims=(1,), inverse=False, norm="backward")
+    assert np.isnan(got[1::2]).all() and got[::2].tobytes() == wanted[::2].tobytes()
+
+
+def test_the_largest_sizes_are_those_of_numpy():
+    n = 524309                              # prime; twice as many are more than a table is worth
+    a = numbers("F", n)
+    assert not fourier.fits(a, n) and fourier.fits(a, 131071)
+    near(fourier.complex_to_complex(a, dims=(0,), inverse=False, norm="ortho"),
          np.fft.fft(a.astype("D"), norm="ortho"))
 
 

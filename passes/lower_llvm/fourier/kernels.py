@@ -7,23 +7,35 @@ a by b (`split`): its columns are transformed, all are turned, and its rows are 
 lanes are then columns, and after that rows, of one transform.
 
 Real numbers, an even number n of them, are n / 2 complex ones to the passes; what these make is
-untangled, or tangled before them. How an inverse differs: the parts change their places.
+untangled, or tangled before them. An odd number of them have imaginary parts of zero, and half of
+what the passes make is stored. How an inverse differs: the parts change their places.
+
+A size n with a large prime has no passes. There a transform is a convolution (Bluestein's way):
+jk = (j² + k² - (k - j)²) / 2, so the numbers are turned by half the squares of their places (the
+chirp), convolved with the chirp turned backwards, and turned by the chirp again. The convolution
+is a transform of m >= 2 n - 1 numbers that have passes, a product with a table (the spectrum), and
+the way back.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from .. import shuffles, targets
 from ..builder import BYTES, Module, Val, vec
 from . import butterflies
 
-Kind = Literal["complex", "real", "to real"]
+Kind = Literal["complex", "real", "to real", "odd real", "to odd real"]
 # numbers of a transform, and transforms; those behind a dimension; where in a line real parts begin
-# for the passes; passes over n or a numbers; a, b; passes over b; lines of a buffer; where angles
-# between columns and rows are, and how many of a row; where those of real numbers are
+# for the passes; passes over m or a numbers; a, b; passes over b; lines of a buffer; where angles
+# between columns and rows are, and how many of a row; where those of real numbers are; the numbers
+# of the passes, m = a * b (n, but for convolutions); where the chirp and the spectrum are
 WORDS = ("n", "count", "inner", "first", "passes", "a", "b", "passes_b", "lines", "turns", "width",
-         "halves")
+         "halves", "m", "chirp", "spectrum")
+SPARE = 16              # numbers behind a table's last that may be read
+Read = Callable[[Val, Val], tuple[Val, Val]]
+Write = Callable[[Val, Val, tuple[Val, Val]], None]
 PASS = 4                # words of a pass: its radix, its groups, its stride, where its table is
 
 
@@ -31,9 +43,12 @@ class Kernel:
     """The function of a kernel, its arguments and its scratch memory.
 
     Arguments: the source, the target, words (WORDS, then those of passes), the table of angles,
-    scratch memory and how many bytes of it a thread has, a factor of the results."""
+    scratch memory and how many bytes of it a thread has, a factor of the results. `chirped`: the
+    transforms are convolutions."""
 
-    def __init__(self, m: Module, symbol: str, elem: str, radices: tuple[int, ...]) -> None:
+    def __init__(self, m: Module, symbol: str, elem: str, radices: tuple[int, ...],
+                 chirped: bool) -> None:
+        self.chirped = chirped
         self.helpers = {r: butterflies.pass_of(m, r, elem) for r in radices}
         self.f = f = m.kernel(symbol)
         self.elem, self.lanes = elem, targets.current().lanes(BYTES[elem])
@@ -68,20 +83,50 @@ class Kernel:
     def each_unit(self, body: Callable[[Val], None]) -> None:
         self.f.loop(self.begin, self.end, 1, body)
 
-    def passes(self, first: int | Val, count: Val, source: Val, a: Val, b: Val) -> Val:
-        """Do passes, whose words begin with `first`: from the lines at `source` to those at a, from
-        there to b, and so on. Where the last ones' results are."""
+    def passes(self, words: int | Val, count: Val, source: Val, a: Val, b: Val,
+               first: int | Val) -> tuple[Val, Val]:
+        """Do passes, whose words begin with `words`: from the lines at `source` to those at a, from
+        there to b, and so on. Where the last ones' results are, and which of a and b is free.
+        `first`: where in a line real parts begin."""
         f = self.f
+        first = f.as_val(first, "i64")
 
         def one(i: Val, x: Val, y: Val, other: Val) -> list[Val]:
-            at = i * PASS + first
+            at = i * PASS + words
             radix, groups, stride, table = (self.word(at + k) for k in range(PASS))
             for r, helper in self.helpers.items():
                 f.if_(f.cmp("eq", radix, r), lambda helper=helper: f.call_helper(
-                    helper, x, y, f.at(self.angles, table, self.elem), groups, stride,
-                    self.w["first"]))
+                    helper, x, y, f.at(self.angles, table, self.elem), groups, stride, first))
             return [y, other, y]
-        return f.loop(0, count, 1, one, [source, a, b])[0]
+        made, free, _ = f.loop(0, count, 1, one, [source, a, b])
+        return made, free
+
+    def whole(self, a: Val, b: Val) -> tuple[Val, Val]:
+        """The transform of the numbers in the lines at a; b: another buffer. Where it is, and which
+        of both is free."""
+        f, w, words = self.f, self.w, len(WORDS)
+        if not self.chirped:
+            return self.passes(words, w["passes"], a, b, a, w["first"])
+        zero = f.const(self.ty, 0)
+        self.multiply(a, "chirp", w["n"])
+        f.loop(w["n"], w["m"], 1, lambda i: self.put(a, i, (zero, zero)))
+        made, free = self.passes(words, w["passes"], a, b, a, 0)
+        self.multiply(made, "spectrum", w["m"])
+        made, free = self.passes(words, w["passes"], made, free, made, self.lanes)
+        self.multiply(made, "chirp", w["n"])
+        return made, free
+
+    def factor(self, name: str, i: Val, part: int) -> Val:
+        """Where a table has the part of its number i."""
+        at = self.w[name] + i
+        return self.f.at(self.angles, at + (self.w["m"] + SPARE) if part else at, self.elem)
+
+    def multiply(self, lines: Val, name: str, count: Val) -> None:
+        """Multiply as many lines by the numbers of a table."""
+        f = self.f
+        f.loop(0, count, 1, lambda i: self.put(lines, i, butterflies.turned(
+            f, self.parts(lines, i), *(f.splat(f.load(self.elem, self.factor(name, i, part)),
+                                               self.lanes) for part in (0, 1)))))
 
     # ---- what lies in memory as complex numbers ----------------------------------------------
     def apart(self, at: Val, left: Val) -> tuple[Val, Val]:
@@ -147,9 +192,9 @@ class Kernel:
                 f.fma(-y, sine, f.fma(x, cosine, b - d)))
 
 
-def columns(m: Module, symbol: str, elem: str, radices: tuple[int, ...]) -> None:
+def columns(m: Module, symbol: str, elem: str, radices: tuple[int, ...], chirped: bool) -> None:
     """Lanes are neighbours in the dimensions behind. A unit is a vector of them."""
-    k = Kernel(m, symbol, elem, radices)
+    k = Kernel(m, symbol, elem, radices, chirped)
     f, n, inner = k.f, k.w["n"], k.w["inner"]
     blocks = f.sdiv(inner + (k.lanes - 1), k.lanes)
     lines = k.w["lines"] * k.line
@@ -163,62 +208,105 @@ def columns(m: Module, symbol: str, elem: str, radices: tuple[int, ...]) -> None
         def address(start: Val, i: Val) -> Val:
             return f.at(start, (begin + i * inner) * 2, elem)
         f.loop(0, n, 1, lambda i: k.put(k.room, i, k.apart(address(k.source, i), left)))
-        made = k.passes(len(WORDS), k.w["passes"], k.room, spare, k.room)
+        made, _ = k.whole(k.room, spare)
         f.loop(0, n, 1, lambda i: k.together(
             k.scaled(k.parts(made, i)), address(k.target, i), left))
     k.each_unit(unit)
 
 
-def rows(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kind) -> None:
+def rows(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kind,
+         chirped: bool) -> None:
     """Lanes are rows. A unit is a vector of them."""
-    k = Kernel(m, symbol, elem, radices)
-    f, n = k.f, k.w["n"]
-    spare = f.at(k.room, k.w["lines"] * k.line, elem)
-    half = n * 2 + 2
-
-    def angle(i: Val) -> list[Val]:
-        at = f.at(k.angles, k.w["halves"] + i * 2, elem)
-        return [f.splat(f.load(elem, f.at(at, part, elem)), k.lanes) for part in (0, 1)]
-
-    def complex_(first: Val) -> None:
-        k.read_rows(first, n * 2, k.room)
-        k.write_rows(k.passes(len(WORDS), k.w["passes"], k.room, spare, k.room), first, n * 2)
-
-    def real(first: Val) -> None:
-        k.read_rows(first, n * 2, k.room)
-        made = k.passes(len(WORDS), k.w["passes"], k.room, spare, k.room)
-        k.put(made, n, k.parts(made, 0))
-        free, = f.if_(f.cmp("eq", k.w["passes"] & 1, 0), lambda: [spare], lambda: [k.room])
-
-        f.loop(0, n + 1, 1, lambda i: k.put(
-            free, i, k.untangled(k.parts(made, i), k.parts(made, n - i), *angle(i))))
-        k.write_rows(free, first, half)
-
-    def to_real(first: Val) -> None:
-        k.read_rows(first, half, k.room)
-        zero = f.const(k.ty, 0)
-        f.store(zero, k.place(k.room, 0, 1))
-        f.store(zero, k.place(k.room, n, 1))
-        f.loop(0, n, 1, lambda i: k.put(
-            spare, i, k.tangled(k.parts(k.room, i), k.parts(k.room, n - i), *angle(i))))
-        k.write_rows(k.passes(len(WORDS), k.w["passes"], spare, k.room, spare), first, n * 2)
-    do = {"complex": complex_, "real": real, "to real": to_real}[kind]
+    k = Rows(m, symbol, elem, radices, chirped)
+    do = {"complex": k.complex, "real": k.real, "to real": k.to_real, "odd real": k.odd_real,
+          "to odd real": k.to_odd_real}[kind]
     k.each_unit(lambda u: do(u * k.lanes))
 
 
-def split(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kind) -> None:
+class Rows(Kernel):
+    """Transforms of as many rows as there are lanes, from the first on."""
+
+    def __init__(self, m: Module, symbol: str, elem: str, radices: tuple[int, ...],
+                 chirped: bool) -> None:
+        super().__init__(m, symbol, elem, radices, chirped)
+        self.spare = self.f.at(self.room, self.w["lines"] * self.line, elem)
+        self.n = self.w["n"]
+        self.half = self.n * 2 + 2                # where real numbers are n pairs
+
+    def angle(self, i: Val) -> list[Val]:
+        f = self.f
+        at = f.at(self.angles, self.w["halves"] + i * 2, self.elem)
+        return [f.splat(f.load(self.elem, f.at(at, part, self.elem)), self.lanes)
+                for part in (0, 1)]
+
+    def complex(self, first: Val) -> None:
+        self.read_rows(first, self.n * 2, self.room)
+        self.write_rows(self.whole(self.room, self.spare)[0], first, self.n * 2)
+
+    def real(self, first: Val) -> None:
+        n = self.n
+        self.read_rows(first, n * 2, self.room)
+        made, free = self.whole(self.room, self.spare)
+        self.put(made, n, self.parts(made, 0))
+        self.f.loop(0, n + 1, 1, lambda i: self.put(free, i, self.untangled(
+            self.parts(made, i), self.parts(made, n - i), *self.angle(i))))
+        self.write_rows(free, first, self.half)
+
+    def to_real(self, first: Val) -> None:
+        f, n = self.f, self.n
+        self.read_rows(first, self.half, self.room)
+        zero = f.const(self.ty, 0)
+        f.store(zero, self.place(self.room, 0, 1))
+        f.store(zero, self.place(self.room, n, 1))
+        f.loop(0, n, 1, lambda i: self.put(self.spare, i, self.tangled(
+            self.parts(self.room, i), self.parts(self.room, n - i), *self.angle(i))))
+        self.write_rows(self.whole(self.spare, self.room)[0], first, n * 2)
+
+    def odd_real(self, first: Val) -> None:
+        f, n = self.f, self.n
+        self.read_rows(first, n, self.spare)
+        zero = f.const(self.ty, 0)
+        f.loop(0, n, 1, lambda i: self.put(
+            self.room, i, (f.load(self.ty, f.at(self.spare, i * self.lanes, self.elem)), zero)))
+        self.write_rows(self.whole(self.room, self.spare)[0], first, n + 1)
+
+    def to_odd_real(self, first: Val) -> None:
+        f, n = self.f, self.n
+        self.read_rows(first, n + 1, self.spare)
+        self.put(self.room, 0, (self.parts(self.spare, 0)[0], f.const(self.ty, 0)))
+
+        def both(i: Val) -> None:
+            re, im = self.parts(self.spare, i)
+            self.put(self.room, i, (re, im))
+            self.put(self.room, n - i, (re, -im))
+        f.loop(1, f.sdiv(n, 2) + 1, 1, both)
+        made, free = self.whole(self.room, self.spare)
+        f.loop(0, n, 1, lambda i: f.store(
+            self.parts(made, i)[0], f.at(free, i * self.lanes, self.elem)))
+        self.write_rows(free, first, n)
+
+
+def split(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kind,
+          chirped: bool) -> None:
     """A transform is a matrix, a by b; its columns, then its rows are lanes. A unit is a
     transform."""
-    k = Split(m, symbol, elem, radices)
+    k = Split(m, symbol, elem, radices, chirped)
     f, n = k.f, k.w["n"]
-    source_row, made_row = (n * 2 + 2 * (kind == other) for other in ("to real", "real"))
+    half = f.sdiv(n, 2) * 2 + 2
+    source_row, made_row = {"complex": (n * 2, n * 2), "real": (n * 2, n * 2 + 2),
+                            "to real": (n * 2 + 2, n * 2), "odd real": (n, half),
+                            "to odd real": (half, n)}[kind]
+    prepare = {"to real": k.tangle, "to odd real": k.mirror}.get(kind)
+    read = k.read_reals if kind == "odd real" else k.read_complex
+    write = {"real": k.write_raw, "odd real": k.write_half, "to odd real": k.write_reals}.get(
+        kind, k.write_complex)
 
     def unit(u: Val) -> None:
         source, made = f.at(k.source, u * source_row, elem), f.at(k.target, u * made_row, elem)
-        if kind == "to real":
-            k.tangle(source)
-        k.turn_columns(k.row if kind == "to real" else source)
-        k.finish_rows(k.row if kind == "real" else made, scaled=kind != "real")
+        if prepare:
+            prepare(source)
+            source = k.row
+        k.whole_matrix(partial(read, source), partial(write, k.row if kind == "real" else made))
         if kind == "real":
             k.untangle(made)
     k.each_unit(unit)
@@ -228,10 +316,14 @@ class Split(Kernel):
     """A transform as a matrix, a by b.
 
     Scratch memory: two times the lines of a column or a row, the lines of all rows (those of a
-    vector's rows together), and for real numbers a row of them all."""
+    vector's rows together), and a row of them all, for real numbers and for convolutions.
 
-    def __init__(self, m: Module, symbol: str, elem: str, radices: tuple[int, ...]) -> None:
-        super().__init__(m, symbol, elem, radices)
+    What reads numbers gets the place of the first in the transform and how many there are at most;
+    what writes them gets them, too."""
+
+    def __init__(self, m: Module, symbol: str, elem: str, radices: tuple[int, ...],
+                 chirped: bool) -> None:
+        super().__init__(m, symbol, elem, radices, chirped)
         f, w = self.f, self.w
         self.spare = f.at(self.room, w["lines"] * self.line, elem)
         self.rows = f.at(self.spare, w["lines"] * self.line, elem)
@@ -240,7 +332,50 @@ class Split(Kernel):
         blocks = f.sdiv(w["a"] + (self.lanes - 1), self.lanes)
         self.row = f.at(self.rows, blocks * self.block * self.line, elem)
 
-    def turn_columns(self, source: Val) -> None:
+    def whole_matrix(self, read: Read, write: Write) -> None:
+        """The transform of the numbers that `read` gives. A convolution's way back has the parts
+        changed where they are read and written, since the turns are those of the way there."""
+        f, w = self.f, self.w
+        if not self.chirped:
+            self.turn_columns(read, w["first"])
+            self.finish_rows(write, w["first"])
+            return
+        self.turn_columns(
+            lambda at, left: self.product(read(at, f.imin(left, w["n"] - at)), "chirp", at), 0)
+        self.finish_rows(lambda at, left, z: self.write_raw(
+            self.row, at, left, self.product(z, "spectrum", at)[::-1]), 0)
+        self.turn_columns(partial(self.read_complex, self.row), 0)
+        self.finish_rows(lambda at, left, z: write(
+            at, f.imin(left, w["n"] - at), self.product(z[::-1], "chirp", at)), 0)
+
+    def product(self, z: tuple[Val, Val], name: str, at: Val) -> tuple[Val, Val]:
+        """Numbers times those of a table."""
+        return butterflies.turned(self.f, z, *(
+            self.f.load(self.ty, self.factor(name, at, part)) for part in (0, 1)))
+
+    def read_complex(self, source: Val, at: Val, left: Val) -> tuple[Val, Val]:
+        return self.apart(self.f.at(source, at * 2, self.elem), left)
+
+    def read_reals(self, source: Val, at: Val, left: Val) -> tuple[Val, Val]:
+        f = self.f
+        mask = f.lanes_below(left, self.lanes)
+        return f.mload(self.ty, f.at(source, at, self.elem), mask), f.const(self.ty, 0)
+
+    def write_raw(self, target: Val, at: Val, left: Val, z: tuple[Val, Val]) -> None:
+        self.together(z, self.f.at(target, at * 2, self.elem), left)
+
+    def write_complex(self, target: Val, at: Val, left: Val, z: tuple[Val, Val]) -> None:
+        self.write_raw(target, at, left, self.scaled(z))
+
+    def write_half(self, target: Val, at: Val, left: Val, z: tuple[Val, Val]) -> None:
+        f = self.f
+        self.write_complex(target, at, f.imin(left, f.sdiv(self.w["n"], 2) + 1 - at), z)
+
+    def write_reals(self, target: Val, at: Val, left: Val, z: tuple[Val, Val]) -> None:
+        f = self.f
+        f.put(f.lanes_below(left, self.lanes), (z[0] * self.scale, f.at(target, at, self.elem)))
+
+    def turn_columns(self, read: Read, first: int | Val) -> None:
         """Transform the columns and turn what comes of it; it is the lines of the rows then."""
         f, w, n = self.f, self.w, self.lanes
         a, b = w["a"], w["b"]
@@ -251,8 +386,8 @@ class Split(Kernel):
 
         def columns(j: Val) -> None:
             f.loop(0, a, 1, lambda i: self.put(
-                self.room, i, self.apart(f.at(source, (i * b + j) * 2, self.elem), b - j)))
-            made = self.passes(len(WORDS), w["passes"], self.room, self.spare, self.room)
+                self.room, i, read(i * b + j, b - j)))
+            made, _ = self.passes(len(WORDS), w["passes"], self.room, self.spare, self.room, first)
 
             def block(i: Val) -> None:
                 turned = [self.turned(made, i + r, j) for r in range(n)]
@@ -270,21 +405,16 @@ class Split(Kernel):
         return butterflies.turned(f, self.parts(made, i), f.load(self.ty, at),
                                   f.load(self.ty, f.at(at, width, self.elem)))
 
-    def finish_rows(self, to: Val, scaled: bool) -> None:
+    def finish_rows(self, write: Write, first: int | Val) -> None:
         """Transform the rows."""
         f, w, n = self.f, self.w, self.lanes
         a, b = w["a"], w["b"]
 
         def rows(i: Val) -> None:
             source = self.place(self.rows, f.sdiv(i, n) * self.block)
-            made = self.passes(w["passes"] * PASS + len(WORDS), w["passes_b"], source, self.room,
-                               self.spare)
-
-            def line(j: Val) -> None:
-                z = self.parts(made, j)
-                self.together(self.scaled(z) if scaled else z,
-                              f.at(to, (j * a + i) * 2, self.elem), a - i)
-            f.loop(0, b, 1, line)
+            made, _ = self.passes(w["passes"] * PASS + len(WORDS), w["passes_b"], source,
+                                  self.room, self.spare, first)
+            f.loop(0, b, 1, lambda j: write(j * a + i, a - i, self.parts(made, j)))
         f.loop(0, a, n, rows)
 
     # ---- real numbers ------------------------------------------------------------------------
@@ -331,3 +461,19 @@ class Split(Kernel):
                                 *self.angles_of(i))
             self.together(made, f.at(self.row, i * 2, self.elem), n - i)
         f.loop(0, n, self.lanes, some)
+
+    def mirror(self, source: Val) -> None:
+        """All numbers, an odd number of them, of the half that real numbers have."""
+        f, n = self.f, self.w["n"]
+        half = f.sdiv(n, 2) + 1
+
+        def some(i: Val) -> None:
+            first = f.cmp("eq", f.iota("i64", self.lanes) + i, 0)       # it is real
+            re, im = self.read_complex(source, i, half - i)
+            self.write_raw(self.row, i, half - i, (re, f.sel(first, 0.0, im)))
+
+        def mirrored(i: Val) -> None:
+            re, im = self.mirrored(source, i)
+            self.write_raw(self.row, i, n - i, (re, -im))
+        f.loop(0, half, self.lanes, some)
+        f.loop(half, n, self.lanes, mirrored)
