@@ -65,8 +65,9 @@ def picks(g: Listing) -> Listing:
     for at in {at[-1]: at for at in groups.values()}.values():
         members = [nodes[k] for k in at]
         gathers = [m for m in members if picking(m, arrays)]
-        # A gather with one index has a kernel of its own.
-        more = len(at) > 1 or any(len(m.ins) > 2 for m in gathers)
+        # A gather with one index has a kernel of its own. So have slices, and their places are
+        # computed once for each of them, not for each element.
+        more = len(at) > 1 or any(len(m.ins) > 2 and not _slices(m, arrays) for m in gathers)
         group = (
             joined(members, arrays, _wanted(at, gathers, uses, visible))
             if gathers and more
@@ -76,6 +77,11 @@ def picks(g: Listing) -> Listing:
             made[at[-1]] = group
             gone.update(at)
     return g.of([made.get(i, node) for i, node in enumerate(nodes) if i in made or i not in gone])
+
+
+def _slices(m: Node, arrays: Arrays) -> bool:
+    """Does a gather take more than one element by each place of its index?"""
+    return bool(arrays[m.outs[0]].size > arrays[m.ins[1]].size)
 
 
 def _wanted(at: Sequence[int], gathers: Sequence[Node], uses: Uses,

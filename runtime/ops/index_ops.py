@@ -53,6 +53,10 @@ def _gathered(a, *index, dims):
         out, fine = picks.rows(a, i.reshape(-1), d, wrap=True)
         if fine:
             return out.reshape((*a.shape[:d], *i.shape, *a.shape[d + 1:]))
+    if len(dims) > 1:
+        out = _gathered_at_several(a, index, dims)
+        if out is not None:
+            return out
     key = _key(a.shape, index, dims)
     if len(dims) == 1:
         i, d = key[-1], dims[0]
@@ -61,6 +65,21 @@ def _gathered(a, *index, dims):
         out = empty_array((*a.shape[:d], *i.shape, *a.shape[d + 1:]), a.dtype)
         return a.take(i, d, out=out, mode="clip")
     return np.ascontiguousarray(a[key])
+
+
+def _gathered_at_several(a, index, dims):
+    """The same for several dimensions, neighbours taken as one; None where the kernels do not do
+    it, or an index is out of range."""
+    d, end = dims[0], dims[-1] + 1
+    if not a.size or not all(i.size and picks.fits(a, i) for i in index):
+        return None
+    if end - d != len(dims):
+        at = indexed.of_several(a.shape, index, dims)
+        return None if at is None else indexed.picked(a, at)
+    shape = broadcast_shapes(*[i.shape for i in index])
+    at = _one_index(index, shape, a.shape[d:end])
+    out, fine = picks.rows(a.reshape(*a.shape[:d], -1, *a.shape[end:]), at.reshape(-1), d)
+    return out.reshape((*a.shape[:d], *shape, *a.shape[end:])) if fine else None
 
 
 def scatter_rows(out, places, rows):

@@ -350,3 +350,13 @@ def test_short_slices_are_gathered_in_pairs_alone(n, one, two):
     x, e = whet.randn(50, n), places(50, 2, 200)
     for fn, joined in ((lambda x, e: x[e[0]] * 2, one), (lambda x, e: x[e[0]] - x[e[1]], two)):
         assert ("= picks(" in str(traced(fn, x, e).graph)) == joined
+
+
+@compiled
+@pytest.mark.parametrize("fn, shape", [
+    (lambda t, i, j: t[i, j], (6, 5, 48)), (lambda t, i, j: t[i, j], (6, 5, 3)),
+    (lambda t, i, j: t[:, i, j], (2, 6, 5)), (lambda t, i, j: t[i, :, j], (6, 4, 5))])
+def test_slices_at_several_places_alone_have_kernels_of_their_own(fn, shape):
+    f = traced(fn, whet.randn(shape), places(6, 40, low=-6), places(5, 40, low=-5))
+    path, = f.explain(data=True)["paths"]
+    assert path["calls"] and not path["python"] and "= picks(" not in path["graph"]
