@@ -19,7 +19,7 @@ from . import (
 )
 from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
 from .indexed import converted
-from .pointwise import Pointwise
+from .pointwise import Pointwise, move
 from .rows import contiguous
 from .sized_plans import by_sizes
 from .taped_launches import partial
@@ -354,7 +354,21 @@ def adaptive_max_pool(x, output_size, indices=True):
 
 def unfold(x, kernel, dilation, padding, stride):
     """The windows as columns: (N, C * taps, windows), zeros where a tap lies outside (im2col)."""
-    return reference_windows.reference_unfold(x, kernel, dilation, padding, stride)
+    out = window_geometry.out_sizes(x.shape[2:], kernel, stride, padding, dilation)
+    cols = memory.empty((x.shape[0], x.shape[1] * math.prod(kernel), math.prod(out)), x.dtype)
+    if REFERENCE or x.itemsize > 8 or not x.size or not cols.size:
+        return reference_windows.reference_unfold(x, kernel, dilation, padding, stride)
+    if any(padding):
+        inside = [slice(p, p + n) for n, p in zip(x.shape[2:], padding)]
+        framed = np.zeros(
+            (*x.shape[:2], *[n + 2 * p for n, p in zip(x.shape[2:], padding)]), x.dtype)
+        move(framed[(..., *inside)], x)
+        x = framed
+    parts, steps = cols.reshape(*x.shape[:2], *kernel, *out), x.strides[2:]
+    move(parts, np.lib.stride_tricks.as_strided(x, parts.shape, (
+        *x.strides[:2], *[n * d for n, d in zip(steps, dilation)],
+        *[n * s for n, s in zip(steps, stride)])))
+    return cols
 
 
 def fold(cols, output_size, kernel, dilation, padding, stride):

@@ -180,6 +180,22 @@ def test_fold_is_the_transpose_of_unfold(spatial, kernel, dilation, padding, str
                                spatial, kernel, stride, padding, dilation)))))
 
 
+@pytest.mark.skipif(P.REFERENCE, reason="NumPy alone is wanted")
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i1", "c8", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("spatial, kernel, dilation, padding, stride", [
+    ((40,), (3,), (2,), (1,), (2,)), ((16, 24), (8, 8), (1, 1), (0, 0), (8, 8)),
+    ((9, 35), (3, 3), (1, 2), (1, 0), (1, 1)),
+    ((4, 5, 3), (2, 2, 3), (1, 1, 1), (0, 1, 1), (1, 2, 1))])
+def test_columns_are_moved_by_kernels(dtype, spatial, kernel, dilation, padding, stride,
+                                      monkeypatch):
+    at = kernel, dilation, padding, stride
+    cases = [(x, W.reference_unfold(x, *at)) for x in layouts(make(2, 3, *spatial, dtype=dtype))]
+    monkeypatch.setattr(W, "reference_unfold", None)
+    for x, wanted in cases:
+        got = P.unfold(x, *at)
+        assert got.dtype == wanted.dtype and got.tobytes() == wanted.tobytes()
+
+
 def test_max_unpool_puts_back():
     x = rng.standard_normal((2, 3, 6, 4)).astype("f4")
     y, index = P.max_pool(x, (2, 2), (2, 2), (0, 0), (1, 1))
