@@ -38,7 +38,7 @@ class Pointwise:
     `access` has a letter for each operand, how it moves along the inner dimension: v(ector) to the
     next element, s(ame) not at all, g(ather) by a stride, t(ransposed) by a stride, but to the next
     element along the other dimension of the tile. A digit is a gather whose stride is so many
-    elements.
+    elements, and r(everse) one to the element before.
     """
     roots: tuple[scalar.Expr, ...]
     dtypes: tuple[str, ...]         # of the inputs
@@ -149,9 +149,9 @@ def anyhow(shape: Sizes, strides: Sequence[Sizes], inputs: int) -> Walk:
 
 
 def near(walk: Walk, itemsizes: Iterable[int]) -> Walk:
-    """The walk with those gathers told whose elements lie close."""
+    """The walk with those gathers told whose elements lie close, or side by side backwards."""
     access = "".join([
-        _apart(s[-1], b) or a if a == "g" and b >= 4 else a
+        (_apart(s[-1], b) if b >= 4 else "") or ("r" if s[-1] == -b else a) if a == "g" else a
         for a, s, b in zip(walk.access, walk.strides, itemsizes, strict=True)])
     return Walk(walk.space, access, walk.shape, walk.strides)
 

@@ -128,6 +128,13 @@ FAULTS = [
         "Fourier",
     ),
     Fault(
+        "the mask of what is read backwards is not turned",
+        GENERATORS + "elements/operands.py",
+        "f.mload(ty, at, self.reversed(mask))",
+        "f.mload(ty, at, mask)",
+        "Pointwise",
+    ),
+    Fault(
         "a convolution's numbers go on behind the last of a transform",
         GENERATORS + "fourier/kernels.py",
         'self.product(read(at, f.imin(left, w["n"] - at)), "chirp", at), 0)',

@@ -12,10 +12,11 @@ from . import FAR, FLOATS, INTS, LAYOUTS, NEAR, Case, Family, graded, op
 
 class Pointwise(Family):
     generators = ("pointwise.emit",)
-    kinds = "pointwise/flat/", "pointwise/rows/", "pointwise/tiles/"
+    kinds = "pointwise/flat/", "pointwise/rows/", "pointwise/rows/r", "pointwise/tiles/"
 
     def cases(self):
         yield from self.lines_and_rows()
+        yield from self.backwards()
         yield from self.tiles()
         yield from self.complex_numbers()
         yield from self.forms()
@@ -45,6 +46,16 @@ class Pointwise(Family):
                 heavy if a == b else light,
                 [op("f4", m, n, layout=a), op("f4", m, n, layout=b)],
             )
+
+    def backwards(self):
+        """Operands of all types that are read from their end."""
+        for dtype in (*FLOATS, *INTS, "?", "c8", "c16"):
+            for n in (2, 7, 16, 33, 65, 129) if dtype in ("f4", "u1") else (17, 64):
+                yield Case(
+                    f"backwards {dtype} {n}",
+                    lambda a, b: (a.flip(-1), a.flip(0, 1), whet.where(a.flip(1) == b, a, b)),
+                    [op(dtype, 3, n, layout="wide"), op(dtype, 3, n)],
+                )
 
     def tiles(self):
         """Operands of which one lies across the other, and of all types."""

@@ -108,6 +108,23 @@ def test_elements_that_lie_close(t, k):
         check(ADD, [numbers((n, k), t), numbers((n, 1), t, 1)], [numbers((n, k), t, 2)])
 
 
+@pytest.mark.parametrize("t", ["f32", "f64", "i32", "u8", "i16", "bf16", "c64"])
+def test_elements_that_lie_backwards(t):
+    """They are read and written by vectors, none beside the first or the last."""
+    a = numbers((3, 9), t)
+    walk = K.plan(a.shape, [a[:, ::-1].strides, a.strides, a.strides], [a.itemsize] * 3, 2)
+    assert K.near(walk, [a.itemsize] * 3).access == "rvv"
+    for n in (1, 2, 7, 16, 17, 50, 63, 64, 65, 130):
+        a, b = numbers((3, n), t), numbers((3, n), t, 1)
+        check(ADD, [a[:, ::-1], b])
+        check(ADD, [a[:, ::-1], b[::-1, ::-1]])
+        out = numbers((3, n + 2), t, 2)
+        before = out.copy()
+        check(ADD, [a, b[:, ::-1]], [out[:, 1:-1][:, ::-1]])
+        out[:, 1:-1] = before[:, 1:-1]
+        np.testing.assert_array_equal(out, before)
+
+
 def layouts(shape, t, seed=0):
     """Arrays of one shape with all kinds of strides."""
     a = numbers(shape, t, seed)

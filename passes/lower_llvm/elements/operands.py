@@ -21,7 +21,12 @@ Value: TypeAlias = tuple[Val, ...]           # of an element, for each lane
 
 def apart(access: str) -> bool:
     """Do elements lie a stride apart?"""
-    return access == "g" or access.isdigit()
+    return access in ("g", "r") or access.isdigit()
+
+
+def one_by_one(access: str) -> bool:
+    """Do elements come one by one?"""
+    return apart(access) and access != "r"
 
 
 class Operands:
@@ -60,7 +65,11 @@ class Operands:
             if self.part(k):
                 return self.load_parts(pointers, strides, access[k], k, i, mask)
             ty = vec(self.units[k], self.lanes)
-            if access[k].isdigit() and mask is None:
+            if access[k] == "r":
+                at = self.backwards(pointers, k, i)
+                back = f.load(ty, at) if mask is None else f.mload(ty, at, self.reversed(mask))
+                x = self.reversed(back)
+            elif access[k].isdigit() and mask is None:
                 x, = load_columns(f, ty, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
             elif apart(access[k]) and mask is None:
                 x = f.const(ty, 0)
@@ -117,8 +126,14 @@ class Operands:
                 self.store_parts(pointers, strides, access[k], k, i, value, mask, stream)
                 return
             x, = value
+            if access[k] == "r":
+                at, back = self.backwards(pointers, k, i), self.reversed(x)
+                if mask is None:
+                    f.store(back, at)
+                else:
+                    f.mstore(back, at, self.reversed(mask))
             # Masks are slow on other targets.
-            if access[k].isdigit() and mask is None and targets.current().name == "avx512":
+            elif access[k].isdigit() and mask is None and targets.current().name == "avx512":
                 store_apart(f, x, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
             elif apart(access[k]) and mask is None:
                 for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
@@ -167,6 +182,13 @@ class Operands:
         halves = [[(h * lanes + i) // 2 for i in range(lanes)] for h in range(2)]
         low, high = (f.shuffle(mask, None, index) for index in halves)
         return low, high
+
+    def reversed(self, x: Val) -> Val:
+        return self.f.shuffle(x, None, range(self.lanes - 1, -1, -1))
+
+    def backwards(self, pointers: Sequence[Val], k: int, i: Val) -> Val:
+        """Where the last of the elements from i on lies, which is before all others."""
+        return self.f.at(pointers[k], 0 - i - (self.lanes - 1), self.units[k])
 
     def addresses(self, pointers: Sequence[Val], strides: Strides, k: int,
                   i: Val) -> Val:

@@ -19,7 +19,7 @@ from whet.ir.kernel import TILE, Pointwise
 from .. import scalar, targets
 from ..builder import Fn, Module, Val, vec
 from ..modules import new_module
-from .operands import Operands, Strides, apart
+from .operands import Operands, Strides, apart, one_by_one
 
 BLOCK = 512             # elements that are picked at once
 # instructions for a vector from which on it is not loading and storing that counts
@@ -71,9 +71,8 @@ def vector(kernel: Pointwise) -> int:
     types = [t for t in computed(kernel).values() if t]
     stored = [scalar.MEMORY[REAL_OF.get(t, t)] for t in (*kernel.dtypes, *kernel.results)]
     widest = max(scalar.BYTES.get(t, 1) for t in stored + [scalar.COMPUTE[t] for t in types])
-    return min(
-        int(targets.current().bits) // 8 // widest, 16 if any(map(apart, kernel.access)) else 64
-    )
+    most = 16 if any(map(one_by_one, kernel.access)) else 64
+    return min(int(targets.current().bits) // 8 // widest, most)
 
 
 def lanes(kernel: Pointwise) -> int:
