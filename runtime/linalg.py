@@ -38,6 +38,7 @@ from .ops.lapack import (
 from .ops.lapack import pinv as _pinv
 from .ops.lapack import solve_triangle as _solve_triangle
 from .ops.lapack import square as _square
+from .ops.number_questions import has_zero as _has_zero
 from .ops.out_arguments import with_out as _with_out
 from .ops.registry import ask as _ask
 from .ops.registry import check_one_type as _check_one_type
@@ -329,18 +330,34 @@ def lstsq(A, B, rcond=None, *, driver=None):
         raise RuntimeError(
             f"linalg.lstsq: input.size(-2) should match other.size(-2), got {tuple(A.shape)} and "
             f"{tuple(B.shape)}")
-    if m >= n and driver in (None, "gels"):
-        q, r = qr(A)
-        x = solve_triangular(r, q.mH @ b, upper=True)
-    else:
-        x = pinv(A, rcond) @ b
     rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
+    if m < n or driver in ("gelsy", "gelsd", "gelss"):
+        x = pinv(A, rcond) @ b
+    else:
+        x = _least_squares(A, b, rank, rcond) if driver is None else _by_qr(A, b)
     real = A.dtype.to_real() if A.dtype.kind == 3 else A.dtype
     left = (((A @ x
               - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty(
                   (0,), dtype=real))
     s = svdvals(A.detach()) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=real)
     return _types.linalg_lstsq((x.squeeze(-1) if vector else x, left, rank, s))
+
+
+def _by_qr(A, b):
+    """The X for which |A @ X - b| is least, of matrices whose columns are independent."""
+    q, r = qr(A)
+    return solve_triangular(r, q.mH @ b, upper=True)
+
+
+def _least_squares(A, b, rank, rcond):
+    """The same of any matrices with no more columns than rows, and of several X the least."""
+    m, n = A.shape[-2:]
+    full = rank == n
+    if not _ask(_has_zero, full.to(_int64)):
+        return _by_qr(A, b)
+    full = full.unsqueeze(-1).unsqueeze(-1)
+    some = _F["eye"](m, n, dtype=A.dtype, device=A.device)  # in the place of what has no inverse
+    return _F["where"](full, _by_qr(_F["where"](full, A, some), b), pinv(A, rcond) @ b)
 
 
 def tensorinv(A, ind=2):

@@ -47,6 +47,10 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         duals = like(primals, [level.tensor(x, v) for x, v in zip(xs, vs)])
         out, aux = checked_output(func(*duals), has_aux, "jvp")
         pairs = [(t.value, t.tangent) if level.owns(t) else (t, None) for t in tensors(out)]
+        if strict and any(t is None for _, t in pairs):
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the "
+                "inputs. This is not allowed with strict=True.")
         aux = mapped(lambda t: t.value if level.owns(t) else t, aux)
     result = (
         like(out, [y for y, _ in pairs]),

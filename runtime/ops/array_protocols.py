@@ -1,5 +1,6 @@
 """Tensors in the hands of other libraries: NumPy's protocols and DLPack. Memory is shared, in
 both directions."""
+import functools
 
 import numpy as np
 
@@ -50,6 +51,7 @@ _REDUCE = {
     "add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all",
     "logical_or": "any"}
 _ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
+_PRODUCTS = {"matmul", "vecdot"}
 
 
 def _ours(x):
@@ -59,8 +61,25 @@ def _ours(x):
     return x.item() if isinstance(x, np.generic) and x.dtype.kind in "biufc" else x
 
 
+def _operand(x):
+    """The same of anything that NumPy takes for an array: lists and tuples of numbers, too."""
+    if not isinstance(x, list | tuple):
+        return _ours(x)
+    return (FUNCTIONS["as_tensor"](x) if any(map(is_tensor, x))
+            else wrap(memory_of(np.asarray(x))))
+
+
 def _tensors(*xs):
-    return [x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in xs]
+    return [x if is_tensor(x) else FUNCTIONS["as_tensor"](_operand(x)) for x in xs]
+
+
+def _of_one_type(*xs):
+    """Tensors of the type that NumPy gives their product."""
+    ts = _tensors(*xs)
+    if len({t.dtype for t in ts}) == 1:
+        return ts
+    common = functools.reduce(FUNCTIONS["promote_types"], [t.dtype for t in ts])
+    return [t.to(common) for t in ts]
 
 
 def _deliver(result, out):
@@ -80,11 +99,12 @@ def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
     name = ufunc.__name__
     if where is not True:
         raise TypeError(f"numpy.{name} on whet tensors does not support where=")
-    inputs = [_ours(x) for x in inputs]
+    inputs = [_operand(x) for x in inputs]
     if way == "__call__" and not kwargs:
         ours = _UFUNCS.get(name, name)
         fn = FUNCTIONS.get(ours) if ours else None
         if fn is not None:
+            inputs = _of_one_type(*inputs) if name in _PRODUCTS else inputs
             return _deliver(fn(*inputs), out)
     elif (way == "reduce" and name in _REDUCE and not kwargs.get("dtype")
           and kwargs.get("initial", np._NoValue) is np._NoValue):
@@ -122,6 +142,7 @@ def _reduced(fn, x, axis, keepdims):
 
 
 _NO = np._NoValue
+_OPERANDS = {"", "min", "max", "indices"}       # those of an adapter's arguments that are arrays
 
 
 def _call(ours, names):
@@ -145,7 +166,8 @@ def _call(ours, names):
             raise TypeError(
                 f"numpy.{ours} on whet tensors takes at most {len(pairs)} positional arguments")
         arguments = {
-            k: _ours(v) for k, v in arguments.items() if v is not None and v is not np._NoValue}
+            k: (_operand if k in _OPERANDS else _ours)(v) for k, v in arguments.items()
+            if v is not None and v is not np._NoValue}
         if "dtype" in arguments:
             arguments["dtype"] = dtypes.as_dtype(arguments["dtype"])
         first = arguments.pop("", _NO)
@@ -210,7 +232,7 @@ def _like(name):
 
 
 def _where(condition, x=None, y=None):
-    condition, x, y = _ours(condition), _ours(x), _ours(y)
+    condition, x, y = _operand(condition), _operand(x), _operand(y)
     if not is_tensor(condition):
         condition = FUNCTIONS["as_tensor"](condition)
     return (FUNCTIONS["where"](condition.to(dtypes.bool_), x, y)
@@ -218,7 +240,7 @@ def _where(condition, x=None, y=None):
 
 
 def _take(a, indices, axis=None, out=None, mode="raise"):
-    a, i = _ours(a), FUNCTIONS["as_tensor"](_ours(indices))
+    a, i = _operand(a), FUNCTIONS["as_tensor"](_operand(indices))
     if mode != "raise":
         raise TypeError("numpy.take on whet tensors supports mode='raise' only")
     if axis is None:
@@ -272,7 +294,7 @@ def _argsort(a, axis=-1, kind=None, order=None, *, stable=None):
 
 
 def _concatenate(arrays, axis=0, out=None, *, dtype=None, casting=None):
-    ts = [_ours(x) for x in arrays]
+    ts = _tensors(*arrays)
     if axis is None:
         ts, axis = [t.reshape(-1) for t in ts], 0
     r = FUNCTIONS["cat"](ts, axis)
@@ -280,12 +302,12 @@ def _concatenate(arrays, axis=0, out=None, *, dtype=None, casting=None):
 
 
 def _stacking(name):
-    return lambda arrays, **kwargs: FUNCTIONS[name]([_ours(x) for x in arrays], **({
+    return lambda arrays, **kwargs: FUNCTIONS[name](_tensors(*arrays), **({
         "dim": kwargs["axis"]} if "axis" in kwargs else {}))
 
 
 def _stack(arrays, axis=0, out=None, *, dtype=None, casting=None):
-    r = FUNCTIONS["stack"]([_ours(x) for x in arrays], axis)
+    r = FUNCTIONS["stack"](_tensors(*arrays), axis)
     return _deliver(r if dtype is None else r.to(dtypes.as_dtype(dtype)), out)
 
 
@@ -296,18 +318,25 @@ def _split(ary, indices_or_sections, axis=0):
 
 
 def _einsum(*operands, out=None, **kwargs):
-    return _deliver(FUNCTIONS["einsum"](*[_ours(x) for x in operands]), out)
+    if not isinstance(operands[0], str):        # operands and the numbers of their dimensions
+        return _deliver(FUNCTIONS["einsum"](*[_ours(x) for x in operands]), out)
+    return _deliver(FUNCTIONS["einsum"](operands[0], *_of_one_type(*operands[1:])), out)
 
 
 def _two(name):
     def adapter(a, b, out=None):
-        a, b = _tensors(a, b)
-        return _deliver(FUNCTIONS[name](a, b), out)
+        return _deliver(FUNCTIONS[name](*_of_one_type(a, b)), out)
+    return adapter
+
+
+def _close(name):
+    def adapter(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+        return FUNCTIONS[name](*_of_one_type(a, b), rtol, atol, equal_nan)
     return adapter
 
 
 def _dot(a, b, out=None):
-    a, b = _tensors(a, b)
+    a, b = _of_one_type(a, b)
     if not a.ndim or not b.ndim:
         return _deliver(a * b, out)
     return _deliver(
@@ -317,8 +346,7 @@ def _dot(a, b, out=None):
 
 
 def _tensordot(a, b, axes=2):
-    a, b = _tensors(a, b)
-    return FUNCTIONS["tensordot"](a, b, axes)
+    return FUNCTIONS["tensordot"](*_of_one_type(a, b), axes)
 
 
 _FUNCTIONS = {
@@ -353,7 +381,7 @@ _FUNCTIONS = {
     "moveaxis": _call("movedim", "a= source destination"), "squeeze": _squeeze,
     "expand_dims": _expand_dims, "broadcast_to": _call("broadcast_to", "array= shape=size"),
     "broadcast_arrays": lambda *args,
-    subok=False: FUNCTIONS["broadcast_tensors"](*[_ours(x) for x in args]), "flip": _flip,
+    subok=False: FUNCTIONS["broadcast_tensors"](*_tensors(*args)), "flip": _flip,
     "fliplr": _call("fliplr", "m="), "flipud": _call("flipud", "m="),
     "roll": _call("roll", "a= shift=shifts axis=dims"), "rot90": _call("rot90", "m= k axes=dims"),
     "tile": _call("tile", "A= reps=dims"), "repeat": _repeat,
@@ -374,7 +402,7 @@ _FUNCTIONS = {
     "sort": _sort,
     "argsort": _argsort,
     "searchsorted": lambda a, v, side="left", sorter=None: FUNCTIONS["searchsorted"]
-    (_ours(a), _ours(v), side=side, sorter=sorter),
+    (_operand(a), _operand(v), side=side, sorter=sorter),
     "clip": _call("clamp", "a= a_min=min a_max=max min max"),
     "round": _call("round", "a= decimals"),
     "around": _call("round", "a= decimals"),
@@ -382,8 +410,7 @@ _FUNCTIONS = {
     "imag": _call("imag", "val="),
     "angle": _call("angle", "z="),
     "nan_to_num": _call("nan_to_num", "x= nan posinf neginf"),
-    "isclose": _call("isclose", "a= b=other rtol atol equal_nan"),
-    "allclose": _call("allclose", "a= b=other rtol atol equal_nan"),
+    "isclose": _close("isclose"), "allclose": _close("allclose"),
     "array_equal": lambda a1, a2, equal_nan=False: FUNCTIONS["equal"](*_tensors(a1, a2)),
     "zeros_like": _like("zeros_like"),
     "ones_like": _like("ones_like"),
@@ -396,14 +423,14 @@ _FUNCTIONS = {
     "dot": _dot, "inner": _two("inner"), "outer": _two("outer"), "kron": _two("kron"),
     "vdot": _two("vdot"), "einsum": _einsum, "tensordot": _tensordot,
     "meshgrid": lambda *xi, indexing="xy", sparse=False,
-    copy=True: FUNCTIONS["meshgrid"](*map(_ours, xi), indexing=indexing), "bincount": lambda x,
-    weights=None, minlength=0: FUNCTIONS["bincount"](_ours(x), _ours(weights), minlength),
+    copy=True: FUNCTIONS["meshgrid"](*_of_one_type(*xi), indexing=indexing), "bincount": lambda x,
+    weights=None, minlength=0: FUNCTIONS["bincount"](_operand(x), _operand(weights), minlength),
     "unique": lambda ar, return_index=False, return_inverse=False, return_counts=False, axis=None,
     **kw: FUNCTIONS["unique"](
         ar, True, return_inverse, return_counts, axis),
     "isin": lambda element, test_elements, assume_unique=False, invert=False,
     **kw: FUNCTIONS["isin"](
-        _ours(element), _ours(test_elements), invert=invert),
+        _operand(element), _operand(test_elements), invert=invert),
     "median": lambda a, axis=None, **kw: FUNCTIONS["quantile"](a, 0.5, axis),
     "result_type": lambda *xs: np.result_type(
         *[x._array.dtype if is_tensor(x) else x for x in xs]),

@@ -9,7 +9,7 @@ from ..cpu import factorisations, lapack_threads
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
 from ..ir.outline import Outline, like_first
 from .batching import all_batched, broadcast, example_ndim
-from .minors import MOST_ROWS, cofactors
+from .minors import MOST_ROWS, cofactors, inverse_or_infinite
 from .number_questions import has_zero
 from .onnx import matrices as in_onnx
 from .registry import Op, apply, ask, check_one_type, is_tensor, sizes_of
@@ -142,13 +142,15 @@ def det(A):
 
 def _slogdet_vjp(g, y, a):
     by_sign, slope = g
+    if slope is None and (by_sign is None or a.dtype.kind != COMPLEX):
+        return [F["zeros_like"](a)]
+    inverse = _h(inverse_or_infinite(inv, a, y[0]))
     if a.dtype.kind != COMPLEX:                    # the sign is the same all around
-        return [
-            F["zeros_like"](a) if slope is None else slope.unsqueeze(-1).unsqueeze(-1) * _h(inv(a))]
+        return [slope.unsqueeze(-1).unsqueeze(-1) * inverse]
     if by_sign is not None:
         turn = 1j * (by_sign * y[0].conj()).imag
         slope = turn if slope is None else slope + turn
-    return [slope.unsqueeze(-1).unsqueeze(-1).to(a.dtype) * _h(inv(a))]
+    return [slope.unsqueeze(-1).unsqueeze(-1).to(a.dtype) * inverse]
 
 
 _slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)),

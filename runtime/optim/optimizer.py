@@ -64,6 +64,8 @@ class Optimizer:
             raise TypeError(f"defaults must be a dict, but got {type(defaults).__name__}")
         if defaults.get("fused") and defaults.get("foreach"):
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        if defaults.get("fused") and defaults.get("differentiable"):
+            raise RuntimeError("`fused` does not support `differentiable`")
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []

@@ -6,10 +6,10 @@ from .sparse_gradients import is_sparse
 
 
 def _touched(g):
-    """Which rows have a gradient, and that."""
+    """Which rows (of a gradient with more sparse dimensions: elements) have one, and that."""
     if is_sparse(g):
         g = g.coalesce()
-        return g.indices()[0], g.values()
+        return tuple(g.indices()), g.values()
     if not g.ndim:
         return ..., g
     rows = (g.reshape(g.shape[0], -1) != 0).any(1).nonzero().squeeze(1)

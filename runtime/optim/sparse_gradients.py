@@ -1,4 +1,5 @@
-"""Sparse gradients of parameters: an update of the rows that they have, by the same formula.
+"""Sparse gradients of parameters: an update of the rows (or, where each dimension is sparse, the
+elements) that they have, by the same formula.
 
 That is the same update where the formula leaves an element alone whose gradient is zero. The
 formula is asked: of `Adam` moments decay at every step, so it does not.
@@ -46,8 +47,8 @@ def refused(optimizer):
 def update_rows(form, p, states, numbers, g):
     """The new rows of a parameter and of its states, put where they were."""
     g = g.coalesce()
-    rows, held = g.indices()[0], [p, *states]
-    values = [x.index_select(0, rows) for x in held]
+    at, held = tuple(g.indices()), [p, *states]
+    values = [x[at] for x in held]
     made = form.update(values[0], g.values(), values[1:], numbers)
     for t, x in zip(held, made):
-        t.index_copy_(0, rows, x)
+        t[at] = x

@@ -342,6 +342,27 @@ def test_functional_call_refuses_two_values_for_one_tied_parameter():
     assert whet.func.functional_call(model, {"a": zero, "b": zero}, ()) == 0
 
 
+def test_functional_call_that_is_strict_asks_for_one_name_of_a_tied_parameter():
+    layer = whet.nn.Linear(1, 1, bias=False)
+    model = whet.nn.Sequential(layer, layer)
+    two = {"0.weight": whet.full((1, 1), 2.0)}
+    assert whet.func.functional_call(model, two, whet.ones(1), strict=True) == 4
+    with pytest.raises(RuntimeError, match=r"Missing key\(s\): '1.weight'"):
+        whet.func.functional_call(model, two, whet.ones(1), tie_weights=False, strict=True)
+    with pytest.raises(RuntimeError, match=r"Unexpected key\(s\): 'x'"):
+        whet.func.functional_call(model, {**two, "x": whet.ones(1)}, whet.ones(1), strict=True)
+    with pytest.raises(ValueError, match="to be a dict, or a list/tuple of dicts"):
+        whet.func.functional_call(model, 3, whet.ones(1))
+
+
+def test_jvp_that_is_strict_refuses_an_output_that_no_input_reaches():
+    x = whet.ones(2)
+    with pytest.raises(RuntimeError, match="independent of the inputs"):
+        whet.func.jvp(lambda x: (x * 2, whet.ones(2)), (x,), (x,), strict=True)
+    assert whet.func.jvp(lambda x: whet.ones(2), (x,), (x,))[1].tolist() == [0, 0]
+    assert whet.func.jvp(lambda x: x * 2, (x,), (x,), strict=True)[1].tolist() == [2, 2]
+
+
 def test_what_comes_beside_an_output_has_no_history():
     x = whet.ones(2)
     for made in (func.grad(lambda x: ((x ** 2).sum(), x * 3), has_aux=True)(x),

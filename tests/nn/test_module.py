@@ -560,3 +560,11 @@ def test_a_parametrized_weight_norm_loads_states_of_the_older_one():
     new.load_state_dict({f"0.{name}": t for name, t in old.state_dict().items()})
     x = whet.randn(4, 3)
     assert whet.allclose(new(x), old(x))
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_scalars_of_checkpoints_of_long_ago_have_one_dimension(assign):
+    norm = nn.BatchNorm1d(2)
+    state = norm.state_dict() | {"num_batches_tracked": whet.tensor([5])}
+    norm.load_state_dict(state, assign=assign)
+    assert norm.num_batches_tracked.shape == () and norm.num_batches_tracked == 5

@@ -1,4 +1,5 @@
 """What optimizers keep beside parameters."""
+import numpy as np
 import pytest
 import whet
 from whet import optim
@@ -14,3 +15,32 @@ def test_scalar_states_of_all_parameters_are_written_once_a_step(kind):
         opt.step()
     one, other = ({k: t._version for k, t in opt.state[p].items()} for p in ps)
     assert one == other
+
+
+@pytest.mark.parametrize("kind, numbers", [
+    ("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "maximize": True}), ("Adagrad", {"lr": 0.1}),
+    ("SparseAdam", {"lr": 0.1})])
+def test_gradients_of_which_each_dimension_is_sparse_move_the_elements_that_they_have(kind,
+                                                                                    numbers):
+    at, values = [[0, 2, 0], [1, 3, 1]], [1.0, 2.0, 3.0]
+    gradient = whet.sparse_coo_tensor(at, values, (3, 4))
+    start = whet.arange(12.0).reshape(3, 4)
+
+    def moved(gradient):
+        p = whet.nn.Parameter(start.clone())
+        opt = getattr(optim, kind)([p], **numbers)
+        for _ in range(3):
+            p.grad = gradient
+            opt.step()
+        return p.detach()
+    by_elements, untouched = moved(gradient), gradient.to_dense() == 0
+    assert whet.equal(by_elements[untouched], start[untouched])
+    if kind == "SparseAdam":                        # as Adam with the touched elements alone
+        np.testing.assert_allclose(by_elements[[0, 2], [1, 3]], [0.7, 10.7], rtol=1e-6)
+    else:
+        assert whet.equal(by_elements, moved(gradient.to_dense()))
+
+
+def test_fused_steps_are_not_differentiable():
+    with pytest.raises(RuntimeError, match="`fused` does not support `differentiable`"):
+        optim.Adam([whet.ones(2, requires_grad=True)], fused=True, differentiable=True)

@@ -300,3 +300,29 @@ def test_memory_of_capsules_from_before_version_1_may_be_written_to():
     array.flags.writeable = False
     with pytest.raises(RuntimeError, match="read-only"):
         whet.from_dlpack(array).add_(1)
+
+
+LISTED = [1.0, 5.0, 3.0]
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.allclose(x, [1, 2, 3]), lambda x: np.isclose(x, LISTED),
+    lambda x: np.isclose(x, 2),
+    lambda x: np.concatenate([x, LISTED]), lambda x: np.stack((LISTED, x)),
+    lambda x: np.vstack([x, LISTED]), lambda x: np.column_stack([x, LISTED]),
+    lambda x: np.where(x > 1, LISTED, x), lambda x: np.where([True, False, True], x, 0),
+    lambda x: np.clip(x, [2, 2, 2], 3), lambda x: np.dot(x, LISTED),
+    lambda x: np.inner(LISTED, x),
+    lambda x: np.matmul(x, LISTED), lambda x: np.vdot(x, LISTED),
+    lambda x: np.tensordot(x, LISTED, 1),
+    lambda x: np.einsum("i,i", x, LISTED), lambda x: np.searchsorted(x, [1.5, 2.5]),
+    lambda x: np.bincount([0, 2, 1], x), lambda x: np.isin(x, [2, 3]),
+    lambda x: np.broadcast_arrays(x, [[1], [2]])[1], lambda x: np.meshgrid(x, LISTED)[1],
+    lambda x: np.maximum(x, LISTED), lambda x: np.add(LISTED, x),
+    lambda x: np.hypot(x, (1, 2, 3)),
+    lambda x: np.hstack([x, LISTED])])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_of_numpy_take_lists_beside_tensors(f, dtype):
+    x = np.array([1, 2, 3], dtype)
+    expected, got = f(x), f(whet.tensor(x))
+    np.testing.assert_allclose(got, expected, rtol=1e-6)

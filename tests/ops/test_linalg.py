@@ -219,3 +219,40 @@ def test_arguments_that_have_no_one_meaning_are_errors():
         whet.linalg.lu_factor(whet.zeros(2, 2))
     assert whet.linalg.lu(whet.zeros(2, 2)).U.tolist() == [[0, 0], [0, 0]]
     assert whet.linalg.lu_factor_ex(whet.zeros(2, 2)).info.item() == 1
+
+
+@pytest.mark.parametrize("columns", [[[1, 2], [2, 4], [0, 0]], [[1, 2], [2, 4]], [[0, 0], [0, 0]]])
+def test_least_squares_of_dependent_columns_has_the_least_solution(columns):
+    a = whet.tensor(columns, dtype=whet.float64, requires_grad=True)
+    b = whet.arange(1.0, len(columns) + 1, dtype=whet.float64).unsqueeze(-1)
+    got = whet.linalg.lstsq(a, b)
+    np.testing.assert_allclose(got.solution.detach(), np.linalg.lstsq(a.detach(), b, None)[0],
+                               atol=1e-12)
+    assert got.rank == np.linalg.matrix_rank(a.detach())
+    got.solution.sum().backward()
+    assert a.grad.isfinite().all()
+
+
+def test_least_squares_of_a_batch_leave_the_bits_of_matrices_that_have_full_rank():
+    good, bad = matrices(3, 2).detach(), whet.tensor([[1.0, 1], [1, 1], [2, 2]]).double()
+    b = matrices(3, 1, seed=1).detach()
+    both = whet.stack([good, bad]).requires_grad_()
+    x = whet.linalg.lstsq(both, b.expand(2, 3, 1)).solution
+    assert whet.equal(x[0], whet.linalg.lstsq(good, b).solution)
+    whet.testing.assert_close(x[1], whet.linalg.lstsq(bad, b, driver="gelsy").solution)
+    x.sum().backward()
+    assert both.grad.isfinite().all()
+    each = whet.vmap(lambda a: whet.linalg.lstsq(a, b).solution)(both)
+    assert whet.equal(each, x)
+
+
+@pytest.mark.parametrize("dtype", [whet.float64, whet.complex128])
+@pytest.mark.parametrize("function", [whet.logdet, lambda a: whet.linalg.slogdet(a)[1].real])
+def test_logarithms_of_determinants_of_no_inverse_have_an_infinite_derivative(function, dtype):
+    a = whet.stack([whet.eye(2), whet.ones(2, 2)]).to(dtype).requires_grad_()
+    y = function(a)
+    y[0].real.backward(retain_graph=True)
+    assert a.grad[0].real.tolist() == [[1, 0], [0, 1]]
+    a.grad = None
+    y.real.sum().backward()
+    assert a.grad[0].real.tolist() == [[1, 0], [0, 1]] and not a.grad[1].isfinite().any()

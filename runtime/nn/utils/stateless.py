@@ -29,16 +29,16 @@ def _swapped(module, tensors, tie_weights, strict):
             *module.named_buffers(remove_duplicate=False)]:
         own[name] = value
     wanted = dict(tensors)
-    if strict:
-        missing, unexpected = ([n for n in own
-                                if n not in wanted], [n for n in wanted if n not in own])
-        if missing or unexpected:
-            words = [f"{what} key(s): {', '.join(names)}."
-                     for what, names in (("Missing", missing), ("Unexpected", unexpected)) if names]
-            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(
-                module._get_name(), "\n\t".join(words)))
     if tie_weights:
         _tie(own, wanted)
+    if strict:
+        missing = [n for n in own if n not in wanted]
+        unexpected = [n for n in wanted if n not in own]
+        words = [f"{what} key(s): {', '.join(map(repr, names))}."
+                 for what, names in (("Unexpected", unexpected), ("Missing", missing)) if names]
+        if words:
+            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(
+                module._get_name(), "\n\t".join(words)))
     places = []
     try:
         for name, value in wanted.items():
@@ -86,6 +86,10 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
                     "call is ambiguous")
             merged.update(part)
         parameters_and_buffers = merged
+    elif not isinstance(parameters_and_buffers, dict):
+        raise ValueError(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameters_and_buffers)}")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _swapped(module, parameters_and_buffers, tie_weights, strict):
         return module(*args, **(kwargs or {}))
