@@ -129,6 +129,8 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
             f"indices and values must have same nnz, but got nnz from indices: {places.shape[1]}, "
             f"nnz from values: {held.shape[0]}")
     sizes = _coo_sizes(places, held, size)
+    if is_coalesced is None:            # of fewer than two places no two are equal or out of order
+        is_coalesced = places.shape[1] < 2
     new = CooTensor(places, _leaf(held, requires_grad), sizes, bool(is_coalesced))
     if check_invariants or check_invariants is None and check_sparse_tensor_invariants._enabled:
         _check_order(new)

@@ -58,6 +58,30 @@ def neg(input: Any) -> Any:
     return input._with(-input._held)
 
 
+@rule("neg_", "negative_")
+def neg_(self: Any) -> Any:
+    """The sign of each element changed in place. (It is the sum of places that are named twice
+    that changes its sign, too.)"""
+    self._held.neg_()
+    return self
+
+
+@rule("round")
+def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001
+    """The nearest whole numbers (of `decimals` digits behind the point)."""
+    input = input.coalesce() if isinstance(input, CooTensor) else input
+    return input._with(F["round"](input._held, decimals=decimals))
+
+
+@rule("round_")
+def round_(self: Any, *, decimals: int = 0) -> Any:
+    """The same in place."""
+    if isinstance(self, CooTensor) and not self._is_coalesced:
+        raise RuntimeError("round_: in-place on uncoalesced tensors is not supported")
+    self._held.round_(decimals=decimals)
+    return self
+
+
 @rule("__pos__", "positive")
 def positive(input: Any) -> Any:
     """The tensor itself."""

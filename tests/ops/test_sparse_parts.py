@@ -73,3 +73,31 @@ def test_only_tensors_of_coordinates_get_another_size(name):
     leaf = whet.sparse_coo_tensor([[0]], [1.], (2,), requires_grad=True)
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         getattr(leaf, name)((3,), 1, 0)
+
+
+@pytest.mark.parametrize("nnz, coalesced", [(0, True), (1, True), (2, False)])
+def test_tensors_with_fewer_than_two_places_are_coalesced(nnz, coalesced):
+    at, values = whet.arange(nnz).expand(2, nnz), whet.ones(nnz)
+    assert whet.sparse_coo_tensor(at, values, (3, 3)).is_coalesced() is coalesced
+    assert not whet.sparse_coo_tensor(at, values, (3, 3), is_coalesced=False).is_coalesced()
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr"])
+def test_values_of_sparse_tensors_are_rounded_and_change_their_sign_in_place(layout):
+    dense = whet.tensor([[1.26, 0.], [0., -2.5]])
+    more = {"blocksize": (1, 1)} if layout == "sparse_bsr" else {}
+    sparse = dense.to_sparse(layout=getattr(whet, layout), **more)
+    for options in ({}, {"decimals": 1}):
+        whet.testing.assert_close(whet.round(sparse, **options).to_dense(),
+                                  dense.round(**options))
+    twice = sparse.clone()
+    assert twice.round_() is twice and whet.equal(twice.to_dense(), dense.round())
+    assert sparse.neg_() is sparse and whet.equal(sparse.to_dense(), -dense)
+
+
+def test_places_that_are_named_twice_are_summed_before_they_are_rounded():
+    s = whet.sparse_coo_tensor([[0, 0]], [1.4, 0.4], (2,))
+    assert s.round().to_dense().tolist() == [2, 0]
+    with pytest.raises(RuntimeError, match="in-place on uncoalesced"):
+        s.round_()
+    whet.testing.assert_close(s.neg_().to_dense(), whet.tensor([-1.8, 0]))
