@@ -6,11 +6,13 @@ from fractions import Fraction
 import numpy as np
 
 from .. import dtypes
+from ..autograd.modes import is_grad_enabled
 from ..dtypes import FLOAT
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from ..ir.scalar import absolute, eq, exp, ge, gt, isnan, le, log, log1p, lt, sqrt, where
 from .batching import broadcast
+from .bessel_slopes import SLOPES
 from .join import common_type
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, is_tensor
@@ -404,7 +406,7 @@ def _incomplete_op(name, upper):
             if not is_tensor(t):
                 raise TypeError(
                     f"{name}(): argument '{what}' must be Tensor, not {t.__class__.__name__}")
-        if input.requires_grad:
+        if input.requires_grad and is_grad_enabled():
             raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
         broadcast_shapes(input.shape, other.shape)
         input, other = common_type([input, other])
@@ -549,9 +551,15 @@ def _second_kind_op(name, order, scaled):
 
 
 def _host_function(name, run, doc):
+    slope = name in SLOPES
+
+    def vjp(g, y, x):
+        return [g * SLOPES[name](y, x)]
     op = Op("special_" + name,
             run,
-            samples=lambda make: [Sample(make(5, low=0.3, high=6, grad=False))],
+            vjp if slope else None,
+            samples=lambda make: [
+                Sample(make(5, low=0.3, high=6, **({} if slope else {"grad": False})))],
             batch=broadcast)
     op.any_sizes = op.as_large = True
 
@@ -562,7 +570,7 @@ def _host_function(name, run, doc):
                 f"{input.__class__.__name__}")
         if input.dtype.kind > FLOAT:
             raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
-        if input.requires_grad:
+        if not slope and input.requires_grad and is_grad_enabled():
             raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
         return apply(
             op, (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),),

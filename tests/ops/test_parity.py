@@ -525,6 +525,32 @@ def test_bessel_functions(name, x, want):
     assert math.isnan(fn(whet.tensor(NAN)).item())
 
 
+@pytest.mark.parametrize("name", [
+    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1",
+    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1"])
+def test_bessel_functions_have_derivatives(name):
+    fn = getattr(whet.special, name)
+    x = whet.tensor([0.4, 1.3, 3.0, 7.0], dtype=whet.float64, requires_grad=True)
+    assert whet.autograd.gradcheck(fn, x) and whet.autograd.gradgradcheck(fn, x)
+
+
+def test_the_bessel_function_of_order_one_has_derivatives_at_zero():
+    x = whet.zeros((), dtype=whet.float64, requires_grad=True)
+    y, slopes = whet.special.bessel_j1(x), []
+    for _ in range(4):
+        y, = whet.autograd.grad(y, x, create_graph=True)
+        slopes.append(y.item())
+    assert slopes == pytest.approx([0.5, 0, -0.375, 0])
+
+
+def test_a_function_without_a_derivative_may_be_asked_where_none_is_recorded():
+    x = whet.zeros((), requires_grad=True)
+    with whet.no_grad():
+        assert whet.special.airy_ai(x) == whet.special.airy_ai(x.detach())
+    with pytest.raises(NotImplementedError, match="derivative for 'airy_ai'"):
+        whet.special.airy_ai(x)
+
+
 def test_polynomials_take_a_degree_for_each_element():
     x, n = whet.tensor([0.3, -0.5, 2.0, 0.1]), whet.tensor([0.0, 1.0, 2.0, -1.0])
     same(whet.special.chebyshev_polynomial_t(x, n), [1, -0.5, 7, 0])
