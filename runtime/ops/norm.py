@@ -77,10 +77,10 @@ def _layer_vjp(g, y, x, weight, _bias, _eps, n, *, dim, needs):
     if needs[0]:
         gx = layer_grad_weighted_op(g, x, y[1], y[2], weight, n, dim=dim)
     if needs[1]:
-        # the saved mean and scale have no history: where one is wanted, the same numbers are
-        # computed with it
-        h = (normalize_op(x, _eps, n, dim=dim)[0] if modes.state.flags & modes.GRAD else
-             (x - y[1]) * y[2])
+        # the saved mean and scale have no history, and no tangents: where these may be wanted, the
+        # same numbers are computed with them
+        h = (normalize_op(x, _eps, n, dim=dim)[0]
+             if modes.state.flags & modes.GRAD or x._stands_for_another else (x - y[1]) * y[2])
         gw = _axes_sum(g * h, dim)
     if needs[2]:
         gb = _axes_sum(g, dim)

@@ -79,7 +79,8 @@ def transposed(op, inputs, tangents, outs, attrs):
     many = isinstance(outs, tuple)
     results = outs if many else (outs,)
     live = [i for i, y in enumerate(results) if i not in op.nondiff_outputs and y.dtype.kind >= 2]
-    recorded = bool(modes.state.flags & modes.GRAD)
+    recorded = bool(modes.state.flags & modes.GRAD) and any([
+        is_tensor(x) and x.requires_grad for x in (*inputs, *tangents)])
     with modes.enable_grad():
         node = _Local(op, tuple([None if t is None else True for t in tangents]), attrs,
                       len(results))

@@ -385,3 +385,26 @@ def test_a_variable_of_a_tensor_wants_gradients_where_it_says_so():
     x = whet.ones(2, requires_grad=True)
     assert not whet.autograd.Variable(x).requires_grad
     assert whet.autograd.Variable(x, requires_grad=True).is_leaf
+
+
+@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm", "group_norm", "batch_norm"])
+def test_forward_over_reverse_of_a_norm_is_reverse_over_reverse(norm):
+    F = whet.nn.functional
+    call = {"layer_norm": lambda x, w, b: F.layer_norm(x, (3,), w, b),
+            "rms_norm": lambda x, w, b: F.rms_norm(x, (3,), w) + b,
+            "group_norm": lambda x, w, b: F.group_norm(x[:, :, None], 1, w, b),
+            "batch_norm": lambda x, w, b: F.batch_norm(x, None, None, w, b, True)}[norm]
+    whet.manual_seed(0)
+    at = [whet.randn(*size, dtype=whet.float64) for size in ((4, 3), (3,), (3,))]
+    along = tuple(t.cos() for t in at)
+    slopes = func.grad(lambda *at: call(*at).pow(2).sum(), (0, 1, 2))
+
+    def along_slopes(*at):
+        return sum((g * v).sum() for g, v in zip(slopes(*at), along))
+    expected = func.grad(along_slopes, (0, 1, 2))(*at)      # second derivatives are symmetric
+    _, got = func.jvp(slopes, tuple(at), along)
+    whet.testing.assert_close(got, expected)
+    assert not any(t.requires_grad for t in got)            # nobody asked for a history
+    one = func.vmap(slopes)
+    _, got = func.jvp(lambda *at: one(*[t[None] for t in at]), tuple(at), along)
+    whet.testing.assert_close(tuple(t[0] for t in got), expected)
