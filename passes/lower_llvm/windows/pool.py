@@ -14,7 +14,7 @@ average is a sum over the windows of the outputs that an input is in.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ..builder import vec
 from ..shuffles import planes_to_pixels, transpose
@@ -24,6 +24,8 @@ from .window_tiles import Geometry, divmod_, load_row, table_at
 if TYPE_CHECKING:
     from ..builder import Fn, Module, Val
     from .window_tiles import Tile
+
+    Change = Callable[[Sequence[Val], Val, Val], list[Val]]
 
 CHUNK = 4096  # pixels of an input chunk and of an output block, at most (a row of pixels at least)
 FIELDS = (
@@ -35,23 +37,33 @@ FIELD = {name: i for i, name in enumerate(FIELDS)}
 
 
 def emit(m: Module, symbol: str, t: Tile, kind: str, near: int) -> None:
-    """The kernel, args x, y, index, scratch, geometry, divisors; units (vector of planes, depth,
-    block of rows, block of columns).
+    """The kernel of a kind of `KINDS`, args x, y, index, scratch, geometry, divisors; units (vector
+    of planes, depth, block of rows, block of columns).
 
-    kind: "max", "max_index" (y and index), "mean" (divide the sums), "spread" (divide x, then add).
     Divisors are f64, per axis. z_table, y_table, x_table in the geometry say where an axis' tables
     begin: first taps, ends, then the bounds without clipping.
     """
     f = m.kernel(symbol)
-    pool = Pool(f, t, kind, near)
+    pool = KINDS[kind](f, t, near)
     f.loop(f.args[1], f.args[2], 1, lambda u: Unit(pool, u).emit())
 
 
-class Pool:
-    """The arguments of a call, its areas of scratch memory, and what all units do with them."""
+class Accumulator(NamedTuple):
+    """What a chain carries from tap to tap: for each output of the block a vector of `elem` in an
+    area of scratch memory, which is `start` before the first tap."""
+    area: Val
+    elem: str
+    start: float
 
-    def __init__(self, f: Fn, t: Tile, kind: str, near: int) -> None:
-        self.f, self.t, self.kind, self.near = f, t, kind, near
+
+class Pool:
+    """Sums of taps: the arguments of a call, its areas of scratch memory, and what all units do
+    with them. A subclass is a kind of pool."""
+
+    start: ClassVar[float] = 0.0
+
+    def __init__(self, f: Fn, t: Tile, near: int) -> None:
+        self.f, self.t, self.near = f, t, near
         args, _, _, worker = f.args
         self.x, self.y, self.index, scratch, _, self.divisors = (
             f.load("ptr", f.at(args, i, "i64")) for i in range(6)
@@ -61,8 +73,8 @@ class Pool:
         self.planes_at, self.block, self.outs, self.picks = (
             g.area(mine, name) for name in ("planes_at", "in_at", "out_at", "index_at")
         )
-        self.n, self.ints = t.lanes, vec("i32", t.lanes)
-        self.is_max, self.has_index = kind.startswith("max"), kind == "max_index"
+        self.n = t.lanes
+        self.accumulators = [Accumulator(self.outs, t.elem, self.start)]
         image = g.oh * g.ow
         self.size = g.od * image
 
@@ -83,24 +95,13 @@ class Pool:
         self.f.loop(y0, y1, 1, lambda v: self.line(z, v, y0, x0, x1))
 
     def line(self, z: Val, v: Val, y0: Val, x0: Val, x1: Val) -> None:
-        """Row v of them; where x is divided, by its place."""
+        """Row v of them."""
         f, t, g, n = self.f, self.t, self.g, self.n
         rows = []
         for i in range(n):
             at = f.load("i64", f.at(self.planes_at, i, "i64"))
             rows.append(f.at(self.x, at + z * g.xd + v * g.xh, t.elem))
-        spread = self.kind == "spread"
-        if spread:
-            across = self.divisor(z) * self.divisor(v + g.d)
-
-        def divided(pixels: Sequence[Val], c: Val, mask: Val) -> list[Val]:
-            by = (
-                f.mload(vec("double", n), f.at(self.divisors, c + g.d + g.h, "double"), mask)
-                * across
-            )
-            by = self.rounded(by)
-            return [p / by for p in pixels]
-
+        change = self.change(z, v)
         planes_to_pixels(
             f,
             t.vec,
@@ -109,13 +110,102 @@ class Pool:
             x1,
             f.at(self.block, (v - y0) * (x1 - x0) * n, t.elem),
             lambda p, c, mask: load_row(f, t, p, c, mask, self.near, g),
-            divided if spread else None,
+            change,
+        )
+
+    def change(self, z: Val, v: Val) -> Change | None:
+        """What becomes of the pixels of row v at depth z before they are taps; None: nothing."""
+        return None
+
+    def number(self, z: Val, v: Val) -> Val | None:
+        """The number of row v's first pixel in the plane, where the chains want to know it."""
+        return None
+
+    def joined(self, state: Sequence[Val], new: Val, number: Val | None, c: Val) -> list[Val]:
+        """A chain's state after one more tap: the pixel in column c of the row that begins at
+        `number`."""
+        return [state[0] + new]
+
+    def end(self, unit: Unit) -> None:
+        """The outputs of a unit, all of whose taps were taken, leave."""
+        unit.back(
+            self.outs,
+            self.t.elem,
+            lambda v, at, mask: self.f.put(mask, (v, self.f.at(self.y, at, self.t.elem))),
         )
 
     def first_tap(self, lo: Val, start: Val, step: Val) -> Val:
         """The first of lo, lo + step, ... that is not below start."""
         f = self.f
         return lo + f.udiv(f.imax(start - lo, 0) + step - 1, step) * step
+
+
+class Max(Pool):
+    """The largest tap, or the last that is no number."""
+
+    start = float("-inf")
+
+    def joined(self, state: Sequence[Val], new: Val, number: Val | None, c: Val) -> list[Val]:
+        return [self.f.sel(self.is_better(new, state[0]), new, state[0])]
+
+    def is_better(self, new: Val, best: Val) -> Val:
+        """Does a tap take the place of the best before it?"""
+        return self.f.cmp("ogt", new, best) | self.f.cmp("uno", new, new)
+
+
+class MaxIndex(Max):
+    """The same, and its number in the plane; -1 where a window has no taps."""
+
+    def __init__(self, f: Fn, t: Tile, near: int) -> None:
+        super().__init__(f, t, near)
+        self.accumulators.append(Accumulator(self.picks, "i32", -1))
+
+    def number(self, z: Val, v: Val) -> Val | None:
+        return self.f.conv("trunc", (z * self.g.h + v) * self.g.w, "i32")
+
+    def joined(self, state: Sequence[Val], new: Val, number: Val | None, c: Val) -> list[Val]:
+        assert number is not None
+        f, (best, pick) = self.f, state
+        better = self.is_better(new, best) | f.cmp("slt", pick, 0)
+        here = f.splat(number + f.conv("trunc", c, "i32"), self.n)
+        return [f.sel(better, new, best), f.sel(better, here, pick)]
+
+    def end(self, unit: Unit) -> None:
+        super().end(unit)
+        f = self.f
+        unit.back(
+            self.picks,
+            "i32",
+            lambda v, at, mask: f.put(
+                mask, (f.conv("sext", v, "i64"), f.at(self.index, at, "i64"))
+            ),
+        )
+
+
+class Mean(Pool):
+    """Sums, divided."""
+
+    def end(self, unit: Unit) -> None:
+        self.f.loop(unit.oy0, unit.oy1, 1, unit.divide)
+        super().end(unit)
+
+
+class Spread(Pool):
+    """Sums of what was divided: the gradient of a mean."""
+
+    def change(self, z: Val, v: Val) -> Change | None:
+        f, g, n = self.f, self.g, self.n
+        across = self.divisor(z) * self.divisor(v + g.d)
+
+        def divided(pixels: Sequence[Val], c: Val, mask: Val) -> list[Val]:
+            along = f.mload(vec("double", n), f.at(self.divisors, c + g.d + g.h, "double"), mask)
+            by = self.rounded(along * across)
+            return [p / by for p in pixels]
+
+        return divided
+
+
+KINDS = {"max": Max, "max_index": MaxIndex, "mean": Mean, "spread": Spread}
 
 
 class Unit:
@@ -137,32 +227,15 @@ class Unit:
 
     def emit(self) -> None:
         """The outputs begin, go on through all chunks of the input, and leave."""
-        f, pool = self.f, self.pool
-        f.loop(0, self.count, 1, self.clear)
+        self.f.loop(0, self.count, 1, self.clear)
         self.chunks()
-        if pool.kind == "mean":
-            f.loop(self.oy0, self.oy1, 1, self.divide)
-        self.back(
-            pool.outs,
-            self.t.elem,
-            lambda v, at, mask: f.put(mask, (v, f.at(pool.y, at, self.t.elem))),
-        )
-        if pool.has_index:
-            self.back(
-                pool.picks,
-                "i32",
-                lambda v, at, mask: f.put(
-                    mask, (f.conv("sext", v, "i64"), f.at(pool.index, at, "i64"))
-                ),
-            )
+        self.pool.end(self)
 
     def clear(self, i: Val) -> None:
         """What an output is before its first tap."""
-        f, pool = self.f, self.pool
-        start = float("-inf") if pool.is_max else 0.0
-        f.store(f.const(self.t.vec, start), f.at(pool.outs, i * self.n, self.t.elem))
-        if pool.has_index:
-            f.store(f.const(pool.ints, -1), f.at(pool.picks, i * self.n, "i32"))
+        f, n = self.f, self.n
+        for a in self.pool.accumulators:
+            f.store(f.const(vec(a.elem, n), a.start), f.at(a.area, i * n, a.elem))
 
     def chunks(self) -> None:
         """The part of the input that the block touches, chunk by chunk."""
@@ -277,35 +350,26 @@ class Chunk:
 
     def out(self, ox: Val) -> None:
         """One output's chain over the taps that are here."""
-        f, g, t, unit, pool, n = self.f, self.g, self.t, self.unit, self.pool, self.unit.n
+        f, g, unit, pool, n = self.f, self.g, self.unit, self.pool, self.unit.n
         at = (self.oy - unit.oy0) * (unit.ox1 - unit.ox0) + (ox - unit.ox0)
-        p, q = f.at(pool.outs, at * n, t.elem), f.at(pool.picks, at * n, "i32")
+        places = [f.at(a.area, at * n, a.elem) for a in pool.accumulators]
         lo, hi = pool.entry(g.x_table, g.ow, 0, ox), pool.entry(g.x_table, g.ow, 1, ox)
         left, right = pool.first_tap(lo, self.x0, g.step_w), f.imin(hi, self.x1)
-        held = [f.load(t.vec, p)] + ([f.load(pool.ints, q)] if pool.has_index else [])
+        held = [f.load(vec(a.elem, n), p) for a, p in zip(pool.accumulators, places, strict=True)]
         held = f.loop(
             self.first, self.last, g.step_h, lambda v, *acc: self.taps(v, left, right, acc), held
         )
-        f.store(held[0], p)
-        if pool.has_index:
-            f.store(held[1], q)
+        for after, p in zip(held, places, strict=True):
+            f.store(after, p)
 
     def taps(self, v: Val, left: Val, right: Val, acc: Sequence[Val]) -> list[Val]:
         """The taps of one row."""
         f, g, t, pool, n = self.f, self.g, self.t, self.pool, self.unit.n
         src = f.at(pool.block, ((v - self.y0) * self.width - self.x0) * n, t.elem)
-        number = f.conv("trunc", (self.z * g.h + v) * g.w, "i32") if pool.has_index else None
+        number = pool.number(self.z, v)
 
-        def tap(c: Val, best: Val, *pick: Val) -> tuple[Val, Val] | Val:
-            new = f.load(t.vec, f.at(src, c * n, t.elem))
-            if not pool.is_max:
-                return best + new
-            better = f.cmp("ogt", new, best) | f.cmp("uno", new, new)
-            if number is not None:
-                better = better | f.cmp("slt", pick[0], 0)
-                here = f.splat(number + f.conv("trunc", c, "i32"), n)
-                return f.sel(better, new, best), f.sel(better, here, pick[0])
-            return f.sel(better, new, best)
+        def tap(c: Val, *state: Val) -> list[Val]:
+            return pool.joined(state, f.load(t.vec, f.at(src, c * n, t.elem)), number, c)
 
         return f.loop(left, right, g.step_w, tap, acc)
 
