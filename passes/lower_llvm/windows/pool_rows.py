@@ -8,7 +8,7 @@ four vectors go side by side without masks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ..builder import vec
 from .window_tiles import Geometry, divmod_, table_at
@@ -27,7 +27,7 @@ def emit(m: Module, symbol: str, elem: str, lanes: int, kind: str, stride: int, 
     """The kernel, args x, y, index, scratch (unused), geometry, divisors, as `pool` has them; units
     (plane, depth, block of rows).
 
-    kind: "max", "max_index" or "mean". stride: that of the windows along a row if it is 1 or 2,
+    kind: one of `KINDS`. stride: that of the windows along a row if it is 1 or 2,
     else 0. taps: their columns if these are few, else 0. In the geometry `first` is the column of
     output 0's first tap, output `left` (a multiple of the lanes) the first that has no tap before
     the row, and `whole` the end of those that have none behind it.
@@ -35,26 +35,21 @@ def emit(m: Module, symbol: str, elem: str, lanes: int, kind: str, stride: int, 
     f = m.kernel(symbol)
     args, begin, end, _ = f.args
     pointers = [f.load("ptr", f.at(args, i, "i64")) for i in range(6)]
-    pool = RowPool(Taps(f, Geometry(f, args, 4, FIELD), elem, lanes, kind, stride), pointers, taps)
+    pool = RowPool(KINDS[kind](f, Geometry(f, args, 4, FIELD), elem, lanes, stride), pointers, taps)
     f.loop(begin, end, 1, pool.unit)
 
 
 class Taps:
-    """How a vector of taps is read, and how it goes into the chains of its outputs."""
+    """How a vector of taps is read, and how it goes into the chains of its outputs. A subclass is
+    a kind of pool."""
 
-    def __init__(self, f: Fn, g: Geometry, elem: str, lanes: int, kind: str, stride: int) -> None:
-        self.f, self.g, self.elem, self.lanes, self.kind, self.stride = (
-            f,
-            g,
-            elem,
-            lanes,
-            kind,
-            stride,
-        )
+    start: ClassVar[float]   # what a chain begins with; where there is no tap it changes no chain
+
+    def __init__(self, f: Fn, g: Geometry, elem: str, lanes: int, stride: int) -> None:
+        self.f, self.g, self.elem, self.lanes, self.stride = f, g, elem, lanes, stride
         self.vec, self.ints = vec(elem, lanes), vec("i32", lanes)
         self.both = 0, lanes - 1  # where the two vectors of a stride of 2 begin
-        self.picks = kind == "max_index"
-        self.nothing = f.const(self.vec, 0.0 if kind == "mean" else float("-inf"))
+        self.nothing = f.const(self.vec, self.start)
         self.step = f.const("i64", stride) if stride else g.stride
 
     def read(self, row: Val, column: Val, left: Val | None) -> Val:
@@ -139,28 +134,92 @@ class Taps:
             f"getelementptr {self.elem}, ptr {row.ref}, {columns.ty} {columns.ref}",
         )
 
-    def start(self) -> list[Val]:
-        """The state of a chain before its first tap: the sum, or the best and, if asked for,
-        which tap it is."""
-        return [self.nothing] + ([self.f.const(self.ints, -1)] if self.picks else [])
+    def begin(self) -> list[Val]:
+        """The state of a chain before its first tap."""
+        return [self.nothing]
+
+    def number(self, z: Val, v: Val) -> Val | None:
+        """The number of row v's first pixel in the plane, where the chains want to know it."""
+        return None
 
     def joined(self, state: Sequence[Val], new: Val, column: Val, number: Val | None,
                inside: Val | None) -> list[Val]:
-        """A tap in a chain; `inside`: the lanes that have it."""
-        f = self.f
-        if self.kind == "mean":
-            return [state[0] + new]
-        best, *pick = state
+        """A chain's state after one more tap; `inside`: the lanes that have it."""
+        raise NotImplementedError
+
+    def row_divisor(self, pool: RowPool, oy: Val) -> Val | None:
+        """What all outputs of a row are divided by, beside what each column has; None: nothing."""
+        return None
+
+    def store(self, row: Row, state: Sequence[Val], at: Val, mask: Val) -> None:
+        """The outputs from column `at` of a row on, for the lanes of a mask."""
+        f, pool = self.f, row.pool
+        f.mstore(state[0], f.at(pool.y, row.to + at, self.elem), mask)
+
+
+class Mean(Taps):
+    """Sums, divided."""
+
+    start = 0.0
+
+    def joined(self, state: Sequence[Val], new: Val, column: Val, number: Val | None,
+               inside: Val | None) -> list[Val]:
+        return [state[0] + new]
+
+    def row_divisor(self, pool: RowPool, oy: Val) -> Val | None:
+        return pool.divisor(pool.oz) * pool.divisor(self.g.od + oy)
+
+    def store(self, row: Row, state: Sequence[Val], at: Val, mask: Val) -> None:
+        assert row.divisor is not None
+        f, g = self.f, self.g
+        column = f.at(row.pool.divisors, at + g.od + g.oh, "double")
+        by = f.mload(vec("double", self.lanes), column, mask) * row.divisor
+        by = f.conv("fptrunc", by, self.elem) if self.elem == "float" else by
+        super().store(row, [state[0] / by], at, mask)
+
+
+class Max(Taps):
+    """The largest tap, or the last that is no number."""
+
+    start = float("-inf")
+
+    def joined(self, state: Sequence[Val], new: Val, column: Val, number: Val | None,
+               inside: Val | None) -> list[Val]:
+        f, best = self.f, state[0]
         larger, nan = f.cmp("ogt", new, best), f.cmp("uno", new, new)
-        if number is None:
-            return [
-                f.sel(nan, new, f.sel(larger, new, best))
-            ]  # the inner one is an instruction, maximum
-        better = larger | nan | f.cmp("slt", pick[0], 0)
+        # the inner one is an instruction, maximum
+        return [f.sel(nan, new, f.sel(larger, new, best))]
+
+
+class MaxIndex(Taps):
+    """The same, and its number in the plane; -1 where a window has no taps."""
+
+    start = float("-inf")
+
+    def begin(self) -> list[Val]:
+        return [*super().begin(), self.f.const(self.ints, -1)]
+
+    def number(self, z: Val, v: Val) -> Val | None:
+        return self.f.conv("trunc", (z * self.g.h + v) * self.g.w, "i32")
+
+    def joined(self, state: Sequence[Val], new: Val, column: Val, number: Val | None,
+               inside: Val | None) -> list[Val]:
+        assert number is not None
+        f, (best, pick) = self.f, state
+        larger, nan = f.cmp("ogt", new, best), f.cmp("uno", new, new)
+        better = larger | nan | f.cmp("slt", pick, 0)
         better = better if inside is None else better & inside
         best = f.sel(better, new, best)
         here = self.columns_from(column, "i32") + f.splat(number, self.lanes)
-        return [best, f.sel(better, here, pick[0])]
+        return [best, f.sel(better, here, pick)]
+
+    def store(self, row: Row, state: Sequence[Val], at: Val, mask: Val) -> None:
+        super().store(row, state, at, mask)
+        f = self.f
+        f.mstore(f.conv("sext", state[1], "i64"), f.at(row.pool.index, row.to + at, "i64"), mask)
+
+
+KINDS = {"max": Max, "max_index": MaxIndex, "mean": Mean}
 
 
 class RowPool:
@@ -173,6 +232,10 @@ class RowPool:
     def entry(self, at: Val, size: Val, column: int, i: Val) -> Val:
         """An entry of an axis' tables."""
         return table_at(self.f, self.g.table, at + size * column + i)
+
+    def divisor(self, i: Val) -> Val:
+        """One of the divisors."""
+        return self.f.load("double", self.f.at(self.divisors, i, "double"))
 
     def unit(self, u: Val) -> None:
         """A plane, a depth and a block of rows."""
@@ -197,13 +260,10 @@ class Row:
             pool.g,
             pool.lanes,
         )
-        f, g = self.f, self.g
+        g = self.g
         self.y0, self.y1 = (pool.entry(g.y_at, g.oh, i, oy) for i in (0, 1))
         self.to = ((pool.plane * g.od + pool.oz) * g.oh + oy) * g.ow
-        if self.taps.kind == "mean":
-            self.across = f.load("double", f.at(pool.divisors, pool.oz, "double")) * f.load(
-                "double", f.at(pool.divisors, g.od + oy, "double")
-            )
+        self.divisor = self.taps.row_divisor(pool, oy)
 
     def emit(self) -> None:
         """Outputs with taps before the row, groups of vectors without masks, then what is left."""
@@ -260,7 +320,7 @@ class Chains:
             row.lanes,
         )
         self.ox, self.side, self.edge, self.left = ox, side, edge, left if edge is None else edge
-        self.start = self.taps.start()
+        self.start = self.taps.begin()
         self.each, self.column = len(self.start), self.g.first + ox * self.taps.step
         self.masks = [] if edge is None else [
             self.taps.inside(self.column + self.g.step_w * k, edge) for k in range(self.pool.count)]
@@ -275,7 +335,7 @@ class Chains:
         """The taps of one row."""
         f, g = self.f, self.g
         source = f.at(self.pool.base, z * g.xd + v * g.xh, self.taps.elem)
-        number = f.conv("trunc", (z * g.h + v) * g.w, "i32") if self.taps.picks else None
+        number = self.taps.number(z, v)
         if not self.pool.count:
             return f.loop(
                 0,
@@ -305,30 +365,13 @@ class Chains:
         return after
 
     def store(self, state: Sequence[Val]) -> None:
-        """The outputs, as means where they are sums."""
-        f, g, taps, lanes, each = self.f, self.g, self.taps, self.lanes, self.each
+        """The outputs leave."""
+        f, lanes, each = self.f, self.lanes, self.each
         everywhere = (
             f.const(vec("i1", lanes), True)
             if self.left is None
             else f.lanes_below(self.left, lanes)
         )
         for s in range(self.side):
-            value, *pick = state[s * each : s * each + each]
-            at = self.ox + s * lanes
-            if taps.kind == "mean":
-                by = (
-                    f.mload(
-                        vec("double", lanes),
-                        f.at(self.pool.divisors, at + g.od + g.oh, "double"),
-                        everywhere,
-                    )
-                    * self.row.across
-                )
-                value = value / (f.conv("fptrunc", by, taps.elem) if taps.elem == "float" else by)
-            f.mstore(value, f.at(self.pool.y, self.row.to + at, taps.elem), everywhere)
-            if taps.picks:
-                f.mstore(
-                    f.conv("sext", pick[0], "i64"),
-                    f.at(self.pool.index, self.row.to + at, "i64"),
-                    everywhere,
-                )
+            mine = state[s * each : s * each + each]
+            self.taps.store(self.row, mine, self.ox + s * lanes, everywhere)
