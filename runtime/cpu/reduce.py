@@ -11,24 +11,9 @@ from whet.ir import rows as R
 from whet.ir import scalar as sc
 from whet.passes.lower_llvm.scalar import Unsupported
 
-__all__ = ["BF16", "DTYPES", "NAMES", "reduce", "reduction_program", "reference", "rows"]
-CHOOSING = ("max", "min", "argmax", "argmin", "max_index", "min_index")
+__all__ = ["BF16", "DTYPES", "KINDS", "NAMES", "reduce", "reduction_program", "reference", "rows"]
 _plans: dict = {}
 thread_pool.on_change.append(_plans.clear)
-
-
-def reduce(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
-    """Reduce an array over `axes` (a tuple of axes >= 0, or None for all).
-
-    kind: sum, prod, mean (in `out_dtype`; sums of integers are i64), max, min, any, all; argmax,
-    argmin and max_index, min_index, which return (values, indices): positions are those in the
-    reduced axes, taken as one in row-major order. `pre` is a scalar expression of arg(0) that is
-    applied to each element first."""
-    key = (kind, x.dtype, x.shape, x.strides, axes, keepdims, out_dtype, pre)
-    plan = _plans.get(key)
-    if plan is None:
-        plan = remember(_plans, key, _plan(kind, x, axes, keepdims, out_dtype, pre))
-    return plan(x)
 
 
 def accumulator(name):
@@ -36,65 +21,204 @@ def accumulator(name):
     return "f32" if name in ("f16", "bf16") else name if name[0] in "fc" else "i64"
 
 
+def _cast(e, src, dst):
+    return e if src == dst else sc.cast(e, dst)
+
+
+# ---- kinds of reductions -------------------------------------------------------------------------
+class Kind:
+    """What a kind of reduction computes: as a program of rows, and with NumPy."""
+    needs_elements = False       # Is there nothing to give where there is nothing to choose from?
+    goes_by_parts = False        # Is it, of complex numbers, that of their parts?
+    several_results = False
+
+    def __init__(self, name):
+        self.name = name
+
+    def program(self, name, e, t, operands, out):
+        """The program that reduces an expression `e`, of type `t`, of operands; sums end as type
+        `out`."""
+        raise NotImplementedError
+
+    def scalars(self, n):
+        """What the program is given behind the array, for a reduction of n elements each."""
+        return ()
+
+    def by_numpy(self, x, axes, keepdims, out_dtype):
+        """The same of an array over a tuple of axes, with NumPy."""
+        raise NotImplementedError
+
+
+class Total(Kind):
+    """A sum or a product, in the type of the accumulator."""
+
+    def __init__(self, name, ufunc, reduction=None):
+        super().__init__(name)
+        self.ufunc, self.reduction = ufunc, reduction or name
+        self.goes_by_parts = ufunc is np.add
+
+    def program(self, name, e, t, operands, out):
+        out = out or (t if t in ("f16", "bf16", "f32", "f64") else "i64")
+        acc = accumulator(out)
+        e = _cast(_cast(e, t, out), out, acc)
+        operands, end = self.ended(operands, acc)
+        return R.Program(
+            name, operands, (R.Reduce(self.reduction, e), R.StoreRow(_cast(end, acc, out))))
+
+    def ended(self, operands, acc):
+        """(the operands, what is made of the total, which comes behind them)"""
+        return operands, sc.arg(len(operands))
+
+    def by_numpy(self, x, axes, keepdims, out_dtype):
+        name = NAMES[x.dtype]
+        out = (np.dtype(out_dtype) if out_dtype is not None else
+               x.dtype if name[0] in "fc" or name == "bf16" else np.dtype("i8"))
+        acc = DTYPES[accumulator(NAMES[out])]
+        x = x.astype(out, copy=False).astype(acc, copy=False)
+        total = self.ufunc.reduce(x, axes, dtype=acc, keepdims=keepdims)
+        return np.asarray(self.ended_by_numpy(total, x, axes, acc), out, order="C")
+
+    def ended_by_numpy(self, total, x, axes, acc):
+        """What is made of the totals of an array."""
+        return total
+
+
+class Mean(Total):
+    """A sum, divided by the number of elements, which is one more operand."""
+
+    def ended(self, operands, acc):
+        n = len(operands)
+        return (*operands, R.Operand(acc, "scalar")), sc.arg(n + 1) / sc.arg(n)
+
+    def scalars(self, n):
+        return (1.0 * n,)
+
+    def ended_by_numpy(self, total, x, axes, acc):
+        return total / acc.type(math.prod(x.shape[a] for a in axes))
+
+
+class Truth(Kind):
+    """Is any element true, or are all?"""
+
+    def __init__(self, name, ufunc):
+        super().__init__(name)
+        self.ufunc = ufunc
+
+    def program(self, name, e, t, operands, out):
+        value = sc.arg(len(operands))
+        return R.Program(
+            name, operands, (R.Reduce(self.name, _cast(e, t, "bool")), R.StoreRow(value)))
+
+    def by_numpy(self, x, axes, keepdims, out_dtype):
+        return np.asarray(self.ufunc.reduce(x.astype(bool), axes, keepdims=keepdims), order="C")
+
+
+class Extremum(Kind):
+    """The largest or the smallest element."""
+    needs_elements = True
+
+    def __init__(self, name, ufunc):
+        super().__init__(name)
+        self.ufunc = ufunc
+
+    def program(self, name, e, t, operands, out):
+        return R.Program(
+            name, operands, (R.Reduce(self.name, e), R.StoreRow(sc.arg(len(operands)))))
+
+    def by_numpy(self, x, axes, keepdims, out_dtype):
+        wide = x.astype("f4") if x.dtype == BF16 else x
+        return np.asarray(self.ufunc.reduce(wide, axes, keepdims=keepdims), x.dtype, order="C")
+
+
+class Place(Kind):
+    """Where the largest or the smallest element lies in the reduced axes, taken as one in
+    row-major order. `reduction`: the name that programs of rows have for it."""
+    needs_elements = True
+    kept: tuple[int, ...] = (1,)     # which of (value, place) are results
+
+    def __init__(self, name, place_of, reduction):
+        super().__init__(name)
+        self.place_of, self.reduction = place_of, reduction
+
+    def program(self, name, e, t, operands, out):
+        stored = [R.StoreRow(sc.arg(len(operands) + k)) for k in self.kept]
+        return R.Program(name, operands, (R.Reduce(self.reduction, e), *stored))
+
+    def by_numpy(self, x, axes, keepdims, out_dtype):
+        wide = x.astype("f4") if x.dtype == BF16 else x
+        outer = tuple(a for a in range(x.ndim) if a not in axes)
+        shape = tuple(
+            1 if a in axes else s for a, s in enumerate(x.shape) if keepdims or a not in axes)
+        flat = wide.transpose(outer + axes).reshape(math.prod(x.shape[a] for a in outer),
+                                                    math.prod(x.shape[a] for a in axes))
+        at = self.place_of(flat, 1)
+        values = np.take_along_axis(flat, at[:, None], 1).astype(x.dtype, copy=False)
+        found = tuple([(values, at)[k].reshape(shape) for k in self.kept])
+        return found if self.several_results else found[0]
+
+
+class ExtremumAndPlace(Place):
+    """The largest or the smallest element, and where it lies."""
+    several_results = True
+    kept = (0, 1)
+
+
+KINDS = {kind.name: kind for kind in [
+    Total("sum", np.add), Total("prod", np.multiply), Mean("mean", np.add, "sum"),
+    Truth("any", np.logical_or), Truth("all", np.logical_and),
+    Extremum("max", np.maximum), Extremum("min", np.minimum),
+    Place("argmax", np.argmax, "max_index"), Place("argmin", np.argmin, "min_index"),
+    ExtremumAndPlace("max_index", np.argmax, "max_index"),
+    ExtremumAndPlace("min_index", np.argmin, "min_index")]}
+
+
+# ---- programs and calls --------------------------------------------------------------------------
+def reduce(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
+    """Reduce an array over `axes` (a tuple of axes >= 0, or None for all).
+
+    kind: one of `KINDS` by name; sums, products and means are of type `out_dtype`, by default sums
+    of integers are i64. `pre` is a scalar expression of arg(0) that is applied to each element
+    first."""
+    key = (kind, x.dtype, x.shape, x.strides, axes, keepdims, out_dtype, pre)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = remember(_plans, key, _plan(KINDS[kind], x, axes, keepdims, out_dtype, pre))
+    return plan(x)
+
+
 @functools.lru_cache(None)
 def reduction_program(kind, dtype, out=None, pre=None):
     """The program of one reduction of a `dtype` array; sums, products and means end as type
     `out`."""
     e = sc.arg(0) if pre is None else pre
-    return program_of(f"{kind}_{dtype}", kind, e, (R.Operand(dtype),), out)
+    return KINDS[kind].program(
+        f"{kind}_{dtype}", e, sc.typeof(e, [dtype]), (R.Operand(dtype),), out)
 
 
-@functools.lru_cache(4096)
-def program_of(name, kind, e, operands, out=None):
-    """The program that reduces an expression of operands. A mean has one more, the number of
-    elements."""
-    n = len(operands)
-    t = sc.typeof(e, [o.dtype for o in operands])
-    value, index = sc.arg(n), sc.arg(n + 1)
-    if kind in ("sum", "prod", "mean"):
-        out = out or (t if t in ("f16", "bf16", "f32", "f64") else "i64")
-        acc = accumulator(out)
-        e = _cast(_cast(e, t, out), out, acc)
-        operands = (*operands, R.Operand(acc, "scalar")) if kind == "mean" else operands
-        total = sc.arg(len(operands))
-        last = total / sc.arg(n) if kind == "mean" else total
-        return R.Program(
-            name,
-            operands,
-            (R.Reduce("prod" if kind == "prod" else "sum", e), R.StoreRow(_cast(last, acc, out))))
-    if kind in ("any", "all"):
-        return R.Program(name, operands, (R.Reduce(kind, _cast(e, t, "bool")), R.StoreRow(value)))
-    if kind in ("max", "min"):
-        return R.Program(name, operands, (R.Reduce(kind, e), R.StoreRow(value)))
-    found = R.Reduce({"argmax": "max_index", "argmin": "min_index"}.get(kind, kind), e)
-    values = [R.StoreRow(value)] if kind.endswith("index") else []
-    return R.Program(name, operands, (found, *values, R.StoreRow(index)))
-
-
-def _cast(e, src, dst):
-    return e if src == dst else sc.cast(e, dst)
+def _axes(x, axes):
+    return tuple(range(x.ndim)) if axes is None else tuple(sorted(axes)) if x.ndim else ()
 
 
 def _plan(kind, x, axes, keepdims, out_dtype, pre):
-    name = NAMES[x.dtype]
-    ax = tuple(range(x.ndim)) if axes is None else tuple(sorted(axes)) if x.ndim else ()
+    name, ax = NAMES[x.dtype], _axes(x, axes)
     n = math.prod(x.shape[a] for a in ax)
-    if not n and kind in CHOOSING:
-        raise ValueError(f"{kind}: no elements to choose from in shape {x.shape} over axes {ax}")
-    if (kind in ("sum", "mean") and name[0] == "c" and not REFERENCE and pre is None
+    if not n and kind.needs_elements:
+        raise ValueError(
+            f"{kind.name}: no elements to choose from in shape {x.shape} over axes {ax}")
+    is_complex = name[0] == "c"
+    if (is_complex and kind.goes_by_parts and not REFERENCE and pre is None
             and out_dtype in (None, x.dtype)):
-        return lambda x: reduce(kind, pairs(x), ax, keepdims).view(x.dtype)[..., 0]
+        return lambda x: reduce(kind.name, pairs(x), ax, keepdims).view(x.dtype)[..., 0]
     try:
-        if REFERENCE or name[0] == "c":
+        if REFERENCE or is_complex:
             raise Unsupported(name)
-        program = reduction_program(kind, name,
-                                    None if out_dtype is None else NAMES[np.dtype(out_dtype)], pre)
-        scalars = (1.0 * n,) if kind == "mean" else ()
+        out = None if out_dtype is None else NAMES[np.dtype(out_dtype)]
+        program, scalars = reduction_program(kind.name, name, out, pre), kind.scalars(n)
         shape = tuple(1 if a in ax else s for a, s in enumerate(x.shape)) if keepdims else None
         plan = Plan(program, (x, *scalars), ax, shape)
     except Unsupported:
-        return lambda x: reference(kind, x, axes, keepdims, out_dtype, pre)
-    if kind.endswith("_index"):
+        return lambda x: reference(kind.name, x, axes, keepdims, out_dtype, pre)
+    if kind.several_results:
         return lambda x: tuple(plan(x))
     single = plan.single
     return (lambda x: single(x, *scalars)) if scalars else single
@@ -105,30 +229,5 @@ def reference(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
     are always computed here."""
     if pre is not None:
         x = np.asarray(sc.evaluate((pre,), [x], DTYPES.__getitem__)[0])
-    ax = tuple(range(x.ndim)) if axes is None else tuple(sorted(axes)) if x.ndim else ()
     with np.errstate(all="ignore"):
-        if kind in ("sum", "prod", "mean"):
-            name = NAMES[x.dtype]
-            out = (np.dtype(out_dtype) if out_dtype is not None else
-                   x.dtype if name[0] in "fc" or name == "bf16" else np.dtype("i8"))
-            acc = DTYPES[accumulator(NAMES[out])]
-            x = x.astype(out, copy=False).astype(acc, copy=False)
-            r = (np.prod if kind == "prod" else np.sum)(x, ax, dtype=acc, keepdims=keepdims)
-            if kind == "mean":
-                r = r / acc.type(math.prod(x.shape[a] for a in ax))
-            return np.asarray(r, out, order="C")
-        if kind in ("any", "all"):
-            return np.asarray((np.any if kind == "any"
-                               else np.all)(x.astype(bool), ax, keepdims=keepdims), order="C")
-        wide = x.astype("f4") if x.dtype == BF16 else x
-        if kind in ("max", "min"):
-            return np.asarray((np.max if kind == "max" else np.min)(wide, ax, keepdims=keepdims),
-                              x.dtype,
-                              order="C")
-        outer = tuple(a for a in range(x.ndim) if a not in ax)
-        shape = tuple(1 if a in ax else s for a, s in enumerate(x.shape) if keepdims or a not in ax)
-        flat = wide.transpose(outer + ax).reshape(math.prod(x.shape[a] for a in outer),
-                                                  math.prod(x.shape[a] for a in ax))
-        at = (np.argmax if kind in ("argmax", "max_index") else np.argmin)(flat, 1)
-        values = np.take_along_axis(flat, at[:, None], 1).astype(x.dtype, copy=False).reshape(shape)
-        return at.reshape(shape) if kind.startswith("arg") else (values, at.reshape(shape))
+        return KINDS[kind].by_numpy(x, _axes(x, axes), keepdims, out_dtype)

@@ -71,8 +71,8 @@ class ReduceOp(Op):
                                             kernels.NAMES[x.dtype],
                                             dtype and dtype.short,
                                             self.pre)
-        return (program, (x, float(math.prod(x.shape[a] for a in axes))) if self.kind == "mean" else
-                (x,), axes)
+        scalars = kernels.KINDS[self.kind].scalars(float(math.prod(x.shape[a] for a in axes)))
+        return program, (x, *scalars), axes
 
 
 def reduced_apart(op, x, attrs):
