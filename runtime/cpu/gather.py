@@ -7,6 +7,7 @@ import numpy as np
 
 from ..dtypes import FROM_NUMPY
 from . import memory, native, taped_launches
+from .combinations import COMBINATIONS
 from .pointwise import move
 from .rows import contiguous
 
@@ -100,10 +101,6 @@ LINE = 64
 MOVED = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
-# what is done with what is there and what comes: the primitive; None: what comes takes its place
-COMBINED = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min", "put": None}
-
-
 def _may_put(a, index, source, each):
     """Do the three lie so that the kernels put the source there?"""
     return (fits(a, index) and a.size and source.size and source.dtype == a.dtype
@@ -133,12 +130,13 @@ def in_rows(source):
 def put(a, index, source, axis, how, each=False, wrap=False):
     """Put `source` at the places of `a` that an index names along an axis, or combine it with what
     is there, in the order of the index. False where the kernels do not do it, or an index is out of
-    range: nothing was written then. `how`: see `COMBINED`.
+    range: nothing was written then. `how`: see `COMBINATIONS`.
 
     `each`: the index has the shape of the source, which has that of `a` but along the axis; else it
     is a vector and names slices."""
     shape, count = a.shape, index.shape[axis if each else 0] if index.ndim else 0
-    op, short = COMBINED[how], FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None
+    op = COMBINATIONS[how].primitive
+    short = FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None
     elem = ADDED.get(a.dtype) if op else MOVED.get(a.dtype.itemsize)
     if each and index.size and index.shape == source.shape and repeats(index, axis):
         index, each = of_slices(index, axis), False

@@ -11,6 +11,7 @@ from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar as s
 from ..ir.outline import broadcast_shapes
 from . import gather, memory, native
+from .combinations import COMBINATIONS
 from .pointwise import Pointwise, move
 from .rows import REFERENCE
 from .taped_launches import partial, table, verdict
@@ -138,8 +139,8 @@ def suit(*arrays):
 
 def combine(out, at, values, kind):
     """Put values into places of `out`, or combine them with what is there; `values` are as many
-    as places, or one. `kind`: see `gather.COMBINED`."""
-    op = gather.COMBINED[kind]
+    as places, or one. `kind`: see `COMBINATIONS`."""
+    op = COMBINATIONS[kind].primitive
     if op is None:
         bits = np.dtype(BITS[out.dtype.itemsize])
         out, values = out.view(bits), values.view(bits)
@@ -167,15 +168,16 @@ def wider(dtype):
     return np.dtype(np.float32) if half else dtype
 
 
-def reduce(out, at, values, kind, include_self=True, start=None):
+def reduce(out, at, values, kind, include_self=True):
     """Combine values into places of an array of any strides: sum, prod, mean, amax, amin. Without
-    `include_self` what is there does not count: `start` does."""
+    `include_self` what is there does not count."""
+    how = COMBINATIONS[kind]
     work = converted(out, wider(out.dtype))
     values = converted(values, work.dtype)
     if not include_self:
-        combine(work, at, table(np.full(1, start, work.dtype)), "put")
+        combine(work, at, table(np.full(1, how.start(work.dtype), work.dtype)), "put")
     combine(work, at, values, kind)
-    if kind == "mean":
+    if how.divides:
         divide(work, at, include_self)
     if work is not out:
         short = FROM_NUMPY[out.dtype].short
@@ -192,7 +194,8 @@ def reduce_along(out, index, axis, values, kind, start, each):
             and gather.repeats(index, axis)):
         index, each = gather.of_slices(index, axis), False
     count = None
-    if start is not None or kind == "mean":
+    divides = COMBINATIONS[kind].divides
+    if start is not None or divides:
         count = counted(out, index, axis, values, each)
         if count is None:
             return False
@@ -202,7 +205,7 @@ def reduce_along(out, index, axis, values, kind, start, each):
         Pointwise("start", (s.where(s.gt(n, 0), first, there),), 3)([out, count, starts], [out])
     if not gather.put(out, index, values, axis, kind, each):
         return False
-    if kind == "mean":
+    if divides:
         means(out, count, start is None)
     return True
 

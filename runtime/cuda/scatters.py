@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..cpu.combinations import COMBINATIONS
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar as S
 from . import scans, sort
@@ -115,13 +116,12 @@ class Combined:
 
     def run(self, values: DeviceArray, each: int, written: Written) -> None:
         """Combine as an op says."""
-        from ..ops.scatter import start_of
-        kind = written.kind
+        kind, how = written.kind, COMBINATIONS[written.kind]
         if not written.include_self:
-            first = np.asarray(start_of(kind, self.out.dtype), self.out.dtype).reshape(1)
+            first = np.asarray(how.start(self.out.dtype), self.out.dtype).reshape(1)
             put(self.out, self.spots, to_device(first, self.out.index, False), self.inner, 0)
-        self.join(self.out, values, "sum" if kind == "mean" else kind, self.inner, each)
-        if kind == "mean":
+        self.join(self.out, values, "sum" if how.divides else kind, self.inner, each)
+        if how.divides:
             self.divide(int(written.include_self))
 
     def join(self, out: DeviceArray, values: DeviceArray, kind: str, inner: int, each: int) -> None:

@@ -1,12 +1,13 @@
 """Scattering along one dimension. Sums at equal places are taken in the order of the index: the
 same on every run."""
 import builtins
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..cpu import gather as picks
 from ..cpu import indexed
-from ..dtypes import BOOL, FLOAT, FROM_NUMPY
+from ..cpu.combinations import COMBINATIONS
 from . import dims
 from .argument_guards import check_text
 from .batching import aligned, all_batched, example_ndim, shifted
@@ -55,12 +56,12 @@ def _each_alone(kind):
 
 def combined(a, at, values, kind, include_self=True):
     """Put or combine values into places of an array. Was it done? (Means of bools are NumPy's.)"""
-    if kind == "mean" and a.dtype == np.bool_:
+    if COMBINATIONS[kind].divides and a.dtype == np.bool_:
         return False
     if kind == "put":
         indexed.put(a, at, values)
     else:
-        indexed.reduce(a, at, values, kind, include_self, start_of(kind, indexed.wider(a.dtype)))
+        indexed.reduce(a, at, values, kind, include_self)
     return True
 
 
@@ -237,35 +238,19 @@ scatter_add, scatter_add_ = writes(scatter_add_op, _check_scatter_add)
 
 
 # ---- reductions into places ----------------------------------------------------------------------
-_COMBINE = {
-    "sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum, "mean": np.add}
-
-
-def start_of(kind, dtype):
-    """What a place holds before anything is combined into it."""
-    if kind in ("sum", "mean", "prod"):
-        return dtype.type(kind == "prod")
-    d = FROM_NUMPY[dtype]
-    if d.kind == FLOAT:
-        return dtype.type(-np.inf if kind == "amax" else np.inf)
-    if d.kind == BOOL:
-        return kind == "amin"
-    info = np.iinfo(dtype)
-    return info.min if kind == "amax" else info.max
-
-
 def reduce_into(flat, at, values, kind, include_self):
     """Combine values[k] into flat[at[k]], in the order of k."""
-    half = flat.dtype.itemsize == 2 and FROM_NUMPY[flat.dtype].kind == FLOAT
+    how = COMBINATIONS[kind]
+    half = indexed.wider(flat.dtype) != flat.dtype
     work = flat.astype(np.float32) if half else flat
     values = np.ascontiguousarray(values).astype(work.dtype, copy=False)
     touched = np.zeros(work.shape, bool)
     touched[at] = True
     if not include_self:
-        work[touched] = start_of(kind, work.dtype)
+        work[touched] = how.start(work.dtype)
     with np.errstate(all="ignore"):
-        _COMBINE[kind].at(work, at, values)
-        if kind == "mean":
+        how.ufunc.at(work, at, values)
+        if how.divides:
             count = np.bincount(at, minlength=work.size)[touched] + include_self
             work[touched] = (work[touched] // count if work.dtype.kind in "iu" else work[touched]
                              / count).astype(work.dtype)
@@ -288,59 +273,88 @@ def _scatter_reduce_write(a, src, index, dim, reduce, include_self):
 def reduced_by_kernels(each):
     """Combine elements (`each`), or slices, by their indices, with the kernels of takes."""
     def put(a, src, index, dim, reduce, include_self):
+        start = None if include_self else COMBINATIONS[reduce].start(a.dtype)
         return a.ndim > 0 and index.size > 0 and indexed.reduce_along(
-            a, index, dim, src, reduce, None if include_self else start_of(reduce, a.dtype), each)
+            a, index, dim, src, reduce, start, each)
     return put
 
 
 def scatter_reduce_vjp(g, y, x, src, index, dim, reduce, include_self, needs):
-    def spread(t):
-        return gather(t, dim, index)
-
-    def collected(t):
-        return zeros(tuple(x.shape), dtype=g.dtype, device=g.device).scatter_add(dim, index, t)
     used = tuple(index.shape)
     part = src if tuple(src.shape) == used else src[tuple([builtins.slice(0, n) for n in used])]
-    one = FUNCTIONS["ones_like"]
-    untouched = None if include_self else one(x).scatter(dim, index, 0.0)
-    gx, gs = _reduce_gradients(g, y, x, part, reduce, include_self, spread, collected, one(part))
-    if untouched is not None:
-        gx = g * untouched if reduce in ("sum", "mean", "prod", "amax", "amin") else gx
+    gx, gs = _GRADIENTS[reduce](CombiningCall(g, y, x, part, index, dim, include_self))
+    if not include_self:         # what is left of `x` is what no index names
+        gx = g * _like("ones", x).scatter(dim, index, 0.0)
     if tuple(gs.shape) != tuple(src.shape):
         gs = pad_to(gs, tuple(src.shape))
     return [gx if needs[0] else None, gs if needs[1] else None, None]
 
 
-def _reduce_gradients(g, y, x, src, reduce, include_self, spread, collected, ones):
-    """Gradients of self (where it takes part) and of the source."""
-    where = FUNCTIONS["where"]
-    if reduce == "sum":
-        return g, spread(g)
-    if reduce == "mean":
-        n = collected(ones) + (1 if include_self else 0)
-        n = where(n == 0, FUNCTIONS["ones_like"](n), n)
-        return g / n, spread(g / n)
-    if reduce == "prod":
-        # Without zeros: y / src. One zero: the product of the others. More: nothing.
-        zero = (src == 0).to(g.dtype)
-        mine = (x == 0).to(g.dtype) if include_self else FUNCTIONS["zeros_like"](x)
-        count = collected(zero) + mine
-        safe = where(src == 0, ones, src)
-        base = (where(x == 0, FUNCTIONS["ones_like"](x), x)
-                if include_self else FUNCTIONS["ones_like"](x))
-        others = _product_into(base, safe, spread, collected)
-        gx = where(count - mine == 0, g * others / base, FUNCTIONS["zeros_like"](g))
-        gs = where(
-            spread(count) - zero == 0, spread(g * others) / safe, FUNCTIONS["zeros_like"](src))
-        return gx, gs
-    hit = (src == spread(y)).to(g.dtype)
-    self_hit = (x == y).to(g.dtype) if include_self else FUNCTIONS["zeros_like"](x)
-    share = collected(hit) + self_hit
-    share = where(share == 0, FUNCTIONS["ones_like"](share), share)
-    return g * self_hit / share, spread(g / share) * hit
+def _like(what, x):
+    """Zeros or ones of a tensor's sizes."""
+    return FUNCTIONS[f"{what}_like"](x)
 
 
-def _product_into(base, safe, spread, collected):
+class CombiningCall(NamedTuple):
+    """A call that combined `src` into places of `x`: its result `y`, whose gradient is `g`."""
+    g: Any
+    y: Any
+    x: Any
+    src: Any
+    index: Any
+    dim: int
+    include_self: bool
+
+    def spread(self, t):
+        """For each element of the source what `t` has at its place."""
+        return gather(t, self.dim, self.index)
+
+    def collected(self, t):
+        """For each place the sum of what `t` has for elements of the source."""
+        start = zeros(tuple(self.x.shape), dtype=self.g.dtype, device=self.g.device)
+        return start.scatter_add(self.dim, self.index, t)
+
+
+# Gradients of a call's `x` (as if it took part) and of its source, for each way to combine.
+def _sum_gradients(c):
+    return c.g, c.spread(c.g)
+
+
+def _mean_gradients(c):
+    n = c.collected(_like("ones", c.src)) + (1 if c.include_self else 0)
+    n = FUNCTIONS["where"](n == 0, _like("ones", n), n)
+    return c.g / n, c.spread(c.g / n)
+
+
+def _prod_gradients(c):
+    """Without zeros: y / src. One zero: the product of the others. More: nothing."""
+    where, g, x, src = FUNCTIONS["where"], c.g, c.x, c.src
+    zero = (src == 0).to(g.dtype)
+    mine = (x == 0).to(g.dtype) if c.include_self else _like("zeros", x)
+    count = c.collected(zero) + mine
+    safe = where(src == 0, _like("ones", src), src)
+    base = where(x == 0, _like("ones", x), x) if c.include_self else _like("ones", x)
+    others = _product_into(base, safe, c.collected)
+    gx = where(count - mine == 0, g * others / base, _like("zeros", g))
+    gs = where(c.spread(count) - zero == 0, c.spread(g * others) / safe, _like("zeros", src))
+    return gx, gs
+
+
+def _extremum_gradients(c):
+    """What equals the extremum shares its gradient."""
+    g = c.g
+    hit = (c.src == c.spread(c.y)).to(g.dtype)
+    self_hit = (c.x == c.y).to(g.dtype) if c.include_self else _like("zeros", c.x)
+    share = c.collected(hit) + self_hit
+    share = FUNCTIONS["where"](share == 0, _like("ones", share), share)
+    return g * self_hit / share, c.spread(g / share) * hit
+
+
+_GRADIENTS = {"sum": _sum_gradients, "mean": _mean_gradients, "prod": _prod_gradients,
+              "amax": _extremum_gradients, "amin": _extremum_gradients}
+
+
+def _product_into(base, safe, collected):
     """The product of base and everything scattered to it, for factors without zeros: through sums
     of logarithms of absolute values the derivative of any order is right; the value's sign is that
     of the count of negative factors."""
@@ -349,7 +363,7 @@ def _product_into(base, safe, spread, collected):
 
 
 def _reduce_samples(make):
-    for kind in ("sum", "mean", "prod", "amax", "amin"):
+    for kind in _GRADIENTS:
         for include in (True, False):
             yield Sample(make(2, 3), make(2, 3), longs([[0, 1, 1], [0, 0, 1]]), dim=0, reduce=kind,
                          include_self=include)
@@ -377,7 +391,7 @@ scatter_reduce_op.any_sizes = True
 def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
     """`src` combined (sum, prod, mean, amax, amin) into the places that `index` names along a
     dimension."""
-    if reduce not in _COMBINE:
+    if reduce not in _GRADIENTS:
         check_text("scatter_reduce", "reduce", reduce)
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")

@@ -3,6 +3,7 @@ range are found."""
 import numpy as np
 import pytest
 from whet.cpu import gather, thread_pool
+from whet.cpu.combinations import COMBINATIONS
 
 pytestmark = pytest.mark.skipif(gather.REFERENCE, reason="NumPy alone is wanted")
 
@@ -80,7 +81,7 @@ def test_an_expanded_index_names_slices(shape, axis, step):
     out, fine = gather.along(a, index, axis)
     assert fine and out.tobytes() == gather.along(a, index.copy(), axis)[0].tobytes()
     source = rng.standard_normal(index.shape).astype("f4")
-    for how in gather.COMBINED:
+    for how in COMBINATIONS:
         by_slices, by_elements = a.copy(), a.copy()
         assert gather.put(by_slices, index, source, axis, how, each=True)
         assert gather.put(by_elements, index.copy(), source, axis, how, each=True)
