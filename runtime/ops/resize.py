@@ -2,6 +2,7 @@
 map is separable."""
 import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,60 +12,35 @@ from ..dtypes import FROM_NUMPY, float32, float64, int64, uint8
 from ..indexing import as_int, whole
 from .argument_guards import check_flag
 from .creation import literal
-from .grid_sampling import cubic_weights, says_of_corners
+from .grid_sampling import says_of_corners
 from .onnx import shapes as in_onnx
 from .pools import adaptive_avg_pool
 from .ranges import goes_by_sizes
 from .registry import Op, apply, apply_without_operands, sizes_of
+from .resize_filters import FILTERS, Interpolation
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 from .surface import function
 
 
-def _source(out, n, scale, align_corners, cubic=False):
-    """Where each output sample lies in the input, and the step."""
-    if align_corners:
-        step = (n - 1) / (out - 1) if out > 1 else 0.0
-        return np.arange(out) * step
-    step = 1.0 / scale if scale else n / out
-    x = (np.arange(out) + 0.5) * step - 0.5
-    return x if cubic else np.maximum(x, 0.0)
+class Mode(NamedTuple):
+    """What `interpolate` knows by a name. `filter`: see `FILTERS`, None for means of areas;
+    `dims`: how many spatial dimensions it may have; `antialiases`: can it?"""
+    filter: str | None
+    dims: tuple[int, ...]
+    antialiases: bool = False
+
+    @property
+    def interpolates(self):
+        """Is an element a sum of neighbours?"""
+        return self.filter is not None and isinstance(FILTERS[self.filter], Interpolation)
 
 
-def _taps(mode, n, out, scale, align_corners, antialias):
-    """indices (out, T) and weights (out, T) of one axis."""
-    if mode in ("nearest", "nearest-exact"):
-        step = 1.0 / scale if scale else n / out
-        at = np.arange(out) * step if mode == "nearest" else (np.arange(out) + 0.5) * step
-        return np.minimum(np.floor(at.astype(np.float32)).astype(np.int64), n - 1)[:, None], None
-    if antialias:
-        step = 1.0 / scale if scale else n / out
-        if align_corners:
-            step = (n - 1) / (out - 1) if out > 1 else 0.0
-        stretch = max(step, 1.0)
-        reach = (1.0 if mode == "linear" else 2.0) * stretch
-        centre = step * (np.arange(out) + 0.5)
-        low = np.maximum((centre - reach + 0.5).astype(np.int64), 0)
-        high = np.minimum((centre + reach + 0.5).astype(np.int64), n)
-        width = int((high - low).max())
-        index = low[:, None] + np.arange(width)
-        d = np.abs((index - centre[:, None] + 0.5) / stretch)
-        if mode == "linear":
-            w = np.maximum(1 - d, 0)
-        else:
-            a = -0.5
-            w = np.where(d < 1, ((a + 2) * d - (a + 3)) * d * d + 1,
-                         np.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0))
-        w = np.where(index < high[:, None], w, 0)
-        return np.minimum(index, n - 1), w / w.sum(1, keepdims=True)
-    x = _source(out, n, scale, align_corners, mode == "cubic")
-    i = np.floor(x).astype(np.int64)
-    t = x - i
-    if mode == "linear":
-        index = np.stack([np.minimum(i, n - 1), np.minimum(i + 1, n - 1)], 1)
-        return index, np.stack([1 - t, t], 1)
-    index = np.clip(i[:, None] + np.arange(-1, 3), 0, n - 1)
-    return index, np.stack(cubic_weights(t, -0.75), 1)
+MODES = {
+    "nearest": Mode("nearest", (1, 2, 3)), "nearest-exact": Mode("nearest-exact", (1, 2, 3)),
+    "area": Mode(None, (1, 2, 3)), "linear": Mode("linear", (1,)),
+    "bilinear": Mode("linear", (2,), True), "bicubic": Mode("cubic", (2,), True),
+    "trilinear": Mode("linear", (3,))}
 
 
 def _in_shorts(index, weights):
@@ -80,9 +56,10 @@ def _in_shorts(index, weights):
 
 
 @functools.lru_cache(256)
-def _kept_taps(of_bytes=False, **map_):
-    """The places and the weights (or None) of one axis, as one array for each tap."""
-    index, weights = _taps(**map_)
+def _kept_taps(mode, of_bytes=False, **map_):
+    """The places and the weights (or None) of one axis, as one array for each tap. `mode` is the
+    name of a filter."""
+    index, weights = FILTERS[mode].taps(**map_)
     if of_bytes:
         weights = _in_shorts(index, weights)
     taps = [np.ascontiguousarray(index[:, k]) for k in range(index.shape[1])]
@@ -210,20 +187,17 @@ resample_op.memo = True
 
 
 def _check_mode(n, size, scale_factor, mode, align_corners, antialias):
-    kinds = {
-        "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,),
-        "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
     for wanted in (size, scale_factor):
         if isinstance(wanted, list | tuple) and len(wanted) != n:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got an "
                 f"input with {n} of them, and {list(wanted)}.")
-    if mode not in kinds or n not in kinds[mode]:
+    if mode not in MODES or n not in MODES[mode].dims:
         raise NotImplementedError(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the "
             "modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
             f"(got {mode})")
-    if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
+    if align_corners is not None and not MODES[mode].interpolates:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear "
             "| bicubic | trilinear")
@@ -232,7 +206,7 @@ def _check_mode(n, size, scale_factor, mode, align_corners, antialias):
     if (size is None) == (scale_factor is None):
         raise ValueError("only one of size or scale_factor should be defined"
                          if size is not None else "either size or scale_factor should be defined")
-    if antialias and mode not in ("bilinear", "bicubic"):
+    if antialias and not MODES[mode].antialiases:
         raise ValueError(
             "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
             "tensor as input")
@@ -274,12 +248,12 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     size, scales = _resized(sizes_of(input)[2:], size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return adaptive_avg_pool(input, size, n)
-    kind = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
-    if input.dtype.kind < 2 and kind in ("linear", "cubic"):
+    kind, interpolates = MODES[mode].filter, MODES[mode].interpolates
+    if input.dtype.kind < 2 and interpolates:
         if input.dtype is not uint8 or n != 2:
             raise NotImplementedError(
                 f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")
-    bytes_ = input.dtype is uint8 and kind in ("linear", "cubic")
+    bytes_ = input.dtype is uint8 and interpolates
     x, before = input.to(float64) if bytes_ else input, sizes_of(input)[2:]
     # bytes are rounded after each axis, the last one first
     for i in reversed(range(n)) if bytes_ else range(n):
