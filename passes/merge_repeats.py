@@ -46,7 +46,7 @@ def merge_repeats(g: Listing) -> Listing:
             if (
                 before is not None
                 and uses.later(before[0], i)
-                and alike(before[1], node, arrays)
+                and have_one_layout(before[1], node, arrays)
                 and not any(uses.writes.get(root[o]) for o in (*node.outs, *before[1].outs))
                 and not any(o in visible or o in viewed for o in node.outs)
             ):
@@ -69,6 +69,6 @@ def meaning(node: OpNode, ins: Sequence[Any] | None = None) -> Meaning | None:
     return key
 
 
-def alike(a: Node, b: Node, arrays: Arrays) -> bool:
+def have_one_layout(a: Node, b: Node, arrays: Arrays) -> bool:
     """Have the results of two nodes one layout?"""
     return [layout_key(arrays[o]) for o in a.outs] == [layout_key(arrays[o]) for o in b.outs]
