@@ -24,12 +24,13 @@ from ..policy.timing import Trial, TrialsOfSizes
 from ..program.planned_ranges import PlannedRanges
 from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
+from ..program.value_places import lies_exactly_as
 from ..report.counted_misses import Misses
 from .recording import AmongSizes, Recording, Tables
 from .sized_calls import CallOfSizes, SizedCall
 
 if TYPE_CHECKING:
-    from whet.ir.graph import Node, Type
+    from whet.ir.graph import Node
     from whet.tensor_base import Base
 
     from ..program.program import Program
@@ -232,8 +233,3 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
                                for n in outside):
         return None
     return made.program
-
-
-def lies_exactly_as(t: Type, a: Any) -> bool:
-    """Is an array of a type, and does it lie in memory as that says?"""
-    return bool(t.dtype == a.dtype and t.shape == a.shape and t.strides == a.strides)
