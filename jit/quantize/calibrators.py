@@ -10,6 +10,7 @@ import numpy as np
 Array = Any
 BINS = 2048
 LEVELS = 128  # bytes on one side of zero: what entropy compares with
+ABSENT = 1e9  # how many times likelier a number is than by bytes that have no step for it
 
 
 class MinMax:
@@ -46,8 +47,8 @@ class Histogram(MinMax):
         if self.limit == 0:
             self.limit = most
         while self.limit < most:
-            self.counts = np.concatenate([self.counts.reshape(-1, 2).sum(1), self.counts[:0]])
-            self.counts = np.concatenate([self.counts, np.zeros(BINS // 2, np.int64)])
+            pairs = self.counts.reshape(-1, 2).sum(1)
+            self.counts = np.concatenate([pairs, np.zeros(BINS // 2, np.int64)])
             self.limit *= 2
         self.counts += np.histogram(sizes, BINS, (0.0, self.limit))[0]
 
@@ -89,7 +90,8 @@ class Entropy(Histogram):
 
 
 def divergence(counts: Array, n: int) -> float:
-    """How much is lost where the first n bins become 128 steps, and all beyond the last bin."""
+    """How much is lost where the first n bins become 128 steps, and what lies beyond them counts as
+    the last of these bins."""
     kept = counts[:n].astype("f8")
     whole = kept.copy()
     whole[-1] += counts[n:].sum()
@@ -102,21 +104,21 @@ def divergence(counts: Array, n: int) -> float:
     p, q = whole / whole.sum(), spread / spread.sum()
     both = (p > 0) & (q > 0)
     missing = p[(p > 0) & (q == 0)].sum()
-    return float((p[both] * np.log(p[both] / q[both])).sum() + missing * np.log(1e9))
+    return float((p[both] * np.log(p[both] / q[both])).sum() + missing * np.log(ABSENT))
 
 
-NAMED = {"minmax": MinMax, "percentile": Percentile, "entropy": Entropy}
+CALIBRATORS = {"minmax": MinMax, "percentile": Percentile, "entropy": Entropy}
 
 
 def maker(calibrate: Any) -> Any:
     """A function that makes calibrators: a name, or such a function."""
     if isinstance(calibrate, str):
-        if calibrate not in NAMED:
+        if calibrate not in CALIBRATORS:
             raise ValueError(
-                f"calibrate: expected one of {', '.join(NAMED)} or a function that makes a "
+                f"calibrate: expected one of {', '.join(CALIBRATORS)} or a function that makes a "
                 f"calibrator, got {calibrate!r}"
             )
-        return NAMED[calibrate]
+        return CALIBRATORS[calibrate]
     if not callable(calibrate):
         raise TypeError(f"calibrate: expected a name or a function, got {calibrate!r}")
     return calibrate

@@ -197,7 +197,7 @@ def test_calibrators_cut_off_what_is_rare():
     rng = np.random.default_rng(0)
     a = rng.standard_normal(100_000).astype("f4")
     a[:3] = 100.0, np.nan, np.inf
-    found = {name: make() for name, make in calibrators.NAMED.items()}
+    found = {name: make() for name, make in calibrators.CALIBRATORS.items()}
     for c in found.values():
         for part in np.split(a, 4):
             c.see(part)
