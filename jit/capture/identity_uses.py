@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..guards.records import SeenObjects
     from .recorder import Recorder
 
-NAMES = {"hashed": "__hash__", "compared": "__eq__", "shown": "__repr__"}
+METHODS = "__hash__", "__eq__", "__repr__"         # that may go by the identity of an object
 _lock = threading.Lock()
 _watched: dict[type, list[IdentityUses]] = {}
 
@@ -24,16 +24,16 @@ class IdentityUses:
     def __init__(self, kinds: Iterable[type], objects: SeenObjects, rec: Recorder) -> None:
         self.kinds, self.objects, self.rec = list(dict.fromkeys(kinds)), objects, rec
         self.thread = threading.get_ident()  # of the run: what others do is no part of it
-        self.lying: list[type] = []
+        self.watching: list[type] = []       # the classes that have the methods now
 
     def enter(self) -> None:
         """The run begins."""
         for kind in self.kinds:
             with _lock:
-                self.lying.append(kind)
+                self.watching.append(kind)
                 if kind not in _watched:
                     _watched[kind] = []
-                    _lay(kind)
+                    _add_methods(kind)
                 _watched[kind].append(self)
 
     def note(self, kind: type) -> None:
@@ -45,39 +45,43 @@ class IdentityUses:
 
     def leave(self) -> None:
         """The run is over."""
-        while self.lying:
-            kind = self.lying[-1]
+        while self.watching:
+            kind = self.watching[-1]
             with _lock:
                 runs = _watched[kind] = [run for run in _watched.get(kind, ()) if run is not self]
                 if not runs:
-                    _lift(kind)
+                    _remove_methods(kind)
                     del _watched[kind]
-            self.lying.pop()
+            self.watching.pop()
 
 
-def _noted(kind: type) -> None:
+def _note(kind: type) -> None:
     for run in _watched.get(kind, ()):
         run.note(kind)
 
 
-def _lay(kind: type) -> None:
+def _add_methods(kind: type) -> None:
     def hashed(x: Any) -> int:
-        _noted(kind)
+        _note(kind)
         return object.__hash__(x)
 
     def compared(x: Any, y: Any) -> Any:
-        _noted(kind)
+        _note(kind)
         return object.__eq__(x, y)
+
     def shown(x: Any) -> str:
-        _noted(kind)
+        _note(kind)
         return object.__repr__(x)
+    methods: dict[str, Any] = {"__hash__": hashed, "__eq__": compared}
     own: Any = kind.__repr__
-    for method in (hashed, compared, *([shown] if own is object.__repr__ else [])):
-        type.__setattr__(kind, NAMES[method.__name__], method)
+    if own is object.__repr__:               # else it shows no address
+        methods["__repr__"] = shown
+    for name, method in methods.items():
+        type.__setattr__(kind, name, method)
 
 
-def _lift(kind: type) -> None:
-    for name in NAMES.values():
-        # an interrupt may have come before it lay there
+def _remove_methods(kind: type) -> None:
+    for name in METHODS:
+        # an interrupt may have come before it was there
         if getattr(vars(kind).get(name), "__module__", "") == __name__:
             type.__delattr__(kind, name)
