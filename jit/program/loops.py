@@ -50,7 +50,7 @@ class Rounds:
         words: list[Any] = [
             machine()[0], ask, body, self.pred, most, len(self.new), table, self.new, self.places,
             self.sources, self.steps, self.out]
-        return machines()["rounds"], L.Rounds(*words)
+        return machine_code()["rounds"], L.Rounds(*words)
 
     def __call__(self, value: Callable[[Any], Any]) -> int:
         """Run until the predicate is false; gives how many rounds there were."""
@@ -70,6 +70,7 @@ class Word:
         self.value = value
 
 
-def machines() -> Any:
-    """The addresses of `rounds` and `fill`."""
+def machine_code() -> Any:
+    """The addresses of the functions `rounds`, which runs a loop, and `fill`, which copies words
+    into its table."""
     return native.image("jit/rounds", L.source, ["rounds", "fill"])

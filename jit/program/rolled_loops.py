@@ -11,7 +11,7 @@ from whet.ir.loops import Along, Carried, Kept
 from .arena import Piece
 from .launch_entries import InArena, Launch, Number, placed
 from .launch_lists import ARENA
-from .loops import Rounds, machines
+from .loops import Rounds, machine_code
 from .tape_entries import MOST_ARGUMENTS
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _entries(b: ProgramBuilder, loop: Loop, body: LaunchProgram, rounds: Rounds,
     fill, going = placed([where(table), Number(len(filled)), *words]), placed(arguments)
     if fill is None or going is None:
         return None
-    return [Launch(machines()["fill"], 1, 1, fill), Launch(code, 1, 1, going)]
+    return [Launch(machine_code()["fill"], 1, 1, fill), Launch(code, 1, 1, going)]
 
 
 class _Addresses:
