@@ -16,10 +16,10 @@ from . import expressions as e
 from .expressions import REAL_OF, Expr
 
 MOST_FACTORS = 100  # beyond, a whole power is exp(n log z), as NumPy has it
-# exp of more than this may be beyond the numbers that there are, and its parts within
+# exp of more than this may overflow where the parts of the result do not
 LARGE = 80
-# What the parts give as NumPy does, for infinities and what is no number too (but that a number in
-# a formula is real: no zero times an infinity is added to its products); the other rules are good
+# Functions whose parts are NumPy's results, for infinities and NaN, too. A number in a formula
+# counts as real here: no zero times an infinity is added to its products. The other rules are good
 # enough only where there is nothing else.
 FAITHFUL = frozenset((
     "arg", "const", "cast", "select", "add", "sub", "mul", "div", "neg", "fma", "conj", "abs", "eq",
@@ -182,13 +182,13 @@ def _inverse(z: Complex) -> Complex:
     return Complex(1.0, 0.0) / z
 
 
-def _size(z: Complex) -> Expr:
+def _magnitude(z: Complex) -> Expr:
     return e.hypot(z.real, z.imag)
 
 
 def _exp(z: Complex) -> Complex:
-    """exp(a) (cos b + i sin b), in factors that are within the numbers that there are; of an
-    infinite a nothing is multiplied by a zero, or by what is no number, that C says it is not."""
+    """exp(a) (cos b + i sin b). exp(a) is two factors, so that neither overflows before the product
+    does. Infinities and NaN give what C's `cexp` says they give."""
     a, b = z.real, z.imag
     size, rest = e.exp(e.minimum(a, LARGE)), e.exp(e.maximum(a - LARGE, 0))
     direction = e.isfinite(b)
@@ -200,12 +200,13 @@ def _exp(z: Complex) -> Complex:
 
 
 def _log(z: Complex) -> Complex:
-    return Complex(e.log(_size(z)), e.atan2(z.imag, z.real))
+    return Complex(e.log(_magnitude(z)), e.atan2(z.imag, z.real))
 
 
 def _sqrt(z: Complex) -> Complex:
-    """The root with a real part of at least zero; the part that would cancel by a division."""
-    large = e.sqrt((_size(z) + e.absolute(z.real)) * 0.5)
+    """The root with a real part of at least zero. The part whose sum would cancel comes of a
+    division."""
+    large = e.sqrt((_magnitude(z) + e.absolute(z.real)) * 0.5)
     small = e.where(e.eq(large, 0), 0, e.absolute(z.imag) / (2 * e.where(e.eq(large, 0), 1, large)))
     right = e.ge(z.real, 0)
     return Complex(
@@ -266,11 +267,11 @@ def _turned(rule: Callable[[Complex], Complex]) -> Callable[[Complex], Complex]:
     return lambda z: -I * rule(I * z)
 
 
-def _asin(z: Complex) -> Complex:
-    return -I * _asinh(I * z)
+_asin = _turned(_asinh)
 
 
-def _rate(factor: float) -> Callable[[Complex], Complex]:
+def _logarithm(base: float) -> Callable[[Complex], Complex]:
+    factor = 1 / math.log(base)
     return lambda z: _log(z) * factor
 
 
@@ -313,7 +314,7 @@ RULES: dict[str, Callable[..., Part]] = {
     "conj": lambda z: Complex(z.real, -z.imag),
     "real_part": lambda z: z.real,
     "imag_part": lambda z: z.imag,
-    "abs": _size,
+    "abs": _magnitude,
     "eq": _both(e.eq),
     "ne": _either(e.ne),
     "isfinite": _both(e.isfinite),
@@ -325,8 +326,8 @@ RULES: dict[str, Callable[..., Part]] = {
     "exp2": lambda z: _exp(z * math.log(2)),
     "expm1": lambda z: _exp(z) - 1.0,
     "log": _log,
-    "log2": _rate(1 / math.log(2)),
-    "log10": _rate(1 / math.log(10)),
+    "log2": _logarithm(2),
+    "log10": _logarithm(10),
     "log1p": lambda z: _log(z + 1.0),
     "pow": _power,
     "sinh": _sinh,
