@@ -103,7 +103,7 @@ class ToldSizes:
         """Does Python do the same at these sizes?"""
         try:
             told = self.numbers(self.types(values), Facts([]))
-            return all(map(told.still, self.guards)) and all(
+            return all(map(told.is_unchanged, self.guards)) and all(
                 told[n] == self.in_graph(node, path, values) for node, path, n in self.places)
         except (PreconditionError, ArithmeticError, ValueError, TypeError, Unsized):
             return False
@@ -148,7 +148,7 @@ class ToldSizes:
         types |= {v: Type.of(arrays[v]) for v in self.plain.outside}
         try:
             told = self.numbers(types, facts)
-            same = all(map(told.still, self.guards)) and all(
+            same = all(map(told.is_unchanged, self.guards)) and all(
                 terms(told[n]) == terms(self.in_graph(node, path, symbols))
                 for node, path, n in self.places)
         except (ArithmeticError, ValueError, TypeError, Unsized):

@@ -174,7 +174,7 @@ class SizedTypes:
         """Have a guard on what goes by sizes alone hold: as an expression, or else by computing it
         wherever a program for new sizes is made."""
         try:
-            holds = self.sizes.told.still(guard)
+            holds = self.sizes.told.is_unchanged(guard)
         except Unsized:
             self.own.guard(guard, self.arrays)
             return

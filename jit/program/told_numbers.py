@@ -25,7 +25,8 @@ Stated: TypeAlias = "Callable[[Sequence[SymbolicSize]], Quantity]"
 # which of a node's attributes are numbers of Python's, `(name, place in it, ...)` -> the value
 Told: TypeAlias = Mapping[tuple[Any, ...], "int | Stated"]
 
-PYTHON: dict[str, Callable[..., Any]] = {
+# ops of numbers that are an operator of Python's
+OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "true_divide": operator.truediv, "div": operator.truediv,
     "div_floor": operator.floordiv, "remainder": operator.mod, "abs": abs,
@@ -71,8 +72,8 @@ class ToldNumbers:
             return ins[0]
         if op is CASTS[float64]:
             return ins[0] * 1.0
-        if op.name in PYTHON and not node.attrs:
-            return PYTHON[op.name](*ins)
+        if op.name in OPERATORS and not node.attrs:
+            return OPERATORS[op.name](*ins)
         if op is of_numbers:
             return self.of_numbers(BY_NAME[node.attrs["name"]], ins)
         raise Unsized(f"{op.name} of sizes is no expression")
@@ -100,8 +101,8 @@ class ToldNumbers:
             out[name] = _put(out.get(name, node.attrs[name]), place, x)
         return out
 
-    def still(self, guard: Guard) -> bool:
-        """Is what a guard looks at, which is made of sizes alone, as it was?"""
+    def is_unchanged(self, guard: Guard) -> bool:
+        """Has what a guard looks at, which is made of sizes alone, the value that it had?"""
         return bool(self[int(guard.refs()[0])] == guard.expected.item())
 
 
