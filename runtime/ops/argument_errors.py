@@ -82,15 +82,12 @@ def name_argument(fn, error, args, kwargs):
         wanted = "Tensor"
     if fn.__name__ in ("__init__", "forward"):
         itself = [g for g in itself if g[1]]
-    for p, i, _ in itself:
+    at_fault = [(p, i, lacks) for p, i, _ in itself]
+    at_fault += [g for g in arguments if _may_have_become(g[2], lacks)]
+    for p, i, v in at_fault[:1]:
         raise TypeError(
             f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, "
-            f"not {lacks.__class__.__name__}") from None
-    for p, i, v in arguments:
-        if _derived(v, lacks):
-            raise TypeError(
-                f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be "
-                f"{wanted}, not {v.__class__.__name__}") from None
+            f"not {v.__class__.__name__}") from None
 
 
 def name_text(fn, error, args, kwargs):
@@ -103,13 +100,13 @@ def name_text(fn, error, args, kwargs):
                 f"{fn.__name__}(): argument '{p}' must be a number, not str") from None
 
 
-def _derived(argument, found):
-    """Was this computed from an argument that is no tensor?"""
+def _may_have_become(argument, found):
+    """Could a function have computed `found` from an argument that is no tensor, or taken it out
+    of it?"""
     if isinstance(argument, np.generic) and type(found) is type(argument.item()):
         return True
     if isinstance(argument, np.ndarray | np.generic):
         return isinstance(found, np.ndarray | np.generic | np.dtype)
-    # a part of it
     return (type(argument) is type(found) and type(found) in PLAIN
             or registry.is_tensor(argument) and registry.is_tensor(found))
 
