@@ -95,24 +95,28 @@ class OnnxModule(Holder):
 
     def place(self, name: str) -> tuple[Holder, str, str]:
         """The module that holds an initialiser of this name, the attribute, and the whole path."""
-        holder: Holder = self
         *groups, last = name.split(".")
-        legal = all(map(free, (*groups, last)))
-        for group in groups if legal else ():
-            inner = holder._modules.get(group)
-            if inner is None and hasattr(holder, group):
-                legal = False
-                break
-            if inner is None:
-                inner = Group()
-                holder.add_module(group, inner)
-            holder = inner
-        if legal and not hasattr(holder, last):
+        holder = self.group(groups) if all(map(may_be_member, (*groups, last))) else None
+        if holder is not None and not hasattr(holder, last):
             return holder, last, name
         plain = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "unnamed"
         while hasattr(self, plain):
             plain += "_"
         return self, plain, plain
+
+    def group(self, path: list[str]) -> Holder | None:
+        """The group at a path, made where it is missing; None where another member is in the
+        way."""
+        holder: Holder = self
+        for name in path:
+            inner = holder._modules.get(name)
+            if inner is None and hasattr(holder, name):
+                return None
+            if inner is None:
+                inner = Group()
+                holder.add_module(name, inner)
+            holder = inner
+        return holder
 
     def reads(self, names: list[str]) -> None:
         """Say which members the plan reads, in order."""
@@ -134,12 +138,13 @@ class OnnxModule(Holder):
     @property
     def __signature__(self) -> inspect.Signature:
         """The inputs by their names in the file, where these are names in Python."""
-        of, ports = inspect.Parameter, self.inputs
+        parameter, ports = inspect.Parameter, self.inputs
         named = all(p.name.isidentifier() and not keyword.iskeyword(p.name) for p in ports)
         if not named or sorted(ports, key=lambda p: not p.needed) != list(ports):
             return inspect.signature(self.forward)
         return inspect.Signature([
-            of(p.name, of.POSITIONAL_OR_KEYWORD, default=of.empty if p.needed else None)
+            parameter(p.name, parameter.POSITIONAL_OR_KEYWORD,
+                      default=parameter.empty if p.needed else None)
             for p in ports
         ])
 
@@ -188,7 +193,6 @@ class OnnxModule(Holder):
                 f"  nodes  {len(self.plan.steps)}: {listed}\n  weights  {weights:,}\n)")
 
 
-def free(name: str) -> bool:
+def may_be_member(name: str) -> bool:
     """May a member have this name?"""
     return name != "" and not hasattr(nn.Module, name)
-
