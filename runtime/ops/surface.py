@@ -25,43 +25,71 @@ def _doc(name, op):
 def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
     """Define a pointwise op and its function, method and in-place method; returns the function."""
     op = PointwiseOp(name, fn, **kw)
-    ps = list(inspect.signature(fn).parameters.values())
-    head, star = [], False
-    for p in ps:
-        if p.kind is p.KEYWORD_ONLY and not star:
-            head.append("*")
-            star = True
-        head.append(p.name if p.default is p.empty else f"{p.name}={p.default!r}")
-    names = ", ".join(p.name for p in ps)
-    sep = "" if star else ", *"
-    env = {
-        "op": op, "apply": registry.apply, "write_out": pointwise_family.write_out,
-        "inplace": pointwise_family.inplace}
-    call = compile_function(name, f"def {name}({', '.join(head)}{sep}, out=None):\n"
-                            f"    if out is None: return apply(op, ({names},), {{}})\n"
-                            f"    return write_out(op, ({names},), out)\n", env)
-    call.__doc__ = _doc(name, op)
-    call.op = op
-    chosen = functools.partial(_operands, op)
-    for n in (name, *alias):
+    forms = Forms(name, fn, op)
+    names = name, *alias
+    call, chosen = forms.function(), functools.partial(_operands, op)
+    for n in names:
         FUNCTIONS[n] = call
         ELEMENTWISE[n] = chosen
     if method:
-        rest = ", ".join(["self", *head[1:]])
-        m_names = ", ".join(["self", *(p.name for p in ps[1:])])
-        m = compile_function(name, f"def {name}({rest}): return apply(op, ({m_names},), {{}})", env)
-        m.__doc__ = f"See `whet.{name}`."
-        for n in (name, *alias):
-            METHODS[n] = m
+        METHODS.update(dict.fromkeys(names, forms.method()))
     if inplace:
-        tail = "".join(f"{p.name}, " for p in ps[1:])
-        m = compile_function(f"{name}_", f"def {name}_({', '.join(head)}): "
-                                         f"return inplace(op, {ps[0].name}, ({tail}))", env)
-        m.__doc__ = f"`{name}`, in place."
-        for n in (name, *alias):
-            (METHODS if method else FUNCTIONS)[f"{n}_"] = m
-        FUNCTIONS.setdefault(f"{name}_", m)
+        written = forms.in_place()
+        (METHODS if method else FUNCTIONS).update({f"{n}_": written for n in names})
+        FUNCTIONS.setdefault(f"{name}_", written)
     return call
+
+
+class Forms:
+    """The forms in which a pointwise op is called, each with the parameters of its formula. They
+    are compiled from source, so that a call costs no look at `*args`."""
+
+    def __init__(self, name, fn, op):
+        self.name, self.op = name, op
+        self.parameters = list(inspect.signature(fn).parameters.values())
+        # what stands between the brackets of the definition
+        self.head, self.has_star = [], False
+        for p in self.parameters:
+            if p.kind is p.KEYWORD_ONLY and not self.has_star:
+                self.head.append("*")
+                self.has_star = True
+            self.head.append(p.name if p.default is p.empty else f"{p.name}={p.default!r}")
+
+    def compiled(self, name, source, doc):
+        """A function of its source."""
+        made = compile_function(name, source, {
+            "op": self.op, "apply": registry.apply, "write_out": pointwise_family.write_out,
+            "inplace": pointwise_family.inplace})
+        made.__doc__ = doc
+        return made
+
+    def function(self):
+        """`whet.NAME(input, ..., *, out=None)`"""
+        names = ", ".join(p.name for p in self.parameters)
+        head = ", ".join(self.head if self.has_star else [*self.head, "*"])
+        made = self.compiled(
+            self.name,
+            f"def {self.name}({head}, out=None):\n"
+            f"    if out is None: return apply(op, ({names},), {{}})\n"
+            f"    return write_out(op, ({names},), out)\n", _doc(self.name, self.op))
+        made.op = self.op
+        return made
+
+    def method(self):
+        """`Tensor.NAME(self, ...)`"""
+        head = ", ".join(["self", *self.head[1:]])
+        names = ", ".join(["self", *(p.name for p in self.parameters[1:])])
+        return self.compiled(
+            self.name, f"def {self.name}({head}): return apply(op, ({names},), {{}})",
+            f"See `whet.{self.name}`.")
+
+    def in_place(self):
+        """`NAME_(input, ...)`"""
+        first, *others = [p.name for p in self.parameters]
+        rest = "".join(f"{other}, " for other in others)
+        return self.compiled(
+            f"{self.name}_", f"def {self.name}_({', '.join(self.head)}): "
+            f"return inplace(op, {first}, ({rest}))", f"`{self.name}`, in place.")
 
 
 def _operands(op, *args, **kwargs):
