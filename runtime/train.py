@@ -42,7 +42,7 @@ class Step:
         return loss.detach()
 
     def loss(self, loss_of, model, *batch):
-        """A loss, or what else a function gives, with products of fewer bits where those are asked
+        """What a function gives of a batch, a loss or a metric; under autocast where that is asked
         for."""
         if self.autocast is None:
             return loss_of(model, *batch)
@@ -83,15 +83,7 @@ class Trainer:
             self.model.train()
             for batch in progress(self._batches(loader), len(loader), f"epoch {self.epoch + 1}",
                                   self.batch):
-                self.batch += 1
-                updates = self.batch % self.accumulate == 0 or self.batch == len(loader)
-                self.total += self.step(*parts(batch), updates=updates).item()
-                if updates and self.scheduler is not None:
-                    self.scheduler.step()
-                if self.every and self.batch % self.every == 0 and self.batch < len(loader):
-                    self.save(loader)
-                for call in self.callbacks:
-                    call(self)
+                self._train_on(batch, loader)
             figures = {"loss": self.total / len(loader)}
             if held_out is not None:
                 figures |= self.evaluate(held_out)
@@ -101,6 +93,18 @@ class Trainer:
                   + "  ".join(f"{name} {x:.4f}" for name, x in figures.items()))
             self.save(loader)
         return self.history
+
+    def _train_on(self, batch, loader):
+        """Do what belongs to one batch."""
+        self.batch += 1
+        updates = self.batch % self.accumulate == 0 or self.batch == len(loader)
+        self.total += self.step(*parts(batch), updates=updates).item()
+        if updates and self.scheduler is not None:
+            self.scheduler.step()
+        if self.every and self.batch % self.every == 0 and self.batch < len(loader):
+            self.save(loader)
+        for call in self.callbacks:
+            call(self)
 
     @whet.no_grad()
     def evaluate(self, loader):
