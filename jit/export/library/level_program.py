@@ -45,7 +45,7 @@ from .launchable import launchable
 from .level_parts import ALIGN, REFUSED, Base, Kernel, LevelProgram, Place, Step, Stop
 
 # what nodes without an op are called in errors
-SAID = {
+WORDS_FOR = {
     "ask": "a question about data that is asked in Python",
     "guard": "a value of data that Python goes on from",
     "draw": "random numbers",
@@ -67,8 +67,8 @@ class Tapes(TapeEntries):
 
 
 class AtOnce:
-    """What is made of constants alone is made at once, and is a constant from then on. For what is
-    kept between calls."""
+    """What is made of constants alone is made while the program is built, and is a constant from
+    then on. A mixin for what else is kept between calls."""
 
     values: Mapping[int, Any]  # the arrays of constants
     moving: Sequence[int]  # the values that calls bring, by position
@@ -142,7 +142,7 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
             if again is not None:
                 return built(again, constants)
             return REFUSED._replace(refused=[
-                (n.op.name if n.op is not None else SAID[n.kind], n.line) for n in called])
+                (n.op.name if n.op is not None else WORDS_FOR[n.kind], n.line) for n in called])
         return Writer(b, steps, inputs, values, results).level()
 
 
@@ -355,19 +355,19 @@ class Writer:
             by_symbol.setdefault(symbol, []).append(text)
         texts = list(dict.fromkeys(text for text, _ in wanted))
         for text in texts:  # grows
-            found = [x for symbol in called(text) for x in by_symbol.get(symbol, ())]
+            found = [x for symbol in undefined(text) for x in by_symbol.get(symbol, ())]
             texts += [x for x in dict.fromkeys(found) if x not in texts]
         return texts, [(texts.index(text), symbol) for text, symbol in wanted]
 
 
 @functools.cache
-def called(text: str) -> list[str]:
-    """The functions that a text names and does not define."""
-    heads = defined(text)
+def undefined(text: str) -> list[str]:
+    """The functions that a text calls and does not define."""
+    heads = heads_of_functions(text)
     names = dict.fromkeys(re.findall(r"@([\w.$]+)\(", text))
     return [name for name in names if f"@{name}(" not in heads]
 
 
-def defined(text: str) -> str:
+def heads_of_functions(text: str) -> str:
     """The heads of the functions that a text defines."""
     return "\n".join(line for line in text.splitlines() if line.startswith("define "))
