@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,16 +15,20 @@ import whet.nn.functional as F
 from whet import nn, optim
 whet.manual_seed(1)
 x, y = whet.rand(8, 1, 8, 8), whet.arange(8) % 3
-model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 16), nn.LayerNorm(16),
-                      nn.GELU(), nn.Linear(16, 3))
+model = nn.Sequential(
+    nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+    nn.Linear(36, 16), nn.LayerNorm(16), nn.GELU(), nn.Linear(16, 3))
 opt = optim.Adam(model.parameters(), lr=1e-2)
 for _ in range(3):
     loss = F.cross_entropy(model(x), y)
     opt.zero_grad()
     loss.backward()
     opt.step()
-z = whet.cat([model(x).softmax(1).reshape(-1), x.cumsum(2).sum((0, 1))[0], x.reshape(8, -1).sort(1).values[:, 3], x.var(0).reshape(-1).tanh()])
-bits = hashlib.sha256(b"".join(p.numpy().tobytes() for p in [z.detach(), *model.state_dict().values()])).hexdigest()
+z = whet.cat([
+    model(x).softmax(1).reshape(-1), x.cumsum(2).sum((0, 1))[0],
+    x.reshape(8, -1).sort(1).values[:, 3], x.var(0).reshape(-1).tanh()])
+made = [z.detach(), *model.state_dict().values()]
+bits = hashlib.sha256(b"".join(p.numpy().tobytes() for p in made)).hexdigest()
 print(json.dumps(dict(bits=bits, values=z.tolist(), llvm="llvmlite" in sys.modules)))
 """
 
@@ -45,7 +50,8 @@ def test_native_entries_change_no_bit(usual):
 
 
 def test_vector_width_changes_no_bit(usual):
-    if "fma" not in open("/proc/cpuinfo").read() if os.path.exists("/proc/cpuinfo") else True:
+    features = Path("/proc/cpuinfo")
+    if not features.exists() or "fma" not in features.read_text():
         pytest.skip("needs a machine with AVX2")
     assert run(WHET_CPU="avx2")["bits"] == usual["bits"]
 
