@@ -60,12 +60,12 @@ def main():
         libraries["torch"] = torch
     table = Table("loaders", "Loaders: an epoch", ["torch"])
     for make in small, images:
-        given = {name: make(m) for name, m in libraries.items()}
+        datasets = {name: make(m) for name, m in libraries.items()}
         for workers in WORKERS:
             times = {name: [] for name in libraries}
             for _ in range(ROUNDS):
                 for name, m in libraries.items():
-                    times[name].append(epoch(m, *given[name], workers))
+                    times[name].append(epoch(m, *datasets[name], workers))
             table.add(f"{make.__name__}, workers: {workers}",
                       {name: statistics.median(t) for name, t in times.items()})
     table.finish()
