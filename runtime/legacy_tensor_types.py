@@ -1,16 +1,14 @@
 """`whet.FloatTensor`, `whet.LongTensor`, ...: the names of types from PyTorch's first years,
 which programs still use."""
 from . import declared_for_tracing, dtypes
+from .classes_of_dtypes import ClassOfDtype
 from .ops.surface import FUNCTIONS
 from .tensor import Size, Tensor
 
 
-class TensorType(type):
+class TensorType(ClassOfDtype):
     """A type of tensor: makes tensors, knows its own, and says which dtype to convert to
     (`x.type(whet.LongTensor)`), and on which kind of devices."""
-
-    dtype: dtypes.dtype
-    kind: str
 
     def __call__(cls, *args):
         """Uninitialised, from sizes; or from a sequence or an array."""
@@ -18,25 +16,21 @@ class TensorType(type):
             data = args[0]
             if isinstance(data, Tensor) and data.dtype is not cls.dtype:
                 raise TypeError(f"expected {cls.__name__} (got {data.type()})")
-            return (FUNCTIONS["tensor"](data, dtype=cls.dtype, device=cls.kind)
+            return (FUNCTIONS["tensor"](data, dtype=cls.dtype, device=cls.device_type)
                     if not isinstance(data, Tensor) else data.detach())
-        return FUNCTIONS["empty"](*(args or (0,)), dtype=cls.dtype, device=cls.kind)
+        return FUNCTIONS["empty"](*(args or (0,)), dtype=cls.dtype, device=cls.device_type)
 
     @declared_for_tracing.goes_by_no_size
     def __instancecheck__(cls, x):
         return (issubclass(type(x), Tensor) and x.dtype is cls.dtype
-                and x.device.type == cls.kind)
-
-    def __repr__(cls):
-        return f"<class '{cls.__module__}.{cls.__name__}'>"
+                and x.device.type == cls.device_type)
 
 
-def _types(kind, module):
+def _types(device_type, module):
     """The types of tensors on a kind of devices, by their names."""
-    return {f"{d.letter}Tensor": TensorType(
-        f"{d.letter}Tensor", (), {"dtype": d, "kind": kind, "__module__": module,
-                                  "__doc__": f"Tensors of {d.name} on devices of {kind}."})
-        for d in dtypes.ALL.values()}
+    return {f"{d.letter}Tensor": TensorType.named(
+        f"{d.letter}Tensor", d, module, f"Tensors of {d.name} on devices of {device_type}.",
+        device_type) for d in dtypes.ALL.values()}
 
 
 TYPES = _types("cpu", "whet")

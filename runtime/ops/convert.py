@@ -208,7 +208,7 @@ def _type(self, dtype=None, non_blocking=False):
     """The name of the tensor's type; with an argument, the tensor in that type."""
     if dtype is None:
         return f"whet.{'cuda.' if self.is_cuda else ''}{self.dtype.letter}Tensor"
-    device = getattr(dtype, "kind", None) if isinstance(dtype, type) else None
+    device = getattr(dtype, "device_type", None) if isinstance(dtype, type) else None
     if isinstance(dtype, str):
         module, _, name = dtype.rpartition(".")
         by_letter = {f"{d.letter}Tensor": d for d in dtypes.NAMED.values()}

@@ -1,36 +1,30 @@
 """`whet.FloatStorage`, `whet.LongStorage`, ...: kinds of storages, by names from PyTorch's first
 years."""
 from .. import declared_for_tracing, dtypes
+from ..classes_of_dtypes import ClassOfDtype
 from .storage import TypedStorage
 from .surface import method
 
 
-class StorageType(type):
+class StorageType(ClassOfDtype):
     """A kind of storage: makes storages of a type on a kind of devices, and knows them."""
-
-    dtype: dtypes.dtype
-    kind: str
 
     def __call__(cls, *args, wrap_storage=None):
         """New memory of so many elements, or of these, or that of a storage of bytes."""
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype,
-                            device=None if wrap_storage is not None else cls.kind)
+                            device=None if wrap_storage is not None else cls.device_type)
 
     @declared_for_tracing.goes_by_no_size
     def __instancecheck__(cls, x):
         return (type(x) is TypedStorage and x.dtype is cls.dtype
-                and x.device.type == cls.kind)
-
-    def __repr__(cls):
-        return f"<class '{cls.__module__}.{cls.__name__}'>"
+                and x.device.type == cls.device_type)
 
 
-def _storages(kind, module):
+def _storages(device_type, module):
     """The kinds of storages on a kind of devices, by their names."""
-    return {f"{d.letter}Storage": StorageType(
-        f"{d.letter}Storage", (), {"dtype": d, "kind": kind, "__module__": module,
-                                   "__doc__": f"Memory of {d.name} on devices of {kind}."})
-        for d in dtypes.ALL.values() if d.letter[:4] != "UInt"}
+    return {f"{d.letter}Storage": StorageType.named(
+        f"{d.letter}Storage", d, module, f"Memory of {d.name} on devices of {device_type}.",
+        device_type) for d in dtypes.ALL.values() if d.letter[:4] != "UInt"}
 
 
 STORAGES, CUDA_STORAGES = _storages("cpu", "whet"), _storages("cuda", "whet.cuda")

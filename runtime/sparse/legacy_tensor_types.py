@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..classes_of_dtypes import ClassOfDtype
 from ..tensor import Size
 from .make import sparse_coo_tensor
 from .tensor import CooTensor
 
 
-class SparseType(type):
+class SparseType(ClassOfDtype):
     """A type of sparse tensor: makes tensors of layout `sparse_coo`, and knows its own."""
-    dtype: dtypes.dtype
-
     def __call__(cls, *args: Any) -> Any:
         """Of indices, values and sizes; or nothing but zeros, of sizes."""
         if not args or isinstance(args[0], int | Size):
@@ -27,10 +26,9 @@ class SparseType(type):
         return type(x) is CooTensor and x.dtype is cls.dtype
 
 
-def _type(dtype: dtypes.dtype) -> SparseType:
-    return SparseType(f"{dtype.letter}Tensor", (), {
-        "dtype": dtype, "__doc__": f"Sparse tensors of {dtype.name}.",
-        "__module__": "whet.sparse"})
+def _type(dtype: dtypes.dtype) -> Any:
+    return SparseType.named(f"{dtype.letter}Tensor", dtype, "whet.sparse",
+                            f"Sparse tensors of {dtype.name}.")
 
 
 FloatTensor, DoubleTensor, HalfTensor = map(_type, (dtypes.float32, dtypes.float64, dtypes.float16))

@@ -935,81 +935,108 @@ def zeros_like(input: Tensor, *, dtype: dtype | None = None, layout: Layout | No
 
 class BFloat16Storage:
     """Memory of bfloat16 on devices of cpu."""
+    device_type: str
 
 class BFloat16Tensor:
     """Tensors of bfloat16 on devices of cpu."""
+    device_type: str
 
 class BoolStorage:
     """Memory of bool on devices of cpu."""
+    device_type: str
 
 class BoolTensor:
     """Tensors of bool on devices of cpu."""
+    device_type: str
 
 class ByteStorage:
     """Memory of uint8 on devices of cpu."""
+    device_type: str
 
 class ByteTensor:
     """Tensors of uint8 on devices of cpu."""
+    device_type: str
 
 class CharStorage:
     """Memory of int8 on devices of cpu."""
+    device_type: str
 
 class CharTensor:
     """Tensors of int8 on devices of cpu."""
+    device_type: str
 
 class ComplexDoubleStorage:
     """Memory of complex128 on devices of cpu."""
+    device_type: str
 
 class ComplexDoubleTensor:
     """Tensors of complex128 on devices of cpu."""
+    device_type: str
 
 class ComplexFloatStorage:
     """Memory of complex64 on devices of cpu."""
+    device_type: str
 
 class ComplexFloatTensor:
     """Tensors of complex64 on devices of cpu."""
+    device_type: str
 
 class DoubleStorage:
     """Memory of float64 on devices of cpu."""
+    device_type: str
 
 class DoubleTensor:
     """Tensors of float64 on devices of cpu."""
+    device_type: str
 
 class FloatStorage:
     """Memory of float32 on devices of cpu."""
+    device_type: str
 
 class FloatTensor:
     """Tensors of float32 on devices of cpu."""
+    device_type: str
 
 class HalfStorage:
     """Memory of float16 on devices of cpu."""
+    device_type: str
 
 class HalfTensor:
     """Tensors of float16 on devices of cpu."""
+    device_type: str
 
 class IntStorage:
     """Memory of int32 on devices of cpu."""
+    device_type: str
 
 class IntTensor:
     """Tensors of int32 on devices of cpu."""
+    device_type: str
 
 class LongStorage:
     """Memory of int64 on devices of cpu."""
+    device_type: str
 
 class LongTensor:
     """Tensors of int64 on devices of cpu."""
+    device_type: str
 
 class ShortStorage:
     """Memory of int16 on devices of cpu."""
+    device_type: str
 
 class ShortTensor:
     """Tensors of int16 on devices of cpu."""
+    device_type: str
 
 class UInt16Tensor:
     """Tensors of uint16 on devices of cpu."""
+    device_type: str
 
 class UInt32Tensor:
     """Tensors of uint32 on devices of cpu."""
+    device_type: str
 
 class UInt64Tensor:
     """Tensors of uint64 on devices of cpu."""
+    device_type: str
