@@ -33,7 +33,7 @@ class _Group:
         self.members: list[Fused] = []
 
 
-def many(g: Listing) -> Listing:
+def batch_kernels(g: Listing) -> Listing:
     """The list with such kernels as "many" nodes; `value` are the nodes that one stands for,
     `roots` is the kernel of one part."""
     nodes, root, arrays = g.nodes, g.root, g.arrays

@@ -30,7 +30,7 @@ LEAST = 1 << 25                  # bytes between the products: less is not far f
 MOST = 1 << 22                   # bytes of the matrices that a row meets
 
 
-def chains(g: Listing) -> Listing:
+def chain_products(g: Listing) -> Listing:
     """The list with chains at the places of their last nodes; `value` are the nodes that one
     stands for."""
     found = _Chains(g)

@@ -16,7 +16,7 @@ from whet.passes.listing import Listing
 from whet.passes.value_uses import is_view
 
 
-def later(g: Listing) -> Listing:
+def delay_reductions(g: Listing) -> Listing:
     """The list in that order."""
     nodes, arrays = g.nodes, g.arrays
     out, waiting = [], []       # nodes that wait, and what they make

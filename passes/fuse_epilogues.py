@@ -25,7 +25,7 @@ from .fuse_pointwise import fusible, kernel
 CONTRACTIONS = frozenset(("convolution", "matmul", "linear"))
 
 
-def epilogues(g: Listing) -> Listing:
+def fuse_epilogues(g: Listing) -> Listing:
     """The list with contractions that take in the pointwise node that alone reads them. (`into`
     must not be there yet: see `write_through`.)"""
     nodes, arrays = g.nodes, g.arrays

@@ -37,7 +37,7 @@ WRONG_PLACE = S.arg(-1)          # where a place beyond the table is noted: the 
 Gathered: TypeAlias = tuple[int, bool, bool]     # see `place`
 
 
-def picks(g: Listing) -> Listing:
+def fuse_gathers(g: Listing) -> Listing:
     """The list with such groups as "picks" nodes; `value` are the nodes that one stands for,
     `roots` its one `Part`."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible

@@ -65,7 +65,7 @@ class Leaf(NamedTuple):
     only_computed: Copy | None
 
 
-def parts(g: Listing) -> Listing:
+def fuse_moves(g: Listing) -> Listing:
     """The list with such groups as "parts" nodes; `value` are the nodes that one stands for,
     `roots` the `Part`s."""
     nodes = g.nodes

@@ -38,7 +38,7 @@ class _Group:
         self.at, self.lying = [i], lying
 
 
-def fuse(g: Listing) -> Listing:
+def fuse_pointwise(g: Listing) -> Listing:
     """The list with fused nodes. `root` tells which memory a value lies in, `visible` which
     values are seen from outside."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible

@@ -41,7 +41,7 @@ class _Group:
         self.repeated: tuple[int, ...] = ()
 
 
-def rows(g: Listing) -> Listing:
+def fuse_rows(g: Listing) -> Listing:
     """The list with groups of reductions and pointwise nodes as "rows" nodes; `value` are the
     nodes that one stands for, `roots` is its `Rows`."""
     grouping = _Grouping(g)

@@ -38,7 +38,7 @@ SAVED = 16
 Look: TypeAlias = Callable[[Array], Array]       # how an array of a value's shape is seen
 
 
-def slices(g: Listing) -> Listing:
+def fuse_slices(g: Listing) -> Listing:
     """The list with such groups as "parts" nodes of one part; `value` are the nodes that one
     stands for."""
     nodes = g.nodes

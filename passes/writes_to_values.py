@@ -23,7 +23,7 @@ from whet.passes.value_uses import following, is_view, steady, touched, written
 FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 
 
-def writes(g: Listing) -> Listing:
+def writes_to_values(g: Listing) -> Listing:
     """The list with pointwise writes as values."""
     root, arrays = dict(g.root), list(g.arrays)
     made = forward(values(g.nodes, root, arrays), root, arrays, g.visible)

@@ -94,7 +94,7 @@ def test_a_chain_holds_a_few_rows_of_what_is_between(threads):
     threads(1)
     q, k, v = (numbers(4, 700, 16) for _ in range(3))
     _, t = traced(attention, q, k, v)
-    with whet.passes.pipeline.without("chains"):
+    with whet.passes.pipeline.without("chain_products"):
         _, apart = traced(attention, q, k, v)
     assert len(chained(t)) == 1 and not chained(apart)
     arena = [x.explain(data=True)["paths"][0]["memory"]["arena"] for x in (t, apart)]

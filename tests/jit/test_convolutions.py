@@ -338,7 +338,7 @@ def test_nothing_moves_over_a_write():
         return y.exp() + a.sum()
     twin = a.clone()
     # (with them there is no write before the copy at the end)
-    for left_out in (), ("outright", "writes"):
+    for left_out in (), ("in_place_to_new", "writes_to_values"):
         f = jit.trace(fn)
         for _ in range(4):
             first, second = a.clone(), twin.clone()

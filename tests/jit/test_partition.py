@@ -303,11 +303,12 @@ def test_reductions_wait_for_pointwise_nodes():
     for _ in range(3):
         for g, w in zip(f(x, y), fn(x, y)):
             assert bits(g) == bits(w)
-    from whet.passes.delay_reductions import later
+    from whet.passes.delay_reductions import delay_reductions
     from whet.passes.listing import Listing
     g = f.recorded
     nodes = [n for n in g.nodes if n.kind == "op"]
-    order = [n.op.name for n in later(Listing(nodes, g.roots(), g.types, set())).nodes]
+    delayed = delay_reductions(Listing(nodes, g.roots(), g.types, set()))
+    order = [n.op.name for n in delayed.nodes]
     assert ([n.op.name for n in nodes] == ["mul", "sum", "mul", "sub", "add"]
             and order == ["mul", "mul", "sub", "sum", "add"])
 

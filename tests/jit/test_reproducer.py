@@ -77,7 +77,7 @@ def test_a_wrong_pass_is_cut_down_to_one_operation(monkeypatch, capsys):
 
 
 def test_the_file_runs_alone(monkeypatch):
-    broken(monkeypatch, "outright", exp_is_expm1)
+    broken(monkeypatch, "in_place_to_new", exp_is_expm1)
     _, path = found(jit.trace(lambda x: (x.exp() * whet.tensor(list(range(100))).sum(),)),
                     whet.randn(3))
     out = subprocess.run([sys.executable, path], capture_output=True, text=True,
@@ -103,7 +103,7 @@ def test_values_that_matter_are_kept(monkeypatch, capsys):
     def wrong(n):
         return (OpNode(REGISTRY["relu"], n.ins, n.attrs, n.outs, n.line)
                 if n.kind == "op" and n.op.name == "abs" else n)
-    broken(monkeypatch, "writes", wrong)
+    broken(monkeypatch, "writes_to_values", wrong)
     x = whet.tensor([[3, -1], [2, -7], [0, -2]]).t()
     _, path = found(jit.trace(lambda x: ((x + 1).abs(),)), x)
     with open(path) as file:
@@ -118,7 +118,7 @@ def test_a_wrong_backward(monkeypatch):
         changed = n.kind == "op" and n.op.name == "tanh_grad" and type(n.ins[0]) is Ref
         return (OpNode(REGISTRY["mul"],
                        (*n.ins[:1], n.ins[0]), n.attrs, n.outs, n.line) if changed else n)
-    broken(monkeypatch, "outright", wrong)
+    broken(monkeypatch, "in_place_to_new", wrong)
     w = whet.randn(3, requires_grad=True)
     f = jit.trace(lambda x: ((x * w).tanh().sum(),))
     names = [n for n, _ in pipeline.PASSES]
@@ -128,13 +128,13 @@ def test_a_wrong_backward(monkeypatch):
 
 
 def test_with_strict_it_is_an_error(monkeypatch):
-    broken(monkeypatch, "outright", exp_is_expm1)
+    broken(monkeypatch, "in_place_to_new", exp_is_expm1)
     with pytest.raises(jit.TraceError, match="please report this, with /"):
         jit.trace(lambda x: x.exp(), strict=True)(whet.ones(2))
 
 
 def test_a_file_that_cannot_be_made_is_no_error(monkeypatch):
-    broken(monkeypatch, "outright", exp_is_expm1)
+    broken(monkeypatch, "in_place_to_new", exp_is_expm1)
     monkeypatch.setattr(reproducer, "folder", lambda: "/nowhere")
     f = jit.trace(lambda x: x.exp())
     with pytest.warns(jit.TraceWarning, match="no file that shows it could be made"):

@@ -226,7 +226,8 @@ def empty_parts(x, y):
     overwritten_before, overwritten_after, seen_through_a_view, written_to, into_itself,
     into_another, into_parts, into_own_parts, read_before, wanted_elsewhere, twice, of_moved,
     spread, empty_parts])
-@pytest.mark.parametrize("left_out", [(), ("fuse",), ("write_through",), ("writes", "outright")])
+@pytest.mark.parametrize("left_out", [
+    (), ("fuse_pointwise",), ("write_through",), ("writes_to_values", "in_place_to_new")])
 def test_writes_views_and_other_readers(fn, left_out):
     with pipeline.without(*left_out):
         path_of(fn, whet.randn(6, 20), whet.randn(6, 20))
@@ -276,10 +277,10 @@ def test_gradients(fn):
 @compiled
 def test_other_sizes_are_made_of_the_same_plan(monkeypatch):
     f, made = jit.trace(rotary), []
-    was = fuse_moves.parts
+    was = fuse_moves.fuse_moves
     monkeypatch.setattr(pipeline,
                         "PASSES",
-                        [(n, (lambda *a: made.append(1) or was(*a)) if n == "parts" else p)
+                        [(n, (lambda *a: made.append(1) or was(*a)) if n == "fuse_moves" else p)
                          for n, p in pipeline.PASSES])
     for shape in (2, 5, 32), (3, 7, 64), (4, 9, 96), (3, 7, 64):
         for k in range(3):

@@ -81,7 +81,8 @@ def slices_written_to(x, y):
     lambda x, y: (x[:1] * 2)[0] * y,                                         # read many times
     lambda x, y: x[:, :10].abs().view(60) * 2,       # what was given cannot be seen so
 ])
-@pytest.mark.parametrize("left_out", [(), ("fuse",), ("write_through",), ("writes", "outright")])
+@pytest.mark.parametrize("left_out", [
+    (), ("fuse_pointwise",), ("write_through",), ("writes_to_values", "in_place_to_new")])
 def test_what_is_stored_all_the_same(fn, left_out):
     with pipeline.without(*left_out):
         path = path_of(fn, whet.randn(6, 20), whet.randn(6, 20))
@@ -97,9 +98,9 @@ def test_half_types_keep_signalling_nans():
 @compiled
 def test_other_sizes_are_made_of_the_same_plan(monkeypatch):
     f, made = jit.trace(flux), []
-    was = fuse_slices.slices
+    was = fuse_slices.fuse_slices
     monkeypatch.setattr(pipeline, "PASSES", [
-        (n, (lambda *a: made.append(1) or was(*a)) if n == "slices" else p)
+        (n, (lambda *a: made.append(1) or was(*a)) if n == "fuse_slices" else p)
         for n, p in pipeline.PASSES])
     for n in (200, 300, 450, 300, 33):
         for k in range(3):
