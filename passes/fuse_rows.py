@@ -22,10 +22,11 @@ from math import prod
 from whet.ir.graph import Fused, Node, OpNode, Ref, Rows
 from whet.ir.row_layout import Shape, left
 from whet.passes import fuse_pointwise
+from whet.passes.drop_unused import drop_unused
 from whet.passes.fusion_memory import Held
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.row_builder import Space, built, program_of, repays
-from whet.passes.value_uses import Uses, drop_unused, is_view
+from whet.passes.value_uses import Uses, is_view
 
 MOST_NODES = 60                  # of a group
 

@@ -13,6 +13,7 @@ from whet.passes.batch_kernels import batch_kernels
 from whet.passes.chain_products import chain_products
 from whet.passes.delay_reductions import delay_reductions
 from whet.passes.drop_identities import drop_identities
+from whet.passes.drop_unused import drop_unused
 from whet.passes.fold_batch_norm import fold_batch_norm
 from whet.passes.fold_constants import fold_constants
 from whet.passes.fuse_epilogues import fuse_epilogues
@@ -30,7 +31,7 @@ from whet.passes.plan import Plan
 from whet.passes.read_results import read_results
 from whet.passes.reassociate import reassociate
 from whet.passes.roll_loops import roll_loops
-from whet.passes.value_uses import drop_unused, is_view, memories
+from whet.passes.value_uses import is_view, memories
 from whet.passes.writes_to_values import writes_to_values
 
 # raises where a list is broken

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from whet.ir.graph import Node, OpNode, Write
 from whet.ir.memory_spans import span
-from whet.passes.listing import Arrays, Listing, Roots
+from whet.passes.listing import Arrays, Roots
 
 
 class Uses:
@@ -86,13 +86,3 @@ def written(node: Node) -> Iterable[int]:
 def steady(node: Node) -> bool:
     """Does a node give the same kind of result whatever the data are, without asking Python?"""
     return node.steady
-
-
-def drop_unused(g: Listing) -> Listing:
-    """The list without operations whose results nobody reads; writes count as readers."""
-    kept, values = [], set(g.visible)
-    for node in reversed(g.nodes):
-        if not isinstance(node, OpNode) or node.op.may_fail or not values.isdisjoint(node.outs):
-            kept.append(node)
-            values.update(node.refs())
-    return g.of(kept[::-1])

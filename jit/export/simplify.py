@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from whet.ir.graph import Graph, Guard, Input, Node, OpNode, Ref, Type
 from whet.passes.drop_identities import drop_identities
+from whet.passes.drop_unused import drop_unused
 from whet.passes.listing import Listing
 from whet.passes.pipeline import rewrite
-from whet.passes.value_uses import Uses, drop_unused, is_view, memories
+from whet.passes.value_uses import Uses, is_view, memories
 
 from ..program.liveness import Roots, seen_nodes
 from ..verify.same_bits import laid
