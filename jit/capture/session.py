@@ -22,7 +22,7 @@ from ..guards.signature import FlatArguments
 from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Inspects, Large
-from .exchanged import Exchanged
+from .argument_stand_ins import ArgumentStandIns
 from .first_uses import FirstUses, could_be_set_first
 from .identity_uses import IdentityUses
 from .internal_errors import Fault, is_raised
@@ -267,11 +267,11 @@ class Session:
         numbers = {path: Number(t._array.item(), t, rec) for path, t in flat.numbers.items()}
         numbers |= {path: rec.followed.length(rec, path, flat.leaves[i])
                     for path, i in flat.lengths.items()}
-        self.exchanged = exchanged = Exchanged(numbers, array, flat.records)
-        self.run.tuples, self.run.written = exchanged.tuples, exchanged.written
+        self.stand_ins = stand_ins = ArgumentStandIns(numbers, array, flat.records)
+        self.run.tuples, self.run.written = stand_ins.tuples, stand_ins.written
         if numbers or array:
-            self.args = [exchanged(x, (i,)) for i, x in enumerate(self.args)]
-            self.kwargs = {k: exchanged(x, (k,)) for k, x in self.kwargs.items()}
+            self.args = [stand_ins(x, (i,)) for i, x in enumerate(self.args)]
+            self.kwargs = {k: stand_ins(x, (k,)) for k, x in self.kwargs.items()}
 
     def array_of(self, flat: FlatArguments, x: Any) -> Any:
         """What stands for a NumPy array, or for a number of NumPy's, among the arguments."""
@@ -317,21 +317,21 @@ class Session:
         state.observers = tuple(o for o in state.observers if o is not self.rec)
         modes.refresh()
         self.swapped.leave()
-        self.exchanged.end()
+        self.stand_ins.end()
 
     def as_the_user_gets_it(self, out: Any) -> Any:
         """The result as the user gets it: nothing in it stands for something else."""
         has_lent = self.rec.lent.numbers or self.rec.numpys.lent or self.swapped.lists
         self.replace_stand_ins()
-        if self.exchanged.tuples:
-            out = self.exchanged.given_back(out)
+        if self.stand_ins.tuples:
+            out = self.stand_ins.given_back(out)
         out = real(replace_stand_ins(out, self.swapped.replaced) if has_lent else out)
         self.swapped.replaced = {}
         return out
 
     def replace_stand_ins(self) -> None:
         """Plain numbers wherever the run left Numbers in Python's state."""
-        self.swapped.replace_stand_ins(self.whole, self.exchanged.tuples)
+        self.swapped.replace_stand_ins(self.whole, self.stand_ins.tuples)
 
     def make_plain(self) -> None:
         """The run goes on, and nothing in Python's state stands for something else."""
@@ -341,7 +341,7 @@ class Session:
     def take_back(self) -> None:
         """What is plain, wherever else the run left what stands for it. Most of that is gone once
         it is forgotten here; finding who holds the rest takes a look at all that is alive."""
-        self.exchanged.forget()
+        self.stand_ins.forget()
         self.swapped.forget()
         for world in (self.world, self.whole):
             world.run_ends()

@@ -61,7 +61,7 @@ class Held:
                 self.put(k, was)
 
 
-class Exchanged:
+class ArgumentStandIns:
     """Arguments in which `numbers`, by their paths, stand for numbers and `array(x)` for a NumPy
     array. Lists, dicts and objects are changed, and put back by `end`; tuples are made anew:
     `tuples` has the real one by the id of the new one. `written`: what the run itself changed,
@@ -135,7 +135,7 @@ class Exchanged:
         return x
 
     def end(self) -> None:
-        """All is as it was, but for what the run exchanged."""
+        """All is as it was, but for what the run itself replaced."""
         for held in self.held:
             if held.is_written():
                 self.written.append(held.owner)
