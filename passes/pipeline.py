@@ -19,7 +19,7 @@ from whet.passes.fold_constants import fold_constants
 from whet.passes.fuse_epilogues import fuse_epilogues
 from whet.passes.fuse_gathers import fuse_gathers
 from whet.passes.fuse_moves import fuse_moves
-from whet.passes.fuse_pointwise import fuse_pointwise, write_through
+from whet.passes.fuse_pointwise import fuse_pointwise
 from whet.passes.fuse_rows import fuse_rows
 from whet.passes.fuse_slices import fuse_slices
 from whet.passes.in_place_to_new import in_place_to_new
@@ -32,6 +32,7 @@ from whet.passes.read_results import read_results
 from whet.passes.reassociate import reassociate
 from whet.passes.roll_loops import roll_loops
 from whet.passes.value_uses import is_view, memories
+from whet.passes.write_through import write_through
 from whet.passes.writes_to_values import writes_to_values
 
 # raises where a list is broken
