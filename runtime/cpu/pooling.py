@@ -29,7 +29,7 @@ F32 = np.dtype(np.float32)
 INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
 
 
-def _bounds(axes):
+def bounds_of(axes):
     """Per axis (first tap inside, end inside, first tap, end) of each output's window, from
     (input size, (first, end, step))."""
     tables = []
@@ -39,7 +39,7 @@ def _bounds(axes):
     return tables
 
 
-def _three_axes(spatial, windows):
+def three_axes(spatial, windows):
     """Sizes and windows as (depth, height, width)."""
     whole = (np.zeros(1, np.int64), np.ones(1, np.int64), 1)
     return list(zip(three(spatial, 1), (*[whole] * (3 - len(windows)), *windows)))
@@ -63,7 +63,7 @@ def _plan(x, windows, kind, divisors):
     planes = x.shape[0] * x.shape[1]
     if not planes * math.prod(out):
         return Plan(0, 0, 1, None, 0, shape)
-    axes = _three_axes(x.shape[2:], windows)
+    axes = three_axes(x.shape[2:], windows)
     by = (None if divisors is None else np.concatenate([
         *[np.ones(1)] * (3 - len(divisors)), *divisors]).astype(np.float64))
     by = None if by is None else by.view(np.int64).copy()        # as all tables of plans are
@@ -109,7 +109,7 @@ def _tables(axes, w, chunk_cols):
     columns; and where the tables of the axes begin, after the fields."""
     from whet.passes.lower_llvm.windows.pool import FIELDS
     tables, starts = [], {}
-    for name, columns in zip(("z_table", "y_table", "x_table"), _bounds(axes)):
+    for name, columns in zip(("z_table", "y_table", "x_table"), bounds_of(axes)):
         starts[name] = len(FIELDS) + sum(map(len, tables))
         tables += columns
     first, last = tables[-2:]
@@ -134,7 +134,7 @@ def _row_plan(kind, elem, lanes, axes, xs, channels, planes, shape):
     (step_d, step_h, step_w), (first, end, _) = (b[2] for _, b in axes), axes[2][1]
     stride, first, taps = (int(first[1] - first[0]) if ow > 1 else 1, int(first[0]),
                            -(-int(end[0] - first[0]) // step_w))
-    depth, height, _ = _bounds(axes)
+    depth, height, _ = bounds_of(axes)
     left = -(-max(-(first // stride), 0) // lanes) * lanes
     whole = max(0, min(ow, (w - 1 - first - (taps - 1) * step_w) // stride + 1))
     threads = thread_pool.get_num_threads()

@@ -32,17 +32,17 @@ def run(x: DeviceArray, windows: Sequence[Any], kind: str,
     if kind == "max_index":
         results.append(empty(x.index, shape, I64))
     if prod(shape):
-        axes = pooling._three_axes(x.shape[2:], windows)
+        axes = pooling.three_axes(x.shape[2:], windows)
         arrays: dict[str, Any] = {"x": wide, "y": results[0]}
         if kind == "max_index":
             arrays["index"] = results[1]
         if index is not None:
             arrays["index"] = row_major(index)
-        sizes = [len(b[1]) for b in pooling._bounds(axes)]
+        bounds = pooling.bounds_of(axes)
+        sizes = [len(b[1]) for b in bounds]
         numbers = {"n": prod(shape), "n1": sizes[0], "n2": sizes[1], "n3": sizes[2]}
         numbers |= dict(zip(("depth", "height", "width"), (n for n, _ in axes), strict=True))
-        for a, (low, high, _, _), (_, (_, _, step)) in zip("zyx", pooling._bounds(axes), axes,
-                                                           strict=True):
+        for a, (low, high, _, _), (_, (_, _, step)) in zip("zyx", bounds, axes, strict=True):
             arrays[f"low_{a}"], arrays[f"high_{a}"] = (
                 to_device(np.ascontiguousarray(t, np.int64), x.index, False) for t in (low, high))
             numbers[f"step_{a}"] = int(step)
