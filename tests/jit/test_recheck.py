@@ -16,7 +16,7 @@ from whet.jit.replay.recording import Recording
 from whet.jit.verify import recheck
 from whet.nn import functional as F
 from whet.passes.lower_llvm.builder import Module
-from whet.passes.lower_llvm.calls.object_access import _ptr
+from whet.passes.lower_llvm.calls.object_access import address_of
 
 pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
 
@@ -156,8 +156,8 @@ def test_a_counter_in_an_extension(often):
     m = Module()
     m.decls["hidden_counter"] = "@hidden_counter = external global i8"
     f = m.fn("hidden_next", [("ptr", "self"), ("ptr", "o")], "ptr")
-    f.store(f.load("i64", _ptr(f, "hidden_counter")) + 1, _ptr(f, "hidden_counter"))
-    f.ret(f.call("PyLong_FromLongLong", "ptr", f.load("i64", _ptr(f, "hidden_counter"))))
+    f.store(f.load("i64", address_of(f, "hidden_counter")) + 1, address_of(f, "hidden_counter"))
+    f.ret(f.call("PyLong_FromLongLong", "ptr", f.load("i64", address_of(f, "hidden_counter"))))
     native._forever(word)
     count = native.function(
         native.image("test/hidden_counter", m.text, ["hidden_next"])["hidden_next"],

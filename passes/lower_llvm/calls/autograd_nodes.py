@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..builder import Val
-from .object_access import Glue, _ptr
+from .object_access import Glue, address_of
 from .op_layouts import NODE_IN, TP_FREE, C, N, T
 from .python_layouts import GC_HEAD
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..builder import Fn, Module
 
 
-def _deallocs(m: Module) -> None:
+def emit_deallocs(m: Module) -> None:
     tensor = [T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")]
     _dealloc(m, "tensor", tensor, T["weak"])
     _dealloc(m, "cell", [C["writer"], C["aside"]], None)
@@ -87,7 +87,7 @@ def _node_dealloc(m: Module) -> None:
     f.label("done")
 
 
-def _traverse(m: Module) -> None:
+def emit_traverse(m: Module) -> None:
     """tensor_traverse(tensor, visit, arg): what the collector sees of a tensor: its hooks and
     attributes, which may lead back to it. It tracks nothing of the graph."""
     f = m.fn("tensor_traverse", [("ptr", "o"), ("ptr", "visit"), ("ptr", "arg")], "i32")
@@ -103,7 +103,7 @@ def _traverse(m: Module) -> None:
     f.ret(f.as_val(1, "i32"))
 
 
-def _set_attribute(m: Module) -> None:
+def emit_set_attribute(m: Module) -> None:
     """tensor_setattr(tensor, name, value): as for any object. A tensor with hooks or attributes
     is tracked by the collector from then on; others need not be."""
     f = m.fn("tensor_setattr", [("ptr", "o"), ("ptr", "name"), ("ptr", "value")], "i32")
@@ -143,7 +143,7 @@ def _edges(m: Module) -> None:
     o, _ = f.args
     def edge(i: Val) -> Val:
         e = f.load("ptr", f.at(f.bytes_at(o, N["edges"]), i, "i64"), 8)
-        return f.sel(g.null(e), _ptr(f, "_Py_NoneStruct"), e)
+        return f.sel(g.null(e), address_of(f, "_Py_NoneStruct"), e)
     _return_tuple(f, g, g.ld(o, N["nin"], "i64"), edge)
 
 
@@ -227,7 +227,7 @@ def _release(m: Module) -> None:
     f.ret(g.none())
 
 
-def _nodes(m: Module) -> None:
+def emit_nodes(m: Module) -> None:
     """What the engine asks of a node at every step, without the interpreter."""
     _edges(m)
     _saved_inputs(m)

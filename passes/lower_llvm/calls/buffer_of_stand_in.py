@@ -6,7 +6,7 @@ memory of the array itself: the callable `whet_array_behind` is told of it, and 
 from __future__ import annotations
 
 from ..builder import Module, Val
-from .object_access import Glue, _ptr
+from .object_access import Glue, address_of
 
 VIEW_OWNER = 8                   # of a `Py_buffer`: who is told when it is no longer used
 
@@ -21,7 +21,7 @@ def source() -> str:
     null = Val(f, "null", "ptr")
     box = f.alloca("i64", 1)
     f.store(self, box, 8)
-    real = f.call("PyObject_Vectorcall", "ptr", _ptr(f, "whet_array_behind"), box,
+    real = f.call("PyObject_Vectorcall", "ptr", address_of(f, "whet_array_behind"), box,
                   f.as_val(1, "i64"), null)
     f.bail(g.null(real), "error")
     failed = f.call("PyObject_GetBuffer", "i32", real, view, flags)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..builder import Module, Val
-from .object_access import Glue, _ptr
+from .object_access import Glue, address_of
 from .op_layouts import CASTS, ELSEWHERE, MAX_DIMS, SPECIAL, A, T
 from .python_layouts import FLOAT_VALUE, LENGTH, LIST_ITEMS, SLICE_START, TUPLE_ITEMS
 
@@ -56,7 +56,7 @@ class _Description:
 
     def of(self, name: str) -> Val:
         """Is it of one of Python's types?"""
-        return self.g.same(self.type, _ptr(self.f, name))
+        return self.g.same(self.type, address_of(self.f, name))
 
     def is_a(self, name: str) -> Val:
         """Is it of one of our types?"""
@@ -72,7 +72,7 @@ class _Description:
     def tensor(self) -> Val:
         f, g = self.f, self.g
         array = g.ld(self.o, T["array"])
-        plain = g.same(g.type_of(array), _ptr(f, "whet_ndarray"))
+        plain = g.same(g.type_of(array), address_of(f, "whet_ndarray"))
 
         def layout() -> list[Val]:
             nd = f.conv("sext", g.ld(array, A["nd"], "i32"), "i64")

@@ -11,15 +11,18 @@ if TYPE_CHECKING:
     from ..builder import Fn
 
 
-def _ptr(f: Fn, name: str) -> Val:
+def address_of(f: Fn, name: str) -> Val:
+    """The address of a function or an object of C by its name."""
     return Val(f, f"@{name}", "ptr")
 
 
-def _word(f: Fn, p: Val, i: int | Val, ty: str = "i64") -> Val:
+def word_at(f: Fn, p: Val, i: int | Val, ty: str = "i64") -> Val:
+    """Word i of a table."""
     return f.load(ty, f.at(p, i, "i64"), 8)
 
 
-def _put(f: Fn, p: Val, i: int | Val, v: Val) -> None:
+def put_word(f: Fn, p: Val, i: int | Val, v: Val) -> None:
+    """Write word i of a table."""
     f.store(v, f.at(p, i, "i64"), 8)
 
 
@@ -36,7 +39,7 @@ class Glue:
         self.f.store(v, self.f.bytes_at(p, off), 8)
 
     def ctx(self, name: str, ty: str = "ptr") -> Val:
-        return self.ld(_ptr(self.f, "whet_ctx"), CTX[name], ty)
+        return self.ld(address_of(self.f, "whet_ctx"), CTX[name], ty)
 
     def modes(self, fail: str) -> Val:
         """The calling thread's modes. Where the copy is another thread's, Python says what they
@@ -51,7 +54,7 @@ class Glue:
             self.dec(said)
             return [flags]
 
-        own = f.cmp("eq", _thread(f), self.ctx("thread", "i64"))
+        own = f.cmp("eq", thread_number(f), self.ctx("thread", "i64"))
         return f.if_(own, lambda: [self.ctx("flags", "i64")], ask)[0]
 
     def inference_elsewhere(self, rg: Val, flags: Val) -> Val:
@@ -72,7 +75,7 @@ class Glue:
 
     def absent(self, p: Val) -> Val:
         """NULL or None: fields that Python cleared hold None."""
-        return self.f.binary("or", self.null(p), self.same(p, _ptr(self.f, "_Py_NoneStruct")))
+        return self.f.binary("or", self.null(p), self.same(p, address_of(self.f, "_Py_NoneStruct")))
 
     def inc(self, p: Val) -> None:
         self.f.call("Py_IncRef", "void", p)
@@ -94,7 +97,7 @@ class Glue:
 
     def none(self) -> Val:
         """A new reference to None."""
-        n = _ptr(self.f, "_Py_NoneStruct")
+        n = address_of(self.f, "_Py_NoneStruct")
         self.inc(n)
         return n
 
@@ -113,7 +116,7 @@ class Glue:
 
     def tensor_memory(self, fail: str) -> Val:
         """A tensor without fields, behind the words by which the garbage collector tracks it once
-        it has attributes or hooks (see `_set_attribute`). An object that the interpreter made
+        it has attributes or hooks (see `emit_set_attribute`). An object that the interpreter made
         would count as one that is tracked, and start collections."""
         f = self.f
         p = f.call("PyObject_Malloc", "ptr", f.as_val(T["size"] + GC_HEAD, "i64"))
@@ -142,7 +145,7 @@ class Glue:
         return self.f.if_(self.absent(have), make, lambda: [have])[0]
 
 
-def _thread(f: Fn) -> Val:
+def thread_number(f: Fn) -> Val:
     """The number of the calling thread (its state's address may be that of a thread which
     ended)."""
     return f.call("PyThreadState_GetID", "i64", f.call("PyThreadState_Get", "ptr"))

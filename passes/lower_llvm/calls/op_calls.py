@@ -16,14 +16,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..builder import Module, Val
-from .autograd_nodes import _deallocs, _nodes, _set_attribute, _traverse
+from .autograd_nodes import emit_deallocs, emit_nodes, emit_set_attribute, emit_traverse
 from .call_keys import key_of_call
-from .object_access import Glue, _ptr, _thread
+from .object_access import Glue, address_of, thread_number
 from .op_layouts import CTX, DESC, MISS, SLOTS, THUNKS, UNARY
-from .op_recipes import _core, _record
+from .op_recipes import emit_core, emit_record
 from .python_layouts import LENGTH, TUPLE_ITEMS
-from .size_machine import _resize_recipe
-from .tensor_views import _views, around
+from .size_machine import emit_resize_recipe
+from .tensor_views import around, emit_views
 
 if TYPE_CHECKING:
     from ..builder import Fn
@@ -36,7 +36,7 @@ def _apply(m: Module) -> None:
     _, argv, count = f.args
     f.bail(f.cmp("ne", count, 3), "slow")
     op, ins, attrs = (f.load("ptr", f.at(argv, i, "i64"), 8) for i in range(3))
-    f.bail(f.cmp("ne", g.type_of(ins), _ptr(f, "PyTuple_Type")), "slow")
+    f.bail(f.cmp("ne", g.type_of(ins), address_of(f, "PyTuple_Type")), "slow")
     r = f.call("core", "ptr", op, f.bytes_at(ins, TUPLE_ITEMS), g.ld(ins, LENGTH, "i64"),
                one_empty(g, attrs), Val(f, "null", "ptr"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
@@ -63,7 +63,7 @@ def _write(m: Module) -> None:
     f.bail(f.cmp("eq", g.i64(r), MISS), "missed")
     f.ret(r)
     f.label("missed")
-    none = _ptr(f, "_Py_NoneStruct")
+    none = address_of(f, "_Py_NoneStruct")
     g.inc(none)
     f.ret(none)
 
@@ -85,7 +85,7 @@ def _door(m: Module) -> None:
              "internal")
     g = Glue(f)
     k, argv, count, kw = f.args
-    d = f.bytes_at(f.bytes_at(_ptr(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
+    d = f.bytes_at(f.bytes_at(address_of(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
     f.bail(f.cmp("ne", kw, 0), "slow")
     f.bail(f.cmp("ne", count, g.ld(d, DESC["count"], "i64")), "slow")
     r = f.call("core", "ptr", g.ld(d, DESC["op"]), argv, count, g.ld(d, DESC["attrs"]),
@@ -104,7 +104,7 @@ def _binary(m: Module) -> None:
     box = f.alloca("i64", 2)
     f.store(a, box, 8)
     f.store(b, f.at(box, 1, "i64"), 8)
-    d = f.bytes_at(f.bytes_at(_ptr(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
+    d = f.bytes_at(f.bytes_at(address_of(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
     r = f.call("core", "ptr", g.ld(d, DESC["op"]), box, f.as_val(2, "i64"), g.ld(d, DESC["attrs"]),
                Val(f, "null", "ptr"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
@@ -162,7 +162,7 @@ def _methods(m: Module) -> None:
            1, lambda i: f.store(f.load("ptr", f.at(argv, i, "i64"), 8), f.at(box, i + 1, "i64"), 8))
     f.ret(f.call("door", "ptr", k, box, count + 1, kw))
     f.label("many")
-    e = f.load("ptr", _ptr(f, "PyExc_TypeError"))
+    e = f.load("ptr", address_of(f, "PyExc_TypeError"))
     f.call("PyErr_SetString", "void", e, Val(f, "@too_many", "ptr"))
     f.ret(Val(f, "null", "ptr"))
     for i in range(THUNKS):
@@ -183,14 +183,14 @@ def _state(m: Module) -> None:
     f = m.fn("next_number", [("ptr", "self"), ("ptr", "none")], "ptr")
     g = Glue(f)
     seq = g.ctx("seq", "i64")
-    g.st(seq + 1, _ptr(f, "whet_ctx"), CTX["seq"])
+    g.st(seq + 1, address_of(f, "whet_ctx"), CTX["seq"])
     f.ret(f.call("PyLong_FromLongLong", "ptr", seq))
 
     f = m.fn("set_flags", [("ptr", "self"), ("ptr", "flags")], "ptr")
     g = Glue(f)
     v = f.call("PyLong_AsLongLong", "i64", f.args[1])
-    g.st(v, _ptr(f, "whet_ctx"), CTX["flags"])
-    g.st(_thread(f), _ptr(f, "whet_ctx"), CTX["thread"])
+    g.st(v, address_of(f, "whet_ctx"), CTX["flags"])
+    g.st(thread_number(f), address_of(f, "whet_ctx"), CTX["thread"])
     g.inc(f.args[1])
     f.ret(f.args[1])
 
@@ -200,7 +200,7 @@ def _wrap(m: Module) -> None:
     f = m.fn("wrap", [("ptr", "self"), ("ptr", "a")], "ptr")
     g = Glue(f)
     a = f.args[1]
-    f.bail(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")), "convert")
+    f.bail(f.cmp("ne", g.type_of(a), address_of(f, "whet_ndarray")), "convert")
     g.inc(a)
     f.br("make")
     f.label("convert")
@@ -247,14 +247,14 @@ def source() -> str:
     m.decls["PyExc_TypeError"] = "@PyExc_TypeError = external global ptr"
     m.tables["too_many"] = '@too_many = internal constant [19 x i8] c"too many arguments\\00"'
     around(m)
-    _deallocs(m)
-    _traverse(m)
-    _set_attribute(m)
-    _record(m)
-    _resize_recipe(m)
-    _core(m)
-    _nodes(m)
-    _views(m)
+    emit_deallocs(m)
+    emit_traverse(m)
+    emit_set_attribute(m)
+    emit_record(m)
+    emit_resize_recipe(m)
+    emit_core(m)
+    emit_nodes(m)
+    emit_views(m)
     _doors(m)
     key_of_call(m)
     return m.text()

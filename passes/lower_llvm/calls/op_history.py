@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..builder import Val
-from .object_access import _ptr
+from .object_access import address_of
 from .op_layouts import CTX, DIFF, GRAD, NODE_IN, READERS, SAVES_OUT, C, N, R, T
 from .op_replay import Replay
 
@@ -53,7 +53,7 @@ class History:
         g.st(c.attrs, node, N["attrs"])
         seq = g.ctx("seq", "i64")
         g.st(seq, node, N["seq"])
-        g.st(seq + 1, _ptr(f, "whet_ctx"), CTX["seq"])
+        g.st(seq + 1, address_of(f, "whet_ctx"), CTX["seq"])
         g.st(c.n, node, N["nin"])
         g.st(self.replay.nouts, node, N["nout"])
         self.readers = g.ld(self.replay.recipe, R["readers"], "i64")

@@ -3,7 +3,7 @@ makes the results (runtime/cuda/recipes.py)."""
 from __future__ import annotations
 
 from ..builder import Val
-from .object_access import _ptr
+from .object_access import address_of
 from .op_layouts import MAX_IN, R
 from .op_replay import Replay
 from .python_layouts import TUPLE_ITEMS
@@ -24,7 +24,7 @@ class Elsewhere:
         plan = g.ld(self.replay.recipe, R["plan"])
         made = f.call("PyObject_Vectorcall", "ptr", plan, box, c.n, Val(f, "null", "ptr"))
         f.bail(g.null(made), "error")
-        undone = g.same(made, _ptr(f, "_Py_NoneStruct"))
+        undone = g.same(made, address_of(f, "_Py_NoneStruct"))
         f.if_(undone | c.writing, lambda: g.dec(made))
         f.bail(undone, "miss")
         f.if_(c.writing, lambda: None, lambda: self.results(made))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..builder import Fn, Number, Val
-from .object_access import Glue, _ptr
+from .object_access import Glue, address_of
 from .op_layouts import (
     BUCKETS,
     BY_VALUE,
@@ -118,7 +118,7 @@ class Operands:
         f.store(f.load("i64", c.wants) | ((rg & 1) << i), c.wants)
         c.put(c.arrays, i, a)
         c.put(c.kinds, i, f.as_val(TENSOR, "i64"))
-        here = g.same(g.type_of(a), _ptr(f, "whet_ndarray"))
+        here = g.same(g.type_of(a), address_of(f, "whet_ndarray"))
         return f.if_(here, lambda: self.here(i, a, h), lambda: self.elsewhere(i, a, h))
 
     def typed(self, i: Val, descr: Val, nd: Val, h: Val) -> Val:
@@ -157,13 +157,13 @@ class Operands:
         """A number or None; its value is not hashed."""
         f, g = self.f, self.g
         return f.if_(
-            g.same(t, _ptr(f, "PyFloat_Type")),
+            g.same(t, address_of(f, "PyFloat_Type")),
             lambda: self.real(i, o, h),
             lambda: f.if_(
-                g.same(t, _ptr(f, "PyLong_Type")),
+                g.same(t, address_of(f, "PyLong_Type")),
                 lambda: self.whole(i, o, h),
                 lambda: f.if_(
-                    g.same(t, _ptr(f, "PyComplex_Type")),
+                    g.same(t, address_of(f, "PyComplex_Type")),
                     lambda: self.complex_(i, o, h),
                     lambda: self.nothing(i, o, h),
                 ),
@@ -204,7 +204,7 @@ class Operands:
     def nothing(self, i: Val, o: Val, h: Val) -> list[Val]:
         """None; anything else is for Python."""
         c, f = self.call, self.f
-        f.bail(f.cmp("ne", o, _ptr(f, "_Py_NoneStruct")), "miss")
+        f.bail(f.cmp("ne", o, address_of(f, "_Py_NoneStruct")), "miss")
         c.put(c.kinds, i, f.as_val(NOTHING, "i64"))
         return [mix(f, h, NO_OPERAND)]
 
@@ -261,7 +261,7 @@ class RecipeSearch:
         """The loop over a chain. It ends with the recipe that fits, or goes on at a label where
         none does. `fits(label)` leaves for a label with a recipe that does not."""
         f, g, h = self.f, self.g, self.h
-        first = g.ld(f.bytes_at(_ptr(f, "whet_ctx"), CTX[table]), (h & (buckets - 1)) << 3)
+        first = g.ld(f.bytes_at(address_of(f, "whet_ctx"), CTX[table]), (h & (buckets - 1)) << 3)
         f.br(f"{name}_in")
         f.label(f"{name}_in")
         before = f.block
@@ -319,7 +319,7 @@ class RecipeSearch:
 
     def none_of(self, so: Val) -> Val:
         """Something that is not null, where something is so."""
-        return self.f.sel(so, _ptr(self.f, "_Py_NoneStruct"), Val(self.f, "null", "ptr"))
+        return self.f.sel(so, address_of(self.f, "_Py_NoneStruct"), Val(self.f, "null", "ptr"))
 
     def size_attribute(self, count: Val) -> Val:
         """The tuple of so many numbers that is the only attribute, `size`; null where it is not
@@ -337,7 +337,8 @@ class RecipeSearch:
             return [f.sel(fits, found, nothing)]
 
         def typed() -> list[Val]:
-            return f.if_(g.same(g.type_of(found), _ptr(f, "PyTuple_Type")), many, lambda: [nothing])
+            is_tuple = g.same(g.type_of(found), address_of(f, "PyTuple_Type"))
+            return f.if_(is_tuple, many, lambda: [nothing])
         return f.if_(g.null(found), lambda: [nothing], typed)[0]
 
     def differs(self, i: Val, size: Val, before: Val) -> list[Val]:
@@ -348,7 +349,7 @@ class RecipeSearch:
 
         def value() -> list[Val]:
             return [f.call("PyLong_AsLongLongAndOverflow", "i64", x, c.over) ^ wanted]
-        return [before | f.if_(self.g.same(self.g.type_of(x), _ptr(f, "PyLong_Type")), value,
+        return [before | f.if_(self.g.same(self.g.type_of(x), address_of(f, "PyLong_Type")), value,
                                lambda: [f.as_val(1, "i64")])[0]]
 
     def operands_match(self, other: str) -> None:

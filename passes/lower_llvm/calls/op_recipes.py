@@ -5,7 +5,7 @@ Its operands are looked up, its results made, its kernel run and its autograd no
 from __future__ import annotations
 
 from ..builder import Module, Val
-from .object_access import Glue, _ptr
+from .object_access import Glue, address_of
 from .op_history import History
 from .op_launch import Launch, Write
 from .op_layouts import CTX, R
@@ -14,7 +14,7 @@ from .op_operands import Call, Operands, RecipeSearch
 from .op_replay import Replay
 
 
-def _record(m: Module) -> None:
+def emit_record(m: Module) -> None:
     """whet_record(op, inputs, attrs, results): the Python side records a node."""
     f = m.fn(
         "whet_record",
@@ -41,7 +41,7 @@ def _record(m: Module) -> None:
 ARGUMENTS = [("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs"), ("ptr", "writer")]
 
 
-def _core(m: Module) -> None:
+def emit_core(m: Module) -> None:
     """core(op, inputs, n, attrs, writer) -> a new reference, null with an error set, or MISS.
 
     The writer is the name of an op in place, or null. With one the result goes into the first
@@ -62,7 +62,7 @@ def _core(m: Module) -> None:
 def _count(g: Glue, step: int) -> None:
     """One more or less is among the calls that work with recipes: these stay meanwhile, though
     other threads, or Python that the call enters, may have them forgotten."""
-    g.st(g.ctx("inside", "i64") + step, _ptr(g.f, "whet_ctx"), CTX["inside"])
+    g.st(g.ctx("inside", "i64") + step, address_of(g.f, "whet_ctx"), CTX["inside"])
 
 
 def _make(m: Module) -> None:

@@ -8,7 +8,7 @@ that such code makes needs no look, nor does what it returns to code of its kind
 from __future__ import annotations
 
 from ..builder import Module, Val
-from .object_access import Glue, _ptr
+from .object_access import Glue, address_of
 
 # Python's names of the kinds of events; 0 for those that nobody asks for.
 W = dict(table=0, mask=8, tensor=16, names=24)
@@ -53,7 +53,7 @@ def _known(m: Module) -> None:
     f = m.fn("known", [("ptr", "code")], "i1", "internal")
     g = Glue(f)
     code, = f.args
-    words = _ptr(f, "whet_watch")
+    words = address_of(f, "whet_watch")
     table, mask = g.ld(words, W["table"]), g.ld(words, W["mask"], "i64")
 
     def entry(i: Val) -> Val:
@@ -79,7 +79,7 @@ def _watched(m: Module) -> None:
              "i32")
     g = Glue(f)
     self, frame, kind, what = f.args
-    words, null = _ptr(f, "whet_watch"), Val(f, "null", "ptr")
+    words, null = address_of(f, "whet_watch"), Val(f, "null", "ptr")
     name = f.load("ptr", f.at(g.ld(words, W["names"]), f.conv("sext", kind, "i64"), "i64"), 8)
     f.bail(g.null(name), "done")
     f.bail(f.binary("xor", f.call("ours", "i1", frame), 1), "look")
@@ -94,7 +94,8 @@ def _watched(m: Module) -> None:
     f.br("look")
     f.label("look")
     box = f.alloca("i64", 3)
-    for i, x in enumerate((frame, name, f.sel(g.null(what), _ptr(f, "_Py_NoneStruct"), what))):
+    none = address_of(f, "_Py_NoneStruct")
+    for i, x in enumerate((frame, name, f.sel(g.null(what), none, what))):
         f.store(x, f.at(box, i, "i64"), 8)
     r = f.call("PyObject_Vectorcall", "ptr", self, box, f.as_val(3, "i64"), null)
     f.bail(g.null(r), "error")

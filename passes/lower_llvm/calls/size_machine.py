@@ -13,23 +13,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .object_access import Glue, _ptr, _put, _word
+from .object_access import Glue, address_of, put_word, word_at
 from .op_layouts import MAX_DIMS, MAX_IN, OPERAND_BITS, A, R, T
 from .python_layouts import TUPLE_ITEMS
-from .traced_index import _mixed
+from .traced_index import mixed
 from .traced_layouts import CODE, LEAST_SIZE, STEP_WORDS, Do, H
 
 if TYPE_CHECKING:
     from ..builder import Module, Val
 
 
-def _resize(m: Module) -> None:
+def emit_resize(m: Module) -> None:
     """resize(block, args): have the block's words those of the arguments' sizes; 0 where it is
     none for them, or another thread works with its words."""
     ResizingOfCall(m, "args").emit()
 
 
-def _resize_recipe(m: Module) -> None:
+def emit_resize_recipe(m: Module) -> None:
     """resize(recipe, arrays): the same of an op's recipe and its operands' arrays; what comes after
     these is the attribute `size`."""
     ResizingOfRecipe(m, "arrays").emit()
@@ -70,13 +70,13 @@ class Resizing:
         def symbol(i: Val, differs: Val) -> list[Val]:
             n = self.size(f.at(rows, i << 1, "i64"))
             self.must_not(f.cmp("ugt", n - LEAST_SIZE, most - LEAST_SIZE))
-            _put(f, self.registers, i, n)
-            return [differs | (n ^ _word(f, self.now, i))]
+            put_word(f, self.registers, i, n)
+            return [differs | (n ^ word_at(f, self.now, i))]
         differs, = f.loop(0, symbols, 1, symbol, [f.as_val(0, "i64")])
         f.bail(f.cmp("eq", differs, 0), "yes")
         self.must_not(f.cmp("ne", self.users(), 0))
         f.loop(0, self.word("length"), 1, self.step, [self.part("steps_at")])
-        f.loop(0, symbols, 1, lambda i: _put(f, self.now, i, _word(f, self.registers, i)))
+        f.loop(0, symbols, 1, lambda i: put_word(f, self.now, i, word_at(f, self.registers, i)))
         g.st(self.word("turn") + 1, self.code, CODE["turn"])
         f.br("yes")
         f.label("yes")
@@ -95,26 +95,26 @@ class Resizing:
     def dimension_of_array(self, a: Val, dim: Val) -> Val:
         """The size of a dimension of what must be an array that has it."""
         f, g = self.f, self.g
-        self.must_not(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")))
+        self.must_not(f.cmp("ne", g.type_of(a), address_of(f, "whet_ndarray")))
         self.must_not(f.cmp("sge", dim, f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")))
-        return _word(f, g.ld(a, A["dims"]), dim)
+        return word_at(f, g.ld(a, A["dims"]), dim)
 
     # ---- steps -----------------------------------------------------------------------------------
     def step(self, i: Val, at: Val) -> list[Val]:
         """One step; gives where the next one lies."""
         f = self.f
-        op, to, one, other = (_word(f, at, k) for k in range(4))
-        a = _word(f, self.registers, one)
+        op, to, one, other = (word_at(f, at, k) for k in range(4))
+        a = word_at(f, self.registers, one)
 
         def computed() -> None:
             def value() -> list[Val]:
-                return self.either(op, self.values(a, _word(f, self.registers, other)))
+                return self.either(op, self.values(a, word_at(f, self.registers, other)))
 
             def found() -> list[Val]:
                 return f.if_(f.cmp("eq", op, Do.LOOKUP), lambda: [self.looked_up(one, other)],
-                             lambda: [_word(f, self.g.ptr(a), other)])
+                             lambda: [word_at(f, self.g.ptr(a), other)])
             v, = f.if_((f.cmp("eq", op, Do.LOOKUP) | f.cmp("eq", op, Do.ITEM)), found, value)
-            _put(f, self.registers, to, v)
+            put_word(f, self.registers, to, v)
 
         def acted() -> None:
             self.either(op, self.acts(to, a))
@@ -200,23 +200,23 @@ class Resizing:
         known, and the numbers that it is known for."""
         f, g = self.f, self.g
         table = g.ptr(table)
-        mask, n = _word(f, table, 0), _word(f, table, 1)
+        mask, n = word_at(f, table, 0), word_at(f, table, 1)
         numbers, rows = f.at(self.registers, first, "i64"), f.at(table, 2, "i64")
         h, = f.loop(
-            0, n, 1, lambda i, h: [_mixed(f, h, _word(f, numbers, i))], [f.as_val(0, "i64")])
+            0, n, 1, lambda i, h: [mixed(f, h, word_at(f, numbers, i))], [f.as_val(0, "i64")])
 
         def row(i: Val) -> Val:
             return f.at(rows, (i & mask) * (n + 2), "i64")
 
         def other(i: Val) -> Val:
             at = row(i)
-            self.must_not(f.cmp("eq", _word(f, at, 0), 0))
+            self.must_not(f.cmp("eq", word_at(f, at, 0), 0))
             differs, = f.loop(
-                0, n, 1, lambda k, d: [d | (_word(f, at, k + 2) ^ _word(f, numbers, k))],
+                0, n, 1, lambda k, d: [d | (word_at(f, at, k + 2) ^ word_at(f, numbers, k))],
                 [f.as_val(0, "i64")])
             return f.cmp("ne", differs, 0)
         i, = f.while_(other, lambda i: [i + 1], [f.lshr(h, 8)])
-        return _word(f, row(i), 1)
+        return word_at(f, row(i), 1)
 
     def acts(self, to: Val, a: Val) -> dict[int, Callable[[], list[Val]]]:
         """What is no value: `to` is an address."""
@@ -250,15 +250,15 @@ class ResizingOfCall(Resizing):
 
     def size(self, row: Val) -> Val:
         """The size of a dimension of an argument, or what a number stands for."""
-        f, dim = self.f, _word(self.f, row, 1)
-        x = _word(f, f.bytes_at(self.args, TUPLE_ITEMS), _word(f, row, 0), "ptr")
+        f, dim = self.f, word_at(self.f, row, 1)
+        x = word_at(f, f.bytes_at(self.args, TUPLE_ITEMS), word_at(f, row, 0), "ptr")
         n, = f.if_(f.cmp("slt", dim, 0), lambda: [self.number(x)], lambda: [self.dimension(x, dim)])
         return n
 
     def number(self, x: Val) -> Val:
         """The size that a whole number stands for."""
         f = self.f
-        self.must_not(f.cmp("ne", self.g.type_of(x), _ptr(f, "PyLong_Type")))
+        self.must_not(f.cmp("ne", self.g.type_of(x), address_of(f, "PyLong_Type")))
         # -1, which is no size, where it does not fit.
         return f.call("PyLong_AsLongLongAndOverflow", "i64", x, self.over) + LEAST_SIZE
 
@@ -283,9 +283,9 @@ class ResizingOfRecipe(Resizing):
 
     def size(self, row: Val) -> Val:
         """A size or a stride of an operand, or a number of the attribute."""
-        f, place, dim = self.f, _word(self.f, row, 0), _word(self.f, row, 1)
+        f, place, dim = self.f, word_at(self.f, row, 0), word_at(self.f, row, 1)
         which = place & ((1 << OPERAND_BITS) - 1)
-        a = _word(f, self.args, which, "ptr")
+        a = word_at(f, self.args, which, "ptr")
         n, = f.if_(f.cmp("eq", which, MAX_IN), lambda: [self.number(a, dim)],
                    lambda: [self.of_array(a, place, dim)])
         return n
@@ -293,8 +293,8 @@ class ResizingOfRecipe(Resizing):
     def number(self, size: Val, k: Val) -> Val:
         """A number of the attribute."""
         f = self.f
-        x = _word(f, f.bytes_at(size, TUPLE_ITEMS), k, "ptr")
-        self.must_not(f.cmp("ne", self.g.type_of(x), _ptr(f, "PyLong_Type")))
+        x = word_at(f, f.bytes_at(size, TUPLE_ITEMS), k, "ptr")
+        self.must_not(f.cmp("ne", self.g.type_of(x), address_of(f, "PyLong_Type")))
         return f.call("PyLong_AsLongLongAndOverflow", "i64", x, self.over)
 
     def of_array(self, a: Val, place: Val, dim: Val) -> Val:
@@ -302,10 +302,10 @@ class ResizingOfRecipe(Resizing):
         f = self.f
 
         def stride() -> list[Val]:
-            n = _word(f, self.g.ld(a, A["strides"]), dim - MAX_DIMS)
+            n = word_at(f, self.g.ld(a, A["strides"]), dim - MAX_DIMS)
             q, left = self.divided(n, f.lshr(place, OPERAND_BITS))
             self.must_not(f.cmp("ne", left, 0))
             return [q]
-        n, = f.if_(f.cmp("slt", dim, MAX_DIMS), lambda: [_word(f, self.g.ld(a, A["dims"]), dim)],
+        n, = f.if_(f.cmp("slt", dim, MAX_DIMS), lambda: [word_at(f, self.g.ld(a, A["dims"]), dim)],
                    stride)
         return n

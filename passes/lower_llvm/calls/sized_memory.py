@@ -8,7 +8,7 @@ begins with its length in words. The code of `size_machine.py` writes what goes 
 from __future__ import annotations
 
 from ..builder import Module, Val
-from .object_access import Glue, _ptr, _word
+from .object_access import Glue, address_of, word_at
 from .op_layouts import A
 from .python_layouts import TUPLE_ITEMS
 from .size_machine import Resizing
@@ -46,8 +46,8 @@ class ResizingOfProgram(Resizing):
 
     def size(self, row: Val) -> Val:
         """The size of a dimension of an array."""
-        a = _word(self.f, self.args, _word(self.f, row, 0), "ptr")
-        return self.dimension_of_array(a, _word(self.f, row, 1))
+        a = word_at(self.f, self.args, word_at(self.f, row, 0), "ptr")
+        return self.dimension_of_array(a, word_at(self.f, row, 1))
 
 
 class SizedMemory:
@@ -57,7 +57,7 @@ class SizedMemory:
         self.f = f = m.fn("resized", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
         self.g = Glue(f)
         _, argv, self.count = f.args
-        self.block = self.g.ld(_word(f, argv, 0, "ptr"), A["data"])
+        self.block = self.g.ld(word_at(f, argv, 0, "ptr"), A["data"])
         self.arrays = f.at(argv, 1, "i64")
 
     def head(self, name: str) -> Val:
@@ -70,7 +70,7 @@ class SizedMemory:
 
     def word(self, row: Val, name: str, ty: str = "i64") -> Val:
         """A word of a row of what is made."""
-        return _word(self.f, row, MADE.index(name), ty)
+        return word_at(self.f, row, MADE.index(name), ty)
 
     def emit(self) -> None:
         """The words are set, what is given is compared with them, and the arrays are made."""
@@ -95,9 +95,9 @@ class SizedMemory:
         """Leave where an array has another type, or lies otherwise; gives the next row. The stride
         of a dimension of size one leads nowhere."""
         f, g = self.f, self.g
-        a = _word(f, self.arrays, i, "ptr")
-        descr, nd = (_word(f, row, GIVEN.index(name)) for name in ("descr", "nd"))
-        f.bail(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")), "no")
+        a = word_at(f, self.arrays, i, "ptr")
+        descr, nd = (word_at(f, row, GIVEN.index(name)) for name in ("descr", "nd"))
+        f.bail(f.cmp("ne", g.type_of(a), address_of(f, "whet_ndarray")), "no")
         f.bail(f.cmp("ne", g.i64(g.ld(a, A["descr"])), descr), "no")
         f.bail(f.cmp("ne", f.conv("zext", g.ld(a, A["nd"], "i32"), "i64"), nd), "no")
         dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
@@ -105,13 +105,13 @@ class SizedMemory:
         steps = f.at(sizes, nd, "i64")
 
         def differs(d: Val, known: Val) -> list[Val]:
-            n = _word(f, dims, d)
-            other_step = f.cmp("ne", _word(f, strides, d), _word(f, steps, d))
-            other = f.cmp("ne", n, _word(f, sizes, d)) | (other_step & f.cmp("ne", n, 1))
+            n = word_at(f, dims, d)
+            other_step = f.cmp("ne", word_at(f, strides, d), word_at(f, steps, d))
+            other = f.cmp("ne", n, word_at(f, sizes, d)) | (other_step & f.cmp("ne", n, 1))
             return [known | other]
         other, = f.loop(0, nd, 1, differs, [f.as_val(0, "i1")])
         f.bail(other, "no")
-        return [f.at(row, _word(f, row, 0), "i64")]
+        return [f.at(row, word_at(f, row, 0), "i64")]
 
     def make(self, i: Val, row: Val) -> list[Val]:
         """One array; gives the next row."""
@@ -134,4 +134,4 @@ class SizedMemory:
                            self.word(row, "offset"), "lost")]
         a, = f.if_(f.cmp("eq", shown, NEW), new, view)
         f.call("PyTuple_SetItem", "i32", self.result, i, a)
-        return [f.at(row, _word(f, row, 0), "i64")]
+        return [f.at(row, word_at(f, row, 0), "i64")]

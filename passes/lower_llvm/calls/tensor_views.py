@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..builder import Val
-from .object_access import Glue, _ptr, _thread
+from .object_access import Glue, address_of, thread_number
 from .op_layouts import GRAD, IN_INFERENCE, SPECIAL, A, C, T
 from .python_layouts import DTYPE_SIZE, LENGTH, SLICE_START, SLICE_STEP, SLICE_STOP, TUPLE_ITEMS
 
@@ -29,7 +29,7 @@ def window(f: Fn, g: Glue, arr: Val, descr: Val, nd: Val, dims: Val, strides: Va
     """A new array that shows the memory of another, from `offset` bytes behind its first element
     on."""
     g.inc(descr)
-    v = f.call("whet_NewFromDescr", "ptr", _ptr(f, "whet_ndarray"), descr,
+    v = f.call("whet_NewFromDescr", "ptr", address_of(f, "whet_ndarray"), descr,
                f.conv("trunc", nd, "i32"), dims, strides, f.bytes_at(g.ld(arr, A["data"]), offset),
                g.ld(arr, A["flags"], "i32") & 0x400, f.as_val(0, "ptr"))
     f.bail(g.null(v), fail)
@@ -81,7 +81,7 @@ def _share_base(f: Fn, g: Glue, src: Val, t: Val) -> Val:
     return bits
 
 
-def _views(m: Module) -> None:
+def emit_views(m: Module) -> None:
     """Views of a tensor when nothing is recorded: of an array (view_of), by basic indices
     (subscript), in another shape (reshape)."""
     _unrecorded(m)
@@ -103,8 +103,8 @@ def _unrecorded(m: Module) -> None:
                  1), "no")
     arr = g.ld(o, T["array"])
     f.bail(g.null(arr), "no")
-    f.bail(f.cmp("ne", g.type_of(arr), _ptr(f, "whet_ndarray")), "no")
-    f.bail(f.cmp("ne", _thread(f), g.ctx("thread", "i64")), "no")
+    f.bail(f.cmp("ne", g.type_of(arr), address_of(f, "whet_ndarray")), "no")
+    f.bail(f.cmp("ne", thread_number(f), g.ctx("thread", "i64")), "no")
     flags = g.ctx("flags", "i64")
     f.bail(f.cmp("ne", flags & SPECIAL, 0), "no")
     grad = f.cmp("ne", flags & GRAD, 0)
@@ -199,14 +199,14 @@ class Subscript:
         self.nd = f.conv("zext", g.ld(arr, A["nd"], "i32"), "i64")
         self.old_dims, self.old_strides = g.ld(arr, A["dims"]), g.ld(arr, A["strides"])
         f.store(key, self.one, 8)
-        is_tuple = g.same(g.type_of(key), _ptr(f, "PyTuple_Type"))
+        is_tuple = g.same(g.type_of(key), address_of(f, "PyTuple_Type"))
         self.items, self.n = f.if_(
             is_tuple, lambda: [f.bytes_at(key, TUPLE_ITEMS),
                                g.ld(key, LENGTH, "i64")],
             lambda: [f.bytes_at(self.one, 0), f.as_val(1, "i64")])
         f.bail(f.cmp("sgt", self.n, 16), "slow")
         f.bail(f.cmp("sgt", self.nd, 32), "slow")
-        self.none, self.dots = _ptr(f, "_Py_NoneStruct"), _ptr(f, "_Py_EllipsisObject")
+        self.none, self.dots = address_of(f, "_Py_NoneStruct"), address_of(f, "_Py_EllipsisObject")
 
     def count(self) -> None:
         """How many dimensions are named; nothing but the four kinds may be there."""
@@ -221,8 +221,8 @@ class Subscript:
         f, g = self.f, self.g
         x = self.word(self.items, i, "ptr")
         t = g.type_of(x)
-        is_dim = f.binary("or", g.same(t, _ptr(f, "PyLong_Type")),
-                          g.same(t, _ptr(f, "PySlice_Type")))
+        is_dim = f.binary("or", g.same(t, address_of(f, "PyLong_Type")),
+                          g.same(t, address_of(f, "PySlice_Type")))
         is_dots = g.same(x, self.dots)
         known = f.binary("or", f.binary("or", is_dim, is_dots), g.same(x, self.none))
         f.bail(f.binary("xor", known, 1), "slow")
@@ -252,11 +252,12 @@ class Subscript:
             return [d2, out2, offset]
 
         def no_number() -> list[Val]:
-            return f.if_(g.same(t, _ptr(f, "PySlice_Type")), lambda: self.slice(x, d, out, offset),
+            return f.if_(g.same(t, address_of(f, "PySlice_Type")),
+                         lambda: self.slice(x, d, out, offset),
                          lambda: f.if_(g.same(x, self.none), axis, skip))
 
-        return f.if_(g.same(t, _ptr(f, "PyLong_Type")), lambda: self.number(x, d, out, offset),
-                     no_number)
+        return f.if_(g.same(t, address_of(f, "PyLong_Type")),
+                     lambda: self.number(x, d, out, offset), no_number)
 
     def number(self, x: Val, d: Val, out: Val, offset: Val) -> list[Val]:
         """An int takes its dimension away."""
@@ -283,7 +284,7 @@ class Subscript:
         f, g = self.f, self.g
 
         def stated() -> list[Val]:
-            f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
+            f.bail(f.cmp("ne", g.type_of(x), address_of(f, "PyLong_Type")), "slow")
             v = self.integer(x)
             v = f.sel(f.cmp("slt", v, 0), v + size, v)
             return [f.imin(f.imax(v, 0), size)]
@@ -365,7 +366,7 @@ class Reshape:
 
         def size(i: Val, product: Val, unknown: Val) -> list[Val]:
             x = self.word(self.argv, i, "ptr")
-            f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
+            f.bail(f.cmp("ne", g.type_of(x), address_of(f, "PyLong_Type")), "slow")
             v = f.call("PyLong_AsSsize_t", "i64", x)
             f.bail(f.cmp("slt", v, -1), "slow")
             f.bail(f.cmp("eq", v, 0), "slow")
@@ -414,6 +415,6 @@ class Reshape:
                                                   f.at(self.box, i + 1, "i64"), 8))
         f.ret(f.call("PyObject_Vectorcall", "ptr", self.g.ctx("reshape"), self.box, n + 1, self.kw))
         f.label("many")
-        f.call("PyErr_SetString", "void", f.load("ptr", _ptr(f, "PyExc_TypeError")),
+        f.call("PyErr_SetString", "void", f.load("ptr", address_of(f, "PyExc_TypeError")),
                Val(f, "@too_many", "ptr"))
         f.ret(Val(f, "null", "ptr"))

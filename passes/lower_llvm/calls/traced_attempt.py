@@ -5,7 +5,7 @@ What becomes of blocks without launches is here, too.
 from __future__ import annotations
 
 from ..builder import Fn, Val
-from .object_access import Glue, _ptr, _put, _word
+from .object_access import Glue, address_of, put_word, word_at
 from .op_layouts import MISS, A, T
 from .python_layouts import LENGTH, LIST_ITEMS, TUPLE_ITEMS
 from .traced_layouts import (
@@ -68,7 +68,7 @@ class Attempt:
         def ask() -> None:
             r = self.asked(check)
             g.dec(r)
-            f.bail(g.same(r, _ptr(f, "_Py_NoneStruct")), "miss")
+            f.bail(g.same(r, address_of(f, "_Py_NoneStruct")), "miss")
 
         f.if_(f.cmp("ne", check, 0), ask)
 
@@ -101,9 +101,10 @@ class Attempt:
             0,
             self.nargs,
             1,
-            lambda i: _put(f, self.objects, i, _word(f, f.bytes_at(self.args, TUPLE_ITEMS), i)),
+            lambda i: put_word(
+                f, self.objects, i, word_at(f, f.bytes_at(self.args, TUPLE_ITEMS), i)),
         )
-        _put(f, self.objects, self.nargs, self.kw)
+        put_word(f, self.objects, self.nargs, self.kw)
         self.slots_at = self.section("slots_at")
         f.loop(0, self.head("slots"), 1, self.slot)
         f.loop(0, self.head("rows"), 1, self.argument, [self.section("rows_at")])
@@ -118,7 +119,7 @@ class Attempt:
         """The object in a slot. Its row: kind, where, what there, the number of the object."""
         f = self.f
         row = f.at(self.slots_at, i << 2, "i64")
-        kind, where, what = _word(f, row, 0), _word(f, row, 1, "ptr"), _word(f, row, 2, "ptr")
+        kind, where, what = word_at(f, row, 0), word_at(f, row, 1, "ptr"), word_at(f, row, 2, "ptr")
         (x,) = f.if_(
             f.cmp("eq", kind, ENTRY),
             lambda: self.entry(where, what),
@@ -129,7 +130,7 @@ class Attempt:
             ),
         )
         f.bail(self.g.null(x), "miss")
-        _put(f, self.objects, _word(f, row, 3), x)
+        put_word(f, self.objects, word_at(f, row, 3), x)
 
     def entry(self, where: Val, key: Val) -> list[Val]:
         """A value of a dictionary."""
@@ -141,7 +142,7 @@ class Attempt:
         """An element of a list."""
         f, g = self.f, self.g
         f.bail(f.cmp("sge", g.i64(index), g.ld(where, LENGTH, "i64")), "miss")
-        return [_word(f, g.ld(where, LIST_ITEMS), g.i64(index), "ptr")]
+        return [word_at(f, g.ld(where, LIST_ITEMS), g.i64(index), "ptr")]
 
     def argument(self, i: Val, row: Val) -> list[Val]:
         """One row compared; gives the next."""
@@ -150,27 +151,27 @@ class Attempt:
             f.cmp("eq", f.call("argument", "i64", self.block, row, self.objects, self.leaves), 0),
             "miss",
         )
-        return [f.at(row, _word(f, row, 2), "i64")]
+        return [f.at(row, word_at(f, row, 2), "i64")]
 
     def twice(self, i: Val, same: Val) -> list[Val]:
         """Is a tensor one of those before it?"""
         f = self.f
-        one = _word(f, self.leaves, i)
+        one = word_at(f, self.leaves, i)
         return f.loop(
             0,
             i,
             1,
-            lambda k, same: [f.binary("or", same, f.cmp("eq", one, _word(f, self.leaves, k)))],
+            lambda k, same: [f.binary("or", same, f.cmp("eq", one, word_at(f, self.leaves, k)))],
             [same],
         )
 
     def hold_leaves(self) -> None:
         """Hold the tensors and numbers: making a result may run the collector, and anything."""
-        self.f.loop(0, self.every, 1, lambda i: self.g.inc(_word(self.f, self.leaves, i, "ptr")))
+        self.f.loop(0, self.every, 1, lambda i: self.g.inc(word_at(self.f, self.leaves, i, "ptr")))
 
     def release_leaves(self) -> None:
         """Let go of them."""
-        self.f.loop(0, self.every, 1, lambda i: self.g.dec(_word(self.f, self.leaves, i, "ptr")))
+        self.f.loop(0, self.every, 1, lambda i: self.g.dec(word_at(self.f, self.leaves, i, "ptr")))
 
     def counted(self) -> None:
         """The block was used once more."""
@@ -191,7 +192,7 @@ class Attempt:
         )
         self.release_leaves()
         f.bail(g.null(r), "error")
-        missed = g.same(r, g.ld(_ptr(f, "whet_jit"), J["missed"]))
+        missed = g.same(r, g.ld(address_of(f, "whet_jit"), J["missed"]))
 
         def forget() -> list[Val]:
             g.dec(r)
@@ -218,14 +219,15 @@ class Attempt:
         def elements() -> list[Val]:
             dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
             return f.loop(
-                0, nd, 1, lambda d, s: [f.binary("mul", s, _word(f, dims, d))], [f.as_val(1, "i64")]
+                0, nd, 1, lambda d, s: [f.binary("mul", s, word_at(f, dims, d))],
+                [f.as_val(1, "i64")]
             )
 
         def elsewhere() -> list[Val]:
             f.bail(f.cmp("ne", g.type_of(a), g.ctx("elsewhere")), "miss")
             return [g.i64(g.ld(a, g.ctx("kind_at", "i64")))]
 
-        here = g.same(g.type_of(a), _ptr(f, "whet_ndarray"))
+        here = g.same(g.type_of(a), address_of(f, "whet_ndarray"))
         (size,) = f.if_(here, elements, elsewhere)
         f.bail(f.cmp("ne", size, self.head("size")), "miss")
         f.br("simply")

@@ -16,16 +16,16 @@ block for many sizes is given the words of a call's sizes first.
 from __future__ import annotations
 
 from ..builder import Module, Val
-from .object_access import Glue, _ptr, _put, _word
+from .object_access import Glue, address_of, put_word, word_at
 from .op_layouts import MISS, A
 from .python_layouts import LENGTH, TUPLE_ITEMS
-from .size_machine import _resize
+from .size_machine import emit_resize
 from .tensor_views import around
-from .traced_entry import _enter
-from .traced_guards import _argument, _dict, _items, _outside
-from .traced_index import _finger, _seek
+from .traced_entry import emit_enter
+from .traced_guards import emit_argument, emit_dict, emit_items, emit_outside
+from .traced_index import emit_finger, emit_seek
 from .traced_layouts import INDEX, H, J
-from .traced_results import _build
+from .traced_results import emit_build
 
 
 def source(tags: bool) -> str:
@@ -35,15 +35,15 @@ def source(tags: bool) -> str:
                  "PyLong_Type", "PyTuple_Type", "PyList_Type", "PyDict_Type", "PyUnicode_Type"):
         m.decls[name] = f"@{name} = external global i8"
     around(m)
-    _items(m)
-    _dict(m, tags)
-    _outside(m, tags)
-    _argument(m)
-    _build(m)
-    _resize(m)
-    _enter(m)
-    _finger(m)
-    _seek(m)
+    emit_items(m)
+    emit_dict(m, tags)
+    emit_outside(m, tags)
+    emit_argument(m)
+    emit_build(m)
+    emit_resize(m)
+    emit_enter(m)
+    emit_finger(m)
+    emit_seek(m)
     _doors(m)
     return m.text()
 
@@ -70,7 +70,7 @@ def _all(m: Module) -> None:
     g.inc(blocks)
 
     def one(i: Val, r: Val) -> list[Val]:
-        block = g.ld(_word(f, items, i, "ptr"), A["data"])
+        block = g.ld(word_at(f, items, i, "ptr"), A["data"])
         return [
             i + 2, *f.if_(f.cmp("eq", g.ld(block, H["kind"], "i64"),
                                 INDEX), lambda: [f.call("seek", "ptr", block, args, kw, always)],
@@ -86,7 +86,7 @@ def _traced_call(m: Module) -> None:
     f = m.fn("traced_call", [("ptr", "self"), ("ptr", "args"), ("ptr", "kw")], "ptr")
     g = Glue(f)
     self, args, kw = f.args
-    shared = _ptr(f, "whet_jit")
+    shared = address_of(f, "whet_jit")
     f.bail(f.cmp("ne", g.ld(shared, J["off"], "i64"), 0), "slow")
     blocks = f.load("ptr", f.bytes_at(self, g.ld(shared, J["ready"], "i64")), 8)
     f.bail(g.absent(blocks), "slow")
@@ -96,8 +96,8 @@ def _traced_call(m: Module) -> None:
     f.label("slow")
     box = f.alloca("i64", 3)
     f.store(self, box, 8)
-    _put(f, box, 1, args)
-    _put(f, box, 2, f.sel(g.null(kw), _ptr(f, "_Py_NoneStruct"), kw))
+    put_word(f, box, 1, args)
+    put_word(f, box, 2, f.sel(g.null(kw), address_of(f, "_Py_NoneStruct"), kw))
     f.ret(
         f.call("PyObject_Vectorcall", "ptr", g.ld(shared, J["slow"]), box, f.as_val(3, "i64"),
                Val(f, "null", "ptr")))
@@ -108,13 +108,13 @@ def _traced_enter(m: Module) -> None:
     f = m.fn("traced_enter", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
     _, argv, _ = f.args
-    kw = _word(f, argv, 2, "ptr")
-    kw = f.sel(g.same(kw, _ptr(f, "_Py_NoneStruct")), Val(f, "null", "ptr"), kw)
-    r = f.call("all", "ptr", _word(f, argv, 0, "ptr"), _word(f, argv, 1, "ptr"), kw,
+    kw = word_at(f, argv, 2, "ptr")
+    kw = f.sel(g.same(kw, address_of(f, "_Py_NoneStruct")), Val(f, "null", "ptr"), kw)
+    r = f.call("all", "ptr", word_at(f, argv, 0, "ptr"), word_at(f, argv, 1, "ptr"), kw,
                f.as_val(1, "i64"))
 
     def missed() -> list[Val]:
-        x = g.ld(_ptr(f, "whet_jit"), J["missed"])
+        x = g.ld(address_of(f, "whet_jit"), J["missed"])
         g.inc(x)
         return [x]
     r, = f.if_(f.cmp("eq", g.i64(r), MISS), missed, lambda: [r])

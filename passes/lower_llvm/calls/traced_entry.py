@@ -8,7 +8,7 @@ from .traced_attempt import Attempt
 from .traced_launch import Launch
 
 
-def _enter(m: Module) -> None:
+def emit_enter(m: Module) -> None:
     """enter(block, args, kwargs, always): a new reference to the result, null with an error set,
     or MISS.
 

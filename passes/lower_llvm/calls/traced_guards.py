@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from .object_access import Glue, _ptr, _put, _word
+from .object_access import Glue, address_of, put_word, word_at
 from .op_layouts import A, C, T
 from .python_layouts import (
     DICT_LENGTH,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..builder import Fn, Module, Val
 
 
-def _items(m: Module) -> None:
+def emit_items(m: Module) -> None:
     """unpack(dict, keys, n, out): the values of a dict that has just these keys in this order; 0
     where it has others."""
     f = m.fn("unpack", [("ptr", "d"), ("ptr", "keys"), ("i64", "n"), ("ptr", "out")], "i64",
@@ -50,15 +50,15 @@ def _items(m: Module) -> None:
 
     def item(i: Val) -> None:
         f.bail(f.cmp("eq", f.call("PyDict_Next", "i32", d, at, key, value), 0), "no")
-        k, want = f.load("ptr", key), _word(f, keys, i, "ptr")
+        k, want = f.load("ptr", key), word_at(f, keys, i, "ptr")
 
         def equal() -> None:
-            texts = f.binary("and", f.cmp("eq", _type(f, k), _ptr(f, "PyUnicode_Type")),
-                             f.cmp("eq", _type(f, want), _ptr(f, "PyUnicode_Type")))
+            texts = f.binary("and", f.cmp("eq", _type(f, k), address_of(f, "PyUnicode_Type")),
+                             f.cmp("eq", _type(f, want), address_of(f, "PyUnicode_Type")))
             f.bail(f.binary("xor", texts, 1), "no")
             f.bail(f.cmp("ne", f.call("PyUnicode_Compare", "i32", k, want), 0), "no")
         f.if_(f.cmp("ne", k, want), equal)
-        _put(f, out, i, f.load("i64", value))
+        put_word(f, out, i, f.load("i64", value))
     f.loop(0, n, 1, item)
     f.ret(f.as_val(1, "i64"))
     f.label("no")
@@ -69,12 +69,12 @@ def _type(f: Fn, o: Val) -> Val:
     return f.load("ptr", f.bytes_at(o, TYPE), 8)
 
 
-def _dict(m: Module, tags: bool) -> None:
+def emit_dict(m: Module, tags: bool) -> None:
     """dict(row): does a dict hold what it held? row: dict, version, all of it?, n, then keys and
     values (0: no such key)."""
     f = m.fn("dict", [("ptr", "row")], "i64", "internal", "noinline")
     row, = f.args
-    d, n = _word(f, row, 0, "ptr"), _word(f, row, 3)
+    d, n = word_at(f, row, 0, "ptr"), word_at(f, row, 3)
     pairs = f.at(row, 4, "i64")
     at, key, value = (f.alloca("i64", 1) for _ in range(3))
     tag = f.load("i64", f.bytes_at(d, DICT_VERSION), 8) if tags else None
@@ -85,19 +85,19 @@ def _dict(m: Module, tags: bool) -> None:
 
         def item(i: Val) -> None:
             f.bail(f.cmp("eq", f.call("PyDict_Next", "i32", d, at, key, value), 0), "no")
-            f.bail(f.cmp("ne", f.load("i64", key), _word(f, pairs, i << 1)), "no")
-            want = _word(f, pairs, (i << 1) + 1)
+            f.bail(f.cmp("ne", f.load("i64", key), word_at(f, pairs, i << 1)), "no")
+            want = word_at(f, pairs, (i << 1) + 1)
             f.bail(f.cmp("ne", f.load("i64", value), want) & f.cmp("ne", want, ANY), "no")
         f.loop(0, n, 1, item)
 
     def look() -> None:
         def one(i: Val) -> None:
-            x = f.call("PyDict_GetItemWithError", "ptr", d, _word(f, pairs, i << 1, "ptr"))
-            f.bail(f.cmp("ne", x, _word(f, pairs, (i << 1) + 1, "ptr")), "other")
+            x = f.call("PyDict_GetItemWithError", "ptr", d, word_at(f, pairs, i << 1, "ptr"))
+            f.bail(f.cmp("ne", x, word_at(f, pairs, (i << 1) + 1, "ptr")), "other")
         f.loop(0, n, 1, one)
-    f.if_(f.cmp("ne", _word(f, row, 2), 0), walk, look)
+    f.if_(f.cmp("ne", word_at(f, row, 2), 0), walk, look)
     if tag is not None:
-        _put(f, row, 1, tag)
+        put_word(f, row, 1, tag)
     f.ret(f.as_val(1, "i64"))
     f.label("other")
     f.call("PyErr_Clear", "void")
@@ -106,7 +106,7 @@ def _dict(m: Module, tags: bool) -> None:
     f.ret(f.as_val(0, "i64"))
 
 
-def _outside(m: Module, tags: bool) -> None:
+def emit_outside(m: Module, tags: bool) -> None:
     """outside(block): is what the function reaches from outside as it was?"""
     f = m.fn("outside", [("ptr", "block")], "i64", "internal")
     outside = Outside(f, tags)
@@ -117,7 +117,7 @@ def _outside(m: Module, tags: bool) -> None:
     f.ret(f.as_val(1, "i64"))
     f.label("changed")                               # the next call must look again
     n, at = outside.section("soft")
-    f.loop(0, f.imin(n, 1), 1, lambda i: _put(f, at, 1, ~_word(f, at, 1)))
+    f.loop(0, f.imin(n, 1), 1, lambda i: put_word(f, at, 1, ~word_at(f, at, 1)))
     f.br("no")
     f.label("no")
     f.ret(outside.zero)
@@ -146,7 +146,7 @@ class Outside:
 
         def look() -> None:
             f.bail(f.cmp("ne", self.exact_words(), 0), "no")
-            f.loop(0, n, 1, lambda i: _put(f, at, (i << 1) + 1, self.at_address(at, i << 1)))
+            f.loop(0, n, 1, lambda i: put_word(f, at, (i << 1) + 1, self.at_address(at, i << 1)))
             f.bail(self.some("bare", lambda x: ~self.g.absent(x)), "changed")
             self.dicts("dicts")
         f.if_(f.cmp("ne", bad, 0), look)
@@ -163,21 +163,21 @@ class Outside:
     def differing(self, n: Val, at: Val, bad: Val) -> Val:
         """`bad`, with the bits in which n words differ from what they were, four at a time."""
         def differs(i: Val, k: int) -> Val:
-            return self.at_address(at, (i + k) << 1) ^ _word(self.f, at, ((i + k) << 1) + 1)
+            return self.at_address(at, (i + k) << 1) ^ word_at(self.f, at, ((i + k) << 1) + 1)
         bad, = self.f.loop(
             0, n, 4, lambda i, bad: [bad | _four(lambda k: differs(i, k))], [bad])
         return bad
 
     def at_address(self, at: Val, i: Val) -> Val:
         """The word that lies where entry i says."""
-        return self.f.load("i64", _word(self.f, at, i, "ptr"), 8)
+        return self.f.load("i64", word_at(self.f, at, i, "ptr"), 8)
 
     def some(self, name: str, test: Callable[[Val], Val]) -> Val:
         """Does one of the objects that a section's entries lead to pass the test?"""
         f = self.f
         n, at = self.section(name)
         some, = f.loop(
-            0, n, 1, lambda i, some: [some | test(f.load("ptr", _word(f, at, i, "ptr"), 8))],
+            0, n, 1, lambda i, some: [some | test(f.load("ptr", word_at(f, at, i, "ptr"), 8))],
             [f.const("i1", 0)])
         return some
 
@@ -194,11 +194,11 @@ class Outside:
             def compare() -> None:
                 f.bail(f.cmp("eq", f.call("dict", "i64", row), 0), "changed")
             if self.tags:
-                tag = f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), DICT_VERSION), 8)
-                f.if_(f.cmp("ne", tag, _word(f, row, 1)), compare)
+                tag = f.load("i64", f.bytes_at(word_at(f, row, 0, "ptr"), DICT_VERSION), 8)
+                f.if_(f.cmp("ne", tag, word_at(f, row, 1)), compare)
             else:
                 compare()
-            return [f.at(row, (_word(f, row, 3) << 1) + 4, "i64")]
+            return [f.at(row, (word_at(f, row, 3) << 1) + 4, "i64")]
         f.loop(0, n, 1, one_dict, [at])
 
     def lists(self) -> None:
@@ -207,13 +207,13 @@ class Outside:
         n, at = self.section("lists")
 
         def one_list(i: Val, row: Val) -> list[Val]:
-            x, size = _word(f, row, 0, "ptr"), _word(f, row, 1)
+            x, size = word_at(f, row, 0, "ptr"), word_at(f, row, 1)
             f.bail(f.cmp("ne", self.g.ld(x, LENGTH, "i64"), size), "no")
             items = self.g.ld(x, LIST_ITEMS)
 
             def item(k: Val, bad: Val) -> list[Val]:
-                want = _word(f, row, k + 2)
-                return [bad | f.cmp("ne", _word(f, items, k), want) & f.cmp("ne", want, ANY)]
+                want = word_at(f, row, k + 2)
+                return [bad | f.cmp("ne", word_at(f, items, k), want) & f.cmp("ne", want, ANY)]
             bad, = f.loop(0, size, 1, item, [f.const("i1", 0)])
             f.bail(bad, "no")
             return [f.at(row, size + 2, "i64")]
@@ -230,7 +230,7 @@ def _either(xs: Sequence[Val]) -> Val:
     return xs[0] if len(xs) == 1 else _either(xs[:len(xs) // 2]) | _either(xs[len(xs) // 2:])
 
 
-def _argument(m: Module) -> None:
+def emit_argument(m: Module) -> None:
     """argument(block, row, objects, leaves): is an argument, or a part of one, as it was? Tensors
     go to `leaves`, parts to `objects`."""
     f = m.fn("argument", [("ptr", "block"), ("ptr", "row"), ("ptr", "objects"), ("ptr", "leaves")],
@@ -256,8 +256,8 @@ class Argument:
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
         self.block, self.row, self.objects, self.leaves = f.args
-        self.kind, self.object = (_word(f, self.row, 0),
-                                  _word(f, self.objects, _word(f, self.row, 1), "ptr"))
+        self.kind, self.object = (word_at(f, self.row, 0),
+                                  word_at(f, self.objects, word_at(f, self.row, 1), "ptr"))
         self.type = self.g.type_of(self.object)
 
     def must(self, ok: Val) -> None:
@@ -266,18 +266,18 @@ class Argument:
 
     def is_exactly(self, name: str) -> None:
         """Leave unless the object's type is one of Python's own."""
-        self.must(self.g.same(self.type, _ptr(self.f, name)))
+        self.must(self.g.same(self.type, address_of(self.f, name)))
 
     def by_kind(self) -> None:
         """To the code of the row's kind; a leaf that was met before is compared here, and so is an
         object that must be the same."""
         f, g = self.f, self.g
-        self.value = _word(f, self.row, 3)
+        self.value = word_at(f, self.row, 3)
         for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"),
                         (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary"),
                         (ANY_FLOAT, "any_float"), (ANY_INT, "any_int")):
             f.bail(f.cmp("eq", self.kind, k), name)
-        self.must(g.same(self.object, _word(f, self.leaves, self.value, "ptr")))             # AGAIN
+        self.must(g.same(self.object, word_at(f, self.leaves, self.value, "ptr")))     # AGAIN
         f.br("yes")
         f.label("same")
         f.cbr(f.cmp("eq", g.i64(self.object), self.value), "yes", "no")
@@ -298,13 +298,13 @@ class Argument:
         self.is_exactly("PyFloat_Type")
         x = g.ld(o, FLOAT_VALUE, "double")
         f.bail(f.cmp("uno", x, x), "no")     # A NaN may be looked for by identity.
-        _put(f, self.leaves, self.value, o)
+        put_word(f, self.leaves, self.value, o)
         f.br("yes")
         f.label("any_int")
         self.is_exactly("PyLong_Type")
         v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
         f.bail(f.cmp("ne", f.load("i32", over), 0) | f.cmp("ugt", v + MOST, 2 * MOST), "no")
-        _put(f, self.leaves, self.value, o)
+        put_word(f, self.leaves, self.value, o)
         f.br("yes")
 
     def equal(self) -> None:
@@ -328,16 +328,17 @@ class Argument:
         f.label("dictionary")
         self.is_exactly("PyDict_Type")
         got = f.call("unpack", "i64", o, f.at(self.row, 5, "i64"), self.value,
-                     f.at(self.objects, _word(f, self.row, 4), "i64"))
+                     f.at(self.objects, word_at(f, self.row, 4), "i64"))
         f.cbr(f.cmp("ne", got, 0), "yes", "no")
 
     def parts(self, items: Callable[[], Val]) -> None:
         """The parts of a tuple or a list, which lie where `items()` says."""
         f = self.f
         f.bail(f.cmp("ne", self.g.ld(self.object, LENGTH, "i64"), self.value), "no")
-        start = _word(f, self.row, 4)
+        start = word_at(f, self.row, 4)
         first = items()
-        f.loop(0, self.value, 1, lambda i: _put(f, self.objects, start + i, _word(f, first, i)))
+        f.loop(0, self.value, 1,
+               lambda i: put_word(f, self.objects, start + i, word_at(f, first, i)))
         f.br("yes")
 
 
@@ -356,15 +357,15 @@ class TensorArgument:
     def compare(self) -> None:
         """All of it; then it is a leaf."""
         f, g, row, o = self.f, self.g, self.row, self.tensor
-        self.argument.must(g.same(self.argument.type, _word(f, row, 4, "ptr")))
+        self.argument.must(g.same(self.argument.type, word_at(f, row, 4, "ptr")))
         self.fields()
         f.if_(g.absent(g.ld(o, T["base"])), lambda: None, self.current)
         attributes = g.ld(o, T["dict"])
         f.if_(g.absent(attributes), lambda: None, lambda: f.bail(
             f.cmp("ne", g.ld(attributes, DICT_LENGTH, "i64"), 0), "no"))
-        mine = _word(f, row, 10, "ptr")
+        mine = word_at(f, row, 10, "ptr")
         f.if_(g.null(mine), self.unknown, lambda: self.argument.must(g.same(mine, o)))
-        _put(f, self.argument.leaves, _word(f, row, 3), o)
+        put_word(f, self.argument.leaves, word_at(f, row, 3), o)
         f.br("yes")
 
     def fields(self) -> None:
@@ -372,14 +373,14 @@ class TensorArgument:
         f, g, row, o = self.f, self.g, self.row, self.tensor
         self.array = a = g.ld(o, T["array"])
         f.bail(g.null(a), "no")
-        f.if_(f.cmp("ult", _word(f, row, 8), 1 << BEHIND), self.of_the_host, self.of_a_device)
-        bad = g.ld(o, T["rg"], "i64") ^ _word(f, row, 7)
+        f.if_(f.cmp("ult", word_at(f, row, 8), 1 << BEHIND), self.of_the_host, self.of_a_device)
+        bad = g.ld(o, T["rg"], "i64") ^ word_at(f, row, 7)
         there = f.as_val(0, "i64")
         for i, field in enumerate(("grad", "node", "base")):
             there = (there
                      | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64")
                         << i))
-        bad = (bad | (there ^ _word(f, row, 9))
+        bad = (bad | (there ^ word_at(f, row, 9))
                | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1))
         f.bail(f.cmp("ne", bad, 0), "no")
 
@@ -392,22 +393,23 @@ class TensorArgument:
     def of_a_device(self) -> None:
         """An array on a device: one object stands for all that it is like."""
         f, g, a, row = self.f, self.g, self.array, self.row
-        self.argument.must(g.same(g.type_of(a), _word(f, row, 11, "ptr")))
-        like = _word(f, f.bytes_at(a, _word(f, row, 12)), 0)
-        f.bail(f.cmp("ne", like, _word(f, row, 5)), "no")
+        self.argument.must(g.same(g.type_of(a), word_at(f, row, 11, "ptr")))
+        like = word_at(f, f.bytes_at(a, word_at(f, row, 12)), 0)
+        f.bail(f.cmp("ne", like, word_at(f, row, 5)), "no")
 
     def of_the_host(self) -> None:
         """An array of NumPy's: its type, sizes and strides."""
         f, g, a, row = self.f, self.g, self.array, self.row
-        self.argument.must(g.same(g.type_of(a), _ptr(f, "whet_ndarray")))
+        self.argument.must(g.same(g.type_of(a), address_of(f, "whet_ndarray")))
         self.nd = nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-        bad = (g.ld(a, A["descr"], "i64") ^ _word(f, row, 5)) | (nd ^ _word(f, row, 6))
-        bad = bad | ((f.conv("zext", g.ld(a, A["flags"], "i32"), "i64") & 0x500) ^ _word(f, row, 8))
+        bad = (g.ld(a, A["descr"], "i64") ^ word_at(f, row, 5)) | (nd ^ word_at(f, row, 6))
+        flags = f.conv("zext", g.ld(a, A["flags"], "i32"), "i64")
+        bad = bad | ((flags & 0x500) ^ word_at(f, row, 8))
         f.bail(f.cmp("ne", bad, 0), "no")
         dims, strides = g.ld(self.array, A["dims"]), g.ld(self.array, A["strides"])
         bad, = f.loop(0, self.nd, 1, lambda d, bad: [
-            bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11))
-            | (_word(f, strides, d) ^ _word(f, row, (d << 1) + 12))], [f.as_val(0, "i64")])
+            bad | (word_at(f, dims, d) ^ word_at(f, row, (d << 1) + 11))
+            | (word_at(f, strides, d) ^ word_at(f, row, (d << 1) + 12))], [f.as_val(0, "i64")])
         f.bail(f.cmp("ne", bad, 0), "no")
 
     def unknown(self) -> None:
@@ -418,7 +420,7 @@ class TensorArgument:
         h = f.lshr(f.binary("mul", f.lshr(g.i64(o), 4), GOLDEN), 40)
 
         def more(i: Val) -> Val:
-            x = _word(f, known, i & mask, "ptr")
+            x = word_at(f, known, i & mask, "ptr")
             f.bail(g.same(x, o), "no")
             return f.cmp("ne", x, 0)
         f.while_(more, lambda i: [i + 1], [h])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .object_access import Glue, _ptr, _word
+from .object_access import Glue, address_of, word_at
 from .op_layouts import MISS, A, T
 from .python_layouts import LENGTH, TUPLE_ITEMS
 from .traced_layouts import GOLDEN, TRIES, TURN, H
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from ..builder import Fn, Module, Val
 
 
-def _mixed(f: Fn, h: Val, v: Val) -> Val:
+def mixed(f: Fn, h: Val, v: Val) -> Val:
     """A fingerprint with one more word."""
     h = f.binary("mul", h ^ v, GOLDEN)
     return h ^ f.lshr(h, TURN)
 
 
-def _finger(m: Module) -> None:
+def emit_finger(m: Module) -> None:
     """finger(h, object, type of tensors, do numbers count?): the fingerprint h with a tensor's
     sizes, or an int; other objects leave it as it is."""
     f = m.fn("finger", [("i64", "h"), ("ptr", "o"), ("ptr", "tensor"), ("i64", "numbers")], "i64",
@@ -31,22 +31,22 @@ def _finger(m: Module) -> None:
     def shape() -> list[Val]:
         a = g.ld(o, T["array"])
         f.bail(g.null(a), "as_it_is")
-        f.bail(f.binary("xor", g.same(g.type_of(a), _ptr(f, "whet_ndarray")), 1), "as_it_is")
+        f.bail(f.binary("xor", g.same(g.type_of(a), address_of(f, "whet_ndarray")), 1), "as_it_is")
         dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-        return f.loop(0, nd, 1, lambda d, h: [_mixed(f, h, _word(f, dims, d))], [_mixed(f, h, nd)])
+        return f.loop(0, nd, 1, lambda d, h: [mixed(f, h, word_at(f, dims, d))], [mixed(f, h, nd)])
 
     def number() -> list[Val]:
         over = f.alloca("i32", 1)
         v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
-        return [_mixed(f, h, v)]
-    counts = f.binary("and", g.same(t, _ptr(f, "PyLong_Type")), f.cmp("ne", numbers, 0))
+        return [mixed(f, h, v)]
+    counts = f.binary("and", g.same(t, address_of(f, "PyLong_Type")), f.cmp("ne", numbers, 0))
     h, = f.if_(g.same(t, tensor), shape, lambda: f.if_(counts, number, lambda: [f.args[0]]))
     f.ret(h)
     f.label("as_it_is")
     f.ret(f.args[0])
 
 
-def _seek(m: Module) -> None:
+def emit_seek(m: Module) -> None:
     """seek(index, args, kwargs, always): as `enter`, with the blocks of an index that expect
     arguments like these. An index has rows of a fingerprint and a block (0: none), each as near
     behind its place as there was room. Its flags: positions of ints that do not count."""
@@ -58,7 +58,7 @@ def _seek(m: Module) -> None:
 
     def positional(i: Val, h: Val) -> list[Val]:
         counts = f.binary("and", f.lshr(aside, f.imin(i, 63)), 1) ^ 1
-        x = _word(f, f.bytes_at(args, TUPLE_ITEMS), i, "ptr")
+        x = word_at(f, f.bytes_at(args, TUPLE_ITEMS), i, "ptr")
         return [f.call("finger", "i64", h, x, tensor, counts)]
     h, = f.loop(0, g.ld(args, LENGTH, "i64"), 1, positional, [f.as_val(0, "i64")])
     at, key, value = (f.alloca("i64", 1) for _ in range(3))
@@ -77,15 +77,15 @@ def _seek(m: Module) -> None:
     miss = g.ptr(f.as_val(MISS, "i64"))
 
     def there(i: Val, tries: Val, r: Val) -> Val:
-        block = _word(f, rows, ((i & mask) << 1) + 1)
+        block = word_at(f, rows, ((i & mask) << 1) + 1)
         return f.binary("and", f.binary("and", f.cmp("ne", block, 0), f.cmp("slt", tries, TRIES)),
                         g.same(r, miss))
 
     def one(i: Val, tries: Val, r: Val) -> list[Val]:
         at = (i & mask) << 1
-        return [i + 1, *f.if_(f.cmp("eq", _word(f, rows, at), h),
+        return [i + 1, *f.if_(f.cmp("eq", word_at(f, rows, at), h),
                               lambda: [tries + 1,
-                                       f.call("enter", "ptr", _word(f, rows, at + 1, "ptr"), args,
+                                       f.call("enter", "ptr", word_at(f, rows, at + 1, "ptr"), args,
                                               kw, always)], lambda: [tries, r])]
     _, _, r = f.while_(there, one, [f.lshr(h, 8), f.as_val(0, "i64"), miss])
     f.ret(r)

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from ..builder import Val
-from .object_access import _put, _word
+from .object_access import put_word, word_at
 from .op_layouts import A
 from .python_layouts import FLOAT_VALUE
 from .traced_attempt import Attempt
 from .traced_layouts import FLOAT_LEAF, FRESH_WORDS, MAX_DIMS
-from .traced_results import _array
+from .traced_results import load_array
 
 
 class Launch:
@@ -47,18 +47,19 @@ class Launch:
         f = self.f
         row = f.at(self.rows, f.binary("mul", i, FRESH_WORDS), "i64")
         strides = f.sel(
-            f.cmp("ne", _word(f, row, 2), 0), Val(f, "null", "ptr"), f.at(row, 3 + MAX_DIMS, "i64")
+            f.cmp("ne", word_at(f, row, 2), 0), Val(f, "null", "ptr"),
+            f.at(row, 3 + MAX_DIMS, "i64")
         )
         v = f.call(
             "whet_array_new",
             "ptr",
-            _word(f, row, 0, "ptr"),
-            _word(f, row, 1),
+            word_at(f, row, 0, "ptr"),
+            word_at(f, row, 1),
             f.at(row, 3, "i64"),
             strides,
         )
         f.bail(self.g.null(v), "lost")
-        _put(f, self.attempt.fresh, i, v)
+        put_word(f, self.attempt.fresh, i, v)
         f.store(i + 1, self.count)
 
     def addresses(self) -> None:
@@ -70,20 +71,20 @@ class Launch:
         """One of them."""
         t, f = self.attempt, self.f
         row = f.at(self.moving_at, i << 1, "i64")
-        kind, what = _word(f, row, 0), _word(f, row, 1)
+        kind, what = word_at(f, row, 0), word_at(f, row, 1)
 
         def array() -> list[Val]:
-            a = _array(f, self.g, kind, what, t.leaves, t.fresh)
+            a = load_array(f, self.g, kind, what, t.leaves, t.fresh)
             return [a, self.g.ld(a, A["data"], "i64")]
 
         a, data = f.if_(f.cmp("slt", kind, FLOAT_LEAF), array, lambda: self.number(kind, what))
-        _put(f, t.arrays, i, a)
-        _put(f, t.slots, i + 2, data)
+        put_word(f, t.arrays, i, a)
+        put_word(f, t.slots, i + 2, data)
 
     def number(self, kind: Val, what: Val) -> list[Val]:
         """Where a number lies; of an int, where its copy does."""
         t, f, g = self.attempt, self.f, self.g
-        x = _word(f, t.leaves, what, "ptr")
+        x = word_at(f, t.leaves, what, "ptr")
 
         def whole() -> list[Val]:
             at = f.at(t.ints, what, "i64")
@@ -103,9 +104,9 @@ class Launch:
         """One of them."""
         t, f = self.attempt, self.f
         row = f.at(self.sources, i << 1, "i64")
-        a = _array(f, self.g, _word(f, row, 0), _word(f, row, 1), t.leaves, t.fresh)
+        a = load_array(f, self.g, word_at(f, row, 0), word_at(f, row, 1), t.leaves, t.fresh)
         self.g.inc(a)
-        _put(f, t.seen, i, a)
+        put_word(f, t.seen, i, a)
         f.store(i + 1, self.held)
 
     def same_turn(self) -> None:
@@ -120,8 +121,8 @@ class Launch:
     def memory(self) -> None:
         """The list of launches and the program's memory."""
         t, f = self.attempt, self.f
-        _put(f, t.slots, 0, t.head("list"))
-        _put(f, t.slots, 1, t.head("length"))
+        put_word(f, t.slots, 0, t.head("list"))
+        put_word(f, t.slots, 1, t.head("length"))
         self.program, self.arena = t.head("program", "ptr"), t.head("arena")
 
         def take() -> None:
@@ -157,12 +158,12 @@ class Launch:
         """Run the program while other threads of Python's go on; they free nothing that is in
         use."""
         t, f, g = self.attempt, self.f, self.g
-        f.loop(0, self.moving, 1, lambda i: g.inc(_word(f, t.arrays, i, "ptr")))
+        f.loop(0, self.moving, 1, lambda i: g.inc(word_at(f, t.arrays, i, "ptr")))
         f.store(f.as_val(1, "i64"), self.busy)
         thread = f.call("PyEval_SaveThread", "ptr")
         self.call()
         f.call("PyEval_RestoreThread", "void", thread)
-        f.loop(0, self.moving, 1, lambda i: g.dec(_word(f, t.arrays, i, "ptr")))
+        f.loop(0, self.moving, 1, lambda i: g.dec(word_at(f, t.arrays, i, "ptr")))
         # last, as what a last reference held may run anything: `stop` still looks at this call's
         f.store(f.as_val(0, "i64"), self.busy)
 
@@ -188,7 +189,7 @@ class Launch:
     def let_go_of(self, arrays: Val, n: Val) -> None:
         """Drop the first arrays of a list."""
         f = self.f
-        f.loop(0, f.load("i64", n), 1, lambda i: self.g.dec(_word(f, arrays, i, "ptr")))
+        f.loop(0, f.load("i64", n), 1, lambda i: self.g.dec(word_at(f, arrays, i, "ptr")))
 
     def done(self) -> None:
         """Nothing of this call is needed any more."""

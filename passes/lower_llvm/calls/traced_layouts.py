@@ -17,7 +17,7 @@ H = {
                               "stopped", "build", "build_at", "views_at", "sources", "sources_at",
                               "left", "left_at", "finish", "type", "size", "until", "code"))}
 HEADER = len(H)
-# kinds of blocks; an index finds some by what they expect, see `_seek`
+# kinds of blocks; an index finds some by what they expect, see `emit_seek`
 LAUNCH, PYTHON, EAGER, INDEX = range(4)
 # rows for objects: kind, object, words in all, ...
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..builder import Fn, Module, Val
-from .object_access import Glue, _put, _word
+from .object_access import Glue, put_word, word_at
 from .op_layouts import A, T
 from .tensor_views import share, window
 from .traced_layouts import (
@@ -36,16 +36,16 @@ from .traced_layouts import (
 )
 
 
-def _array(f: Fn, g: Glue, kind: Val, what: Val, leaves: Val, fresh: Val) -> Val:
+def load_array(f: Fn, g: Glue, kind: Val, what: Val, leaves: Val, fresh: Val) -> Val:
     """The array that a pair stands for."""
     return f.if_(
         f.cmp("eq", kind, FRESH),
-        lambda: [_word(f, fresh, what, "ptr")],
+        lambda: [word_at(f, fresh, what, "ptr")],
         lambda: [
             g.ld(
                 f.if_(
                     f.cmp("eq", kind, LEAF),
-                    lambda: [_word(f, leaves, what, "ptr")],
+                    lambda: [word_at(f, leaves, what, "ptr")],
                     lambda: [g.ptr(what)],
                 )[0],
                 T["array"],
@@ -54,7 +54,7 @@ def _array(f: Fn, g: Glue, kind: Val, what: Val, leaves: Val, fresh: Val) -> Val
     )[0]
 
 
-def _build(m: Module) -> None:
+def emit_build(m: Module) -> None:
     """build(block, leaves, fresh arrays, those seen): the result.
 
     It is made by steps (kind, a, b) on a stack, above what is to be laid into Python's state."""
@@ -68,7 +68,7 @@ def _build(m: Module) -> None:
     objects.steps()
     state = State(objects)
     state.lay()
-    f.ret(_word(f, objects.stack, state.count, "ptr"))
+    f.ret(word_at(f, objects.stack, state.count, "ptr"))
     state.ways_out()
     objects.ways_out()
 
@@ -102,7 +102,7 @@ class Objects:
         """One step; gives the height of the stack after it."""
         f = self.f
         row = f.at(self.at, f.binary("mul", i, 3), "i64")
-        kind, a, b = (_word(f, row, k) for k in range(3))
+        kind, a, b = (word_at(f, row, k) for k in range(3))
         f.store(top, self.height)
         step = Step(self, kind, a, b, top)
         return f.if_(
@@ -123,7 +123,7 @@ class Objects:
         g.dec(self.unfinished)
         f.br("fail")
         f.label("fail")
-        f.loop(0, f.load("i64", self.height), 1, lambda i: g.dec(_word(f, self.stack, i, "ptr")))
+        f.loop(0, f.load("i64", self.height), 1, lambda i: g.dec(word_at(f, self.stack, i, "ptr")))
         for bits, there in (self.left_over, self.fresh), (self.hidden, self.made):
             f.loop(
                 0,
@@ -132,7 +132,7 @@ class Objects:
                 lambda i, bits=bits, there=there: (
                     f.if_(
                         f.cmp("ne", f.lshr(f.load("i64", bits), i) & 1, 0),
-                        lambda: g.dec(_word(f, there, i, "ptr")),
+                        lambda: g.dec(word_at(f, there, i, "ptr")),
                     )
                     and None
                 ),
@@ -149,21 +149,21 @@ class Step:
 
     def push(self, x: Val) -> list[Val]:
         """An object of the result."""
-        _put(self.f, self.objects.stack, self.top, x)
+        put_word(self.f, self.objects.stack, self.top, x)
         return [self.top + 1]
 
     def tensor(self, array: Val) -> Val:
         """A tensor around an array."""
         t = self.f.call("around", "ptr", array)
         self.f.bail(self.g.null(t), "fail")
-        _put(self.f, self.objects.made, self.a, t)
+        put_word(self.f, self.objects.made, self.a, t)
         return t
 
     def fresh_tensor(self) -> Val:
         """A tensor around a new array."""
         o = self.objects
         o.flip(o.left_over, self.a)
-        return self.tensor(_word(self.f, o.fresh, self.a, "ptr"))
+        return self.tensor(word_at(self.f, o.fresh, self.a, "ptr"))
 
     def new(self) -> list[Val]:
         """NEW: such a tensor is in the result."""
@@ -177,8 +177,8 @@ class Step:
             lambda: [self.g.ptr(a)],
             lambda: f.if_(
                 f.cmp("eq", kind, ARGUMENT),
-                lambda: [_word(f, o.leaves, a, "ptr")],
-                lambda: [_word(f, o.made, a, "ptr")],
+                lambda: [word_at(f, o.leaves, a, "ptr")],
+                lambda: [word_at(f, o.made, a, "ptr")],
             ),
         )[0]
 
@@ -192,28 +192,28 @@ class Step:
         """VIEW, HIDDEN_VIEW: a tensor on a part of an array, with the version of its base."""
         f, g, o, a = self.f, self.g, self.objects, self.a
         row = f.at(o.section("views_at"), self.b, "i64")
-        source, what, by, base = (_word(f, row, k) for k in (SOURCE, SOURCE + 1, BASE, BASE + 1))
+        source, what, by, base = (word_at(f, row, k) for k in (SOURCE, SOURCE + 1, BASE, BASE + 1))
         (array,) = f.if_(
             f.cmp("eq", source, FRESH),
-            lambda: [_word(f, o.fresh, what, "ptr")],
-            lambda: [_word(f, o.seen, what, "ptr")],
+            lambda: [word_at(f, o.fresh, what, "ptr")],
+            lambda: [word_at(f, o.seen, what, "ptr")],
         )
         t = self.tensor(
             window(
                 f,
                 g,
                 array,
-                _word(f, row, DESCR, "ptr"),
-                _word(f, row, ND),
+                word_at(f, row, DESCR, "ptr"),
+                word_at(f, row, ND),
                 f.at(row, DIMS, "i64"),
                 f.at(row, DIMS + MAX_DIMS, "i64"),
-                _word(f, row, OFFSET),
+                word_at(f, row, OFFSET),
                 "fail",
             )
         )
         o.flip(o.hidden, a)
         f.if_(f.cmp("ne", by, NEW), lambda: share(f, g, self.held(by, base), t, "fail"))
-        g.st(_word(f, row, RG), t, T["rg"])
+        g.st(word_at(f, row, RG), t, T["rg"])
 
         def shown() -> list[Val]:
             o.flip(o.hidden, a)
@@ -231,11 +231,11 @@ class Step:
 
         def tensor() -> list[Val]:
             o.flip(o.hidden, a)
-            return [_word(f, o.made, a, "ptr")]
+            return [word_at(f, o.made, a, "ptr")]
 
         def array() -> list[Val]:
             o.flip(o.left_over, a)
-            return [_word(f, o.fresh, a, "ptr")]
+            return [word_at(f, o.fresh, a, "ptr")]
 
         f.if_(
             f.cmp("eq", self.kind, HIDDEN),
@@ -262,7 +262,7 @@ class Step:
     def number(self) -> list[Val]:
         """AS_FLOAT, AS_INT: the element of an array as a number of Python's."""
         f, g, o = self.f, self.g, self.objects
-        array = _word(f, o.fresh, self.a, "ptr")
+        array = word_at(f, o.fresh, self.a, "ptr")
         at = g.ld(array, A["data"])
         (x,) = f.if_(
             f.cmp("eq", self.kind, AS_FLOAT),
@@ -287,7 +287,7 @@ class Step:
                 self.table,
             ),
         )
-        _put(f, o.stack, self.first, x)
+        put_word(f, o.stack, self.first, x)
         return [self.first + 1]
 
     def filled(self, make: str, put: str) -> list[Val]:
@@ -300,7 +300,7 @@ class Step:
             self.a,
             1,
             lambda k: (
-                f.call(put, "i32", x, k, _word(f, self.objects.stack, self.first + k, "ptr"))
+                f.call(put, "i32", x, k, word_at(f, self.objects.stack, self.first + k, "ptr"))
                 and None
             ),
         )
@@ -314,15 +314,15 @@ class Step:
         keys = f.bytes_at(o.block, self.b)
 
         def item(k: Val) -> None:
-            v = _word(f, o.stack, self.first + k, "ptr")
+            v = word_at(f, o.stack, self.first + k, "ptr")
             f.bail(
-                f.cmp("ne", f.call("PyDict_SetItem", "i32", x, _word(f, keys, k, "ptr"), v), 0),
+                f.cmp("ne", f.call("PyDict_SetItem", "i32", x, word_at(f, keys, k, "ptr"), v), 0),
                 "table_fail",
             )
 
         o.unfinished = x
         f.loop(0, self.a, 1, item)
-        f.loop(0, self.a, 1, lambda k: g.dec(_word(f, o.stack, self.first + k, "ptr")))
+        f.loop(0, self.a, 1, lambda k: g.dec(word_at(f, o.stack, self.first + k, "ptr")))
         return [x]
 
 
@@ -341,8 +341,8 @@ class State:
         """One of them. Its row: kind, where, what there."""
         f = self.f
         row = f.at(self.at, f.binary("mul", i, 3), "i64")
-        kind, where, what = _word(f, row, 0), _word(f, row, 1, "ptr"), _word(f, row, 2, "ptr")
-        x = _word(f, self.objects.stack, i, "ptr")
+        kind, where, what = word_at(f, row, 0), word_at(f, row, 1, "ptr"), word_at(f, row, 2, "ptr")
+        x = word_at(f, self.objects.stack, i, "ptr")
         self.last = i
         f.if_(
             f.cmp("eq", kind, WORD),
@@ -386,6 +386,6 @@ class State:
             self.last + 1,
             self.count + 1,
             1,
-            lambda i: self.g.dec(_word(f, self.objects.stack, i, "ptr")),
+            lambda i: self.g.dec(word_at(f, self.objects.stack, i, "ptr")),
         )
         f.ret(Val(f, "null", "ptr"))
