@@ -353,7 +353,7 @@ def where(condition, input=None, other=None, *, out=None):
 METHODS["where"] = lambda self, condition, other: where(condition, self, other)
 
 
-def _foreign(x):
+def is_foreign(x):
     """An operand that is neither a tensor nor a number: NotImplemented unless it converts."""
     return (not (is_tensor(x) or isinstance(x, int | float | complex) or hasattr(x, "__array__")
                  or hasattr(x, "dtype") or function_protocol.has_own(x)))
@@ -363,17 +363,17 @@ def operator_method(choose, *, reflected=False, write=False):
     """A Python operator from a `choose` function; NotImplemented for foreign operands, so that
     theirs is tried."""
     def plain(self, other):
-        if _foreign(other):
+        if is_foreign(other):
             return NotImplemented
         return _run(*choose(self, as_operand(other)))
 
     def swapped(self, other):
-        if _foreign(other):
+        if is_foreign(other):
             return NotImplemented
         return _run(*choose(as_operand(other), self))
 
     def writing(self, other):
-        if _foreign(other):
+        if is_foreign(other):
             return NotImplemented
         op, xs = choose(self, as_operand(other))
         return inplace(op, self, xs[1:])
@@ -429,7 +429,7 @@ def _equality(name):
     neutral = name == "ne"
 
     def compare(self, other):
-        if _foreign(other):
+        if is_foreign(other):
             return neutral if other is None else NotImplemented
         return apply(op, (self, as_operand(other)), NO_ATTRS)
     return compare

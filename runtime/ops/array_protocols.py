@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..tensor import shown, wrap
-from .dlpack import _BFLOAT, DLDeviceType, _content, import_dlpack
+from .dlpack import BFLOAT, DLDeviceType, import_dlpack, tensor_in_capsule
 from .from_data import memory_of
 from .registry import is_tensor
 from .surface import FUNCTIONS, function, method
@@ -483,7 +483,7 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
     if self.dtype is not dtypes.bfloat16:
         return a.__dlpack__(max_version=max_version, copy=copy)
     capsule = a.view(np.uint16).__dlpack__(max_version=max_version, copy=copy)
-    _content(capsule).code = _BFLOAT                          # NumPy has no name for this type
+    tensor_in_capsule(capsule).code = BFLOAT      # NumPy has no name for this type
     return capsule
 
 

@@ -17,7 +17,7 @@ from .out_arguments import check_out_types
 from .pointwise_family import PointwiseOp
 from .registry import apply, check_one_type, check_tensors, is_tensor
 from .sample_inputs import Sample, reals
-from .strided import _block, as_strided_op, element_strides, extent, strided_sum_op
+from .strided import as_strided_op, element_strides, extent, strided_sum_op, touched_span
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import ViewOp, view_op
 
@@ -234,7 +234,7 @@ def region_of_copy(g, where):
     of in-place writes to views."""
     base, stride = where["base_shape"], where["base_stride"]
     size, offset = where["size"], where["offset"]
-    before, n = _block(base, stride, size, where["stride"], offset)
+    before, n = touched_span(base, stride, size, where["stride"], offset)
     memory = g.new_empty(max(n, 0), dtype=g.dtype.to_real() if where["via"] == "real" else g.dtype)
     inner = apply(as_strided_op, (memory,),
                   {"size": base, "stride": stride, "offset": before, "base_stride": (1,)})

@@ -9,7 +9,7 @@ from ..cpu import gemm
 from ..cpu.rows import contiguous
 from ..dtypes import BOOL, COMPLEX, INT
 from . import dims as check
-from .arithmetic import _foreign, as_operand
+from .arithmetic import as_operand, is_foreign
 from .batching import aligned, example_ndim
 from .join import common_type
 from .onnx import products as in_onnx
@@ -119,7 +119,7 @@ def _as_matrix(x):
     return x.reshape(-1 if x._array.size else math.prod(x.shape[:-1]), x.shape[-1])
 
 
-def _linear_vjp(g, _y, x, w, bias=None, *, needs):
+def linear_vjp(g, _y, x, w, bias=None, *, needs):
     gx = gw = gb = None
     # from a sum: products and sums of it are quicker in real memory
     if 0 in g._array.strides:
@@ -148,7 +148,7 @@ def _linear(x, w, bias=None):
     return gemm.linear(x, w, None if bias is None else contiguous(bias))
 
 
-linear_op = ProductOp("linear", _linear, _linear_vjp,
+linear_op = ProductOp("linear", _linear, linear_vjp,
                       lambda products, x, w, bias=None: products.linear(x, w, bias),
                       samples=_linear_samples, batch=_linear_each, onnx=in_onnx.linear)
 matmul_op.cast_product = linear_op.cast_product = True
@@ -465,7 +465,7 @@ def chain_matmul(*matrices, out=None):
 @method("__matmul__")
 def __matmul__(self, other):
     if not is_tensor(other):
-        if _foreign(other) or isinstance(other, int | float | complex):
+        if is_foreign(other) or isinstance(other, int | float | complex):
             return NotImplemented
         other = as_operand(other)
     return matmul(self, other)
@@ -473,7 +473,7 @@ def __matmul__(self, other):
 
 @method("__rmatmul__")
 def __rmatmul__(self, other):
-    if _foreign(other) or isinstance(other, int | float | complex):
+    if is_foreign(other) or isinstance(other, int | float | complex):
         return NotImplemented
     return matmul(as_operand(other), self)
 

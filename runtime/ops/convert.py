@@ -423,7 +423,7 @@ def _clash(a, b):
             return a[-i], b[-i], len(a) - i
 
 
-def _resize_each(op, n, inputs, batched, attrs):
+def resize_each(op, n, inputs, batched, attrs):
     from .pad import pad_to
     x, = inputs
     want = prod(attrs["size"])

@@ -21,14 +21,14 @@ class _DLTensor(C.Structure):
 
 # capsule name -> where the DLTensor starts in what it points to
 _NAMES = {b"dltensor": 0, b"dltensor_versioned": 32}
-_UINT, _BFLOAT = 1, 4                                         # type codes
+_UINT, BFLOAT = 1, 4                                         # type codes
 _capsule_name = C.pythonapi.PyCapsule_GetName
 _capsule_name.restype, _capsule_name.argtypes = C.c_char_p, [C.py_object]
 _capsule_pointer = C.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
 
 
-def _content(capsule):
+def tensor_in_capsule(capsule):
     """The DLTensor in a capsule that nobody has taken yet."""
     name = _capsule_name(capsule) if type(capsule).__name__ == "PyCapsule" else None
     if name not in _NAMES:
@@ -77,8 +77,8 @@ def _capsule_of(x, copy):
 def import_dlpack(x, copy=None):
     """A NumPy array over the memory of a DLPack exporter or capsule."""
     capsule = _capsule_of(x, copy) if hasattr(x, "__dlpack__") else x
-    content = _content(capsule)
-    half = content.code == _BFLOAT and content.bits == 16
+    content = tensor_in_capsule(capsule)
+    half = content.code == BFLOAT and content.bits == 16
     if half:
         content.code = _UINT
     old = _capsule_name(capsule) == b"dltensor"

@@ -6,7 +6,7 @@ from ..dtypes import int64
 from ..indexing import tuple_of
 from .argument_guards import guard
 from .creation import zeros
-from .pools import _planes
+from .pools import with_batch
 from .public_functions import compile_function
 from .ranges import arange
 from .surface import FUNCTIONS
@@ -86,7 +86,7 @@ def _drawn(name, samples, x, n):
 def fractional_max_pool(input, kernel, size, ratio, samples, n):
     """(the largest of each window, its place in the plane)"""
     name = f"fractional_max_pool{n}d"
-    x, batched = _planes(name, input, n)
+    x, batched = with_batch(name, input, n)
     spatial, kernel = tuple(x.shape[2:]), tuple_of(kernel, n, name, "kernel_size")
     out = _output_size(name, x, n, size, ratio)
     _check_sizes(name, n, spatial, out, kernel)

@@ -129,7 +129,7 @@ for _o in ((max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_o
     _o.linear = (0,)
 
 
-def _planes(name, x, n, least=BOOL, also=None):
+def with_batch(name, x, n, least=BOOL, also=None):
     """The input with a batch dimension, and whether it had one. Its type is of the kind `least` or
     a higher one, or `also`."""
     if not is_tensor(x):
@@ -188,7 +188,7 @@ def _best(indexed, values, x, attrs, return_indices, batched):
 def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n):
     """max_poolNd"""
     name = f"max_pool{n}d"
-    x, batched = _planes(name, x, n, least=INT)
+    x, batched = with_batch(name, x, n, least=INT)
     _ordered(name, x)
     if not x.shape[1]:
         raise RuntimeError(f"{name}: Expected channels, but input has shape {list(x.shape)}")
@@ -202,7 +202,7 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n)
 def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override, n):
     """avg_poolNd"""
     name = f"avg_pool{n}d"
-    x, batched = _planes(name, x, n, least=FLOAT, also=int64)
+    x, batched = with_batch(name, x, n, least=FLOAT, also=int64)
     kernel, stride, padding, _ = _window(name, x, n, kernel, stride, padding, 1, ceil_mode)
     if divisor_override is not None:
         divisor_override = as_int(divisor_override, name, "divisor_override")
@@ -240,7 +240,7 @@ def adaptive_avg_pool(x, size, n):
     whole_planes = all(isinstance(s, int) and s == 1
                        for s in (size if isinstance(size, tuple | list) else (size,)))
     size = _output_size(x, size, n)
-    x, batched = _planes(f"adaptive_avg_pool{n}d", x, n, least=FLOAT)
+    x, batched = with_batch(f"adaptive_avg_pool{n}d", x, n, least=FLOAT)
     _not_empty(f"adaptive_avg_pool{n}d", x.shape[2:])
     if whole_planes:
         y = x.mean(tuple(range(2, n + 2)), keepdim=True)
@@ -252,7 +252,7 @@ def adaptive_avg_pool(x, size, n):
 def adaptive_max_pool(x, size, return_indices, n):
     """adaptive_max_poolNd"""
     attrs = dict(output_size=_output_size(x, size, n))
-    x, batched = _planes(f"adaptive_max_pool{n}d", x, n)
+    x, batched = with_batch(f"adaptive_max_pool{n}d", x, n)
     _ordered(f"adaptive_max_pool{n}d", x)
     _not_empty(f"adaptive_max_pool{n}d", x.shape[1 if batched else 2:])
     return _best(adaptive_max_pool_op, adaptive_max_pool_values_op, x, attrs, return_indices,
@@ -339,7 +339,7 @@ def max_unpool(x, indices, kernel, stride, padding, output_size, n):
     if indices.dtype is not int64:
         raise RuntimeError(f"{name}: elements in indices should be type int64 but got: "
                            f"{indices.dtype.letter}")
-    x, batched = _planes(name, x, n)
+    x, batched = with_batch(name, x, n)
     i = indices if batched else indices.unsqueeze(0)
     kernel = tuple_of(kernel, n, name, "kernel_size")
     stride, padding = (tuple_of(kernel if stride is None else stride, n, name,

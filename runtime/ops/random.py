@@ -263,12 +263,12 @@ def _shape(size):
     return size
 
 
-def _float_draw(kind, shape, generator, dtype, device=devices.CPU):
+def draw_floats(kind, shape, generator, dtype, device=devices.CPU):
     dtype = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
     if dtype.kind == dtypes.COMPLEX:
         part = dtypes.float64 if dtype is dtypes.complex128 else dtypes.float32
         scale = math.sqrt(0.5) if kind == "normal" else 1.0
-        re, im = (_float_draw(kind, shape, generator, part, device) * scale for _ in range(2))
+        re, im = (draw_floats(kind, shape, generator, part, device) * scale for _ in range(2))
         return FUNCTIONS["complex"](re, im)
     if dtype.kind != dtypes.FLOAT:
         raise NotImplementedError(f"\"{kind}\" not implemented for '{dtype.letter}'")
@@ -305,7 +305,7 @@ def rand(*shape, size=None, generator=None, out=None, dtype=None, layout=None, d
     """
     shape = _shape(shape if size is None else (size,))
     dtype = dtype if out is None else out.dtype
-    x = _float_draw("uniform", shape, generator, dtype, _target(device, out))
+    x = draw_floats("uniform", shape, generator, dtype, _target(device, out))
     return _finish(x, out, requires_grad, device)
 
 
@@ -315,7 +315,7 @@ def randn(*shape, size=None, generator=None, out=None, dtype=None, layout=None, 
     """Numbers from the normal distribution."""
     shape = _shape(shape if size is None else (size,))
     dtype = dtype if out is None else out.dtype
-    x = _float_draw("normal", shape, generator, dtype, _target(device, out))
+    x = draw_floats("normal", shape, generator, dtype, _target(device, out))
     return _finish(x, out, requires_grad, device)
 
 
@@ -352,7 +352,7 @@ def _limits(dtype):
     return info.min, info.max
 
 
-def _integers(low, high, shape, generator, dtype, device=devices.CPU):
+def draw_integers(low, high, shape, generator, dtype, device=devices.CPU):
     low, high = indexing.as_int(low, "randint", "low"), indexing.as_int(high, "randint", "high")
     if dtype.kind == dtypes.COMPLEX:
         raise RuntimeError(
@@ -427,8 +427,8 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
         low, high = 0, low
     dtype = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.int64)
     return _finish(
-        _integers(low, high, _shape((size,) if isinstance(size, int) else size), generator, dtype,
-                  _target(device, out)),
+        draw_integers(low, high, _shape((size,) if isinstance(size, int) else size), generator,
+                      dtype, _target(device, out)),
         out,
         requires_grad,
         device)

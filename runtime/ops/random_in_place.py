@@ -6,7 +6,7 @@ from .. import dtypes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
 from .argument_guards import guard
-from .random import _float_draw, _integers, check_real, draw
+from .random import check_real, draw, draw_floats, draw_integers
 from .registry import is_tensor
 from .surface import FUNCTIONS, method
 
@@ -59,7 +59,7 @@ def uniform_(self, a=0, b=1, *, generator=None, **named):
     if self.dtype.kind == COMPLEX:           # real and imaginary parts are numbers like others
         FUNCTIONS["view_as_real"](self).uniform_(a, b, generator=generator)
         return self
-    x = _float_draw("uniform", self.shape, generator, self.dtype, self.device)
+    x = draw_floats("uniform", self.shape, generator, self.dtype, self.device)
     return self.copy_(x * (b - a) + a if (a, b) != (0, 1) else x)
 
 
@@ -68,7 +68,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
     """Fill with normal numbers."""
     if std < 0:
         raise RuntimeError(f"normal_ expects std >= 0.0, but found std {std}")
-    x = _float_draw("normal", self.shape, generator, self.dtype, self.device)
+    x = draw_floats("normal", self.shape, generator, self.dtype, self.device)
     return self.copy_(x * std + mean if (mean, std) != (0, 1) else x)
 
 
@@ -87,7 +87,7 @@ def random_(self, low=None, high=None, *, generator=None, **named):
             1 if d.itemsize < 8 else 0) if d.kind == 1 else 1 << min({
                 "f16": 11, "bf16": 8, "f32": 24}.get(d.short, 53), 53)
     return self.copy_(
-        _integers(low, high, self.shape, generator,
+        draw_integers(low, high, self.shape, generator,
                   self.dtype if self.dtype.kind < dtypes.FLOAT else dtypes.int64, self.device))
 
 
@@ -102,7 +102,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
 def _unit(x, generator):
     """Numbers in (0, 1] of which those that fill `x` are made."""
     wide = dtypes.float64 if x.dtype is dtypes.float64 else dtypes.float32
-    return 1 - _float_draw("uniform", x.shape, generator, wide, x.device)
+    return 1 - draw_floats("uniform", x.shape, generator, wide, x.device)
 
 
 def _check_positive(what, v):
@@ -137,5 +137,5 @@ def cauchy_(self, median=0, sigma=1, *, generator=None):
 def log_normal_(self, mean=1, std=2, *, generator=None):
     """Fill with exp of normal numbers."""
     _check_positive("log_normal_: std", std)
-    x = _float_draw("normal", self.shape, generator, self.dtype, self.device)
+    x = draw_floats("normal", self.shape, generator, self.dtype, self.device)
     return self.copy_((x * std + mean).exp())

@@ -20,7 +20,7 @@ from ..cpu.rows import contiguous
 from ..ir import scalar
 from ..ir.scalar import Expr, sigmoid, tanh
 from .batching import repeated
-from .contract import _linear_vjp
+from .contract import linear_vjp
 from .gradients_by_decomposition import by_decomposition
 from .onnx import recurrent as in_onnx
 from .pointwise_family import NO_ATTRS, PointwiseOp, of_expression
@@ -201,11 +201,11 @@ class RecurrentOp(_StepsOp):
             sums, sums)
         # gates that are kept by themselves come first there, and last among the weights
         turned = w_ih.roll(lone, 0) if lone and needs[0] else w_ih
-        from_x = _linear_vjp(inputs, None, x, turned, None,
+        from_x = linear_vjp(inputs, None, x, turned, None,
                              needs=(needs[0], needs[1 + n], needs[3 + n]))
         if lone:
             from_x[1:] = [None if v is None else v.roll(-lone, 0) for v in from_x[1:]]
-        _, *from_state = _linear_vjp(products, None, before[0], w_hh, None,
+        _, *from_state = linear_vjp(products, None, before[0], w_hh, None,
                                      needs=(False, needs[2 + n], needs[4 + n]))
         if needs[1]:
             ends[0] = products[-1 if is_reversed else 0] @ w_hh + ends[0]

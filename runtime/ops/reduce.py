@@ -25,7 +25,7 @@ def _samples(make):
     yield Sample(make(2, 70, 33), dim=(1,), keepdim=False)
 
 
-def _one_dim(make):
+def samples_along_one_dim(make):
     yield Sample(make(3, 4, 5), dim=1)
     yield Sample(make(3, 4, 5), dim=2)
     yield Sample(make(7), dim=0)
@@ -115,17 +115,13 @@ def _prod_vjp(g, y, x, *, dim, keepdim, dtype=None):
 
 def _others(x, dim):
     """For each element the product of all others along `dim`."""
-    return _before(x, dim) * _before(x.flip(dim), dim).flip(dim)
+    return products_before(x, dim) * products_before(x.flip(dim), dim).flip(dim)
 
 
-def _before(x, dim):
+def products_before(x, dim):
     """For each element the product of those before it along `dim`."""
-    return FUN("cat")([FUN("ones_like")(x.narrow(dim, 0, 1)), x.narrow(dim, 0, x.shape[dim] - 1)],
-                      dim).cumprod(dim)
-
-
-def FUN(name):
-    return FUNCTIONS[name]
+    one = FUNCTIONS["ones_like"](x.narrow(dim, 0, 1))
+    return FUNCTIONS["cat"]([one, x.narrow(dim, 0, x.shape[dim] - 1)], dim).cumprod(dim)
 
 
 def _prod_samples(make):
@@ -230,14 +226,15 @@ def _select_vjp(g, y, _x, *, dim, keepdim):
         return [g]
     if not keepdim:
         g, i = g.unsqueeze(dim), i.unsqueeze(dim)
-    return [FUN("zeros")(_x.shape, dtype=g.dtype, device=g.device).scatter(dim, i, g)]
+    return [FUNCTIONS["zeros"](_x.shape, dtype=g.dtype, device=g.device).scatter(dim, i, g)]
 
 
 max_dim_op, min_dim_op = _WithIndex("max_dim", "max_index"), _WithIndex("min_dim", "min_index")
 
 
 # ---- the functions -------------------------------------------------------------------------------
-def _tensor(name, x):
+def checked_input(name, x):
+    """The first argument of a function, which must be a tensor."""
     if not is_tensor(x):
         raise TypeError(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
@@ -268,7 +265,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None)
     tensor([4., 6.])
     """
     dim, keepdim = axis if dim is None else dim, keepdim if keepdims is None else keepdims
-    return _plain(sum_op, _tensor("sum", input), dim, keepdim, dtype)
+    return _plain(sum_op, checked_input("sum", input), dim, keepdim, dtype)
 
 
 @function(out=True)
@@ -288,7 +285,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     tensor(3.)
     """
     dim, keepdim = axis if dim is None else dim, keepdim if keepdims is None else keepdims
-    kind = (dtypes.as_dtype(dtype) or _tensor("mean", input).dtype).kind
+    kind = (dtypes.as_dtype(dtype) or checked_input("mean", input).dtype).kind
     if kind < FLOAT:
         what = (f"Got: {input.dtype.letter}"
                 if dtype is None else f"Got dtype: {dtypes.as_dtype(dtype).letter}")
@@ -308,18 +305,19 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{input.dtype.letter}")
-    factor = FUN("logical_not")(FUN("isnan")(input.detach())).sum(dim=dim, keepdim=keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / factor
+    is_number = FUNCTIONS["logical_not"](FUNCTIONS["isnan"](input.detach()))
+    count = is_number.sum(dim=dim, keepdim=keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
 @function(out=True)
 @precise
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dimension."""
-    return _plain(prod_op, _tensor("prod", input), dim, keepdim, dtype)
+    return _plain(prod_op, checked_input("prod", input), dim, keepdim, dtype)
 
 
-def _check_nonempty(name, x, dim):
+def check_nonempty(name, x, dim):
     n = dims.count(x.shape, dim)
     if n == 0 and x.numel() == 0:
         if dim is None:
@@ -333,7 +331,7 @@ def _check_nonempty(name, x, dim):
 
 
 def _ordered(name, x):
-    if _tensor(name, x).dtype.kind == COMPLEX:
+    if checked_input(name, x).dtype.kind == COMPLEX:
         raise NotImplementedError(f"{name}(): complex numbers have no order, got {x.dtype}")
 
 
@@ -342,7 +340,7 @@ def amax(input, dim=(), keepdim=False):
     """The greatest element, over any dimensions; its gradient is shared evenly between ties."""
     _ordered("amax", input)
     d = dims.many(dim, input.ndim, "amax")
-    _check_nonempty("amax", input, d)
+    check_nonempty("amax", input, d)
     return apply(amax_op, (input,), {"dim": d, "keepdim": bool(keepdim)})
 
 
@@ -351,7 +349,7 @@ def amin(input, dim=(), keepdim=False):
     """The least element, over any dimensions; its gradient is shared evenly between ties."""
     _ordered("amin", input)
     d = dims.many(dim, input.ndim, "amin")
-    _check_nonempty("amin", input, d)
+    check_nonempty("amin", input, d)
     return apply(amin_op, (input,), {"dim": d, "keepdim": bool(keepdim)})
 
 
@@ -367,13 +365,13 @@ def _extremum(name, op_all, op_dim, op_two, input, dim, keepdim, other):
     if other is None and is_tensor(dim):
         other, dim = dim, None
     if other is not None:
-        return FUN(op_two)(input, other)
+        return FUNCTIONS[op_two](input, other)
     if dim is None:
-        _check_nonempty(name, input, None)
+        check_nonempty(name, input, None)
         return apply(op_all, (input,), {"dim": None, "keepdim": False})
     d = dims.one(dim, input.ndim, name)
     if input.ndim:
-        _check_nonempty(name, input, (d,))
+        check_nonempty(name, input, (d,))
     kind = getattr(return_types, name)
     return kind(apply(op_dim, (input,), {"dim": d, "keepdim": bool(keepdim)}))
 
@@ -410,7 +408,7 @@ def _arg(name, op, input, dim, keepdim):
     d = dims.one(dim, input.ndim, name)
     if not input.ndim:
         return apply(op, (input,), {"dim": None, "keepdim": False})
-    _check_nonempty(name, input, (d,))
+    check_nonempty(name, input, (d,))
     return apply(op, (input,), {"dim": d, "keepdim": bool(keepdim)})
 
 
@@ -428,7 +426,7 @@ def argmin(input, dim=None, keepdim=False):
 
 def _truth(op, input, dim, keepdim):
     r = apply(
-        op, (_tensor(op.name, input),),
+        op, (checked_input(op.name, input),),
         {"dim": dims.many(dim, input.ndim, op.name, none_if_empty=False), "keepdim": bool(keepdim)})
     return r.to(dtypes.uint8) if input.dtype is dtypes.uint8 else r
 

@@ -11,7 +11,7 @@ from . import dims
 from .batching import shifted
 from .number_questions import has_zero
 from .onnx import sort_and_scan as in_onnx
-from .reduce import FUN, _before, _one_dim, _tensor
+from .reduce import checked_input, products_before, samples_along_one_dim
 from .registry import Op, apply, ask, is_tensor
 from .surface import FUNCTIONS, METHODS, function
 
@@ -26,7 +26,7 @@ def _cumprod_vjp(g, y, x, *, dim):
     if not ask(has_zero, x):
         return [_flip_cumsum(g * y, dim) / x]
     # with zeros: sum over k >= i of g_k * product of x_j, j <= k, j != i
-    return [_before(x, dim) * _after(g, x, dim)]
+    return [products_before(x, dim) * _after(g, x, dim)]
 
 
 def _after(g, x, dim):
@@ -34,7 +34,7 @@ def _after(g, x, dim):
     what is known of 1, 2, 4, ... elements from i on; of x, the product of so many after i."""
     n, far, product = x.shape[dim], 1, x.narrow(dim, 1, x.shape[dim] - 1)
     while far < n:
-        g = FUN("cat")(
+        g = FUNCTIONS["cat"](
             [
                 g.narrow(dim, 0, n - far) + product * g.narrow(dim, far, n - far),
                 g.narrow(dim, n - far, far),
@@ -57,7 +57,7 @@ class ScanOp(Op):
         super().__init__(
             name,
             vjp=vjp,
-            samples=_one_dim,
+            samples=samples_along_one_dim,
             nondiff_outputs=nondiff_outputs,
             batch=shifted("dim"),
             onnx=onnx,
@@ -73,7 +73,7 @@ class ScanOp(Op):
 
 
 def _cumextreme_vjp(g, y, _x, *, dim):
-    zero = FUN("zeros")(_x.shape, dtype=g[0].dtype, device=g[0].device)
+    zero = FUNCTIONS["zeros"](_x.shape, dtype=g[0].dtype, device=g[0].device)
     return [zero.scatter_add(dim, y[1], g[0])]
 
 
@@ -100,14 +100,14 @@ def _logcumsumexp_vjp(g, y, x, *, dim):
 
     def positive(g):
         some = g > 0
-        logs = FUN("where")(some, FUN("where")(some, g, 1.0).log(), lowest) - y
+        logs = FUNCTIONS["where"](some, FUNCTIONS["where"](some, g, 1.0).log(), lowest) - y
         return (logcumsumexp(logs.flip(dim), dim).flip(dim) + x).exp()
-    return [FUN("where")(plain.isfinite(), plain, positive(g) - positive(-g))]
+    return [FUNCTIONS["where"](plain.isfinite(), plain, positive(g) - positive(-g))]
 
 
 def _complex_logcumsumexp_gradient(g, y, x, dim):
     """The sum over k >= i of g_k * exp(x_i - y_k), by the logarithms of its terms."""
-    logs = FUN("where")(g == 0, -math.inf, FUN("where")(g == 0, 1, g).log() - y)
+    logs = FUNCTIONS["where"](g == 0, -math.inf, FUNCTIONS["where"](g == 0, 1, g).log() - y)
     return (logcumsumexp(logs.flip(dim), dim).flip(dim) + x).exp()
 
 
@@ -121,12 +121,12 @@ def _scan(op, input, dim, dtype=None):
         input = input.to(dtype=dtype)
     elif input.dtype.kind < FLOAT and op in (cumsum_op, cumprod_op):
         input = input.to(dtypes.int64)
-    d = dims.one(dim, _tensor(op.name, input).ndim, op.name)
+    d = dims.one(dim, checked_input(op.name, input).ndim, op.name)
     if op is logcumsumexp_op and input.dtype.kind < FLOAT:
         raise NotImplementedError(f"\"logcumsumexp\" not implemented for '{input.dtype.letter}'")
     if not input.ndim:
         if op in (cummax_op, cummin_op):
-            return input.clone(), FUN("zeros")((), dtype=dtypes.int64, device=input.device)
+            return input.clone(), FUNCTIONS["zeros"]((), dtype=dtypes.int64, device=input.device)
         return input.clone()
     r = apply(op, (input,), {"dim": d})
     return r if dtype is None else r.to(dtype)
@@ -243,7 +243,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     if n == 0:
         return input.clone()
     parts = [p for p in (prepend, input, append) if p is not None]
-    x = FUN("cat")(parts, d) if len(parts) > 1 else input
+    x = FUNCTIONS["cat"](parts, d) if len(parts) > 1 else input
     for _ in range(n):
         size = x.shape[d]
         if size == 0:

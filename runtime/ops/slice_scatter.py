@@ -8,7 +8,7 @@ from .creation import zeros
 from .onnx import shapes as in_onnx
 from .registry import MoveOp, apply
 from .sample_inputs import Sample
-from .strided import _diagonal, as_strided, diagonal
+from .strided import as_strided, diagonal, diagonal_of_array
 from .surface import function
 from .view import numpy_index, select, slice_along, slice_each, slice_op
 
@@ -123,7 +123,8 @@ diagonal_scatter_op = MoveOp(
         Sample(make(2, 3, 4), make(2, 3), offset=1, dim1=1, dim2=2),
     ],
     batch=shifted("dim1", "dim2"),
-    onnx=lambda b, a, src, **at: in_onnx.put(b, a, src, lambda places: _diagonal(places, **at)),
+    onnx=lambda b, a, src, **at: in_onnx.put(
+        b, a, src, lambda places: diagonal_of_array(places, **at)),
 )
 
 

@@ -2,7 +2,7 @@
 import math
 
 from ..indexing import tuple_of
-from .pools import _planes, fold_op, unfold_op
+from .pools import fold_op, unfold_op, with_batch
 from .registry import apply
 from .window import positive
 
@@ -32,7 +32,7 @@ def _block_counts(size, at):
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding blocks as columns: (N, C * block, L)."""
-    x, batched = _planes("unfold", input, 2)
+    x, batched = with_batch("unfold", input, 2)
     at = _blocks("unfold", kernel_size, dilation, padding, stride)
     count = _block_counts(x.shape[2:], at)
     if min(count) < 1:
@@ -47,7 +47,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Sum columns of sliding blocks back into an image."""
-    x, batched = _planes("fold", input, 1)
+    x, batched = with_batch("fold", input, 1)
     at = _blocks("fold", kernel_size, dilation, padding, stride)
     size = tuple_of(output_size, 2, "fold", "output_size")
     counts = _block_counts(size, at)

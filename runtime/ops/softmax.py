@@ -7,12 +7,12 @@ from ..autograd import modes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import rowops
 from . import dims
-from .reduce import FUN, _one_dim, _tensor, amax
+from .reduce import amax, checked_input, samples_along_one_dim
 from .registry import apply
 from .rows_family import RowsOp
 from .sample_inputs import Sample
-from .surface import function
-from .variance import _drop
+from .surface import FUNCTIONS, function
+from .variance import without_dim
 
 
 def _softmax_grad_vjp(gg, _o, g, y, *, dim):
@@ -33,7 +33,7 @@ def _pair_samples(make):
 
 
 def _tuple_dim(make):
-    for q in _one_dim(make):
+    for q in samples_along_one_dim(make):
         yield Sample(*q.args, dim=(q.kwargs["dim"],))
 
 
@@ -63,7 +63,8 @@ log_softmax_op = RowsOp(
 
 
 def _logsumexp_vjp(g, y, x, *, dim):
-    safe = FUN("where")(y == y.new_full((), -math.inf), 0.0, y)  # all -inf: the gradient is zero
+    # all -inf: the gradient is zero
+    safe = FUNCTIONS["where"](y == y.new_full((), -math.inf), 0.0, y)
     return [g * (x - safe).exp()]
 
 
@@ -83,7 +84,7 @@ def _row_functions(name, op, doc):
     def f(input, dim, dtype=None):
         if dtype is not None:
             input = input.to(dtype=dtype)
-        if _tensor(name, input).dtype.kind != FLOAT:
+        if checked_input(name, input).dtype.kind != FLOAT:
             raise NotImplementedError(
                 f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'"
             )
@@ -97,7 +98,7 @@ def _row_functions(name, op, doc):
             modes.warn(
                 f"Implicit dimension choice for {name} has been deprecated. Change the call to "
                 "include dim=X as an argument.", stacklevel=2)
-            dim = 0 if _tensor(name, input).ndim in (0, 1, 3) else 1
+            dim = 0 if checked_input(name, input).ndim in (0, 1, 3) else 1
         return f(input, dim, dtype)
 
     for made in (f, functional):
@@ -116,7 +117,7 @@ log_softmax = _row_functions(
 @function(out=True)
 def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(x))) along `dim`, computed stably."""
-    if _tensor("logsumexp", input).dtype.kind < FLOAT:
+    if checked_input("logsumexp", input).dtype.kind < FLOAT:
         input = input.to(dtypes.get_default_dtype())
     d = dims.many(dim, input.ndim, "logsumexp")
     if not input.ndim:  # a complex one has its angle between -pi and pi, as a logarithm
@@ -127,6 +128,6 @@ def logsumexp(input, dim, keepdim=False):
     if input.dtype.kind == COMPLEX:
         if not input.numel():
             return input.exp().sum(d, keepdim=keepdim).log()
-        top = FUN("nan_to_num")(amax(input.detach().real, d, True), 0.0, 0.0, 0.0)
-        return _drop((input - top).exp().sum(d, keepdim=True).log() + top, d, keepdim)
-    return _drop(apply(logsumexp_op, (input,), {"dim": d}), d, keepdim)
+        top = FUNCTIONS["nan_to_num"](amax(input.detach().real, d, True), 0.0, 0.0, 0.0)
+        return without_dim((input - top).exp().sum(d, keepdim=True).log() + top, d, keepdim)
+    return without_dim(apply(logsumexp_op, (input,), {"dim": d}), d, keepdim)

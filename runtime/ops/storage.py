@@ -10,7 +10,7 @@ from ..ir.memory_spans import address, span
 from ..ir.outline import Outline
 from ..layouts import contiguous_format
 from ..tensor import owner, shown, wrap
-from .convert import _resize_each
+from .convert import resize_each
 from .creation import new_array
 from .onnx import shapes as in_onnx
 from .registry import Op, is_tensor
@@ -304,7 +304,7 @@ def _refilled(a, size):
 
 
 _resize_op = Op(
-    "resize", _refilled, batch=_resize_each,
+    "resize", _refilled, batch=resize_each,
     samples=lambda make: [Sample(make(2, 3), size=(3, 2)),
                           Sample(make(2, 3), size=(2,))], onnx=in_onnx.resized)
 _resize_op.outlined = lambda a, size: Outline(size, a.dtype)

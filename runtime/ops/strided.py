@@ -24,7 +24,8 @@ from .view import ViewOp
 
 
 # ---- diagonal and windows ------------------------------------------------------------------------
-def _diagonal(a, offset, dim1, dim2):
+def diagonal_of_array(a, offset, dim1, dim2):
+    """NumPy's diagonal, which is writeable where the array is."""
     r = a.diagonal(offset, dim1, dim2)
     if a.flags.writeable:
         r.flags.writeable = True
@@ -32,7 +33,7 @@ def _diagonal(a, offset, dim1, dim2):
 
 
 def _undiagonal(out, g, size, offset, dim1, dim2):
-    return [(out, 0), (_diagonal(out, offset, dim1, dim2), g)]
+    return [(out, 0), (diagonal_of_array(out, offset, dim1, dim2), g)]
 
 
 _diagonals = [
@@ -44,11 +45,11 @@ _diagonals = [
 ]
 diagonal_op = ViewOp(
     "diagonal",
-    _diagonal,
+    diagonal_of_array,
     lambda g, _y, _x, **kw: [apply(undiagonal_op, (g,), {"size": tuple(_x.shape), **kw})],
     samples=lambda make: [Sample(make(*s), offset=o, dim1=p, dim2=q) for s, o, p, q in _diagonals],
     batch=shifted("dim1", "dim2"),
-    onnx=lambda b, x, **at: b.moved(x, lambda places: _diagonal(places, **at)),
+    onnx=lambda b, x, **at: b.moved(x, lambda places: diagonal_of_array(places, **at)),
 )
 undiagonal_op = MoveOp(
     "undiagonal",
@@ -201,7 +202,7 @@ def _positions(shape, stride, offset):
     return p
 
 
-def _block(shape, base_stride, size, stride, offset):
+def touched_span(shape, base_stride, size, stride, offset):
     """(elements before the base's first element, number of elements) of the memory that base and
     view touch."""
     low0, high0 = extent(shape, base_stride)
@@ -210,7 +211,7 @@ def _block(shape, base_stride, size, stride, offset):
 
 
 def _strided_sum(g, shape, size, stride, offset, base_stride):
-    before, n = _block(shape, base_stride, size, stride, offset)
+    before, n = touched_span(shape, base_stride, size, stride, offset)
     wide = (
         np.float32
         if g.dtype.itemsize == 2 and g.dtype.kind in "fV" or g.dtype == dtypes.bfloat16.np
@@ -235,7 +236,7 @@ def _strided_sum_in_onnx(b, g, shape, size, stride, offset, base_stride):
     """Each element is added to its place in the memory, from which the result is gathered; what
     lies in one place is shared."""
     shape, size = b.static(*shape), b.static(*size)
-    before, n = _block(shape, base_stride, size, stride, offset)
+    before, n = touched_span(shape, base_stride, size, stride, offset)
     if not prod(size) or not prod(shape):
         return b.filled(b.ints(shape), np.zeros((), dtypes.SHORT[g.dtype].np))
     memory = b.summed(g, _positions(size, stride, before + offset).reshape(-1), (n,))
@@ -259,7 +260,7 @@ def _distinct(shape, stride):
 
 
 def _strided_copy(a, size, stride, offset, base_stride):
-    before, n = _block(a.shape, base_stride, size, stride, offset)
+    before, n = touched_span(a.shape, base_stride, size, stride, offset)
     if not prod(size):
         return np.empty(size, a.dtype)
     memory = np.zeros(max(n, 1), a.dtype)
@@ -319,7 +320,8 @@ def _as_strided_each(op, n, inputs, batched, attrs):
 def _as_strided_copy_each(op, n, inputs, batched, attrs):
     """Each example has a block of memory of its own, as large as what base and view touch."""
     shape = attrs["shape"] if "shape" in attrs else inputs[0]._array.shape[1:]
-    _, block = _block(shape, attrs["base_stride"], attrs["size"], attrs["stride"], attrs["offset"])
+    _, block = touched_span(
+        shape, attrs["base_stride"], attrs["size"], attrs["stride"], attrs["offset"])
     attrs = {
         **attrs,
         "size": (n, *attrs["size"]),

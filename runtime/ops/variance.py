@@ -5,11 +5,11 @@ import math
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import rowops
 from . import dims
-from .reduce import FUN, _tensor
+from .reduce import checked_input
 from .registry import apply
 from .rows_family import RowsOp
 from .sample_inputs import Sample
-from .surface import function
+from .surface import FUNCTIONS, function
 from .vector_norm import std_root
 
 
@@ -32,7 +32,7 @@ var_mean_op = RowsOp(
 
 def _moments(name, input, dim, unbiased, correction):
     """(variance, mean) with reduced axes kept, and the axes."""
-    if _tensor(name, input).dtype.kind < FLOAT:
+    if checked_input(name, input).dtype.kind < FLOAT:
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
     if isinstance(dim, bool):                                   # var(unbiased)
         dim, unbiased = None, dim
@@ -43,14 +43,14 @@ def _moments(name, input, dim, unbiased, correction):
     if input.dtype.kind == COMPLEX:
         (vr, mr), (vi, mi) = (_moments(name, part, d, None, correction)[0]
                               for part in (input.real, input.imag))
-        return (vr + vi, FUN("complex")(mr, mi)), d
+        return (vr + vi, FUNCTIONS["complex"](mr, mi)), d
     n = dims.count(input.shape, d)
     x = input if input.ndim else input.reshape(1)
     return (apply(var_mean_op, (x, float(n), float(builtins.max(n - correction, 0))),
                   {"dim": d or (0,)}), d)
 
 
-def _drop(x, d, keepdim):
+def without_dim(x, d, keepdim):
     """Without the reduced axes."""
     if keepdim:
         return x
@@ -58,7 +58,7 @@ def _drop(x, d, keepdim):
 
 
 def _drop_all(x, input, d, keepdim):
-    return x.reshape(()) if not input.ndim else _drop(x, d, keepdim)
+    return x.reshape(()) if not input.ndim else without_dim(x, d, keepdim)
 
 
 @function(out=True)

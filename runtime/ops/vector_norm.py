@@ -10,7 +10,7 @@ from . import dims
 from .out_arguments import give_out
 from .pointwise_family import PointwiseOp
 from .question_kernels import asked
-from .reduce import FUN, _check_nonempty, _tensor, amax_op, amin_op, sum_abs_op, sum_squares_op
+from .reduce import amax_op, amin_op, check_nonempty, checked_input, sum_abs_op, sum_squares_op
 from .registry import apply, ask, check_tensors
 from .sample_inputs import reals
 from .surface import FUNCTIONS, function, method
@@ -34,7 +34,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """(sum |x|^ord)^(1/ord) over the given dimensions (all by default)."""
     if dtype is not None:
         x = x.to(dtype=dtype)
-    if _tensor("vector_norm", x).dtype.kind < FLOAT:
+    if checked_input("vector_norm", x).dtype.kind < FLOAT:
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{x.dtype.letter}")
@@ -50,7 +50,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         # (the power of one number may vanish, or overflow, where the number does not)
         r = apply(sum_abs_op, (x,), attrs)
     elif ord == math.inf or ord == -math.inf:
-        _check_nonempty("vector_norm", x, d)
+        check_nonempty("vector_norm", x, d)
         r = apply(amax_op if ord > 0 else amin_op, (x.abs(),), attrs)
     elif ord == 0:
         r = apply(one_op, (x,), {}).sum(dim=None if d is None else list(d), keepdim=keepdim)
@@ -67,9 +67,9 @@ def _by_powers(x, ord, dim, keepdim):
     """(sum x^ord)^(1/ord) of numbers that are not negative, with no gradient where it is zero."""
     if ord < 0:
         none = x == 0
-        total = (FUN("where")(none, 1.0, x) ** ord).sum(dim=dim, keepdim=keepdim)
+        total = (FUNCTIONS["where"](none, 1.0, x) ** ord).sum(dim=dim, keepdim=keepdim)
         some = none.any(keepdim=keepdim) if dim is None else none.any(dim, keepdim)
-        return FUN("where")(some, 0.0, total ** (1.0 / ord))
+        return FUNCTIONS["where"](some, 0.0, total ** (1.0 / ord))
     total = (_power(x, ord) if ord < 1 else x ** ord).sum(dim=dim, keepdim=keepdim)
     return _power(total, 1.0 / ord) if ord > 1 else total ** (1.0 / ord)
 
@@ -77,7 +77,7 @@ def _by_powers(x, ord, dim, keepdim):
 def _power(x, p):
     """x ** p for positive p, with no gradient at zero (where it is infinite, or not a number)."""
     none = x == 0
-    return FUN("where")(none, 0.0, FUN("where")(none, 1.0, x) ** p)
+    return FUNCTIONS["where"](none, 0.0, FUNCTIONS["where"](none, 1.0, x) ** p)
 
 
 def _rescaled(x, r, attrs):
@@ -93,7 +93,7 @@ def _rescaled(x, r, attrs):
     if not ask(out_of_range, r) or x._array.size == 0:
         return r
     m = apply(amax_op, (x.detach().abs(),), dict(attrs, keepdim=True))
-    scale = FUN("where")((m > 0) & FUN("isfinite")(m), m, 1.0)
+    scale = FUNCTIONS["where"]((m > 0) & FUNCTIONS["isfinite"](m), m, 1.0)
     exact = (apply(std_root, (apply(sum_squares_op,
                                     (x / scale,), attrs),), {}) * scale.reshape(r.shape))
     return exact

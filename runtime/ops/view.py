@@ -179,7 +179,8 @@ squeeze_op = ViewOp(
     batch=shifted("dim", least=0), onnx=lambda b, x, dim: b.squeeze(x, dim))
 
 
-def _squeezed(input, dim):
+def squeezed_dims(input, dim):
+    """The dimensions that go, of those that are named."""
     shape = input._array.shape
     if dim is None:
         return tuple([d for d, s in enumerate(shape) if s == 1])
@@ -197,7 +198,7 @@ def squeeze(input, dim=None):
     >>> whet.zeros(1, 3, 1).squeeze().shape
     whet.Size([3])
     """
-    return apply(squeeze_op, (input,), {"dim": _squeezed(input, dim)})
+    return apply(squeeze_op, (input,), {"dim": squeezed_dims(input, dim)})
 
 
 # ---- expand --------------------------------------------------------------------------------------

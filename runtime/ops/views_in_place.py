@@ -2,13 +2,13 @@
 from . import dims
 from .changes_in_place import reshape_inplace
 from .surface import method
-from .view import _squeezed, squeeze_op, transpose_op, unsqueeze_op
+from .view import squeeze_op, squeezed_dims, transpose_op, unsqueeze_op
 
 
 @method()
 def squeeze_(self, dim=None):
     """`squeeze`, in place."""
-    return reshape_inplace(squeeze_op, self, {"dim": _squeezed(self, dim)})
+    return reshape_inplace(squeeze_op, self, {"dim": squeezed_dims(self, dim)})
 
 
 @method()
