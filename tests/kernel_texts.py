@@ -56,11 +56,11 @@ class Texts:
 
 def entries():
     """The native entries that no case asks for here: `import whet` has them, or nothing does."""
-    from whet.cpu.launch_code import _runtime_text
+    from whet.cpu.launch_code import runtime_text
     from whet.passes.lower_llvm.calls import op_calls, repeated_lists, traced_calls
 
     return {
-        "runtime": _runtime_text,
+        "runtime": runtime_text,
         "entries of ops": op_calls.source,
         "rounds": repeated_lists.source,
         "traced calls, dicts with versions": lambda: traced_calls.source(True),

@@ -28,7 +28,7 @@ class Ceiling:
     def __init__(self) -> None:
         self.before = self.most = self.start = 0
         if native.enabled():
-            self.live, self.cached = allocator._word(LIVE), allocator._word(CACHED)
+            self.live, self.cached = allocator.heap_word(LIVE), allocator.heap_word(CACHED)
             self.before, self.most = self.live.value + self.cached.value, self.live.value
             self.start = self.most
         else:
@@ -68,7 +68,7 @@ class Lull:
 
     def __init__(self) -> None:
         self.at, self.least, self.is_over = 0, math.inf, False
-        self.live = allocator._word(LIVE) if native.enabled() else None
+        self.live = allocator.heap_word(LIVE) if native.enabled() else None
 
     def look(self, nodes: int) -> None:
         """An operation is about to run; there are so many nodes."""

@@ -44,7 +44,8 @@ def exports():
         "whet_DescrConverter": entry(174)}
 
 
-def _word(offset):
+def heap_word(offset):
+    """A word of the heap's state, to read and to write."""
     return C.c_int64.from_address(exports()["whet_heap"] + offset)
 
 
@@ -63,8 +64,8 @@ def begin(found, make_type, function):
                               flags=1 << 18 | 1 << 7)
     for offset, thing in ((BLOCK_TYPE, block), (SLOW, other_arguments)):
         C.pythonapi.Py_IncRef(C.py_object(thing))            # the code holds them for ever
-        _word(offset).value = id(thing)
-    _word(LIMIT).value = 0 if guarded_memory.SIDE else available() // 8
+        heap_word(offset).value = id(thing)
+    heap_word(LIMIT).value = 0 if guarded_memory.SIDE else available() // 8
 
 
 def available():
@@ -84,7 +85,7 @@ _here, _counting = threading.local(), threading.Lock()
 
 def _count(more):
     with _counting:
-        _word(ABSENT).value += more
+        heap_word(ABSENT).value += more
 
 
 def is_absent():

@@ -277,7 +277,7 @@ done:
 """
 
 
-_MESSAGES = {
+ERROR_MESSAGES = {
     "few": f"launch takes a kernel, total, grain and at most {MAX_ARGS} arguments",
     "null": "launch: the kernel's address is 0",
     "low": "launch: an int is below -2**63",
@@ -285,8 +285,8 @@ _MESSAGES = {
     "head": "launch: argument {number} must be an int, not {kind}"}
 
 
-def _runtime_text():
-    texts = {name: text.format(number="%zd", kind="%R") for name, text in _MESSAGES.items()}
+def runtime_text():
+    texts = {name: text.format(number="%zd", kind="%R") for name, text in ERROR_MESSAGES.items()}
     messages = "\n".join(f'@{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"'
                          for name, text in texts.items())
     words = {

@@ -18,7 +18,7 @@ import numpy as np
 from ..ir.outline import Outline
 from ..ir.symbolic_size import SymbolicSize
 from . import allocator, guarded_memory, native
-from .allocator import _word
+from .allocator import heap_word
 from .allocator_layout import CACHED, FRESH, LIMIT, LIVE, PEAK, REUSED, SMALLEST
 
 __all__ = ["empty", "empty_cache", "reset_peak", "scratch", "set_limit", "stats"]
@@ -56,7 +56,8 @@ def stats():
     names = {
         "live": LIVE, "peak": PEAK, "cached": CACHED, "limit": LIMIT, "reused": REUSED,
         "fresh": FRESH}
-    return {name: _word(offset).value if native.enabled() else 0 for name, offset in names.items()}
+    return {name: heap_word(offset).value if native.enabled() else 0
+            for name, offset in names.items()}
 
 
 def taken(size):
@@ -70,7 +71,7 @@ def taken(size):
 def reset_peak():
     """Let the peak start again from what is alive now."""
     if native.enabled():
-        _word(PEAK).value = _word(LIVE).value
+        heap_word(PEAK).value = heap_word(LIVE).value
 
 
 def growth(call):
@@ -79,13 +80,13 @@ def growth(call):
     if not native.enabled():
         call()
         return 0
-    live, before = _word(LIVE).value, _word(PEAK).value
-    _word(PEAK).value = live
+    live, before = heap_word(LIVE).value, heap_word(PEAK).value
+    heap_word(PEAK).value = live
     try:
         call()
-        return _word(PEAK).value - live
+        return heap_word(PEAK).value - live
     finally:
-        _word(PEAK).value = max(before, _word(PEAK).value)
+        heap_word(PEAK).value = max(before, heap_word(PEAK).value)
 
 
 def empty_cache():
@@ -130,4 +131,4 @@ def set_limit(limit):
     if stats()["cached"] > limit:
         empty_cache()
     if native.enabled() and guarded_memory.SIDE is None:
-        _word(LIMIT).value = limit
+        heap_word(LIMIT).value = limit

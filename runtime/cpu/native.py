@@ -34,7 +34,7 @@ from . import (
     thread_pool,
     tiered_compilation,
 )
-from .launch_code import _MESSAGES, MAX_ARGS, _runtime_text
+from .launch_code import ERROR_MESSAGES, MAX_ARGS, runtime_text
 from .object_layouts import int_layout
 
 _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
@@ -462,7 +462,7 @@ def _load_runtime():
             "whet_tape": C.addressof(_tape)}.items():
         export(name, address)
     found = image(f"runtime/{int_layout()}/{guarded_memory.SIDE}",
-                  _runtime_text, ["launch", "proof", *thread_pool.NAMES, *allocator.NAMES])
+                  runtime_text, ["launch", "proof", *thread_pool.NAMES, *allocator.NAMES])
     ints = [0, -1, 1, 2**30, -2**30, 2**45 + 7, 2**60 - 1, 2**60, 2**63 - 1, -2**63]
     numbers = np.zeros(len(ints) + 5, np.int64)
     function(found["launch"], "launch")(found["proof"], 1, 1, numbers, len(numbers), 1.5, None,
@@ -538,10 +538,10 @@ def _launch(addr, total, grain, *args):
         try:
             head.append(operator.index(a))
         except TypeError:
-            raise TypeError(_MESSAGES["head"].format(number=i + 1, kind=type(a))) from None
+            raise TypeError(ERROR_MESSAGES["head"].format(number=i + 1, kind=type(a))) from None
     addr, total, grain = head
     if len(args) > MAX_ARGS:
-        raise TypeError(_MESSAGES["few"])
+        raise TypeError(ERROR_MESSAGES["few"])
     slots = (C.c_int64 * max(1, len(args)))()
     for i, a in enumerate(args):
         if isinstance(a, np.ndarray):
@@ -552,11 +552,11 @@ def _launch(addr, total, grain, *args):
             try:
                 a = operator.index(a)
             except TypeError:
-                raise TypeError(_MESSAGES["odd"].format(number=i + 4, kind=type(a))) from None
+                raise TypeError(ERROR_MESSAGES["odd"].format(number=i + 4, kind=type(a))) from None
             if not -2**63 <= a < 2**64:
-                raise OverflowError(_MESSAGES["low"] if a < 0 else "int too big to convert")
+                raise OverflowError(ERROR_MESSAGES["low"] if a < 0 else "int too big to convert")
             slots[i] = a
     if not addr:
-        raise ValueError(_MESSAGES["null"])
+        raise ValueError(ERROR_MESSAGES["null"])
     if total > 0:
         _SIG(addr)(C.addressof(slots), 0, total, 0)

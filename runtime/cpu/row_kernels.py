@@ -198,14 +198,15 @@ class Walk:
 
 
 @functools.lru_cache(None)
-def _walks(program):
+def walks(program):
+    """The walks over a row that a program takes, one for each pass with work to do."""
     from whet.passes.lower_llvm.rows.contiguous import Plan as Lowered
     plan = Lowered(program)
     return [Walk(plan, w) for w, p in enumerate(plan.passes) if any(plan.work(k) for k in p.stages)]
 
 
 @functools.lru_cache(None)
-def _final(program):
+def finishing_kernel(program):
     """What a program does with its row scalars at the end: (kernel, arguments, their sizes,
     stages); None if it does nothing."""
     stages = [k for k, s in enumerate(program.stages) if isinstance(s, R.StoreRow)]

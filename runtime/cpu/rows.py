@@ -22,11 +22,10 @@ from .row_kernels import (
     NARROW,
     SHORT,
     SUPPORTED,
-    _final,
-    _walks,
     column_kernel,
     column_shape,
     dense,
+    finishing_kernel,
     in_fours,
     narrow_kernel,
     one_of_few,
@@ -37,6 +36,7 @@ from .row_kernels import (
     short_rows,
     span_of,
     span_program,
+    walks,
     weight,
 )
 
@@ -486,7 +486,7 @@ class Plan:
         kernel_rows = tuple(self.plain_rows[i] for i in order)
         grain = max(1, per_grain(self.program) // (span * min(shape[2], 256)))
         steps = []
-        for walk in _walks(program):
+        for walk in walks(program):
             made = walk.program.block_outputs()
             combiners = [(value, at, combiner(kind, made[at][1], shape))
                          for value, kind, at in walk.reductions()]
@@ -494,7 +494,7 @@ class Plan:
             args = [a for a in walk.args if program.values[a][1] != "index"]
             steps.append((kernel_of(walk.program), units(walk) * spans, args, walk.reads_out, parts,
                           (self.n, spans, span, *numbers_of(walk)), combiners))
-        finish = _final(program)
+        finish = finishing_kernel(program)
         out_specs = [(self.shape if full else kernel_rows, t)
                      for full, t in zip(self.full_out, self.out_types, strict=True)]
         place = {k: j for j, (k, _) in enumerate(program.outputs)}
