@@ -224,9 +224,9 @@ class Fused(Group):
     __slots__ = ("exprs",)
     kind, what = "fused", "kernel"
 
-    def __init__(self, ins: tuple[Any,
-                                  ...], outs: Sequence[int], line: str, members: Sequence[Node],
-                 roots: tuple[Expr, ...] = (), into: Mapping[int, int] = NOTHING) -> None:
+    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str,
+                 members: Sequence[Node], roots: tuple[Expr, ...] = (),
+                 into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, NOTHING, outs, line, members, into)
         self.exprs = roots
 
@@ -332,9 +332,9 @@ class Parts(Group):
     __slots__ = ("parts",)
     kind, what = "parts", "kernel by parts"
 
-    def __init__(self, ins: tuple[Any,
-                                  ...], outs: Sequence[int], line: str, members: Sequence[Node],
-                 parts: tuple[Part, ...] = (), into: Mapping[int, int] = NOTHING) -> None:
+    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str,
+                 members: Sequence[Node], parts: tuple[Part, ...] = (),
+                 into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, NOTHING, outs, line, members, into)
         self.parts = parts
 

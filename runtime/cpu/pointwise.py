@@ -186,9 +186,8 @@ class Typed:
     __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled", "needs_no_kernel")
 
     def __init__(self, op, inputs, outs):
-        self.names: tuple[Any,
-                          ...] = tuple(FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None
-                                       for a in inputs)
+        self.names: tuple[Any, ...] = tuple(
+            FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None for a in inputs)
         known = S.types(op.roots, self.names)
         types = [known[id(r)] for r in op.roots]
         if None in types:
