@@ -2,6 +2,7 @@
 along these alone."""
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,19 @@ from . import rows
 from .values import Array
 
 Shape = tuple[int, ...]
+
+
+class ColumnWalk(enum.StrEnum):
+    """How a kernel walks rows that lie side by side, in columns. Neighbouring columns are
+    neighbours in memory, but where they are apart."""
+    LANES = "lanes"              # sums go through memory lane by lane
+    FOUR = "four"                # four lanes at once: better for short rows
+    SEQUENTIAL = "sequential"    # sums go through memory in order: better for few columns
+    # one panel without gaps between the elements' lines: 32 of them are one long line
+    DENSE = "dense"
+    # columns are anywhere: full operands and outputs have a third stride, that of a column; rows
+    # are shorter than a block
+    APART = "apart"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import os
 import numpy as np
 from whet.cpu import memory, native, pointwise, taped_launches, thread_pool, tiered_compilation
 from whet.ir import rows as R
+from whet.ir.row_layout import ColumnWalk
 from whet.ir.symbolic_size import at_least, chosen, plan_for
 
 from .row_kernels import (
@@ -159,8 +160,7 @@ class Plan:
             return self._reference
         if any(self._must_copy(x, o) for x, o in zip(operands, self.program.operands, strict=True)):
             return self._with_contiguous
-        chosen = self._orient(operands)
-        return self._copied if chosen is None else chosen
+        return self._orient(operands) or self._copied
 
     def _must_copy(self, x, o):
         if o.is_row:
@@ -209,7 +209,7 @@ class Plan:
             dense = all(s == size for s, (_, size) in zip(steps[len(arrays):], rows_at,
                                                           strict=True))
             if dense and any(s != size for s, (_, size) in zip(steps, arrays, strict=False)):
-                return self._by_columns(step, rest, len(arrays), order, "apart")
+                return self._by_columns(step, rest, len(arrays), order, ColumnWalk.APART)
         if together:
             return self._by_rows(rest, len(arrays), order)
         if rest.sizes and self.n < 2**31:
@@ -323,7 +323,8 @@ class Plan:
         strides = rest.strides[0] if len(rest.sizes) == 2 else [0] * len(rest.strides[0])
 
         def of(i):
-            return [strides[i], step[i], *([rest.strides[-1][i]] if mode == "apart" else [])]
+            of_column = [rest.strides[-1][i]] if mode is ColumnWalk.APART else []
+            return [strides[i], step[i], *of_column]
 
         def row_of(i):
             return [strides[i]]
@@ -336,9 +337,9 @@ class Plan:
                 return None
 
             def kernel(p):
-                fits = mode != "dense" or self._one_panel(p, columns, outer)
+                fits = mode is not ColumnWalk.DENSE or self._one_panel(p, columns, outer)
                 vectors, _ = self._panels(p, columns, outer)
-                return column_kernel(p, vectors, mode if fits else "sequential",
+                return column_kernel(p, vectors, mode if fits else ColumnWalk.SEQUENTIAL,
                                      self._masked(p, columns, vectors), True)
 
             def numbers_of(walk):
@@ -369,10 +370,10 @@ class Plan:
         is_dense = (not still and columns <= DENSE and step[0] == line
                     and self._one_panel(self.program, columns, outer))
         if in_fours(self.program, self.n, columns, is_dense):
-            return "four"
+            return ColumnWalk.FOUR
         if is_dense:
-            return "dense"
-        return "sequential" if max(map(abs, step)) <= 512 else "lanes"
+            return ColumnWalk.DENSE
+        return ColumnWalk.SEQUENTIAL if max(map(abs, step)) <= 512 else ColumnWalk.LANES
 
     def _one_panel(self, program, columns, outer):
         """May lines be added up as few long ones? (What follows the sum may take so many
@@ -389,7 +390,7 @@ class Plan:
         """(vectors in a panel, panels): as wide as registers allow, evenly, but enough for a few
         threads."""
         most, lanes = column_shape(program)
-        if mode == "four":
+        if mode is ColumnWalk.FOUR:
             most = min(most, FEW_VECTORS)
         chunks = -(-columns // lanes)
         panels = -(-chunks // most)
@@ -565,8 +566,7 @@ class Plan:
             if o.is_row:
                 return self._spread(x).reshape(self.count, 1)
             if o.is_column:
-                return np.broadcast_to(x,
-                                       tuple(self.shape[a] for a in self.axes)).reshape(1, self.n)
+                return np.broadcast_to(x, [self.shape[a] for a in self.axes]).reshape(1, self.n)
             return None if o.is_position else DTYPES[o.dtype].type(x)
         flat = [two(x, o) for x, o in zip(operands, self.program.operands, strict=True)]
         return self._moved_back(R.run(self.program, flat, self.n, DTYPES.__getitem__))

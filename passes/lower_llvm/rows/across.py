@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from whet.ir import scalar as sc
+from whet.ir.row_layout import ColumnWalk
 from whet.ir.rows import SUMS, Reduce
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.column_sums import ColumnSums
@@ -66,15 +67,7 @@ class ColKernel(Kernel):
     unit of work is a panel of `vectors` vectors of columns of one a. After n come the number of
     spans (if partial) and the number of columns; then the strides of a and i of each full operand,
     that of a of each row operand, and those of a and i of each full output. Row outputs are a-major
-    without gaps. Results of spans are (a, span, column). `mode` says how memory is walked:
-
-        lanes        neighbouring columns are neighbours in memory; sums go through it lane by lane
-        four         the same, four lanes at once (better for short rows)
-        sequential   the same; sums go through it in order (better for few columns)
-        dense        the same, for one panel without gaps between the elements' lines: 32 of them
-                     are one long line
-        apart        columns are anywhere: full operands and outputs have a third stride, that of c;
-                     rows are shorter than a block
+    without gaps. Results of spans are (a, span, column). `mode` says how memory is walked.
 
     `still`: the operands, full or of rows, that are the same in all columns of an a: one number is
     read for a vector. `masked`: the last panel may reach beyond the columns. Else there are columns
@@ -84,8 +77,8 @@ class ColKernel(Kernel):
     span: Val                           # elements of a span
     part: Val                           # which span a unit is
 
-    def __init__(self, program: Program, vectors: int, mode: str = "lanes", masked: bool = False,
-                 partial: bool = False, still: Sequence[int] = ()) -> None:
+    def __init__(self, program: Program, vectors: int, mode: ColumnWalk = ColumnWalk.LANES,
+                 masked: bool = False, partial: bool = False, still: Sequence[int] = ()) -> None:
         self.program, self.partial, self.mode = program, partial, mode
         self.masked, self.still = masked, still
         self.plan, self.vectors = Plan(program), vectors
@@ -97,7 +90,7 @@ class ColKernel(Kernel):
         if self.partial:
             self.spans, self.span = self.slot("i64"), self.slot("i64")
         self.columns = self.slot("i64")
-        full = 3 if self.mode == "apart" else 2
+        full = 3 if self.mode is ColumnWalk.APART else 2
         self.strides = [[self.slot("i64") for _ in range({"full": full, "row": 1}.get(o.kind, 0))]
                         for o in program.operands]
         self.out_strides = [[self.slot("i64") for _ in range(full)] if self.has_stride(k) else []
@@ -131,7 +124,7 @@ class ColKernel(Kernel):
         """All walks over the columns from c on."""
         f, program, W = self.f, self.program, self.W
         self.masks, self.a, self.c = masks, a, c
-        apart = self.mode == "apart"
+        apart = self.mode is ColumnWalk.APART
 
         def begin(p: Val, strides: Sequence[Val], size: int, full: bool) -> Val:
             return f.bytes_at(p, a * strides[0] + c * (strides[2] if full and apart else size))

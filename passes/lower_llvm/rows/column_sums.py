@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from whet.ir.row_layout import ColumnWalk
 from whet.ir.rows import BLOCK, LANES
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, Pairwise, load, values
@@ -41,7 +42,7 @@ class ColumnSums:
             k: kernel.memory(("lanes", k), self.types[k], LANES * self.vectors) for k in sums
         }
         self.elem = {k: SIZE[self.reds[k].dtype] for k in sums}
-        self.one_block = kernel.mode == "apart"
+        self.one_block = kernel.mode is ColumnWalk.APART
         self.stacks = (
             {}
             if self.one_block
@@ -56,7 +57,7 @@ class ColumnSums:
                 for k in sums
             }
         )
-        self.ahead = kernel.mode == "lanes" and kernel.masks[0] is None
+        self.ahead = kernel.mode is ColumnWalk.LANES and kernel.masks[0] is None
 
     def emit(self) -> None:
         """Block by block; then the results."""
@@ -88,10 +89,12 @@ class ColumnSums:
         f = self.f
         end = f.imin(b + BLOCK, self.hi)
         count = f.imin(end - b, LANES)
-        ways = {"dense": self.dense, "sequential": self.in_memory_order, "four": self.four_lanes}
+        ways = {ColumnWalk.DENSE: self.dense, ColumnWalk.SEQUENTIAL: self.in_memory_order,
+                ColumnWalk.FOUR: self.four_lanes}
         left = ways.get(self.kernel.mode, self.lane_by_lane)(b, end, count)
         for k in self.sums:
-            columns = self.kernel.columns if self.kernel.mode == "dense" else self.vectors * self.W
+            is_dense = self.kernel.mode is ColumnWalk.DENSE
+            columns = self.kernel.columns if is_dense else self.vectors * self.W
             self.fold(k, left, columns)
             if not self.one_block:
                 self.push(k, b)
@@ -138,7 +141,7 @@ class ColumnSums:
                 self.f.store(partial[q * self.vectors + v], self.spot(k, lane, v))
 
     def lane_by_lane(self, b: Val, end: Val, count: Val) -> Val:
-        """Mode "lanes": the elements of one partial sum after the other's, in registers."""
+        """LANES: the elements of one partial sum after the other's, in registers."""
         f = self.f
 
         def step(i: Val, *partial: Val) -> list[Val]:
@@ -150,7 +153,7 @@ class ColumnSums:
         return count
 
     def four_lanes(self, b: Val, end: Val, count: Val) -> Val:
-        """Mode "four": as "lanes", with four partial sums at once: those that the folding would
+        """FOUR: as LANES, with four partial sums at once: those that the folding would
         bring together first, so that only their sum is stored.
 
         Where a partial sum has no element, that of nothing is added, which changes no bit."""
@@ -193,7 +196,7 @@ class ColumnSums:
                     f.prefetch(f.bytes_at(there, v * self.W * SIZE[kernel.dtypes[arg]]))
 
     def in_memory_order(self, b: Val, end: Val, count: Val) -> Val:
-        """Mode "sequential": element after element, the partial sums in memory."""
+        """SEQUENTIAL: element after element, the partial sums in memory."""
         f, vectors = self.f, self.vectors
 
         def clear(l: Val) -> None:
@@ -218,7 +221,7 @@ class ColumnSums:
         return count
 
     def dense(self, b: Val, end: Val, count: Val) -> Val:
-        """Mode "dense": add up long lines of 32 elements x columns, chunk by chunk in registers."""
+        """DENSE: add up long lines of 32 elements x columns, chunk by chunk in registers."""
         f, W, kernel = self.f, self.W, self.kernel
         (arg,) = kernel.used
         start = f.bytes_at(kernel.base[arg], b * kernel.strides[arg][1])
