@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cpu.reduce import accumulator
-from ..cpu.scan import out_type
+from ..cpu.scan import I64, KINDS
 from ..dtypes import FROM_NUMPY
 from . import device_state as m
 from .arrays import DeviceArray, empty
@@ -16,9 +15,8 @@ from .launch import launch
 from .pointwise import copied
 from .rows import MEMORY
 
-I64 = np.dtype(np.int64)
-KINDS = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min",
-         "logcumsumexp": "logsumexp"}
+KIND_OF_OP = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min",
+              "logcumsumexp": "logsumexp"}
 
 # a line of fewer elements is not shared; nor are lines where a multiprocessor has more than so many
 SHORT, LINES = 64, 1024
@@ -28,10 +26,9 @@ _sources: dict[Any, tuple[Any, ...]] = {}
 
 def of_op(name: str, x: DeviceArray, dim: int) -> DeviceArray | tuple[DeviceArray, ...]:
     """What a scan gives along a dimension."""
-    kind = KINDS[name]
-    out = x.dtype if kind in ("max", "min", "logsumexp") else out_type(x.dtype)
-    made = run(kind, x, dim, out)
-    return tuple(made) if kind in ("max", "min") else made[0]
+    kind = KIND_OF_OP[name]
+    made = run(kind, x, dim, KINDS[kind].out_type(x.dtype))
+    return tuple(made) if len(made) > 1 else made[0]
 
 
 def run(kind: str, x: DeviceArray, dim: int, out: np.dtype) -> list[DeviceArray]:
@@ -39,9 +36,10 @@ def run(kind: str, x: DeviceArray, dim: int, out: np.dtype) -> list[DeviceArray]
     if x.dtype.kind == "c" or x.ndim == 0 or x.shape[dim] >= 1 << 31:
         raise NoForm(x.dtype.name)
     names = FROM_NUMPY[x.dtype].short, FROM_NUMPY[out].short
-    acc = names[0] if kind in ("max", "min") else accumulator(names[1])
-    types = [out, I64] if kind in ("max", "min") else [out]
-    results = [empty(x.index, x.shape, t) for t in types]
+    acc = KINDS[kind].accumulator(*names)
+    results = [empty(x.index, x.shape, out)]
+    if KINDS[kind].has_positions:
+        results.append(empty(x.index, x.shape, I64))
     if x.size:
         flat, n = x if x.flags.c_contiguous else copied(x), x.shape[dim]
         arrays = {"x": flat, **{f"y{k}": y for k, y in enumerate(results)}}
