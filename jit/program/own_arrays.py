@@ -23,7 +23,7 @@ from whet.random import Generator
 
 from .random_draws import Draws
 from .size_expressions import equal, same_number
-from .told_numbers import PYTHON
+from .told_numbers import OPERATORS
 
 if TYPE_CHECKING:
     from whet.ir.graph import Guard, Node
@@ -197,7 +197,7 @@ class OwnArrays:
         exact = [self.exact(x) for x in operands]
         if node.op is None or node.op.name not in SHORT_OPS or None in exact:
             return None
-        made: Quantity = PYTHON[node.op.name](*exact)
+        made: Quantity = OPERATORS[node.op.name](*exact)
         return made * 1.0
 
     def exact(self, x: Any) -> Quantity | None:
