@@ -95,13 +95,18 @@ class LaunchProgram(Program):
 
     def do(self, node: Node, env: list[Any]) -> None:
         """A step that Python does."""
+        if self.local:
+            self.look(node, env)
+        ins = [env[x] if type(x) is Ref else x for x in node.ins]
+        KINDS[node.kind].run(node, ins, self, env)
+
+    def look(self, node: Node, env: list[Any]) -> None:
+        """Find what a step of Python's looks at in the arena, or in another value."""
         for n in self.local.keys() & {*node.refs(), *node.attrs.get("into", {}).values()}:
             if env[n] is None:
                 root, offset, t = self.local[n]
                 env[n] = (np.ndarray(t.shape, t.dtype, env[ARENA], offset, t.strides)
                           if root == ARENA else part_of(env[root], offset, t))
-        ins = [env[x] if type(x) is Ref else x for x in node.ins]
-        KINDS[node.kind].run(node, ins, self, env)
 
     def forget(self) -> None:
         for g in self.steady.guards:

@@ -88,16 +88,19 @@ class ConstantsOfSizes:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ResizedProgram(LaunchProgram):
-    """The program. One call at a time works with its words. `block`: what machine code goes by,
-    `made`: the values that it makes arrays for, `is_long`: a word for each list of launches,
-    `numbers`: a word for each expression in what Python does. `told` has Python's functions tell
-    machine code what they give for some sizes. `memory`: the arrays for a call that `fits`."""
+    """The program. One call at a time works with its words.
+
+    `block` is what machine code goes by, and `made` are the values that it makes arrays for: those
+    of a call that `fits` are in `memory`. It writes `is_long`, a word for each list of launches;
+    `numbers`, one for each expression in a node that Python does, by the node's id; and `layouts`,
+    the sizes and strides of what such nodes make. `constants` are those that Python makes. `told`
+    has Python's functions tell machine code what they give for some sizes."""
 
     of_sizes: ProgramOfSizes
     block: Array
     made: list[int]
     is_long: dict[int, Array]
-    numbers: dict[str, Array]
+    numbers: dict[int, dict[str, Array]]
     layouts: dict[int, Array]
     constants: ConstantsOfSizes | None
     told: Callable[..., Any]
@@ -139,8 +142,9 @@ class ResizedProgram(LaunchProgram):
         return bool(self.is_long[launches.address][0])
 
     def do(self, node: Node, env: list[Any]) -> None:
-        if self.numbers:
-            node = with_numbers(node, dict(zip(self.numbers, said(self.numbers), strict=True)))
+        numbers = self.numbers.get(id(node))
+        if numbers is not None:
+            node = with_numbers(node, dict(zip(numbers, said(numbers), strict=True)))
         LaunchProgram.do(self, node, env)
 
 
@@ -286,13 +290,11 @@ class ResizedProgramMaker(SizeStores):
             self.put(words[text], 0, x)
         return words
 
-    def numbers_of_python(self) -> dict[str, Array]:
-        """A word for each expression in what Python does."""
-        known: dict[str, Any] = {}
-        for step in self.of_sizes.steps:
-            if isinstance(step, Done):
-                expressions_in([*step.node.attrs.values(), *step.node.ins], known)
-        return self.cells(known)
+    def numbers_of_python(self) -> dict[int, dict[str, Array]]:
+        """A word for each expression in a node that Python does, by the node's id."""
+        nodes = [step.node for step in self.of_sizes.steps if isinstance(step, Done)]
+        found = {id(n): expressions_in([*n.attrs.values(), *n.ins], {}) for n in nodes}
+        return {i: self.cells(known) for i, known in found.items() if known}
 
     def layouts_of_python(self) -> dict[int, Array]:
         """The words of the sizes and strides of what Python makes."""
