@@ -34,14 +34,19 @@ def chain_products(g: Listing) -> Listing:
     """The list with chains at the places of their last nodes; `value` are the nodes that one
     stands for."""
     found = _Chains(g)
-    for j in range(len(g.nodes)):
-        found.add(j)
     out: list[Node | None] = list(g.nodes)
     for chain in found.chains():
-        for k in chain:
-            out[k] = None
-        out[chain[-1]] = found.node(chain)
+        if _suits(chain, g.nodes, g.arrays):
+            for k in chain:
+                out[k] = None
+            out[chain[-1]] = found.node(chain)
     return g.of([n for n in out if n is not None])
+
+
+def between(g: Listing) -> list[list[int]]:
+    """What lies between the products of each chain that there would be, were it large: the
+    values."""
+    return [[g.nodes[k].outs[0] for k in chain[:-1]] for chain in _Chains(g).chains()]
 
 
 class _Chains:
@@ -53,6 +58,8 @@ class _Chains:
         self.uses = Uses(g.nodes, g.root, views=True)
         self.link: list[Node | None] = list(g.nodes)
         self.chain_of: dict[int, list[int]] = {}
+        for j in range(len(g.nodes)):
+            self.add(j)
 
     def add(self, j: int) -> None:
         """Let node j go on a chain, or begin one."""
@@ -87,11 +94,11 @@ class _Chains:
                 and all(self.uses.later(k, j) for k in chain))
 
     def chains(self) -> Iterator[list[int]]:
-        """The chains that suit, each ending with a product."""
+        """The chains, large or not, each ending with a product."""
         for chain in {id(c): c for c in self.chain_of.values()}.values():
             while _product(self.nodes[chain[-1]], self.arrays) is None:
                 chain.pop()
-            if len(chain) > 1 and _suits(chain, self.nodes, self.arrays):
+            if len(chain) > 1:
                 yield chain
 
     def node(self, chain: Sequence[int]) -> Chain:
@@ -102,22 +109,12 @@ class _Chains:
         return Chain(tuple(ins), members[-1].outs, members[-1].line, members)
 
 
-def wanted(nodes: Sequence[Node], arrays: Arrays | Mapping[int, Outline]) -> bool:
-    """Is a chain among the nodes after all passes, or could one be, by the bytes of products and
-    rows?"""
-    if any(isinstance(n, Chain) for n in nodes):
-        return True
-    return (
-        sum(
-            arrays[o].nbytes
-            for n in nodes
-            if isinstance(n, (Rows, Contract))
-            or isinstance(n, OpNode)
-            and n.op.name in ("matmul", "linear")
-            for o in n.outs
-        )
-        >= LEAST
-    )
+def wanted(nodes: Sequence[Node], between: Sequence[Sequence[int]],
+           arrays: Arrays | Mapping[int, Outline]) -> bool:
+    """Is a chain among the nodes after all passes, or would one be, as what lies `between` products
+    is large now?"""
+    return any(isinstance(n, Chain) for n in nodes) or any(
+        sum(arrays[n].nbytes for n in values) >= LEAST for values in between)
 
 
 def _product(node: Node, arrays: Arrays) -> OpNode | None:

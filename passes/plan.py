@@ -48,7 +48,7 @@ from whet.passes import (
     join_slices,
 )
 from whet.passes.fold_constants import Constants, constants, content
-from whet.passes.listing import Arrays, Roots
+from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.merge_repeats import Meaning, meaning
 from whet.passes.value_uses import is_view, memories
 
@@ -91,6 +91,7 @@ class Plan:
         self.made: list[Node] = []
         self.passes: list[str] = []
         self.added: list[Added] = []
+        self.between: list[list[int]] = []       # products of chains, see `chain_products`
 
     @functools.cached_property
     def constants(self) -> Constants:
@@ -110,6 +111,8 @@ class Plan:
             [Added(a.dtype, a.shape, None if a.flags.c_contiguous else a.strides)
              for a in arrays[self.size :]],
         )
+        root = {**self.memory, **{n: n for n in range(self.size, len(arrays))}}
+        self.between = chain_products.between(Listing(made, root, arrays, self.visible))
 
     def applied(self, new: Plan, root: dict[int, int], arrays: list[Array]) -> list[Node] | None:
         """The list that the passes would make of another plan's nodes; None where that is not
@@ -127,7 +130,7 @@ class Plan:
         memory = {**new.memory, **{n: n for n in range(self.size, len(arrays))}}
         made = (
             None
-            if chain_products.wanted(self.made, arrays)
+            if chain_products.wanted(self.made, self.between, arrays)
             else _Resizing(self, new, same, scale, memory, arrays).nodes()
         )
         if made is None:

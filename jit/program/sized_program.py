@@ -141,7 +141,7 @@ class SizedProgram:
     # ---- steps -----------------------------------------------------------------------------------
     def plan(self) -> list[Step]:
         """The steps: the entries of launches, and what Python does."""
-        if chain_products.wanted(self.nodes, self.arrays):
+        if chain_products.wanted(self.nodes, self.like.plan.between, self.arrays):
             raise Unsized("so much lies between products that they take rows in turn")
         steps: list[Step] = []
         todo = self.nodes[::-1]

@@ -555,6 +555,20 @@ def test_products_are_chained_where_much_lies_between(monkeypatch):
     assert sorted(chained) == [False, False, False, True, True] and on_its_own(f) == 3
 
 
+def test_much_that_lies_between_no_products_makes_no_chain(monkeypatch):
+    monkeypatch.setattr(chain_products, "LEAST", 1 << 12)
+
+    def fn(q, k):
+        scores = q @ k.swapaxes(-1, -2)
+        return scores, scores.softmax(-1) @ k
+    f = whet.jit.trace(fn)
+    for n in (10, 16, 40, 50, 9):
+        for _ in range(3):
+            q, k = whet.randn(n, 8), whet.randn(n + 2, 8)
+            same(f(q, k), fn(q, k))
+    assert on_its_own(f) == 1
+
+
 @pytest.mark.parametrize("f", [
     lambda x, i: F.one_hot(i, x.shape[-1]),
     lambda x, i: F.cross_entropy(x, i, ignore_index=x.shape[-1] - 1),
