@@ -13,11 +13,12 @@ anew. So each part knows whose memory a value lies in, and what a number is made
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from whet.ir.graph import Node, OpNode
+from whet.ir.graph import Draw, Node, OpNode
 from whet.ir.values import Array, Type
 from whet.ops.python_calls import size_of
 from whet.passes.value_uses import is_view
@@ -42,6 +43,23 @@ def is_counted(node: Node, arrays: Sequence[Array | Type]) -> bool:
         return False
     told = node.op.told_size
     return told is None or bool(told(**node.attrs) != arrays[node.outs[0]].shape)
+
+
+def goes_by_other_sizes(node: Node, arrays: Sequence[Array | Type], told: Told) -> bool:
+    """May a node be told a size of what it does not read? Of a view that keeps all elements one
+    size follows from the others."""
+    if isinstance(node, Draw):
+        return True
+    if not isinstance(node, OpNode):
+        return False
+    known = told.get(node.outs[0], {}) if node.outs else {}
+    sizes: Counter[int] = Counter()
+    for name in node.op.size_attrs & node.attrs.keys():
+        x = node.attrs[name]
+        places = [((name, i), n) for i, n in enumerate(x)] if type(x) is tuple else [((name,), x)]
+        sizes.update(n for place, n in places if place not in known and type(n) is int and n > 1)
+    sizes.subtract(n for x in node.refs() for n in arrays[x].shape)
+    return (+sizes).total() > node.op.keeps_elements
 
 
 def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[int, int],

@@ -10,7 +10,7 @@ from whet.passes.value_uses import memories
 
 from . import builder
 from .builder import Options, reached
-from .cut_at_counts import PartNodes, cut
+from .cut_at_counts import PartNodes, cut, goes_by_other_sizes
 from .liveness import Roots, seen_nodes
 from .program_in_parts import WAYS, LaterPart, ProgramInParts
 from .writes_and_questions import ordered
@@ -49,6 +49,7 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     if not all(there.issuperset(part.given) for part in found[1:]):
         return None
     found[0].given = outside
+    give_sizes(found, [n for n in outside if n not in options.steady], arrays, told or {})
     options = dataclasses.replace(
         options, let_go={},
         steady={n: t for n, t in options.steady.items() if n not in order.written})
@@ -121,6 +122,15 @@ class PartsBuilder:
         """The tensors that are the same at each call, of what a part is given."""
         given = set(part.given)
         return {n: t for n, t in self.options.steady.items() if n in given}
+
+
+def give_sizes(parts: Sequence[PartNodes], outside: Sequence[int], arrays: Sequence[Array],
+               told: Mapping[int, Told]) -> None:
+    """Give a later part all that has sizes of its own where it may go by those of what it does not
+    read, as `zeros_like(x)` does. `outside`: what calls bring that is not the same each time."""
+    for k, part in enumerate(parts[1:], 1):
+        if any(goes_by_other_sizes(node, arrays, told) for node in part.nodes):
+            part.given = sorted({*part.given, *outside, *counted(parts[:k])})
 
 
 def gone(parts: Sequence[PartNodes], results: Iterable[int]) -> list[list[int]]:

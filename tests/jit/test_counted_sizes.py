@@ -153,6 +153,47 @@ def test_none_one_and_all_rows(function):
     few_and_all_are_eagers(function, 30)
 
 
+def marked(x):
+    i, j = whet.where(x > 0.5)
+    out = whet.zeros_like(x)
+    out[i, j] = 1.0
+    return out
+
+
+def weighed(x):
+    return whet.where(x[:, 0] > 0.5)[0].sum().expand_as(x)
+
+
+def sums_of_groups(x):
+    u, group = whet.unique((x[:, 0] * 2).round(), return_inverse=True)
+    return whet.zeros_like(u).index_add_(0, group, whet.ones_like(x[:, 0]))
+
+
+def gradient_of_a_sum(x):
+    w = x.detach().requires_grad_()
+    (w.sum() * whet.where(x[:, 0] > 0.5)[0].sum()).backward()
+    return w.grad
+
+
+def of_rows_chosen_before(x):
+    few = x[x[:, 0] > -0.5]
+    return whet.zeros_like(few) + whet.where(x[:, 1] > 0.5)[0].sum()
+
+
+@pytest.mark.parametrize("function", [marked, weighed, sums_of_groups, gradient_of_a_sum,
+                                      of_rows_chosen_before])
+@pytest.mark.parametrize("sizes", [
+    (20, 21, 5, 20, 7, 50, 20, 1, 0, 20, 64, 13, 20, 9),
+    (20, 21, 22, 23, 24, 25, 20, 21, 9, 10, 11),
+    (20, 20, 20, 20, 20, 9, 8, 7, 6, 5)], ids=["two alternate", "they grow", "one, then others"])
+def test_what_follows_may_go_by_sizes_of_what_it_does_not_read(function, sizes):
+    """`zeros_like(x)` reads nothing of `x`, whose size is another than that of what is counted."""
+    rng, traced = np.random.default_rng(0), whet.jit.trace(function)
+    for n in sizes:
+        x = rows(rng, n)
+        assert bits(traced(x)) == bits(function(x))
+
+
 def test_a_branch_by_their_number_is_taken_as_it_is_in_eager_mode():
     def halves(x):
         s = chosen_of(x)
