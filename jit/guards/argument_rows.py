@@ -114,8 +114,8 @@ class ArgumentRows:
     def slots(self) -> None:
         """What lies in slots of Python's state."""
         world = self.r.world
-        if any(s.is_array for s in world.slots):
-            raise No
+        if any(s.is_array or world.growing and s.container is list for s in world.slots):
+            raise No                         # (nor does a table tell a list that grows from others)
         # the spot of a container -> the object that the first of its parts is
         containers: dict[Any, int] = {}
         for s, leaf in zip(world.slots, self.leaves.slots):

@@ -114,7 +114,8 @@ class World:
         """The keys of what is known by other names as well, and so neither a slot nor a list that
         grows."""
         containers = {id(s.spot.found()): s.spot.key for s in self.slots if s.item is not None}
-        keys: set[Any] = {key for i, key in containers.items() if i in self.seen}
+        keys: set[Any] = {key for i, key in containers.items()
+                          if i in self.seen or i in self.growing}
         keys |= {containers[id(x)] for x in boxes if id(x) in containers}
         in_arguments = set(map(id, boxes))
         keys |= {(i, None) for i in self.growing

@@ -163,3 +163,27 @@ def test_containers_are_laid_as_eager_lays_them(kind, step, meddle):
             held[:] = [*held, o.held][-3:]
     if step in REPLAYED and meddle in (None, exchanged_by_others):
         assert served(traced) >= CALLS - 4
+
+
+class Logged:
+    """What was logged, whose last two may lie where calls go on from."""
+
+    def __init__(self):
+        self.held, self.log = [whet.ones(2), whet.ones(2) * 2], []
+
+    def step(self, x):
+        self.log.append(x * 2)
+        y = self.held[-1] + 1
+        self.held = [self.held[0] + x, y]
+        return y
+
+
+def test_a_list_that_grows_may_lie_there():
+    a, b = Logged(), Logged()
+    traced = whet.jit.trace(lambda x: a.step(x))
+    for k in range(CALLS):
+        for o in (a, b) if k in (12, 16) else ():
+            o.log[:] = o.held
+            o.held = o.log
+        x = whet.tensor([1.0 + k, 0.5 * k])
+        assert plain([traced(x), a.held, a.log]) == plain([b.step(x), b.held, b.log])
