@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import guarded_memory, memory, native, ordered_kernels, tiered_compilation
+from whet.cpu import (
+    guarded_memory,
+    indexed,
+    memory,
+    native,
+    ordered_kernels,
+    recorded_call,
+    tiered_compilation,
+)
 from whet.ir import verify
 from whet.ir.graph import Draw, Graph, Input, OpNode, Type, Write
 from whet.ir.memory_spans import address, span
@@ -163,6 +171,17 @@ class ProgramBuilder:
               results: Iterable[int]) -> LaunchProgram:
         """A program that this one runs."""
         return build(nodes, self.arrays, inputs, results, Options(lends=False))
+
+    def alone(self, form: Callable[..., Any] | None, a: Array,
+              others: Sequence[Any]) -> Callable[..., Any] | None:
+        """The form of an op that stands in for NumPy; None where it should not. One thread makes
+        its launches: where NumPy is, it is slower only where elements are few. `a` is what is
+        picked from or written to, of whatever size."""
+        if form is None or self.is_alone:
+            return form
+        arrays = [x for x in others if isinstance(x, np.ndarray)]
+        few = indexed.suit(a, *arrays) and recorded_call.are_few(arrays)
+        return recorded_call.with_few_between(form) if few else None
 
     def as_indices(self, xs: Iterable[Any]) -> None:
         """The numbers of stand-ins may be indices: good ones."""

@@ -120,8 +120,9 @@ class Call(Kind[graph.OpNode]):
         if numpy_launches.is_moved(op):
             return numpy_launches.moved(b, node, ins, b.places.memory(node.outs[0]))
         entries = self.taped(b, node, ins, op.forward) if op.memo or op.launches else None
-        if entries is None and b.is_alone and op.alone is not None:
-            return self.taped(b, node, ins, op.alone)
+        if entries is None and op.alone is not None:
+            form = b.alone(op.alone, ins[0], ins[1:])
+            return None if form is None else self.taped(b, node, ins, form)
         return entries
 
     def taped(self, b: ProgramBuilder, node: graph.OpNode, ins: Sequence[Any],

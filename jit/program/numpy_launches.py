@@ -53,7 +53,7 @@ def moved(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any],
     op = node.op
     if op.put is None and op.put_alone is None:
         return moved_by(b, node, rest, out, None)
-    for put in (op.put, op.put_alone if b.is_alone else None):
+    for put in (op.put, b.alone(op.put_alone, out, rest)):
         entries = None if put is None else moved_by(b, node, rest, out, put)
         if entries is not None:
             return entries

@@ -72,8 +72,6 @@ class SizedProgram:
     that go another way (`finish_again`): what a node came to is what it comes to wherever the
     questions that it asked have the same answers."""
 
-    is_alone = False
-
     def __init__(self, like: Program, other: Program, sizes: SizeExpressions,
                  steady: Mapping[int, Base], follows: Mapping[int, Told] | None = None,
                  input_outlines: Mapping[int, Outline] | None = None) -> None:
@@ -260,6 +258,9 @@ class SizedProgram:
         operands = [self.held[x] if type(x) is Ref else x for x in node.ins]
         made = dry(lambda: node.op.forward(*operands, **node.attrs))
         self.held.update(zip(node.outs, made if type(made) is tuple else (made,)))
+
+    def alone(self, form: object, a: object, others: object) -> None:
+        """NumPy is there, and how few elements there are is not known."""
 
     def as_indices(self, xs: object) -> None:
         """There are no elements."""

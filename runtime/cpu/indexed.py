@@ -1,13 +1,15 @@
 """Elements at places that indices name, by launches alone: where they are, and what is put or
 combined there, in the order of the indices.
 
-A place is the number of an element of an array that lies row by row; a negative place is none.
+A place is the number of an element of an array that lies row by row, or of one of the memory that
+an array lies in (`walk`); a negative place is none.
 """
 import functools
 
 import numpy as np
 
 from ..dtypes import FLOAT, FROM_NUMPY
+from ..indexing import strided
 from ..ir import scalar as s
 from ..ir.outline import broadcast_shapes
 from . import gather, memory, native
@@ -77,16 +79,31 @@ def steps(shape):
     return out[::-1]
 
 
-def named(shape, index, dims, axes, result, wrap=False):
+def walk(a):
+    """How many elements of its own memory a step along each dimension of an array is; None where
+    it lies row by row, or its steps are no places: it is read and written by a copy."""
+    if type(a) is not np.ndarray or a.flags.c_contiguous:
+        return None
+    if any([s < 0 or s % a.itemsize for s in a.strides]):
+        return None
+    return [s // a.itemsize for s in a.strides]
+
+
+def walked(a):
+    """The memory that such an array lies in, as a vector."""
+    return strided(a, (1 + sum([(n - 1) * s for n, s in zip(a.shape, walk(a))]),), (1,))
+
+
+def named(shape, index, dims, axes, result, wrap=False, step=None):
     """The places in an array of `shape` of what indices name; None where one is out of range.
 
     `index`: arrays for the dimensions `dims`, that broadcast to `result`; `axes`: for each other
-    dimension the axis of `result` that runs along it."""
+    dimension the axis of `result` that runs along it; `step`: see `walk`."""
     index = [converted(i, I64) for i in index]
     for i, d in zip(index, dims):
         if not within(i, shape[d], wrap):
             return None
-    step, operands = steps(shape), []
+    step, operands = step or steps(shape), []
     for i, d in zip(index, dims):
         operands += [i, *[table(np.array([n], I64)) for n in (shape[d], step[d])]]
     others = [d for d in range(len(shape)) if d not in dims and result[axes[d]] > 1]
@@ -98,20 +115,20 @@ def named(shape, index, dims, axes, result, wrap=False):
     return out
 
 
-def of_elements(shape, index, dim):
+def of_elements(shape, index, dim, step=None):
     """The places of elements each of which has an index along a dimension: every other coordinate
     is its own."""
-    return named(shape, [index], (dim,), range(index.ndim), index.shape)
+    return named(shape, [index], (dim,), range(index.ndim), index.shape, step=step)
 
 
-def of_slices(shape, index, dim, wrap=False):
+def of_slices(shape, index, dim, wrap=False, step=None):
     """The places of the elements of the slices that a vector names."""
     result = (*shape[:dim], index.size, *shape[dim + 1:])
     index = index.reshape((-1,) + (1,) * (len(shape) - 1 - dim))
-    return named(shape, [index], (dim,), range(len(shape)), result, wrap)
+    return named(shape, [index], (dim,), range(len(shape)), result, wrap, step)
 
 
-def of_several(shape, index, dims):
+def of_several(shape, index, dims, step=None):
     """The places of what several indices name, as NumPy has them: where the dimensions are
     neighbours their axes are there, else in front."""
     inner = broadcast_shapes(*[i.shape for i in index])
@@ -121,7 +138,7 @@ def of_several(shape, index, dims):
     sizes = [shape[d] for d in rest]
     behind = (1,) * (len(rest) - at)
     index = [i.reshape((1,) * (len(inner) - i.ndim) + i.shape + behind) for i in index]
-    return named(shape, index, dims, axes, (*sizes[:at], *inner, *sizes[at:]), wrap=True)
+    return named(shape, index, dims, axes, (*sizes[:at], *inner, *sizes[at:]), True, step)
 
 
 # ---- what is there, and what is put there --------------------------------------------------------
@@ -129,6 +146,16 @@ def picked(a, at):
     """The elements at places that are all there."""
     out, _ = gather.rows(converted(a, a.dtype).reshape(-1), at.reshape(-1), 0)
     return out.reshape(at.shape)
+
+
+def picked_by(places, a, index):
+    """The elements of an array of any strides at the places that `places(shape, index, step=)`
+    gives: in its own memory where it can, however little of it they are."""
+    step = walk(a)
+    at = places(a.shape, index, step=step)
+    if at is None:
+        return None
+    return picked(a if step is None else walked(a), at)
 
 
 def suit(*arrays):
@@ -152,6 +179,18 @@ def combine(out, at, values, kind):
     kernel = native.kernel(f"combine/{op}/{dtype}", emit)
     native.launch(kernel, 1, 1, out, at, converted(values, out.dtype), at.size,
                   int(values.size > 1))
+
+
+def put_by(places, out, values, index):
+    """The same as `picked_by` for values that are put there: as many as places, or one. False where
+    an index is out of range: nothing was written then."""
+    step = walk(out)
+    at = places(out.shape, index, step=step)
+    if at is None:
+        return False
+    values = values if values.size == 1 else np.broadcast_to(values, at.shape)
+    put(out if step is None else walked(out), at, values)
+    return True
 
 
 def put(out, at, values):

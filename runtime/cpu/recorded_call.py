@@ -86,6 +86,17 @@ def for_few(put):
     return form
 
 
+def with_few_between(form):
+    """A form of a call that raises RuntimeError where its launches, which are listened to, leave
+    many elements for each other: one thread would take longer than NumPy."""
+    def run(*arrays, **attrs):
+        made = form(*arrays, **attrs)
+        if not are_few(taped_launches.left_between()):
+            raise RuntimeError("many elements are in between")
+        return made
+    return run
+
+
 def picked_alone(op, *arrays, **attrs):
     """What `op.forward` gives, by launches alone."""
     try:

@@ -94,6 +94,12 @@ def partial(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def left_between() -> list[np.ndarray]:
+    """What launches so far have put somewhere for later ones of the call."""
+    tape = getattr(_local, "tape", None)
+    return [] if tape is None else list(tape.partial)
+
+
 def table(array: np.ndarray) -> np.ndarray:
     """Say that `array`, a vector, holds what sizes and attributes alone make, and is about to be an
     argument of launches, in whatever shape; gives it back."""

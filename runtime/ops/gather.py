@@ -1,5 +1,6 @@
 """Gathering along one dimension. Places are checked before anything is read or written."""
 import builtins
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -167,7 +168,8 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
 gather_op.any_sizes = True
 gather_op.memo = True
 gather_op.outlined = lambda a, index, dim: Outline(index.shape, a.dtype)
-gather_op.alone = lambda a, index, dim: indexed.picked(a, indexed.of_elements(a.shape, index, dim))
+gather_op.alone = lambda a, index, dim: indexed.picked_by(
+    partial(indexed.of_elements, dim=dim), a, index)
 gather_op.gathered = lambda a, index, dim: Named((index,), (dim,), each=True, error=RuntimeError)
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 

@@ -1,6 +1,7 @@
 """The ops behind advanced indexing: elements at index tensors, sums into places, values put into
 places."""
 import builtins
+from functools import partial
 
 import numpy as np
 
@@ -155,14 +156,15 @@ def _put_alone(out, values, *index, dims, accumulate):
     """The same for indices of any dimensions, and values that broadcast to what they name."""
     if not indexed.suit(out, values, *index):
         return False
+    if values.size != 1:
+        shape = broadcast_shapes(*[i.shape for i in index])
+        values = _fitted(values, _result_shape(out.shape, shape, dims))
+    if not accumulate:
+        return indexed.put_by(partial(indexed.of_several, dims=dims), out, values, index)
     at = indexed.of_several(out.shape, index, dims)
     if at is None:
         return False
-    values = values if values.size == 1 else _fitted(values, at.shape)
-    if accumulate:
-        indexed.reduce(out, at, values, "sum")
-    else:
-        indexed.put(out, at, values)
+    indexed.reduce(out, at, values, "sum")
     return True
 
 
@@ -297,7 +299,8 @@ index_op.memo = True
 index_op.outlined = lambda a, *index, dims: Outline(
     _result_shape(a.shape, index[0].shape, dims), a.dtype)
 index_sum_op.outlined = lambda g, *index, size, dims: Outline(size, g.dtype)
-index_op.alone = lambda a, *index, dims: indexed.picked(a, indexed.of_several(a.shape, index, dims))
+index_op.alone = lambda a, *index, dims: indexed.picked_by(
+    partial(indexed.of_several, dims=dims), a, index)
 index_op.gathered = lambda a, *index, dims: Named(index, dims, wraps=True)
 index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(
     dims) - 1 else None

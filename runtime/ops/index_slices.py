@@ -1,4 +1,6 @@
 """Whole slices by a vector that names them: selected, added, copied, filled, combined."""
+from functools import partial
+
 import numpy as np
 
 from ..cpu import gather as picks
@@ -88,8 +90,8 @@ index_select_op.any_sizes = True
 index_select_op.makes = lambda a, index, dim: (Outline(
     (*a.shape[:dim], index.size, *a.shape[dim + 1:]) if a.ndim else a.shape, a.dtype),)
 index_select_op.memo = True
-index_select_op.alone = lambda a, index, dim: indexed.picked(
-    a, indexed.of_slices(a.shape, index, dim))
+index_select_op.alone = lambda a, index, dim: indexed.picked_by(
+    partial(indexed.of_slices, dim=dim), a, index)
 index_select_op.gathered = lambda a, index, dim: (
     _named(index, dim) if a.ndim and index.ndim == 1 else None)
 index_select_op.picks = lambda a, index, dim: (

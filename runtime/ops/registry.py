@@ -107,11 +107,10 @@ class Op:
     # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and
     # nothing was done
     put = None
-    # put_alone(array, *arrays, **attrs): the same for programs that run where NumPy is not; where
-    # it is, that is quicker
+    # put_alone(array, *arrays, **attrs): the same for programs that run where NumPy is not, and for
+    # few elements; where there are many, NumPy is quicker
     put_alone: Any = None
-    # alone(*arrays, **attrs): what `forward` gives, by launches alone, for programs that run where
-    # NumPy is not; where it is, that is quicker
+    # alone(*arrays, **attrs): what `forward` gives, by launches alone, where `put_alone` is used
     alone: Any = None
     # onnx(b, *operands, **attrs): the result (or results) in ONNX. Operands are values, numbers or
     # None; `b` writes nodes (onnx/write/builder.py), each operator of the standard being a method
