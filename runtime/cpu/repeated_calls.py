@@ -18,6 +18,7 @@ from ..autograd import modes
 from ..autograd.input_shape import Shape
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
 from . import (
+    indexed,
     native,
     object_layouts,
     recipe_words,
@@ -339,8 +340,8 @@ def written(op, inputs, attrs):
         return False
     arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
     layout = _layout(arrays, attrs)
-    if (not arrays[0].flags.c_contiguous or layout in writes.refused
-            or not came_before(writes, layout)):
+    if (not arrays[0].flags.c_contiguous and indexed.walk(arrays[0]) is None
+            or layout in writes.refused or not came_before(writes, layout)):
         return False
     recorded_call.apart(arrays)
     tape = writes.listen(arrays, attrs)

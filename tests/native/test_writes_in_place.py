@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import whet
 from whet.cpu import gather, repeated_calls
-from whet.ops import calls_without_python, random
+from whet.ops import calls_without_python, index_ops, random
 
 pytestmark = pytest.mark.skipif(repeated_calls.ctx is None, reason="no machine code")
 INDEX, PAIR = [0, 3, 2, 3, 0], [1, 0, 2, 0, 1]
@@ -103,6 +103,32 @@ def test_operands_that_share_memory_with_what_is_written_to():
             x.index_add_(0, i, source(a))
             wanted = a.tolist() if wanted is None else wanted
             assert a.tolist() == wanted
+
+
+def test_columns_of_one_matrix_are_written_to_from_each_other():
+    """Their elements are apart, or one column is the other's shifted; machine code knows such
+    calls of memory that is apart."""
+    i = whet.tensor([3, 0, 2])
+    for source in (lambda a: a[:3, 1], lambda a: a[1:4, 2], lambda a: a[2, :3]):
+        wanted = None
+        for k in range(TIMES):
+            if k == 0:
+                repeated_calls.forget()
+            elif k % 3 == 0:
+                whet.zeros(4, 4)[:, 2].index_put_((i,), whet.ones(3, 4)[:, 2])
+            a = whet.arange(16.0).view(4, 4).clone()
+            a[:, 2].index_put_((i,), source(a))
+            wanted = a.tolist() if wanted is None else wanted
+            assert a.tolist() == wanted
+
+
+def test_a_column_is_written_to_by_machine_code(monkeypatch):
+    x, i, s = whet.zeros(1000, 4), whet.tensor([7, 999]), whet.ones(2)
+    for _ in range(TIMES):
+        x[:, 2].index_put_((i,), s)
+    monkeypatch.setattr(index_ops.put_op, "write", None)
+    x[:, 2].index_put_((i,), s * 5)
+    assert x[:, 2].nonzero().flatten().tolist() == [7, 999] and x.sum() == 10
 
 
 def test_an_index_that_is_written_to():

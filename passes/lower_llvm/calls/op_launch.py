@@ -79,27 +79,28 @@ class Write:
         """Has the first operand the result's dtype, sizes and strides, and may it be written to?"""
         c, f, g = self.call, self.f, self.g
         self.array = a = c.word(c.arrays, 0, "ptr")
-        f.bail(f.cmp("ne", g.ld(a, A["flags"], "i32") & 0x401, 0x401), "miss")
+        wanted = f.conv("zext", f.binary("xor", self.in_place, 1), "i32") | 0x400
+        f.bail(f.cmp("ne", g.ld(a, A["flags"], "i32") & wanted, wanted), "miss")
         q = f.bytes_at(self.replay.recipe, R["outs"])
         nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
         f.bail(f.cmp("ne", c.word(q, 0), g.i64(g.ld(a, A["descr"]))), "miss")
         f.bail(f.cmp("ne", c.word(q, 1), nd), "miss")
         dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
         item = f.at(q, 3 + MAX_DIMS, "i64")
-        diff, self.size = f.loop(
+        self.low = g.i64(g.ld(a, A["data"]))
+        self.widest = g.ld(self.replay.recipe, R["itemsize"], "i64")
+        diff, self.size, self.high = f.loop(
             0,
             nd,
             1,
-            lambda d, x, s: [
+            lambda d, x, s, high: [
                 x | (c.word(dims, d) ^ c.word(q, d + 3)) | (c.word(strides, d) ^ c.word(item, d)),
                 f.binary("mul", s, c.word(dims, d)),
+                high + f.binary("mul", c.word(dims, d) - 1, c.word(strides, d)),
             ],
-            [f.as_val(0, "i64"), f.as_val(1, "i64")],
+            [f.as_val(0, "i64"), f.as_val(1, "i64"), self.low + self.widest],
         )
         f.bail(f.cmp("ne", diff, 0), "miss")
-        self.low = g.i64(g.ld(a, A["data"]))
-        self.widest = g.ld(self.replay.recipe, R["itemsize"], "i64")
-        self.high = self.low + self.size * self.widest
 
     def is_apart(self, i: Val) -> None:
         """Is another operand the first one itself, or memory that lies apart from it?"""
