@@ -13,9 +13,9 @@ from .creation import (
     made_of_numbers,
     ones,
     require,
-    zeros,
 )
 from .onnx import shapes as in_onnx
+from .pad import pad
 from .ranges import goes_by_sizes
 from .registry import Op
 from .sample_inputs import Sample
@@ -119,13 +119,10 @@ def block_diag(*tensors):
     blocks = [t.reshape((1,) * (2 - t.ndim) + tuple(t.shape)).to(d) for t in tensors]
     width = sum(b.shape[1] for b in blocks)
     rows, left = [], 0
-    cat = FUNCTIONS["cat"]
     for b in blocks:
-        rows.append(cat([zeros(b.shape[0], left, dtype=d, device=b.device), b,
-                         zeros(b.shape[0], width - left - b.shape[1], dtype=d, device=b.device)],
-                        1))
+        rows.append(pad(b, (left, width - left - b.shape[1])))
         left += b.shape[1]
-    return cat(rows, 0)
+    return FUNCTIONS["cat"](rows, 0)
 
 
 @function(method=False)
