@@ -13,10 +13,21 @@ def fixed_number(number):
     return operator.index(number) + 0
 
 
+FEW = 24                         # numbers that Python compares sooner than NumPy begins
+
+
+def listed(a):
+    """The few numbers of an array as a list; None where there are more, or none."""
+    return a.ravel().tolist() if 0 < a.size <= FEW else None
+
+
 def all_below(a, n):
     """Are all of an array of int64, of which there are some, between 0 and n - 1? Negative numbers
     are huge ones here: one pass checks both ends, and sees no number twice that an expanded array
     repeats."""
+    numbers = listed(a)
+    if numbers is not None:
+        return min(numbers) >= 0 and max(numbers) < n
     once = a if a.flags.c_contiguous else a[tuple([slice(None if step else 1)
                                                    for step in a.strides])]
     return np.maximum.reduce(once.view(np.uint64), None) < n
@@ -32,6 +43,9 @@ def has_zero(a):
 def has_negative(a):
     """Is any element below zero?"""
     if a.dtype.kind == "i" and a.size:
+        numbers = listed(a)
+        if numbers is not None:
+            return min(numbers) < 0
         return bool(np.minimum.reduce(a, None) < 0)
     return bool((a < 0).any())
 

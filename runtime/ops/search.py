@@ -15,7 +15,7 @@ from ..ir.outline import Outline
 from . import dims
 from .batching import all_batched, by_rows, example_ndim
 from .from_data import scalar_tensor, tensor
-from .number_questions import has_negative
+from .number_questions import has_negative, listed
 from .onnx import gather_and_scatter as in_onnx
 from .ranges import evenly
 from .registry import Op, apply, ask, is_tensor
@@ -277,7 +277,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
 
 # ---- counting ------------------------------------------------------------------------------------
 def _bincount(a, weights=None, *, minlength):
-    n = max(int(np.maximum.reduce(a)) + 1 if a.size else 0, minlength)
+    few = listed(a)
+    largest = max(few) if few is not None else np.maximum.reduce(a) if a.size else -1
+    n = max(int(largest) + 1, minlength)
     if not REFERENCE:
         return numbers(a, n, weights)
     if weights is None:

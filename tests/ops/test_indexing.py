@@ -526,3 +526,28 @@ def test_several_indices_beside_each_other_and_apart(dtype, layout):
     for key in ((i, j + 1), (i - 1, j), (i, slice(None), j + 12)):
         with pytest.raises(IndexError, match="out of bounds"):
             t[tuple([whet.tensor(k) if isinstance(k, np.ndarray) else k for k in key])]
+
+
+@pytest.mark.parametrize("count", [1, 24, 25, 1000])
+def test_one_wrong_number_is_found_among_few_and_many(count):
+    """Python looks at few, NumPy at many."""
+    index = whet.arange(count)
+    targets, classes = index % 7, whet.zeros(count, 7)
+    assert whet.zeros(count)[index].shape == (count,)
+    assert whet.bincount(index).tolist() == [1] * count
+    assert whet.nn.functional.nll_loss(classes, targets) == 0
+    for place in {0, count // 2, count - 1}:
+        for wrong in (-count - 1, count):
+            bad = index.clone()
+            bad[place] = wrong
+            with pytest.raises(IndexError):
+                whet.zeros(count)[bad]
+        for wrong in (-1, 7):
+            bad = targets.clone()
+            bad[place] = wrong
+            with pytest.raises(IndexError):
+                whet.nn.functional.nll_loss(classes, bad)
+        bad = index.clone()
+        bad[place] = -1
+        with pytest.raises(RuntimeError, match="non-negative"):
+            whet.bincount(bad)
