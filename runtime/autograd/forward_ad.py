@@ -99,6 +99,16 @@ class ForwardLevel(Level):
             return self.tensor(self.beneath(registry.apply, op, inputs, attrs))
         return super().__call__(op, inputs, attrs)
 
+    def inplace(self, op, t, args, attrs):
+        # a Parameter that was made inside is no dual tensor, and takes constants that are
+        if not self.owns(t):
+            args = tuple([x.value if self.owns(x) and self.is_constant(x) else x for x in args])
+        return super().inplace(op, t, args, attrs)
+
+    def is_constant(self, x):
+        """Has it neither a tangent nor a history at this level?"""
+        return x.tangent is None and not x.requires_grad
+
     def compute(self, op, inputs, attrs):
         values = tuple([
             x.value if isinstance(x, LevelTensor) and x.level is self else x for x in inputs])

@@ -164,9 +164,9 @@ class BatchLevel(Level):
 
 
 # ---- the transform -------------------------------------------------------------------------------
-def _dims(value, dims, found):
+def _dims(value, dims, found, same_kinds=False):
     """(tensor, dimension) of each tensor in a structure, `dims` being a number or None for all or a
-    structure like it."""
+    structure like it; of the same kinds of containers, if that is asked for."""
     if isinstance(value, Tensor):
         found.append((value, dims))
     elif isinstance(value, dict | tuple | list):
@@ -174,8 +174,13 @@ def _dims(value, dims, found):
             raise ValueError(
                 f"vmap: in_dims is not compatible with the structure of inputs: {len(dims)} and "
                 f"{len(value)} entries")
+        if same_kinds and not isinstance(dims, int | None) and type(dims) is not type(value):
+            raise ValueError(
+                "vmap: in_dims is not compatible with the structure of inputs: "
+                f"{type(dims).__name__} for a {type(value).__name__}")
         for k in value if isinstance(value, dict) else range(len(value)):
-            _dims(value[k], dims[k] if isinstance(dims, dict | tuple | list) else dims, found)
+            _dims(value[k], dims[k] if isinstance(dims, dict | tuple | list) else dims, found,
+                  same_kinds)
     elif isinstance(dims, int):
         found.append((value, dims))
     return found
@@ -184,12 +189,17 @@ def _dims(value, dims, found):
 def _mapped_dims(name, args, in_dims):
     """[(tensor, the dimension that is mapped over or None)] of the arguments, and the size of that
     dimension."""
-    if isinstance(in_dims, tuple | list) and len(in_dims) != len(args):
+    if not isinstance(in_dims, int | tuple):
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a "
+            "(potentially nested) tuple matching the structure of inputs, got: "
+            f"{type(in_dims)}")
+    if isinstance(in_dims, tuple) and len(in_dims) != len(args):
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the "
             f"structure of inputs: {len(args)} inputs")
     found, sizes = [], set()
-    for t, d in _dims(args, tuple(in_dims) if isinstance(in_dims, list) else in_dims, []):
+    for t, d in _dims(args, in_dims, [], same_kinds=True):
         if d is not None and not isinstance(t, Tensor):
             raise ValueError(
                 f"vmap: Got in_dim={d} for an input but the input is of type {type(t)}. We cannot "

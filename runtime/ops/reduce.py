@@ -99,7 +99,8 @@ def _extremum_vjp(g, y, x, *, dim, keepdim, dtype=None):
     y, g = restore(y, x.shape, dim, keepdim), restore(g, x.shape, dim, keepdim)
     mask = (x == y) | ((x != x) & (y != y))
     share = mask.sum(dim=None if dim is None else list(dim), keepdim=True).to(x.dtype)
-    return [g * mask / share]
+    # chosen, not multiplied: an infinite gradient is nobody else's nan
+    return [FUNCTIONS["where"](mask, g / share, 0.0)]
 
 
 def _prod_vjp(g, y, x, *, dim, keepdim, dtype=None):

@@ -1,7 +1,7 @@
 """Adafactor: second moments of matrices as one row and one column."""
 import whet
 
-from .optimizer import ByParameter, check
+from .optimizer import ByParameter, check, check_rate
 
 
 class Adafactor(ByParameter):
@@ -10,7 +10,7 @@ class Adafactor(ByParameter):
 
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
                  *, foreach=None, maximize=False):
-        check(float(lr) >= 0, "Learning rate should be >= 0 but is", lr)
+        check_rate(lr, "Learning rate should be >= 0 but is")
         check(beta2_decay <= 0, "beta2_decay should be <= 0 but is", beta2_decay)
         check(eps[0] is None or eps[0] >= 0, "epsilon1 should be >= 0 but is", eps[0])
         check(eps[1] >= 0, "epsilon2 should be >= 0 but is", eps[1])

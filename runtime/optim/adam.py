@@ -3,12 +3,12 @@ import whet
 
 from ..tensor import Tensor
 from .elementwise import Elementwise
-from .optimizer import check
+from .optimizer import check, check_rate
 
 
 def check_adam(lr, betas, eps, weight_decay):
     """The options that all relatives of Adam share."""
-    check(float(lr) >= 0, "learning rate", lr)
+    check_rate(lr)
     check(eps >= 0, "epsilon value", eps)
     for i, beta in enumerate(betas):
         check(0 <= beta < 1, f"beta parameter at index {i}", beta)

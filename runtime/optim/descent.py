@@ -3,7 +3,7 @@ import whet
 
 from .adam import decay_kind, decayed, mix
 from .elementwise import Elementwise
-from .optimizer import check
+from .optimizer import check, check_rate
 
 
 class SGD(Elementwise):
@@ -14,7 +14,7 @@ class SGD(Elementwise):
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
                  maximize=False, foreach=None, differentiable=False, fused=None):
-        check(float(lr) >= 0, "learning rate", lr)
+        check_rate(lr)
         check(momentum >= 0, "momentum value", momentum)
         check(weight_decay >= 0, "weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -57,7 +57,7 @@ class ASGD(Elementwise):
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
                  foreach=None, maximize=False, differentiable=False, capturable=False):
-        check(float(lr) >= 0, "learning rate", lr)
+        check_rate(lr)
         check(weight_decay >= 0, "weight_decay value", weight_decay)
         super().__init__(
             params, {
@@ -103,7 +103,7 @@ class Rprop(Elementwise):
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False,
                  foreach=None, maximize=False, differentiable=False):
-        check(float(lr) >= 0, "learning rate", lr)
+        check_rate(lr)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(
@@ -149,7 +149,7 @@ class RMSprop(Elementwise):
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
                  centered=False, capturable=False, foreach=None, maximize=False,
                  differentiable=False):
-        check(float(lr) >= 0, "learning rate", lr)
+        check_rate(lr)
         check(eps >= 0, "epsilon value", eps)
         check(momentum >= 0, "momentum value", momentum)
         check(weight_decay >= 0, "weight_decay value", weight_decay)
@@ -203,7 +203,7 @@ class Adagrad(Elementwise):
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
                  eps=1e-10, foreach=None, *, maximize=False, differentiable=False, fused=None):
-        check(float(lr) >= 0, "learning rate", lr)
+        check_rate(lr)
         check(lr_decay >= 0, "lr_decay value", lr_decay)
         check(weight_decay >= 0, "weight_decay value", weight_decay)
         check(initial_accumulator_value >= 0,
@@ -254,7 +254,7 @@ class Adadelta(Elementwise):
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
                  capturable=False, maximize=False, differentiable=False):
-        check(float(lr) >= 0, "learning rate", lr)
+        check_rate(lr)
         check(0 <= rho <= 1, "rho value", rho)
         check(eps >= 0, "epsilon value", eps)
         check(weight_decay >= 0, "weight_decay value", weight_decay)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import whet
 
-from .optimizer import Optimizer, check, reevaluate
+from .optimizer import Optimizer, check_rate, reevaluate
 
 
 class LBFGS(Optimizer):
@@ -13,7 +13,7 @@ class LBFGS(Optimizer):
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
                  tolerance_change=1e-9, history_size=100, line_search_fn=None):
-        check(float(lr) >= 0, "learning rate", lr)
+        check_rate(lr)
         if line_search_fn not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
         super().__init__(
@@ -116,13 +116,15 @@ class LBFGS(Optimizer):
             ss.append(s)
             ro.append(1.0 / curvature)
             state["H_diag"] = curvature / y.dot(y).item()
-        q, alphas = gradient.neg(), []
-        for y, s, r in zip(reversed(ys), reversed(ss), reversed(ro)):
-            alphas.append(s.dot(q).item() * r)
-            q = q.add(y, alpha=-alphas[-1])
+        # in the state as PyTorch's is, though each step computes them anew
+        alphas = state["al"] = [None] * max(history_size, len(ys))
+        q = gradient.neg()
+        for i in reversed(range(len(ys))):
+            alphas[i] = ss[i].dot(q).item() * ro[i]
+            q = q.add(ys[i], alpha=-alphas[i])
         q = q * state["H_diag"]
-        for y, s, r, alpha in zip(ys, ss, ro, reversed(alphas)):
-            q = q.add(s, alpha=alpha - y.dot(q).item() * r)
+        for i, (y, s) in enumerate(zip(ys, ss)):
+            q = q.add(s, alpha=alphas[i] - y.dot(q).item() * ro[i])
         return q
 
     def _search(self, closure, t, direction, start, tolerance_change, most):

@@ -3,7 +3,7 @@ import math
 
 import whet
 
-from .optimizer import ByParameter, check
+from .optimizer import ByParameter, check, check_rate
 
 
 class Muon(ByParameter):
@@ -24,7 +24,7 @@ class Muon(ByParameter):
                  adjust_lr_fn=None):
         if whet.is_tensor(lr) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        check(float(lr) >= 0, "Learning rate should be >= 0 but is", lr)
+        check_rate(lr, "Learning rate should be >= 0 but is")
         check(momentum >= 0, "momentum should be >= 0 but is", momentum)
         check(weight_decay >= 0, "weight decay should be >= 0 but is", weight_decay)
         check(adjust_lr_fn in RATES, "Adjust learning rate function", adjust_lr_fn)

@@ -359,6 +359,13 @@ def check(condition, name, value):
         raise ValueError(f"Invalid {name}: {value}")
 
 
+def check_rate(lr, name="learning rate"):
+    """Raise unless it is a number, or a tensor of one, and not below zero."""
+    if isinstance(lr, str | bytes):
+        raise TypeError(f"{name} must be a number, not {type(lr).__name__}: {lr!r}")
+    check(float(lr) >= 0, name, lr)
+
+
 def _without_names(params, group):
     """The parameters alone; names that come with them go into the group."""
     named = [isinstance(p, tuple) for p in params]

@@ -1,7 +1,7 @@
 """Adam for tables of which a step touches a few rows."""
 import whet
 
-from .optimizer import ByParameter, check
+from .optimizer import ByParameter, check, check_rate
 from .sparse_gradients import is_sparse
 
 
@@ -21,6 +21,7 @@ class SparseAdam(ByParameter):
     dense, a row (along the first dimension) of which all is zero counts as one without."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        check_rate(lr)
         check(float(lr) > 0, "learning rate", lr)
         check(eps > 0, "epsilon value", eps)
         for i, beta in enumerate(betas):

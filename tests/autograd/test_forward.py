@@ -53,3 +53,19 @@ def test_the_forward_product_is_the_transposed_backward(name):
                 assert o.shape == t.shape and o.dtype is t.dtype
             assert (inner_product(tangents, us)
                     == pytest.approx(inner_product(vs, back), rel=1e-8, abs=1e-9)), (sample, moving)
+
+
+def test_modules_are_built_and_filled_inside():
+    def of(x):
+        layer = whet.nn.Linear(3, 3)
+        with whet.no_grad():
+            layer.weight.copy_(whet.ones(3, 3))
+            layer.bias.copy_(whet.zeros(3))
+        attention = whet.nn.MultiheadAttention(4, 2)
+        assert not attention.in_proj_bias.any()
+        return layer(x)
+    for transformed in (lambda x, v: func.jvp(of, (x,), (v,))[1],
+                        lambda x, v: func.linearize(of, x)[1](v)):
+        assert whet.equal(transformed(whet.ones(2, 3), whet.ones(2, 3)), whet.full((2, 3), 3.0))
+    with pytest.raises(RuntimeError, match="into one from outside"):
+        func.jvp(whet.zeros(3).copy_, (whet.ones(3),), (whet.ones(3),))

@@ -408,3 +408,11 @@ def test_forward_over_reverse_of_a_norm_is_reverse_over_reverse(norm):
     one = func.vmap(slopes)
     _, got = func.jvp(lambda *at: one(*[t[None] for t in at]), tuple(at), along)
     whet.testing.assert_close(tuple(t[0] for t in got), expected)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin"])
+def test_an_infinite_gradient_of_an_extremum_stays_where_it_belongs(name):
+    x = whet.tensor([0.0, 5.0, 0.0, 5.0], requires_grad=True)
+    getattr(x, name)().backward(whet.tensor(float("inf")))
+    extreme = 0.0 if name in ("min", "amin") else 5.0
+    assert x.grad.tolist() == [float("inf") if a == extreme else 0.0 for a in x.tolist()]

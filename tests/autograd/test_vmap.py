@@ -275,3 +275,12 @@ def test_a_vector_by_a_matrix_is_the_loop_with_gradients(product, which, around)
             shapes = [s if d is None else (2, *s) for s, d in zip(shapes, dims)]
     xs = [whet.randn(*s) for s in shapes]
     whet.testing.assert_close(f(*xs), slow(*xs))
+
+
+def test_dims_are_given_in_containers_of_the_inputs_kinds():
+    x = whet.arange(3.0)
+    assert whet.equal(func.vmap(lambda a: a[0] + a[1], in_dims=([0, 0],))([x, x]), x + x)
+    with pytest.raises(ValueError, match="expected `in_dims` to be int or a .* tuple"):
+        func.vmap(lambda a, b: a + b, in_dims=[0, 0])(x, x)
+    with pytest.raises(ValueError, match="not compatible with the structure of inputs"):
+        func.vmap(lambda a: a[0] + a[1], in_dims=((0, 0),))([x, x])

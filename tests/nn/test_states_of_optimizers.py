@@ -44,3 +44,26 @@ def test_gradients_of_which_each_dimension_is_sparse_move_the_elements_that_they
 def test_fused_steps_are_not_differentiable():
     with pytest.raises(RuntimeError, match="`fused` does not support `differentiable`"):
         optim.Adam([whet.ones(2, requires_grad=True)], fused=True, differentiable=True)
+
+
+@pytest.mark.parametrize("kind", [
+    name for name in optim.__all__ if name[0].isupper() and name != "Optimizer"])
+def test_a_rate_is_a_number(kind):
+    with pytest.raises(TypeError):
+        getattr(optim, kind)([whet.ones(2, 2, requires_grad=True)], lr="0.1")
+
+
+def test_lbfgs_keeps_what_pytorch_keeps():
+    p = whet.ones(2, requires_grad=True)
+    opt = optim.LBFGS([p], max_iter=3, history_size=5)
+
+    def closure():
+        opt.zero_grad()
+        loss = ((p - whet.tensor([3.0, 4.0])) ** 4).sum()
+        loss.backward()
+        return loss
+    opt.step(closure)
+    state = opt.state_dict()["state"][0]
+    assert sorted(state) == ["H_diag", "al", "d", "func_evals", "n_iter", "old_dirs", "old_stps",
+                             "prev_flat_grad", "prev_loss", "ro", "t"]
+    assert len(state["al"]) == 5
