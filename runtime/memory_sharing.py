@@ -41,8 +41,9 @@ def memory_of(arrays, group, low, high):
     for i in group:
         a = arrays[i]
         # an element that is repeated is written once
-        a = a[tuple(
-            slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(a.shape, a.strides))]
+        once = [slice(0, 1) if s == 0 and n > 1 else slice(None)
+                for n, s in zip(a.shape, a.strides)]
+        a = a[(*once, ...)]                 # a view, also where there are no dimensions
         view_of(out, dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides),
                 address(a) - low)[...] = a
     return out

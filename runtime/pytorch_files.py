@@ -15,7 +15,7 @@ import zipfile
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, layouts
 from .devices import device
 from .indexing import strided
 from .nn.module import Module
@@ -31,7 +31,13 @@ DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, EOFError,
 STORAGES = {
     "BFloat16": "bfloat16", "Bool": "bool", "Byte": "uint8", "Char": "int8", "Short": "int16",
     "Int": "int32", "Long": "int64", "Half": "float16", "Float": "float32", "Double": "float64",
-    "ComplexFloat": "complex64", "ComplexDouble": "complex128", "Untyped": "uint8"}
+    "ComplexFloat": "complex64", "ComplexDouble": "complex128", "Untyped": "uint8",
+    "QUInt8": "uint8", "QInt8": "int8", "QInt32": "int32"}
+# what PyTorch leaves to who reads a tensor, and what that does
+FLIPS = {"conj": np.conj, "neg": np.negative}
+LAYOUTS = {
+    f"torch.{name}": getattr(layouts, name) for name in (
+        "strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
 
 
 class Storage:
@@ -66,8 +72,10 @@ class Memory:
 class Calls:
     """What stands for PyTorch's own functions while one file is read."""
 
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, place, filled=True):
+        # is the memory filled yet, or is that done after the pickle is read?
+        self.place, self.filled = place, filled
+        self.flipped: list = []         # (array, the array that it is of, what makes it of that)
 
     def table(self):
         """What a pickle may name, by module and name."""
@@ -79,6 +87,11 @@ class Calls:
             ("torch._utils", "_rebuild_parameter"): self.parameter,
             ("torch._utils", "_rebuild_parameter_with_state"): self.parameter,
             ("torch._tensor", "_rebuild_from_type_v2"): self.of_type,
+            ("torch._utils", "_rebuild_sparse_tensor"): self.sparse,
+            ("torch._utils", "_rebuild_qtensor"): self.quantised,
+            ("torch", "per_tensor_affine"): layouts.per_tensor_affine,
+            ("torch", "per_channel_affine"): layouts.per_channel_affine,
+            ("torch.serialization", "_get_layout"): LAYOUTS.__getitem__,
             ("torch", "Size"): Size, ("torch", "device"): device,
             ("torch", "Tensor"): Tensor,
             ("torch.nn.parameter", "Parameter"): Parameter,
@@ -97,14 +110,46 @@ class Calls:
         return found
 
     def tensor(self, memory, offset, size, stride, requires_grad=False, hooks=None, metadata=None):
-        return self.put(memory, memory.view(offset, size, stride), requires_grad)
+        return self.put(memory, memory.view(offset, size, stride), requires_grad, metadata)
 
     def tensor_of(self, memory, offset, size, stride, requires_grad, hooks, dtype, metadata=None):
-        return self.put(memory, memory.view(offset, size, stride, dtype), requires_grad)
+        return self.put(memory, memory.view(offset, size, stride, dtype), requires_grad, metadata)
 
-    def put(self, memory, array, requires_grad):
+    def put(self, memory, array, requires_grad, metadata):
+        for bit, flip in FLIPS.items():
+            if metadata and metadata.get(bit):
+                flipped = flip(array)
+                self.flipped.append((flipped, array, flip))
+                array = flipped
         t = self.place(shown(wrap(array)), memory.where)
         return t.requires_grad_() if requires_grad else t
+
+    def fill(self):
+        """Compute what is made of memory, now that this is filled."""
+        for flipped, array, flip in self.flipped:
+            flipped[...] = flip(array)
+
+    def sparse(self, layout, data):
+        if not self.filled:
+            raise pickle.UnpicklingError(
+                "load: a sparse tensor in a file of the form of before PyTorch 1.6: save it again "
+                "without _use_new_zipfile_serialization=False")
+        from .sparse import make
+        if layout is layouts.sparse_coo:
+            indices, values, size, *rest = data
+            return make.sparse_coo_tensor(indices, values, size, check_invariants=True,
+                                          is_coalesced=rest[0] if rest else None)
+        return make.sparse_compressed_tensor(*data, layout=layout, check_invariants=True)
+
+    def quantised(self, memory, offset, size, stride, facts, requires_grad=False, hooks=None):
+        from .quantised import make
+        scheme, scale, zero, *axis = facts
+        per_channel = scheme is layouts.per_channel_affine
+        if per_channel != bool(axis):
+            raise ValueError(f"a quantised tensor with {facts}")
+        held = self.put(memory, memory.view(offset, size, stride), False, None)
+        return make.restored({"_held": held, "_scale": scale, "_zero": zero,
+                              "_axis": axis[0] if per_channel else None})
 
     def parameter(self, data, requires_grad, hooks, state=None):
         p = Parameter(data, requires_grad)
@@ -248,7 +293,8 @@ def read_legacy(file, options):
             found = _Numbers(file).load()
             if expected is not None and found != expected:
                 raise ValueError(f"a protocol {found}")
-        unpickler = _unpickler(Calls(options.place), options, memory_of)
+        calls = Calls(options.place, filled=False)
+        unpickler = _unpickler(calls, options, memory_of)
         made = unpickler(file, **options.pickle_args).load()
         for key in _Numbers(file).load():
             count = int.from_bytes(file.read(8), "little")
@@ -256,6 +302,7 @@ def read_legacy(file, options):
             if count * memory[key].dtype.itemsize != raw.size:
                 raise ValueError(f"the memory {key} has {count} elements")
             options.fill(raw, f"the memory {key}")
+        calls.fill()
         return made
     except DAMAGE as e:
         raise RuntimeError(f"load: {options.name}: the file is damaged: {e}") from e

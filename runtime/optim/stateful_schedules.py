@@ -161,12 +161,15 @@ class OneCycleLR(LRScheduler):
         self._anneal_func_type = anneal_strategy
         peak = float(pct_start * self.total_steps)
         last = self.total_steps - 1
-        low, high = ("initial", "max")
-        if three_phase:
-            self._schedule_phases = [(peak - 1, low, high), (2 * peak - 2, high, low),
-                                     (last, low, "min")]
-        else:
-            self._schedule_phases = [(peak - 1, low, high), (last, high, "min")]
+        ends = (peak - 1, 2 * peak - 2, last) if three_phase else (peak - 1, last)
+        rates = ["initial_lr", "max_lr", *["initial_lr"][:three_phase], "min_lr"]
+        momenta = [
+            "base_momentum" if rate == "max_lr" else "max_momentum" for rate in rates]
+        # of the form that it has in PyTorch's files, as it is part of the state
+        self._schedule_phases = [
+            {"end_step": end, "start_lr": rates[i], "end_lr": rates[i + 1],
+             "start_momentum": momenta[i], "end_momentum": momenta[i + 1]}
+            for i, end in enumerate(ends)]
         if last_epoch == -1:
             for group, top in zip(optimizer.param_groups, each_group(optimizer, max_lr, "max_lr")):
                 group["initial_lr"], group["max_lr"] = top / div_factor, top
@@ -195,7 +198,8 @@ class OneCycleLR(LRScheduler):
         if step > self.total_steps:
             raise ValueError(
                 f"Tried to step {step} times. The total number of steps is {self.total_steps}")
-        ends = [float(end) for end, _, _ in self._schedule_phases]
+        phases = self._schedule_phases
+        ends = [float(phase["end_step"]) for phase in phases]
         passed = [step > end for end in ends[:-1]]
 
         def current(values):
@@ -207,18 +211,16 @@ class OneCycleLR(LRScheduler):
         start, end = current([0.0, *ends[:-1]]), current(ends)
         share = (step - start) / (end - start)
 
-        def between(group, names):
-            """An option on its way, of which a group has the extremes under these names."""
-            origin = current([group[names[low]] for _, low, _ in self._schedule_phases])
-            target = current([group[names[high]] for _, _, high in self._schedule_phases])
+        def between(group, option):
+            """An option on its way between two values that its group has."""
+            origin = current([group[phase[f"start_{option}"]] for phase in phases])
+            target = current([group[phase[f"end_{option}"]] for phase in phases])
             return self._between(origin, target, share)
-        rate = {"initial": "initial_lr", "max": "max_lr", "min": "min_lr"}
-        momentum = {"initial": "max_momentum", "max": "base_momentum", "min": "max_momentum"}
         rates = []
         for group in self.optimizer.param_groups:
-            rates.append(between(group, rate))
+            rates.append(between(group, "lr"))
             if self.cycle_momentum:
-                _set_momentum(group, between(group, momentum))
+                _set_momentum(group, between(group, "momentum"))
         return rates
 
 

@@ -27,3 +27,19 @@ def test_a_schedulers_state_that_was_loaded_is_not_changed_by_its_steps():
             opt.step()
             schedule.step()
         assert saved["_last_lr"] == before != schedule.get_last_lr()
+
+
+@pytest.mark.parametrize("three_phase", [False, True])
+def test_phases_of_one_cycle_are_in_the_state_as_pytorch_has_them(three_phase):
+    opt = whet.optim.SGD([whet.ones(1, requires_grad=True)], lr=0.1, momentum=0.9)
+    schedule = whet.optim.lr_scheduler.OneCycleLR(opt, 1.0, total_steps=10, three_phase=three_phase)
+    up = {"start_lr": "initial_lr", "end_lr": "max_lr",
+          "start_momentum": "max_momentum", "end_momentum": "base_momentum"}
+    down = {"start_lr": "max_lr", "end_lr": "initial_lr",
+            "start_momentum": "base_momentum", "end_momentum": "max_momentum"}
+    last = {"start_lr": "initial_lr", "end_lr": "min_lr",
+            "start_momentum": "max_momentum", "end_momentum": "max_momentum"}
+    assert schedule.state_dict()["_schedule_phases"] == (
+        [{"end_step": 2.0, **up}, {"end_step": 4.0, **down}, {"end_step": 9, **last}]
+        if three_phase
+        else [{"end_step": 2.0, **up}, {"end_step": 9, **down, "end_lr": "min_lr"}])

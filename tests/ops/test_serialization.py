@@ -508,3 +508,36 @@ def test_a_pickle_leaves_history_behind():
     layer = nn.utils.weight_norm(nn.Linear(2, 3))
     x, again = whet.ones(1, 2), pickle.loads(pickle.dumps(layer))
     assert whet.equal(again(x), layer(x)) and again.weight.grad_fn is not None
+
+
+@pytest.mark.parametrize("name", ["pytorch-kinds.pt", "pytorch-kinds-legacy.pt"])
+def test_what_pytorch_leaves_to_who_reads_a_tensor_is_done(name):
+    got = whet.load(GOLDEN / name)
+    assert got["conjugated"].tolist() == [[1 - 2j, 3 + 1j, -0.5j]]
+    assert got["negated"].tolist() == [[-2, 1, -0.5]]
+
+
+def test_sparse_and_quantised_tensors_of_pytorch():
+    got = whet.load(GOLDEN / "pytorch-kinds.pt")
+    given, coalesced, *compressed = got["sparse"]
+    assert not given.is_coalesced() and coalesced.is_coalesced()
+    small = [[0, 0, 1], [2, 0, 3]]
+    blocks = [[1, 2, 0, 0], [0, 3, 0, 0], [0, 0, 0, 0], [0, 0, 4, 0]]
+    assert given.to_dense().tolist() == coalesced.to_dense().tolist() == small
+    assert [str(s.layout) for s in compressed] == [
+        f"whet.sparse_{kind}" for kind in ("csr", "csc", "bsr", "bsc")]
+    assert [s.to_dense().tolist() for s in compressed] == [small, small, blocks, blocks]
+    per_tensor, per_channel = got["quantised"]
+    assert per_tensor.dtype is whet.quint8 and per_tensor.dequantize().tolist() == [-1, 0, 2]
+    assert per_channel.dtype is whet.qint8 and per_channel.q_per_channel_axis() == 0
+    assert per_channel.dequantize().tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_view_without_dimensions_shares_its_memory():
+    x = whet.arange(6.0).reshape(2, 3)
+    file = io.BytesIO()
+    whet.save([x, x[1, 2]], file)
+    file.seek(0)
+    whole, one = whet.load(file)
+    whole[1, 2] = 9
+    assert one.item() == 9
