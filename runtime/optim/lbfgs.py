@@ -117,7 +117,8 @@ class LBFGS(Optimizer):
             ro.append(1.0 / curvature)
             state["H_diag"] = curvature / y.dot(y).item()
         # in the state as PyTorch's is, though each step computes them anew
-        alphas = state["al"] = [None] * max(history_size, len(ys))
+        alphas: list = [None] * max(history_size, len(ys))
+        state["al"] = alphas
         q = gradient.neg()
         for i in reversed(range(len(ys))):
             alphas[i] = ss[i].dot(q).item() * ro[i]
