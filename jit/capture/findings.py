@@ -94,6 +94,8 @@ class Findings:
     def account(self) -> None:
         """What the run took from outside, which writes it counted, and what it drew."""
         rec, source_of = self.rec, self.source_of
+        if any(n.op is not None and n.op.sized_by_data for n in rec.nodes):
+            self.enter_unread()
         self.outside = list(rec.outside)
         self.draws, self.positions = rec.streams.moved(), [
             *rec.streams.key(rec.nodes), *rec.outside_draws.key()]
@@ -103,6 +105,13 @@ class Findings:
         bumps = [(at[id(n.value)], n.value.writer) for n in writes if id(n.value) in at]
         bumps += self.run.unseen(rec, source_of)
         self.effects = Effects(self.result, self.left, self.grads, bumps)
+
+    def enter_unread(self) -> None:
+        """Have a program given the arguments that no node reads, too: one may go by their sizes."""
+        known = {id(t) for t in self.rec.outside.values()}
+        for t in self.run.leaves:
+            if t._array.ndim and id(t) not in known:
+                self.rec.value(t)
 
     def places(self) -> list[Any]:
         """Where tensors from outside begin in their storages, as far as the run was told."""

@@ -17,8 +17,8 @@ FEW = 24                         # numbers that Python compares sooner than NumP
 
 
 def listed(a):
-    """The few numbers of an array as a list; None where there are more, or none."""
-    return a.ravel().tolist() if 0 < a.size <= FEW else None
+    """The few numbers of an array as a list; None where there are more, or none, or no memory."""
+    return a.ravel().tolist() if type(a) is np.ndarray and 0 < a.size <= FEW else None
 
 
 def all_below(a, n):

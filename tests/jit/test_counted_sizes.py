@@ -194,6 +194,25 @@ def test_what_follows_may_go_by_sizes_of_what_it_does_not_read(function, sizes):
         assert bits(traced(x)) == bits(function(x))
 
 
+def beside(x, y):
+    return whet.where(x[:, 0] > 0.5)[0].sum() * whet.ones_like(y)
+
+
+def beside_two(x, y):
+    few = x[x[:, 0] > -0.5]
+    fewer = few[few[:, 1] > 0]
+    return fewer.sum().expand_as(few), fewer.mean() * whet.ones_like(y)
+
+
+@pytest.mark.parametrize("function", [beside, beside_two])
+def test_what_follows_may_go_by_sizes_of_an_argument_that_nothing_reads(function):
+    rng, traced = np.random.default_rng(0), whet.jit.trace(function)
+    for n in (10, 10, 10, 12, 12, 12, 10, 15, 9, 10, 10, 8, 8, 8, 25, 10, 10, 12, 9, 10, 7):
+        x, y = rows(rng, 20), rows(rng, n)
+        assert bits(traced(x, y)) == bits(function(x, y))
+    assert served(traced) >= 12
+
+
 def test_a_branch_by_their_number_is_taken_as_it_is_in_eager_mode():
     def halves(x):
         s = chosen_of(x)
