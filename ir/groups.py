@@ -73,6 +73,12 @@ class Group(Node):
             return self
         return self.made_of([m.renamed(new) for m in self.members], self.into, made.ins)
 
+    def numbered(self, new: Mapping[int, int]) -> Node:
+        made = super().numbered(new)
+        assert isinstance(made, Group)
+        into = {new[x]: new[place] for x, place in self.into.items()}
+        return made.made_of([m.numbered(new) for m in self.members], into, made.ins)
+
     def detached(self, streams: Streams) -> Node:
         into: dict[int, int] = {Ref(x): Ref(place) for x, place in self.into.items()}
         return self.made_of([m.detached(streams) for m in self.members], into, self.ins)

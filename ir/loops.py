@@ -31,6 +31,10 @@ class Same:
     value: int
     word: ClassVar[str] = "same"
 
+    def numbered(self, new: Mapping[int, int]) -> Same:
+        """The same of values with other numbers."""
+        return Same(new[self.value])
+
     def __str__(self) -> str:
         return f"same %{self.value}"
 
@@ -50,6 +54,10 @@ class Carried:
     value: int
     result: int
     word: ClassVar[str] = "carried"
+
+    def numbered(self, new: Mapping[int, int]) -> Carried:
+        """The same of values with other numbers."""
+        return Carried(new[self.value], new[self.result])
 
     def __str__(self) -> str:
         return f"carried %{self.value} %{self.result}"
@@ -73,6 +81,10 @@ class Along:
     step: int
     word: ClassVar[str] = "along"
 
+    def numbered(self, new: Mapping[int, int]) -> Along:
+        """The same of values with other numbers."""
+        return Along(new[self.value], self.start, self.step)
+
     def __str__(self) -> str:
         return f"along %{self.value} {self.start} {self.step}"
 
@@ -90,6 +102,10 @@ class Last:
     """A result of the body of which the last round's is `value`; the others are gone."""
     value: int
     word: ClassVar[str] = "last"
+
+    def numbered(self, new: Mapping[int, int]) -> Last:
+        """The same of values with other numbers."""
+        return Last(new[self.value])
 
     def __str__(self) -> str:
         return f"last as %{self.value}"
@@ -113,6 +129,10 @@ class Kept:
     head: int
     at: int
     word: ClassVar[str] = "kept"
+
+    def numbered(self, new: Mapping[int, int]) -> Kept:
+        """The same of values with other numbers."""
+        return Kept(tuple([new[v] for v in self.values]), new[self.head], self.at)
 
     def __str__(self) -> str:
         return f"kept in %{self.head} at {self.at} as {', '.join(f'%{v}' for v in self.values)}"
@@ -168,6 +188,14 @@ class Loop:
         read = [int(x.value) for x in self.inputs.values()]
         return [*self.inputs, *read, *(v for m in self.body for v in m.values())]
 
+    def numbered(self, new: Mapping[int, int]) -> Loop:
+        """The same loop of values with other numbers."""
+        return Loop(
+            self.rounds, self.several, [m.numbered(new) for m in self.body],
+            {new[name]: x.numbered(new) for name, x in self.inputs.items()},
+            {new[first]: y.numbered(new) for first, y in self.results.items()},
+            [m.numbered(new) for m in self.nodes], frozenset(new[v] for v in self.blocks))
+
     def facts(self) -> tuple[Any, ...]:
         """All that makes it what it is, in a form that can be compared."""
         return (self.rounds, self.several, tuple([m.facts() for m in self.body]),
@@ -193,6 +221,12 @@ class Roll(Node):
 
     def of(self, ins: tuple[Any, ...]) -> Roll:
         return Roll(ins, self.outs, self.line, self.loop)
+
+    def numbered(self, new: Mapping[int, int]) -> Roll:
+        made = super().numbered(new)
+        assert isinstance(made, Roll)
+        made.loop = self.loop.numbered(new)
+        return made
 
     def values(self) -> list[int]:
         return [*self.named(), *self.loop.values]

@@ -131,6 +131,16 @@ class Node:
             return self
         return self.of(tuple([Ref(new[x]) if type(x) is Ref and x in new else x for x in self.ins]))
 
+    def numbered(self, new: Mapping[int, int]) -> Node:
+        """A node like this one, of a list in which values have these numbers."""
+        made = self.by_itself()
+        made.ins = tuple([Ref(new[x]) if type(x) is Ref else x for x in self.ins])
+        made.outs = [new[o] for o in self.outs]
+        if self.op is not None and not self.op.value_attrs.isdisjoint(self.attrs):
+            made.attrs = {k: new[x] if k in self.op.value_attrs else x
+                          for k, x in self.attrs.items()}
+        return made
+
     def like(self: N) -> N:
         """One that has all that it has."""
         made = object.__new__(type(self))

@@ -33,6 +33,7 @@ class Op(Protocol):
     numbers_go_along: bool       # the same of kernels of devices
     any_sizes: bool              # a plan for sizes that are not known may have it
     size_attrs: frozenset[str]   # attributes that are sizes, or tuples of them
+    value_attrs: frozenset[str]  # attributes that are numbers of values
     keeps_elements: bool         # the result has all elements of the operand, as `size` tells
     as_large: bool               # all results have the sizes of the first operand
     makes: Callable[..., Any] | None         # outlines of the results, of those of the operands

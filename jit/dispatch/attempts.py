@@ -23,6 +23,7 @@ from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..policy.account import TIMED, Policy
 from ..replay.build import build
+from ..replay.build_in_parts import counts_new_data
 from ..report.reasons import OtherWays
 from ..verify import recheck
 from .code_that_ran import CodeThatRan
@@ -231,8 +232,9 @@ class FirstRecording(Session):
             return
         findings = Findings(self, out)
         self.left = findings.left
-        if self.rec.originals.are_lost and findings.results.alive:
-            # What a backward needs is checked with what a forward made.
+        if self.rec.originals.are_lost and (
+                findings.results.alive or counts_new_data(self.rec, self.rec.nodes)):
+            # What a backward needs is checked with what a forward made, and parts with the run.
             self.learned.keeps_copies, self.became = True, "set_up"
             return
         if self.may_set_up and self.leaves_its_start():

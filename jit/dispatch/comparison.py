@@ -74,6 +74,7 @@ class Comparison(Session):
         if compare(self, Findings(self, out), known):
             known.unproven = False
         elif known.unproven:                 # The run went another way.
+            self.learned.look_at_counts((), known)
             self.recordings.drop(known)
         known.doubtful = known.unproven
 

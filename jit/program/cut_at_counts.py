@@ -20,8 +20,9 @@ from typing import Any
 
 from whet.ir.graph import Draw, Node, OpNode
 from whet.ir.values import Array, Type
-from whet.ops.python_calls import size_of
 from whet.passes.value_uses import is_view
+
+from .split_by_counts import split
 
 Told = Mapping[int, Mapping[tuple[Any, ...], Any]]   # see `FollowedSizes.at`
 
@@ -29,12 +30,14 @@ Told = Mapping[int, Mapping[tuple[Any, ...], Any]]   # see `FollowedSizes.at`
 @dataclass
 class PartNodes:
     """The nodes of a part, the values that it is `given` and those that others want of it.
-    `counted`: those of these whose sizes data decides, `line`: of the user's, where it does."""
+    `counted`: those of these whose sizes data decides, `line`: of the user's, where it does.
+    `told`: the places of nodes that may go by sizes of what they do not read."""
     nodes: list[Node] = field(default_factory=list)
     given: list[int] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
     counted: set[int] = field(default_factory=set)
     line: str = ""
+    told: list[int] = field(default_factory=list)
 
 
 def is_counted(node: Node, arrays: Sequence[Array | Type]) -> bool:
@@ -63,8 +66,10 @@ def goes_by_other_sizes(node: Node, arrays: Sequence[Array | Type], told: Told) 
 
 
 def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[int, int],
-        results: Sequence[int], numbers: Set[int], told: Told) -> list[PartNodes] | None:
-    """The parts of a list; None where it has only one.
+        results: Sequence[int], numbers: Set[int], told: Told,
+        few: int) -> list[PartNodes] | None:
+    """The parts of a list; None where it has only one. Those that go by more than `few` counts are
+    split.
 
     `arrays`: how values lay in the run, `memory`: which values lie in one (`uses.memories`),
     `numbers`: the values that are made of sizes alone, `told`: those that came to attributes, by
@@ -74,6 +79,9 @@ def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[i
     groups = grouped(nodes, memory, counted, told)
     if len(groups) == 1:
         return None
+    values = {o for n in nodes if id(n) in counted for o in n.outs}
+    if len(values) > few:
+        groups = split(groups, arrays, values, lambda node: needs(node, told))
     return Cut(nodes, groups, counted, numbers, told).parts(results)
 
 
@@ -97,7 +105,7 @@ def behind_what_they_need(nodes: Sequence[Node], told: Told) -> list[Node]:
 def needs(node: Node, told: Told) -> list[int]:
     """The values that a node goes by, and those of whose sizes it is told."""
     numbers = told.get(node.outs[0], {}).values() if node.outs else ()
-    of = [int(node.attrs["of"])] if node.op is size_of else []
+    of = () if node.op is None else [int(node.attrs[k]) for k in node.op.value_attrs]
     return [*map(int, node.refs()), *of, *numbers]
 
 

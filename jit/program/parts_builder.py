@@ -10,9 +10,10 @@ from whet.passes.value_uses import memories
 
 from . import builder
 from .builder import Options, reached
-from .cut_at_counts import PartNodes, cut, goes_by_other_sizes
+from .cut_at_counts import PartNodes, cut, goes_by_other_sizes, needs
 from .liveness import Roots, seen_nodes
-from .program_in_parts import WAYS, LaterPart, ProgramInParts
+from .numbered_parts import NumberedPart, those_met_again
+from .program_in_parts import LaterPart, PlacedPart, ProgramInParts
 from .writes_and_questions import ordered
 
 if TYPE_CHECKING:
@@ -24,12 +25,18 @@ if TYPE_CHECKING:
     from .told_numbers import Told
 
 
+FEW = 4                          # counts that a part may go by, at first
+MANY = 4                         # ways to plan a part: those that go by several counts are split
+
+
 def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
                    results: Iterable[int], options: Options, numbers: Set[int],
-                   told: Mapping[int, Told] | None) -> ProgramInParts | None:
+                   told: Mapping[int, Told] | None,
+                   known: Sequence[ProgramInParts] = ()) -> ProgramInParts | None:
     """A program that makes `results` of `outside`, as `builder.build` makes it, in parts; None
     where it has but one, or leaves generators where a run without parts left them. `numbers`: the
-    values that are made of sizes alone, `told`: where those that Python was told came to ops.
+    values that are made of sizes alone, `told`: where those that Python was told came to ops,
+    `known`: programs of other calls, whose parts may be shared.
 
     A number among the arguments that became a size (see `guards/lengths.py`) has no memory that
     could be given to a later part: there is no such program where one goes by it."""
@@ -37,11 +44,11 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
         return None
     outside, results = list(outside), list(dict.fromkeys(results))
     roots = Roots(nodes, outside, results)
-    seen = set(map(id, seen_nodes(nodes, roots.root, outside, results)))
-    alive = [n for n in nodes if id(n) in seen or n.outs and numbers >= set(n.outs)]
+    alive = alive_nodes(nodes, roots, outside, results, numbers)
     in_order, order = ordered(alive, roots.root, outside, arrays)
     memory = memories(in_order, roots.root, arrays)
-    found = cut(in_order, arrays, memory, results, numbers, told or {})
+    few = counts_of_a_part(options.like)
+    found = cut(in_order, arrays, memory, results, numbers, told or {}, few)
     if found is None or options.ends and any(
             isinstance(n, Draw) for part in found[1:] for n in part.nodes):
         return None
@@ -53,75 +60,157 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     options = dataclasses.replace(
         options, let_go={},
         steady={n: t for n, t in options.steady.items() if n not in order.written})
-    maker = PartsBuilder(arrays, found, options, told)
+    maker = PartsBuilder(arrays, found, options, told, known)
     first, later = maker.first(), maker.later()
     # A part that others share works in memory of its own: one call at a time.
-    lock = {"lock": maker.like.lock} if maker.shares and maker.like is not None else {}
+    lock = {} if maker.lock is None else {"lock": maker.lock}
     recorded = list(nodes if options.recorded is None else options.recorded)
     parts = maker.programs
     return ProgramInParts(
-        recorded=recorded, nodes=[n for p in parts for n in p.nodes], plan=first.plan,
+        recorded=recorded, nodes=maker.nodes, plan=first.plan,
         origin=roots.recorded, arrays=[Type.of(a) for a in maker.arrays], outside=outside,
         results=results, notes=list(options.notes), rewritten=None,
-        steps=[s for p in parts for s in p.steps], called=[n for p in parts for n in p.called],
+        steps=[s for p in parts for s in p.steps], called=maker.called,
         undone=order.undone, draws=None, may_miss=True, keep=[x for p in parts for x in p.keep],
         launches=sum(p.launches for p in parts), hasty=set().union(*[p.hasty for p in parts]),
         inputs=reached(arrays[n] for n in outside), first=first, later=later,
-        gone=gone(found, results), counted=set(counted(found)), **lock)
+        gone=gone(found, results), counted=set(counted(found)), few=few, **lock)
+
+
+def counts_of_a_part(like: Program | None) -> int:
+    """By how many counts a part may go. Each part costs time, so that there are as few as can be
+    until one has to be planned in many ways, as counts are 0 or 1."""
+    if not isinstance(like, ProgramInParts):
+        return FEW
+    return 1 if any(len(placed.part.ways) >= MANY for placed in like.later) else like.few
+
+
+def alive_nodes(nodes: Sequence[Node], roots: Roots, outside: Sequence[int],
+                results: Sequence[int], numbers: Set[int]) -> list[Node]:
+    """The nodes whose doing somebody sees, what makes numbers, and what makes the values of whose
+    sizes these are."""
+    alive = set(map(id, seen_nodes(nodes, roots.root, outside, results)))
+    alive.update(id(n) for n in nodes if n.outs and numbers >= set(n.outs))
+    wanted: set[int] = set()
+    for node in reversed(nodes):
+        if id(node) in alive or not wanted.isdisjoint(node.outs):
+            alive.add(id(node))
+            wanted.update(needs(node, {}))
+    return [n for n in nodes if id(n) in alive]
 
 
 class PartsBuilder:
-    """The making of the parts. `shares`: does the program have parts of the one that it is like?"""
+    """The making of the parts. `known` are programs of other calls, whose parts may be shared:
+    `lock` is the one of those of which some are. `nodes` and `called` are what all parts launch and
+    what they have Python do, as nodes of the whole list."""
 
     def __init__(self, arrays: Sequence[Array], found: list[PartNodes], options: Options,
-                 told: Mapping[int, Told] | None) -> None:
+                 told: Mapping[int, Told] | None, known: Sequence[ProgramInParts]) -> None:
         self.found, self.options, self.told = found, options, told
         # of all values; passes number what they add to a part behind those of the parts before
         self.arrays: list[Any] = list(arrays)
         self.programs: list[Program] = []
-        self.shares = False
+        self.nodes: list[Node] = []
+        self.called: list[Node] = []
+        self.lock: Any = None
+        self.known = known
+        self.made: list[LaterPart] = []
         like = options.like
         self.like = (like if isinstance(like, ProgramInParts)
                      and len(like.later) + 1 == len(found) else None)
 
     def first(self) -> Program:
         """The program of the first part."""
-        return self.made(self.build(self.found[0], self.options, self.like and self.like.first))
-
-    def later(self) -> list[LaterPart]:
-        """The other parts."""
-        models: Sequence[LaterPart | None] = (
-            [None] * (len(self.found) - 1) if self.like is None else self.like.later)
-        return [self.later_part(k, model) for k, model in enumerate(models, 1)]
-
-    def later_part(self, k: int, model: LaterPart | None) -> LaterPart:
-        """One of them: that of the program that this one is like, if it is the same."""
-        part = self.found[k]
-        options = dataclasses.replace(self.options, ends=())
-        if model is not None and len(model.ways) < WAYS and model.is_of(part, self.told):
-            self.made(model.meet(lambda like: self.build(part, options, like)))
-            self.shares = True
-            return model
-        program = self.made(self.build(part, options, None))
-        return LaterPart(program, self.steady(part), self.told, self.found[k - 1].line)
-
-    def made(self, program: Program) -> Program:
-        """A part has its program for the sizes of the run."""
+        part = self.found[0]
+        program = builder.build(
+            part.nodes, self.arrays, part.given, part.results,
+            dataclasses.replace(
+                self.options, like=self.like and self.like.first, recorded=part.nodes,
+                steady=steady(self.options, part), counted=part.counted))
         self.arrays += program.arrays[len(self.arrays):]
         self.programs.append(program)
+        self.nodes += program.nodes
+        self.called += program.called
         return program
 
-    def build(self, part: PartNodes, options: Options, like: Program | None) -> Program:
-        """The program of a part for the sizes of the run, like that of another one."""
-        return builder.build(
-            part.nodes, self.arrays, part.given, part.results,
-            dataclasses.replace(options, like=like, recorded=part.nodes,
-                                steady=self.steady(part), counted=part.counted))
+    def later(self) -> list[PlacedPart]:
+        """The other parts."""
+        parts = [NumberedPart.of(part, self.told, steady(self.options, part))
+                 for part in self.found[1:]]
+        parts = [dataclasses.replace(part, steady={}) if again else part
+                 for part, again in zip(parts, those_met_again(parts), strict=True)]
+        models = [self.shared(k, part) for k, part in enumerate(parts)]
+        placed, line = [], ""
+        for k, (part, model) in enumerate(zip(parts, models, strict=True)):
+            line = self.found[k].line or line
+            self.note(self.met(model, part), part.names)
+            placed.append(PlacedPart(model, part.names[:part.given],
+                                     [part.names[i] for i in part.results], line))
+        return placed
 
-    def steady(self, part: PartNodes) -> dict[int, Base]:
-        """The tensors that are the same at each call, of what a part is given."""
-        given = set(part.given)
-        return {n: t for n, t in self.options.steady.items() if n in given}
+    def shared(self, k: int, part: NumberedPart) -> LaterPart:
+        """Later part k: one that there is, if it is the same."""
+        shapes = [self.arrays[n].shape for n in part.names[:part.given]]
+        model = self.model(k, part)
+        if model is None:
+            model = LaterPart(part, shapes)
+            self.made.append(model)
+        else:
+            model.learn(part, shapes)
+        return model
+
+    def model(self, k: int, part: NumberedPart) -> LaterPart | None:
+        """A part that there is and does what this one does: of the program that the new one is
+        like, of the new one itself, or of another one that is known."""
+        if self.like is not None and self.may_share(self.like):
+            there = self.like.later[k].part
+            if there.part.is_at(part) and there.has_room_for(part):
+                self.lock = self.like.lock
+                return there
+        for there in self.made:
+            if there.part.does_as(part) and there.has_room_for(part):
+                return there
+        for program in filter(self.may_share, self.known):
+            for placed in program.later:
+                if placed.part.part.does_as(part) and placed.part.has_room_for(part):
+                    self.lock = program.lock
+                    return placed.part
+        return None
+
+    def may_share(self, program: ProgramInParts) -> bool:
+        """May parts of a program be shared? All that are have one lock."""
+        return self.lock is None or program.lock is self.lock
+
+    def met(self, model: LaterPart, part: NumberedPart) -> Program:
+        """The program of a part for the sizes of the run, of which `model` has plans."""
+        arrays = [self.arrays[n] for n in part.names]
+        for i, a in model.unread.items():
+            arrays[i] = a
+
+        def build(like: Program | None) -> Program:
+            return builder.build(
+                part.nodes, arrays, range(part.given), part.results,
+                dataclasses.replace(self.options, ends=(), like=like, recorded=part.nodes,
+                                    steady=part.steady, counted=part.counted))
+        return model.meet(part.nodes, arrays[:part.given], build)
+
+    def note(self, program: Program, names: Sequence[int]) -> None:
+        """A part has its program for the sizes of the run; `names`: of its values, in the whole
+        list."""
+        added = program.arrays[len(names):]
+        names = [*names, *range(len(self.arrays), len(self.arrays) + len(added))]
+        self.arrays += added
+        self.programs.append(program)
+        whole = dict(enumerate(names))
+        nodes = {id(node): node.numbered(whole) for node in program.nodes}
+        self.nodes += nodes.values()
+        self.called += [nodes.get(id(node)) or node.numbered(whole) for node in program.called]
+
+
+def steady(options: Options, part: PartNodes) -> dict[int, Base]:
+    """The tensors that are the same at each call, of what a part is given."""
+    given = set(part.given)
+    return {n: t for n, t in options.steady.items() if n in given}
 
 
 def give_sizes(parts: Sequence[PartNodes], outside: Sequence[int], arrays: Sequence[Array],
@@ -129,7 +218,9 @@ def give_sizes(parts: Sequence[PartNodes], outside: Sequence[int], arrays: Seque
     """Give a later part all that has sizes of its own where it may go by those of what it does not
     read, as `zeros_like(x)` does. `outside`: what calls bring that is not the same each time."""
     for k, part in enumerate(parts[1:], 1):
-        if any(goes_by_other_sizes(node, arrays, told) for node in part.nodes):
+        part.told = [i for i, node in enumerate(part.nodes)
+                     if goes_by_other_sizes(node, arrays, told)]
+        if part.told:
             part.given = sorted({*part.given, *outside, *counted(parts[:k])})
 
 

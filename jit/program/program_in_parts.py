@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from operator import is_
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from whet.ir.graph import Type
 from whet.ir.symbolic_size import Unsized
 from whet.passes.plan import alike
@@ -29,11 +29,12 @@ from .sized_program import SizedProgram
 from .value_places import lies_as
 
 if TYPE_CHECKING:
+    from whet.ir.graph import Node
     from whet.ir.outline import Array
     from whet.tensor_base import Base
 
     from ..gradient.backward_by_counts import BackwardByCounts
-    from .cut_at_counts import PartNodes
+    from .numbered_parts import NumberedPart
     from .shape_symbols import Shapes
     from .told_numbers import Told
 
@@ -60,15 +61,18 @@ class PartFamily:
             raise Unsized("a size is 0 or 1")
         self.ranges.add(values)
 
-    def program(self, shapes: Shapes) -> Program | None:
-        """The program for these sizes, if it can be planned."""
+    def program(self, shapes: Shapes, of_run: Sequence[Node] | None = None) -> Program | None:
+        """The program for these sizes, if it can be planned; `of_run`: the nodes of a run, where
+        there was one."""
         values = self.symbols.values(shapes)
-        return None if values is None else self.ranges.at(values, lambda s: self.at(s, values))
+        return None if values is None else self.ranges.at(
+            values, lambda plan: self.at(plan, values, of_run))
 
-    def at(self, plan: ProgramOfSizes, values: Sequence[int]) -> AtSizes | None:
+    def at(self, plan: ProgramOfSizes, values: Sequence[int],
+           of_run: Sequence[Node] | None) -> AtSizes | None:
         """The program that a plan gives for these sizes. Where it is asked often, machine code has
         one for all."""
-        made = plan.program(values)
+        made = plan.program(values, of_run)
         if made is not None:
             plan.asked += 1
             if plan.resized is not None:
@@ -97,13 +101,16 @@ class Way:
         self.like = like
         self.families: list[PartFamily] = []
 
-    def program(self, given: Sequence[Array | Type]) -> Program | None:
-        """The program for what it is given, by a plan that there is."""
-        if fits(self.like, given):
+    def program(self, given: Sequence[Array | Type],
+                of_run: Sequence[Node] | None = None) -> Program | None:
+        """The program for what it is given, by a plan that there is; `of_run`: the nodes of a run,
+        which it must have."""
+        if fits(self.like, given) and (of_run is None or all(
+                alike(a, b) for a, b in zip(self.like.recorded, of_run, strict=True))):
             return self.like
         shapes = [a.shape for a in given]
         for family in self.families:
-            made = family.program(shapes)
+            made = family.program(shapes, of_run)
             if made is not None and fits(made, given):
                 return made
         return None
@@ -121,20 +128,22 @@ class Way:
 
 class LaterPart:
     """A part that is given what data decides the size of. All programs of calls that come to its
-    nodes share it. `steady`: see `builder.Options`, `told`: see `FollowedSizes.at`, `line`: of the
-    user's, where it was counted."""
+    nodes share it, wherever they do: its values have numbers of their own. `shapes`: of what a run
+    gave it."""
 
-    def __init__(self, like: Program, steady: Mapping[int, Base],
-                 told: Mapping[int, Told] | None, line: str) -> None:
-        self.nodes, self.outside, self.results = like.recorded, like.outside, like.results
-        self.steady, self.told, self.line = steady, told, line
-        self.ways = [Way(like)]              # the one that was used last comes first
+    def __init__(self, part: NumberedPart, shapes: Shapes) -> None:
+        self.part, self.shapes = part, shapes
+        self.ways: list[Way] = []            # the one that was used last comes first
         self.programs: dict[Any, Program] = {}
         self.resized: list[ResizedProgram] = []          # the last one that fitted comes first
         self.unsized = ""                    # why a way is one of certain sizes alone
+        # What is there for its sizes alone, and was of others in a run that came to the same: by
+        # its number, what is given in its place.
+        self.unread: dict[int, Array] = {}
 
-    def program(self, given: Sequence[Array]) -> Program:
-        """The program for what it is given; raises Miss where there is none."""
+    def program(self, given: Sequence[Array], line: str) -> Program:
+        """The program for what it is given; raises Miss where there is none. `line`: of the user's,
+        where it was counted."""
         for k, program in enumerate(self.resized):
             if program.fits(given):
                 if k:
@@ -144,7 +153,7 @@ class LaterPart:
         found = self.programs.pop(key, None) or self.planned(given)
         if found is None:
             why = f", for which nothing is planned ({self.unsized})" if self.unsized else ""
-            raise Miss(OtherShape(f"data decides a size, and it is another{why}", self.line))
+            raise Miss(OtherShape(f"data decides a size, and it is another{why}", line))
         self.programs[key] = found
         while len(self.programs) > PROGRAMS:
             self.programs.pop(next(iter(self.programs)), None)
@@ -163,26 +172,38 @@ class LaterPart:
                 return made
         return None
 
-    def is_of(self, part: PartNodes, told: Mapping[int, Told] | None) -> bool:
-        """Is it what a run came to as a part of its own?"""
-        return (self.outside == part.given and self.results == part.results
-                and self.told == told and len(self.nodes) == len(part.nodes)
-                and all(alike(a, b) is not None
-                        for a, b in zip(self.nodes, part.nodes, strict=True)))
+    def has_room_for(self, part: NumberedPart) -> bool:
+        """Can it plan for one that does the same?"""
+        return len(self.ways) < WAYS and self.part.keeps_as(part)
 
-    def meet(self, build: Callable[[Program], Program]) -> Program:
-        """Let it serve sizes like those of a run; the program of that run. `build` makes that
-        like another one."""
+    def learn(self, part: NumberedPart, shapes: Shapes) -> None:
+        """A run came to the nodes of this part with what has these shapes: what is there for its
+        sizes alone, and had others, is of no matter where nodes were told the same."""
+        unread = [i for i in range(part.read, part.given)
+                  if i not in self.unread and self.shapes[i] != shapes[i]]
+        if unread and self.part.is_told_as(part):
+            self.unread.update((i, np.empty((0,) * len(self.shapes[i]))) for i in unread)
+            self.ways, self.programs, self.resized = [], {}, []
+
+    def meet(self, nodes: Sequence[Node], given: Sequence[Array | Type],
+             build: Callable[[Program | None], Program]) -> Program:
+        """Let it serve sizes like those of a run, in which it had these nodes; the program of that
+        run. `build` makes that like another one."""
         made: Program | None = None
+        for way in self.ways:
+            made = way.program(given, nodes)
+            if made is not None:
+                return made
         for way in self.ways:
             made = build(way.like)
             if made.plan is way.like.plan:
                 try:
-                    way.grow(made, self.steady, self.told)
+                    way.grow(made, self.part.steady, self.part.told)
                     return made
                 except Unsized as e:
                     self.unsized = str(e)
-        assert made is not None
+        if made is None:
+            made = build(None)
         self.ways.insert(0, Way(made))
         return made
 
@@ -191,6 +212,25 @@ class LaterPart:
         for way in self.ways:
             way.families = []
         self.programs, self.resized, self.unsized = {}, [], "a plan for other sizes gave other bits"
+
+
+@dataclasses.dataclass(frozen=True)
+class PlacedPart:
+    """A part as it stands in a program: the values that it is `given`, and those that others want
+    of it. `line`: of the user's, where it was counted."""
+    part: LaterPart
+    given: list[int]
+    results: list[int]
+    line: str
+
+    def take(self, env: list[Any]) -> None:
+        """Run it."""
+        given = [env[n] for n in self.given]
+        for i, a in self.part.unread.items():
+            given[i] = a
+        made = self.part.program(given, self.line)(given)
+        for n, own in zip(self.results, self.part.part.results, strict=True):
+            env[n] = made[own]
 
 
 def fits(program: Program, given: Sequence[Array | Type]) -> bool:
@@ -203,10 +243,12 @@ def fits(program: Program, given: Sequence[Array | Type]) -> bool:
 class ProgramInParts(Program):
     """The program of all parts. `gone`: the values that nobody needs after each, `backwards`: those
     of calls through which gradients flow, `recorded_program`: that of a run, where it is for
-    arguments of other sizes."""
+    arguments of other sizes. A part that goes by more than `few` counts was split, where that can
+    be."""
     first: Program
-    later: list[LaterPart]
+    later: list[PlacedPart]
     gone: list[list[int]]
+    few: int
     backwards: BackwardByCounts | None = None
     recorded_program: ProgramInParts | None = None
 
@@ -231,7 +273,9 @@ class ProgramInParts(Program):
         nodes, others = self.first.recorded, other.first.recorded
         backward, model = ((None if p.backwards is None else p.backwards.model)
                            for p in (self, other))
-        return (backward is model and all(map(is_, self.later, other.later))
+        return (backward is model
+                and all(a.part is b.part and a.given == b.given
+                        for a, b in zip(self.later, other.later, strict=True))
                 and len(nodes) == len(others)
                 and all(alike(a, b) is not None for a, b in zip(nodes, others, strict=True)))
 
@@ -239,17 +283,26 @@ class ProgramInParts(Program):
         return of_run if self.backwards is None else self.backwards.at(self.sizes(env))
 
     def distrust(self) -> None:
-        for part in self.later:
-            part.close()
+        for placed in self.later:
+            placed.part.close()
         if self.backwards is not None:
             self.backwards.distrust()
 
     def take_steps(self, env: list[Any]) -> None:
-        self.take(self.first, env, 0)
-        for k, part in enumerate(self.later, 1):
+        made = self.first([env[n] for n in self.first.outside])
+        for n in self.first.results:
+            env[n] = made[n]
+        self.let_go(env, 0)
+        for k, placed in enumerate(self.later, 1):
             if k == len(self.later) and self.backwards is not None:
                 self.backwards.at(self.sizes(env))       # (it may miss: nothing is done after this)
-            self.take(part.program([env[n] for n in part.outside]), env, k)
+            placed.take(env)
+            self.let_go(env, k)
+
+    def let_go(self, env: list[Any], k: int) -> None:
+        """Part k has run: nobody needs some values any more."""
+        for n in self.gone[k]:
+            env[n] = None
 
     def sizes(self, values: Sequence[Any]) -> list[tuple[int, ...]]:
         """The sizes of what a call is given, and of what it counts."""
@@ -260,14 +313,6 @@ class ProgramInParts(Program):
         """Those of the recorded run."""
         return self.sizes(self.arrays)
 
-    def take(self, program: Program, env: list[Any], k: int) -> None:
-        """Run a part."""
-        made = program([env[n] for n in program.outside])
-        for n in program.results:
-            env[n] = made[n]
-        for n in self.gone[k]:
-            env[n] = None
-
     def __call__(self, inputs: Sequence[Array],
                  spent: Mapping[int, Array] = NOTHING_SPENT) -> list[Any]:
         return Program.__call__(self, inputs)
@@ -275,7 +320,7 @@ class ProgramInParts(Program):
     @property
     def parts(self) -> list[Program]:
         """The programs of the parts, for the sizes of a run each."""
-        return [self.first, *(part.ways[0].like for part in self.later)]
+        return [self.first, *(placed.part.ways[0].like for placed in self.later)]
 
     def forget(self) -> None:
         for p in self.parts:

@@ -34,15 +34,16 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     for r in known:
         learned.counting |= set(other_numbers(r.program.recorded, rec.nodes))
     if (options.rewrites or rec.values.devices or session.watch.told is not None
-            or rec.followed.lost or not (learned.counts_vary or learned.counting
-                                         or counts_new_data(rec, nodes))):
+            or rec.followed.lost or rec.originals.are_lost
+            or not (learned.counts_vary or learned.counting or counts_new_data(rec, nodes))):
         return None
     model = next((r for r in known if r.program.goes_by_counts and sizes.came_to(r, rec.nodes)),
                  None)
     options = dataclasses.replace(options, like=model and model.program)
     told = rec.followed.at if rec.follows else None
     made = parts_builder.build_in_parts(
-        nodes, rec.arrays, outside, values, options, rec.followed.values, told)
+        nodes, rec.arrays, outside, values, options, rec.followed.values, told,
+        [r.program for r in known if r.program.goes_by_counts])
     if made is None or back is None:
         return made
     shared = model and model.program.backwards
@@ -56,9 +57,8 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
 
 def counts_new_data(rec: Recorder, nodes: Sequence[Node]) -> bool:
     """Do arguments that are new at each call decide a size?"""
-    return not rec.originals.are_lost and any(
-        is_counted(node, rec.arrays) and is_new_data(rec, x)
-        for node in nodes for x in node.refs())
+    return any(is_counted(node, rec.arrays) and is_new_data(rec, x)
+               for node in nodes for x in node.refs())
 
 
 def other_numbers(nodes: Sequence[Node], others: Sequence[Node]) -> Iterator[str]:

@@ -94,6 +94,7 @@ class SizeOf(Op):
     """A size that Python was told, as a number. `of` and `dim` say of which value of a recorded
     run, and of which of its dimensions; `less` is taken off it; `value` is what that was."""
     total = any_sizes = True
+    value_attrs = frozenset(("of",))
 
     def forward(self, *, of, dim, less, value):
         """The size."""

@@ -69,6 +69,7 @@ class Op:
     # then one plan serves all sizes that have the same answers.
     any_sizes = False
     size_attrs = frozenset(("size",))        # attributes that are sizes, or tuples of them
+    value_attrs: frozenset[str] = frozenset()        # attributes that are values of a trace
     keeps_elements = False          # has the result all elements of the operand, as `size` tells?
     as_large = False                # have all results the sizes of the first operand?
     # makes(*outlines, **attrs), of an op whose forward plans at length or makes an array of numbers

@@ -346,7 +346,7 @@ def test_views_are_no_results_of_a_part():
     recordings = traced._calls.recordings.by_key.values()
     recording = next(r for rs in recordings for r in rs if r.program.goes_by_counts)
     p = recording.program
-    parts = cut(p.recorded, p.arrays, p.origin, p.results, set(), {})
+    parts = cut(p.recorded, p.arrays, p.origin, p.results, set(), {}, 9)
     assert len(parts) == 2
     assert not any(n.is_view and o in parts[1].given for n in p.recorded for o in n.outs)
     assert calls_of(traced)["replayed"] >= CALLS - 6

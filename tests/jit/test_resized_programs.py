@@ -104,8 +104,8 @@ def test_its_words_are_those_of_pythons_program(function, monkeypatch):
     compared = []
     program = LaterPart.program
 
-    def both(part, given):
-        found = program(part, given)
+    def both(part, given, line):
+        found = program(part, given, line)
         if isinstance(found, ResizedProgram):
             resized, part.resized = part.resized, []
             other = part.planned(given)
@@ -156,8 +156,8 @@ def program_of(function, n=64):
     found = []
     program = LaterPart.program
 
-    def noted(part, given):
-        made = program(part, given)
+    def noted(part, given, line):
+        made = program(part, given, line)
         if isinstance(made, ResizedProgram):
             found.append((made, list(given)))
         return made

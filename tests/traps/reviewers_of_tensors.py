@@ -434,3 +434,19 @@ def tensors_change_what_they_are():
         for k in (0, 0, 1, 0, 0, 1, 1, 4, 2, 2, 2, 3, 3, 0, 1, 4, 4, 0, 1):
             yield f(ramp(3), k), o.w, o.w.grad
     return f, calls
+
+
+@trap
+def asks_how_many_were_found():
+    """Python goes by how many elements were found, and reads none of them."""
+    def f(x, m):
+        y = x[m > 0].sum()
+        found, = whet.where(x > 1)
+        if found.shape[0] == 0:
+            return x * 2 + y
+        return x * 3 + y
+    def calls(f):
+        for k in range(24):
+            x, m = ramp(6) / 8, ramp(6) - k % 5
+            yield f(x + (k % 4 == 3), m)
+    return f, calls

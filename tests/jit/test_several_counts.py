@@ -1,0 +1,237 @@
+"""Functions in which data decides several sizes: a part of their programs for each, and what parts
+share."""
+import math
+
+import numpy as np
+import pytest
+import whet
+import whet.nn.functional as F
+from whet import nn
+from whet.ir.graph import Graph
+from whet.jit.policy import account, many_sizes, timing
+from whet.jit.program import parts_builder, program_in_parts
+from whet.jit.program.cut_at_counts import cut
+from whet.jit.program.numbered_parts import NumberedPart, those_met_again
+
+from .ledgers import calls_of
+
+CALLS = 60
+
+
+@pytest.fixture(autouse=True)
+def whatever_it_costs(monkeypatch):
+    monkeypatch.setattr(account, "GRACE", math.inf)
+    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+    monkeypatch.setattr(timing, "MARGIN", 0.0)
+
+
+def bits(xs):
+    return [x.detach().numpy().tobytes() for x in xs]
+
+
+class Experts(nn.Module):
+    """Each token goes through the two experts that its scores choose."""
+
+    def __init__(self, experts=6, d=8, hidden=16):
+        super().__init__()
+        self.scores = nn.Linear(d, experts, bias=False)
+        self.experts = nn.ModuleList([
+            nn.Sequential(nn.Linear(d, hidden), nn.SiLU(), nn.Linear(hidden, d))
+            for _ in range(experts)])
+
+    def forward(self, x):
+        weights, chosen = whet.topk(F.softmax(self.scores(x), dim=1), 2, dim=-1)
+        mask = F.one_hot(chosen, num_classes=len(self.experts)).permute(2, 1, 0)
+        out = whet.zeros_like(x)
+        for k, expert in enumerate(self.experts):
+            place, row = whet.where(mask[k])
+            out.index_add_(0, row, expert(x[row]) * weights[row, place, None])
+        return out
+
+
+class ExpertsAsked(Experts):
+    """Experts that no token chose do nothing."""
+
+    def forward(self, x):
+        weights, chosen = whet.topk(F.softmax(self.scores(x), dim=1), 2, dim=-1)
+        mask = F.one_hot(chosen, num_classes=len(self.experts)).permute(2, 1, 0)
+        out = whet.zeros_like(x)
+        for k, expert in enumerate(self.experts):
+            place, row = whet.where(mask[k])
+            if row.shape[0] == 0:
+                continue
+            out.index_add_(0, row, expert(x[row]) * weights[row, place, None])
+        return out
+
+
+def tokens(rng, n):
+    return whet.from_numpy(rng.standard_normal((n, 8)).astype("f"))
+
+
+def parts_of(traced):
+    """The later parts of the last program in parts."""
+    programs = [r.program for r in traced._calls.policy.held if r.program.goes_by_counts]
+    return programs[-1].later
+
+
+@pytest.mark.parametrize("n", (1, 3, 12))
+def test_experts_share_their_plans(n):
+    whet.manual_seed(0)
+    model = Experts()
+
+    def through(x):
+        with whet.no_grad():
+            return model(x)
+    rng, traced = np.random.default_rng(0), whet.jit.trace(through)
+    for _ in range(CALLS):
+        x = tokens(rng, n)
+        assert bits([traced(x)]) == bits([through(x)])
+    assert calls_of(traced)["replayed"] >= CALLS - 14
+    placed = parts_of(traced)
+    assert len(placed) >= 6 and len({id(p.part) for p in placed}) <= len(placed) - 5
+
+
+@pytest.mark.parametrize("kind", (Experts, ExpertsAsked))
+def test_steps_of_training(kind):
+    results = []
+    for trace in (False, True):
+        whet.manual_seed(0)
+        model, rng = kind(), np.random.default_rng(1)
+        optimizer = whet.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+
+        def step(x):
+            optimizer.zero_grad(set_to_none=False)
+            loss = ((model(x) - x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+        run = whet.jit.trace(step) if trace else step
+        losses = [run(tokens(rng, 7)) for _ in range(CALLS)]
+        results.append(bits([*losses, *model.parameters()]))
+    assert results[0] == results[1]
+    if kind is Experts:
+        assert calls_of(run)["replayed"] >= CALLS // 2
+
+
+def test_a_step_that_writes_to_much_is_replayed():
+    """What the run writes to is not copied at first, and the program is compared at the next call:
+    of other counts each time, it never was."""
+    whet.manual_seed(0)
+    model, rng = Experts(hidden=3000), np.random.default_rng(1)
+    optimizer = whet.optim.SGD(model.parameters(), 0.1)
+
+    @whet.jit.trace
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+    for _ in range(24):
+        step(tokens(rng, 24))
+    assert calls_of(step)["replayed"] >= 8
+
+
+def test_the_size_of_what_nobody_reads_is_asked():
+    def by_their_number(x, m):
+        y = x[m > 0].sum()
+        found, = whet.where(x > 1)
+        if found.shape[0] == 0:
+            return x * 2 + y
+        return x * 3 + y
+    rng, traced = np.random.default_rng(0), whet.jit.trace(by_their_number)
+    for _ in range(4 * CALLS):
+        a = rng.uniform(-1, 1, 20).astype("f")
+        a[:rng.integers(0, 3)] = 2
+        x, m = whet.from_numpy(a), whet.from_numpy(rng.standard_normal(20).astype("f"))
+        assert bits([traced(x, m)]) == bits([by_their_number(x, m)])
+    assert calls_of(traced)["replayed"] >= 3 * CALLS
+
+
+def test_parts_that_differ_in_a_number_are_others():
+    def by_classes(x, k):
+        return [x[k == i].sum() for i in range(6)]
+    rng, traced = np.random.default_rng(0), whet.jit.trace(by_classes)
+    for _ in range(CALLS):
+        x, k = tokens(rng, 20), whet.from_numpy(rng.integers(0, 6, 20))
+        assert bits(traced(x, k)) == bits(by_classes(x, k))
+    assert calls_of(traced)["replayed"] >= CALLS // 2
+
+
+def test_parts_are_split_once_they_have_many_ways(monkeypatch):
+    def of_masks(x):
+        a, b, c = (x[x[:, k] > 1.2] for k in range(3))
+        return a.sum(0), (b * 2).exp().sum(0), c.cos().sum(0)
+    rng, traced = np.random.default_rng(0), whet.jit.trace(of_masks)
+    for _ in range(4 * CALLS):
+        x = tokens(rng, 8)
+        assert bits(traced(x)) == bits(of_masks(x))
+    counts = [r.program.few for r in traced._calls.policy.held if r.program.goes_by_counts]
+    assert counts[0] == parts_builder.FEW and counts[-1] == 1
+    assert calls_of(traced)["replayed"] >= 3 * CALLS
+
+
+def program_of(function, n=9):
+    """A program in parts of a function of tokens."""
+    rng, traced = np.random.default_rng(0), whet.jit.trace(function)
+    for _ in range(12):
+        traced(tokens(rng, n))
+    return next(r.program for r in traced._calls.policy.held if r.program.goes_by_counts)
+
+
+def test_its_graphs_have_the_numbers_of_the_whole():
+    whet.manual_seed(0)
+    model = Experts()
+    p = program_of(lambda x: model(x).detach())
+    for nodes in (p.recorded, p.nodes):
+        graph = Graph.of(nodes, p.arrays, [], [(n, "") for n in p.results])
+        made = {o for node in graph.nodes for o in node.outs}
+        read = {int(x) for node in graph.nodes for x in node.refs()}
+        assert set(p.results) <= made | set(p.outside) and read <= made | set(p.outside)
+        for node in graph.nodes:
+            node.head()
+            assert all(o in graph.types for o in node.outs)
+
+
+def test_numbered_parts():
+    whet.manual_seed(0)
+    model = Experts()
+    placed = program_of(lambda x: model(x).detach()).later
+    parts = [p.part.part for p in placed]
+    assert len({id(p) for p in parts}) < len(parts)
+    one = parts[0]
+    assert one.names[:one.given] != list(range(one.given))
+    assert all(o >= one.given for node in one.nodes for o in node.outs)
+    assert one.does_as(one) and those_met_again([one, one]) == [True, True]
+    assert those_met_again([one]) == [False]
+    other = NumberedPart(**{**vars(one), "nodes": one.nodes[:-1]})
+    assert not one.does_as(other) and those_met_again([one, other]) == [False, False]
+
+
+def test_lists_are_split_where_counts_change():
+    whet.manual_seed(0)
+    model = Experts()
+    p = program_of(lambda x: model(x).detach())
+    whole, apart = (cut(p.recorded, p.arrays, p.origin, p.results, set(), {}, few)
+                    for few in (9, 1))
+    assert len(whole) == 2 and len(apart) >= 7
+    assert sum(len(part.counted) for part in apart) == sum(len(part.counted) for part in whole) == 6
+    for part in apart[1:7]:
+        assert len([n for n in part.given if n in p.counted]) == 1
+
+
+def test_what_is_there_for_its_size_alone_is_learned():
+    whet.manual_seed(0)
+    model = Experts()
+
+    def through(x):
+        y = model(x)
+        y.sum().backward()
+        return y.detach()
+    rng, traced = np.random.default_rng(0), whet.jit.trace(through)
+    for _ in range(30):
+        traced(tokens(rng, 9))
+    placed = [p for p in parts_of(traced) if p.part.part.read < p.part.part.given]
+    assert any(p.part.unread for p in placed)
+    assert calls_of(traced)["replayed"] >= 10
+    assert program_in_parts.WAYS > max(len(p.part.ways) for p in placed)
