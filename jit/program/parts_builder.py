@@ -14,7 +14,7 @@ from .cut_at_counts import PartNodes, cut, goes_by_other_sizes, needs
 from .liveness import Roots, seen_nodes
 from .numbered_parts import NumberedPart, those_met_again
 from .program_in_parts import LaterPart, PlacedPart, ProgramInParts
-from .writes_and_questions import ordered
+from .writes_and_questions import LARGEST_COPY, ordered
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -47,13 +47,17 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     alive = alive_nodes(nodes, roots, outside, results, numbers)
     in_order, order = ordered(alive, roots.root, outside, arrays)
     memory = memories(in_order, roots.root, arrays)
+
+    def cut_by(few: int) -> tuple[list[PartNodes] | None, list[int]]:
+        found = cut(in_order, arrays, memory, results, numbers, told or {}, few)
+        return found, found and undone(found, roots, outside, order.undone) or []
     few = counts_of_a_part(options.like)
-    found = cut(in_order, arrays, memory, results, numbers, told or {}, few)
-    if found is None or options.ends and any(
-            isinstance(n, Draw) for part in found[1:] for n in part.nodes):
-        return None
+    found, written = cut_by(few)
+    if sum(arrays[n].nbytes for n in written) > LARGEST_COPY:
+        found, written = cut_by(few := len(nodes))
     there = {*outside, *(o for n in in_order for o in n.outs)}
-    if not all(there.issuperset(part.given) for part in found[1:]):
+    if (found is None or not all(there.issuperset(part.given) for part in found[1:])
+            or options.ends and any(isinstance(n, Draw) for part in found[1:] for n in part.nodes)):
         return None
     found[0].given = outside
     give_sizes(found, [n for n in outside if n not in options.steady], arrays, told or {})
@@ -71,10 +75,19 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
         origin=roots.recorded, arrays=[Type.of(a) for a in maker.arrays], outside=outside,
         results=results, notes=list(options.notes), rewritten=None,
         steps=[s for p in parts for s in p.steps], called=maker.called,
-        undone=order.undone, draws=None, may_miss=True, keep=[x for p in parts for x in p.keep],
+        undone=written, draws=None, may_miss=True, keep=[x for p in parts for x in p.keep],
         launches=sum(p.launches for p in parts), hasty=set().union(*[p.hasty for p in parts]),
         inputs=reached(arrays[n] for n in outside), first=first, later=later,
         gone=gone(found, results), counted=set(counted(found)), few=few, **lock)
+
+
+def undone(parts: Sequence[PartNodes], roots: Roots, outside: Sequence[int],
+           early: Sequence[int]) -> list[int]:
+    """What a call may have written to when it finds that a part has no plan for its sizes: what is
+    written before that part, and what is written `early`, before a question."""
+    inputs = set(outside)
+    written = {roots.root[x] for part in parts[:-1] for node in part.nodes for x in node.written()}
+    return list(dict.fromkeys((*early, *sorted(written & inputs))))
 
 
 def counts_of_a_part(like: Program | None) -> int:

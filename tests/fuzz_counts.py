@@ -1,0 +1,152 @@
+"""Functions in which data decides several sizes: eager and traced must come to the same.
+
+    python -m tests.fuzz_counts --seconds 60 --seed 1
+
+A program finds rows of its arguments by a few questions (`where`, `nonzero`, masks), one after the
+other or in a loop. What it does with them goes by their numbers in all ways that Python has: writes
+in place, sizes of others, branches, gradients. Calls find none, one, some or all rows. How many
+counts a part may go by is drawn, too.
+"""
+import contextlib
+import dataclasses
+import random
+import sys
+
+import numpy as np
+
+from tests import fuzz_harness
+from tests.observed import observed, outcome
+
+CALLS, ROWS, VARYING = 24, 6, (4, 6, 9)
+# i: a name for what is found, s: one for its rows, c: a column, t: a threshold
+QUESTIONS = [
+    "x[:, {c}] > {t}", "y[:, {c}] > {t}", "(x[:, 1] > {t}) & (y[:, 0] < 1.5)", "kind == {c}",
+    "x.sum(1) > {t}"]
+OF_LOOPS = ["kind == k", "x[:, k % 4] > {t}", "kind == {c}"]
+FOUND = [
+    "{i} = whet.where({q})[0]", "{i} = ({q}).nonzero(as_tuple=True)[0]",
+    "{i} = whet.arange(x.shape[0])[{q}]"]
+BRANCHES = [
+    "if len({i}) == 0:\n    total = total + 1", "if {i}.shape[0] > 2:\n    out += 1",
+    "if {i}.numel() <= 1:\n    res.append(x * 2)\nelse:\n    out[0] = 3",
+    "if len({i}) == 1:\n    total = total + {i}.shape[0]\nelse:\n    total = total * 2",
+    "if len({i}) > most:\n    {i} = {i}[:most]"]
+ROWS_OF = ["{s} = x[{i}]", "{s} = y[{i}]"]
+STEPS = [
+    "{s} = {s} * 2 + 1", "{s} = {s} @ w", "{s} = whet.relu({s})", "{s} = {s} - {s}.sum(0)",
+    "{s} = F.softmax({s}, 1)", "{s} = {s} * x[0]", "{s} = {s} ** 2 / max(len({i}), 1)",
+    "{s} = {s}.exp()", "{s} = whet.cat([{s}, {s}])[:len({i})]",
+    "{s} = {s} + whet.ones({s}.shape[0], 1)",
+    "{s} = {s} + whet.arange({s}.shape[0])[:, None]"]
+USES = [
+    "out.index_add_(0, {i}, {s})", "out[{i}] = {s}", "out[{i}] += {s}", "total = total + {s}.sum()",
+    "res.append({s}.sum(0))", "res.append({s})", "res.append({i})", "res.append(out.clone())",
+    "total = total + whet.ones_like(y).sum() * {s}.sum()", "state.add_({s}.detach().sum())",
+    "total = total + whet.zeros(x.shape[0]).sum() + {s}.mean(0).nan_to_num(0).sum()",
+    "res.append(whet.zeros({i}.shape[0] + 1, 2))", "total = total + {s}.amax(1).sum()",
+    "total = total + (x[:, 0].expand_as(y[:, 0]) * state).sum() * {s}.numel()",
+    "total = total + {s}.std(0).nan_to_num(0).sum()",
+    "res.append(whet.full((y.shape[0],), 2.0) * {s}.sum())"]
+ENDS = [
+    "res.append(whet.cat([{all}]).sum(0))", "res.append(sum(len(s) for s in [{all}]) * x.sum())",
+    "loss = total + out.sum()\n"
+    "if loss.requires_grad:\n    res += whet.autograd.grad(loss, [w], allow_unused=True)"]
+
+
+@dataclasses.dataclass
+class Program(fuzz_harness.TwoSided):
+    """`counts`: the statements of each count, `times`: how often the first is run, in a loop, where
+    there is one. `sizes`: how many rows each call has, `few` and `many`: see
+    jit/program/parts_builder.py."""
+    counts: list
+    ends: list
+    times: int
+    sizes: list
+    few: int
+    many: int
+    seed: int
+
+    @classmethod
+    def drawn(cls, seed):
+        r = random.Random(seed)
+        times = r.randint(2, 5) if r.random() < 0.4 else 0
+        counts = [cls._count(r, k, bool(times)) for k in range(1 if times else r.randint(2, 5))]
+        ends = [] if times else [r.choice(ENDS[:2])] if r.random() < 0.5 else []
+        ends += [ENDS[2]] if r.random() < 0.3 else []
+        varies = r.random() < 0.3
+        sizes = [r.choice(VARYING) if varies else ROWS for _ in range(CALLS)]
+        return cls(counts, ends, times, sizes, r.choice([1, 1, 4]), r.choice([1, 2, 4]), seed)
+
+    @staticmethod
+    def _count(r, k, in_loop):
+        names = dict(i=f"i{k}", s=f"s{k}")
+        question = r.choice(OF_LOOPS if in_loop else QUESTIONS).format(
+            c=r.randint(0, 3), t=r.choice([-0.5, 0.3, 0.9, 1.3, 2.2]))
+        texts = [r.choice(FOUND).format(q=question, **names)]
+        texts += [r.choice(BRANCHES)] if r.random() < 0.25 else []
+        texts += [r.choice(ROWS_OF), *r.choices(STEPS, k=r.randint(0, 3))]
+        texts += r.choices(USES, k=r.randint(1, 2))
+        return [text.format(**names) for text in texts]
+
+    def source(self):
+        """The module of the function."""
+        lines = ["out, res, total = whet.zeros_like(x), [], x.sum() * 0"]
+        for texts in self.counts:
+            inner = [line for text in texts for line in text.split("\n")]
+            if self.times:
+                lines += [f"for k in range({self.times}):", *(f"    {line}" for line in inner)]
+            else:
+                lines += inner
+        names = ", ".join(f"s{k}" for k in range(len(self.counts)))
+        lines += [line for text in self.ends for line in text.format(all=names).split("\n")]
+        body = "\n".join(f"    {line}" for line in [*lines, "return [*res, out, total]"])
+        return ("import whet\nimport whet.nn.functional as F\n\n\n"
+                f"def f(x, y, kind, w, state, most):\n{body}\n")
+
+    def smaller(self):
+        for k in range(len(self.counts) if len(self.counts) > 1 else 0):
+            names = any("{all}" in end for end in self.ends)
+            if not names:
+                yield dataclasses.replace(self, counts=self.counts[:k] + self.counts[k + 1:])
+        for k in range(len(self.ends)):
+            yield dataclasses.replace(self, ends=self.ends[:k] + self.ends[k + 1:])
+        for k, texts in enumerate(self.counts):
+            for j in range(1, len(texts)):
+                less = texts[:j] + texts[j + 1:]
+                yield dataclasses.replace(
+                    self, counts=self.counts[:k] + [less] + self.counts[k + 1:])
+        yield dataclasses.replace(self, sizes=self.sizes[:-1])
+
+    def seen(self, traced):
+        import whet
+        space = {"__name__": "program"}
+        exec(compile(self.source(), "<program>", "exec"), space)
+        f = whet.jit.trace(space["f"]) if traced else space["f"]
+        rng = np.random.default_rng(self.seed)
+        w = whet.tensor(rng.standard_normal((4, 4)).astype("f"), requires_grad=True)
+        state, seen = whet.zeros(()), []
+        with parts_go_by(self.few, self.many):
+            for n in self.sizes:
+                x, y = (whet.from_numpy(rng.standard_normal((n, 4)).astype("f")) for _ in range(2))
+                kind = whet.from_numpy(rng.integers(0, 5, n))
+                seen.append(observed(outcome(lambda: f(x, y, kind, w, state, 2)), x, y, state))
+        return seen, f
+
+    def __str__(self):
+        return f"{self.source()}\nrows: {self.sizes}, few: {self.few}, many: {self.many}"
+
+
+@contextlib.contextmanager
+def parts_go_by(few, many):
+    """Parts are split by counts from so many on, and set to sizes by machine code at once."""
+    from whet.jit.program import parts_builder, program_in_parts
+    kept = parts_builder.FEW, parts_builder.MANY, program_in_parts.RESIZED
+    parts_builder.FEW, parts_builder.MANY, program_in_parts.RESIZED = few, many, 1
+    try:
+        yield
+    finally:
+        parts_builder.FEW, parts_builder.MANY, program_in_parts.RESIZED = kept
+
+
+if __name__ == "__main__":
+    sys.exit(fuzz_harness.main(__spec__.name))
