@@ -109,18 +109,36 @@ def needs(node: Node, told: Told) -> list[int]:
     return [*map(int, node.refs()), *of, *numbers]
 
 
+def made_for(nodes: Sequence[Node], counted: Set[int], told: Told) -> set[int]:
+    """What is counted, and what makes something for it and does nothing else, by their ids."""
+    found = set(counted)
+    wanted: set[int] = set()
+    for node in reversed(nodes):
+        if id(node) in counted or not wanted.isdisjoint(node.outs) and makes_alone(node):
+            found.add(id(node))
+            wanted.update(needs(node, told))
+    return found
+
+
+def makes_alone(node: Node) -> bool:
+    """Does a node make something and nothing else?"""
+    return isinstance(node, OpNode) and node.op.pure and not node.op.random
+
+
 def grouped(nodes: Sequence[Node], memory: Mapping[int, int], counted: Set[int],
             told: Told) -> list[list[Node]]:
-    """The nodes in groups that end with what is counted. What is counted is counted as early as a
-    group ends, and what it reads is there; a view lies in the group of what it is of."""
+    """The nodes in groups that end with what is counted. What is counted, and what is made for it,
+    comes as early as a group ends, and what it reads is there; a view lies in the group of what it
+    is of."""
     groups: list[list[Node]] = [[]]
+    early = made_for(nodes, counted, told)
     there: dict[int, int] = {}               # value -> the first group that may read it
     written: dict[int, int] = {}             # memory -> the last group that writes to it
     has_ended = False
     for node in nodes:
         at = len(groups) - 1
         is_counted = id(node) in counted
-        if is_counted or is_view(node):
+        if id(node) in early or is_view(node):
             at = max([max(there.get(x, 0), written.get(memory[x], 0))
                       for x in needs(node, told)], default=0)
         elif has_ended:

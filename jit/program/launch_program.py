@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as C
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ class LaunchProgram(Program):
     checks: dict[int, Node | None]  # address of the word that a check sets -> the check's node
     stopped: C.c_int64  # the address of the check that ended a list, or 0
     steady: Steady  # what is kept between calls
+    looks: dict[Node, list[int]] = field(default_factory=dict)  # which of these a node looks at
     windows: Windows | None = None  # when the list works on what, where a check may ask
 
     # ---- running ---------------------------------------------------------------------------------
@@ -96,13 +97,21 @@ class LaunchProgram(Program):
     def do(self, node: Node, env: list[Any]) -> None:
         """A step that Python does."""
         if self.local:
-            self.look(node, env)
+            looks = self.looks.get(node)
+            if looks is None:
+                looks = self.looks[node] = self.looks_of(node)
+            self.look(looks, env)
         ins = [env[x] if type(x) is Ref else x for x in node.ins]
         KINDS[node.kind].run(node, ins, self, env)
 
-    def look(self, node: Node, env: list[Any]) -> None:
-        """Find what a step of Python's looks at in the arena, or in another value."""
-        for n in self.local.keys() & {*node.refs(), *node.attrs.get("into", {}).values()}:
+    def looks_of(self, node: Node) -> list[int]:
+        """What a step of Python's looks at in the arena, or in another value."""
+        named = {*node.refs(), *node.attrs.get("into", {}).values()}
+        return [n for n in self.local if n in named]
+
+    def look(self, values: Sequence[int], env: list[Any]) -> None:
+        """Find these values in the arena, or in another value."""
+        for n in values:
             if env[n] is None:
                 root, offset, t = self.local[n]
                 env[n] = (np.ndarray(t.shape, t.dtype, env[ARENA], offset, t.strides)

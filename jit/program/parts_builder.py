@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .told_numbers import Told
 
 
-FEW = 4                          # counts that a part may go by, at first
+FEW = 3                          # counts that a part may go by, at first
 MANY = 4                         # ways to plan a part: those that go by several counts are split
 
 

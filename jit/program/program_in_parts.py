@@ -225,11 +225,12 @@ class PlacedPart:
 
     def take(self, env: list[Any]) -> None:
         """Run it."""
-        given = [env[n] for n in self.given]
-        for i, a in self.part.unread.items():
-            given[i] = a
-        made = self.part.program(given, self.line)(given)
-        for n, own in zip(self.results, self.part.part.results, strict=True):
+        part, given = self.part, [env[n] for n in self.given]
+        if part.unread:
+            for i, a in part.unread.items():
+                given[i] = a
+        made = part.program(given, self.line)(given)
+        for n, own in zip(self.results, part.part.results):
             env[n] = made[own]
 
 
@@ -292,17 +293,12 @@ class ProgramInParts(Program):
         made = self.first([env[n] for n in self.first.outside])
         for n in self.first.results:
             env[n] = made[n]
-        self.let_go(env, 0)
-        for k, placed in enumerate(self.later, 1):
-            if k == len(self.later) and self.backwards is not None:
+        for placed, gone in zip(self.later, self.gone):
+            for n in gone:
+                env[n] = None
+            if placed is self.later[-1] and self.backwards is not None:
                 self.backwards.at(self.sizes(env))       # (it may miss: nothing is done after this)
             placed.take(env)
-            self.let_go(env, k)
-
-    def let_go(self, env: list[Any], k: int) -> None:
-        """Part k has run: nobody needs some values any more."""
-        for n in self.gone[k]:
-            env[n] = None
 
     def sizes(self, values: Sequence[Any]) -> list[tuple[int, ...]]:
         """The sizes of what a call is given, and of what it counts."""

@@ -208,6 +208,7 @@ class ProgramOfSizes:
             steps=steps,
             called=[s for s in steps if type(s) is not LaunchList],
             local={n: (root, dims[i], arrays[n]) for n, (root, i) in self.local.items()},
+            looks={},
             env=self.env(own, arrays, dims),
             draws=None if self.draws is None else self.draws.at(own, arrays),
             windows=None,

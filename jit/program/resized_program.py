@@ -178,7 +178,7 @@ class ResizedProgramMaker(SizeStores):
         block[HEAD["code"] // 8] = code.ctypes.data
         base = {f.name: getattr(like, f.name) for f in dataclasses.fields(LaunchProgram)}
         base |= dict[str, Any](
-            arrays=[*like.arrays], env=env, steps=steps, shown={}, local={}, needs={},
+            arrays=[*like.arrays], env=env, steps=steps, shown={}, local={}, looks={}, needs={},
             keep=[block, words, code, self.numbers, *self.keep, *of_sizes.keep])
         return ResizedProgram(
             **base, of_sizes=of_sizes, block=block, made=self.made, is_long=is_long,

@@ -16,7 +16,7 @@ for all sizes of what it is given.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -96,18 +96,44 @@ def split(groups: Sequence[list[Node]], arrays: Sequence[Array | Type], counted:
         sizes.meet(node)
     out = [groups[0]]
     for group in groups[1:]:
-        runs = joined(runs_of(group, [sizes.meet(node) for node in group]))
+        counts = {id(node): sizes.meet(node) for node in group}
+        runs = joined(runs_of(views_where_read(group, needs), counts))
         out += runs if len(runs) <= MOST * (len(counted) + 1) else [group]
     return out
 
 
-def runs_of(nodes: Sequence[Node], counts: Sequence[Counts]) -> list[tuple[Counts, list[Node]]]:
-    """The nodes in runs of those that go by the same counts."""
+def views_where_read(nodes: Sequence[Node],
+                     needs: Callable[[Node], Sequence[int]]) -> list[list[Node]]:
+    """Each node that is no view, behind the views that it is the first to read; the last list has
+    those that none of them reads."""
+    waiting: dict[int, Node] = {}            # by their results
+    out: list[list[Node]] = []
+    for node in nodes:
+        if node.is_view:
+            waiting.update(dict.fromkeys(node.outs, node))
+            continue
+        found, todo = {id(node): node}, [*needs(node)]
+        while todo:
+            view = waiting.get(todo.pop())
+            if view is not None:
+                found[id(view)] = view
+                todo += needs(view)
+                for o in view.outs:
+                    del waiting[o]
+        out.append([*found.values()][::-1])
+    left = {id(view): view for view in waiting.values()}
+    return [*out, [*left.values()]] if left else out
+
+
+def runs_of(lists: Sequence[list[Node]],
+            counts: Mapping[int, Counts]) -> list[tuple[Counts, list[Node]]]:
+    """Nodes, with the views before them, in runs of those that go by the same counts."""
     runs: list[tuple[Counts, list[Node]]] = []
-    for node, c in zip(nodes, counts, strict=True):
-        if not runs or runs[-1][0] != c:
+    for nodes in lists:
+        c = counts[id(nodes[-1])]
+        if not runs or runs[-1][0] != c and not nodes[-1].is_view:
             runs.append((c, []))
-        runs[-1][1].append(node)
+        runs[-1][1].extend(nodes)
     return runs
 
 
