@@ -131,8 +131,11 @@ class Passed:
             self.rewritten = nodes if nodes != before else None
         plan = options.like.plan if options.like is not None and not options.rewrites else None
         check = self.check if verify.CHECK else None
-        self.nodes, self.plan = planned(
-            nodes, root, self.arrays, visible, check, plan, plan_cache)
+        arrays = [*self.arrays]
+        for n in self.counted:               # nothing that is decided here goes by their sizes
+            arrays[n] = np.empty((1,) * len(arrays[n].shape), arrays[n].dtype)
+        self.nodes, self.plan = planned(nodes, root, arrays, visible, check, plan, plan_cache)
+        self.arrays += arrays[len(self.arrays):]
 
     def check(self, nodes: Sequence[Node], arrays: Sequence[Array]) -> None:
         """Is this a graph that means something? Asked between passes where the settings want it."""
