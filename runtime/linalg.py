@@ -17,8 +17,9 @@ from .ops.elimination import (
     lu_factor_ex,
     lu_solve,
 )
+from .ops.host_family import LinAlgError, matrix
+from .ops.host_family import square as _square
 from .ops.lapack import (
-    LinAlgError,
     _cholesky_ex,
     _geqrf,
     _h,
@@ -28,7 +29,6 @@ from .ops.lapack import (
     eigh,
     eigvalsh,
     inv,
-    matrix,
     qr,
     slogdet,
     solve,
@@ -37,7 +37,6 @@ from .ops.lapack import (
 )
 from .ops.lapack import pinv as _pinv
 from .ops.lapack import solve_triangle as _solve_triangle
-from .ops.lapack import square as _square
 from .ops.number_questions import has_zero as _has_zero
 from .ops.out_arguments import with_out as _with_out
 from .ops.registry import ask as _ask
@@ -314,6 +313,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     tensor([1.0000, 2.0000])
     """
     matrix("lstsq", A)
+    driver = driver.lower() if isinstance(driver, str) else driver
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
             "linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got "

@@ -2,7 +2,8 @@
 
 from .. import return_types
 from ..dtypes import int32
-from .lapack import LinAlgError, _lu, lu_permutation_op, matrix, solve, solve_triangle
+from .host_family import LinAlgError, matrix
+from .lapack import _lu, lu_permutation_op, solve, solve_triangle
 from .registry import apply, ask, check_one_type
 from .surface import FUNCTIONS as F
 

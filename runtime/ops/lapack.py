@@ -1,90 +1,21 @@
-"""The host family: ops that are a NumPy (LAPACK) call with a stated gradient. `whet.linalg`
-publishes them."""
+"""Ops of linear algebra, each a LAPACK call with a stated gradient. `whet.linalg` publishes
+them."""
 import math
 
 import numpy as np
 
 from .. import return_types
-from ..cpu import factorisations, lapack_threads
+from ..cpu import factorisations
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
 from ..ir.outline import Outline, like_first
-from .batching import all_batched, broadcast, example_ndim
+from .batching import broadcast
+from .host_family import batched_matrices, host, matrix, square
 from .minors import MOST_ROWS, cofactors, inverse_or_infinite
 from .number_questions import has_zero
 from .onnx import matrices as in_onnx
-from .registry import Op, apply, ask, check_one_type, is_tensor, sizes_of
+from .registry import Op, apply, ask, check_one_type, sizes_of
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
-
-
-def _matrices(op, n, inputs, batched, attrs):
-    """The rule of an op that takes any number of dimensions in front of its matrices."""
-    if len({example_ndim(x, b) for x, b in zip(inputs, batched) if is_tensor(x)}) > 1:
-        return NotImplemented
-    return apply(op, tuple(all_batched(n, inputs, batched)), attrs)
-
-
-def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=(), onnx=None):
-    """An op computed by `run(*arrays, **attrs)` on the host; halves are computed in f32.
-    `infer(*tensors)` refuses bad operands."""
-    def forward(*arrays, **attrs):
-        types = [a.dtype for a in arrays if isinstance(a, np.ndarray)]
-        narrow = types[0] if types and types[0].itemsize < 4 and types[0].kind in "fV" else None
-        if narrow is not None:
-            arrays = [a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in arrays]
-        small = lapack_threads.are_small([a for a in arrays if isinstance(a, np.ndarray)])
-        try:
-            with lapack_threads.one_thread(small):
-                r = run(*arrays, **attrs)
-        except np.linalg.LinAlgError as error:
-            raise LinAlgError(f"linalg.{name}: {error}") from None
-        parts = tuple(r) if isinstance(r, tuple) else (r,)
-        kept = types[0]
-        parts = tuple(
-            np.asarray(p, narrow or (kept if p.dtype.kind == kept.kind else p.dtype))
-            for p in map(np.asarray, parts))
-        return parts if isinstance(r, tuple) else parts[0]
-    op = Op(name, forward, vjp, samples=samples, nondiff_outputs=nondiff_outputs, batch=_matrices,
-            onnx=onnx)
-    op.family = "host"
-
-    def call(*operands, **attrs):
-        for x in operands:
-            if is_tensor(x) and x.dtype.kind < FLOAT:
-                raise RuntimeError(
-                    f"linalg.{name}: Expected a floating point or complex tensor as input. Got "
-                    f"{x.dtype.letter}")
-            if not is_tensor(x) and not isinstance(x, int | float):
-                raise TypeError(
-                    f"linalg.{name}(): argument must be Tensor, not {x.__class__.__name__}")
-        if infer:
-            infer(*operands)
-        return apply(op, operands, attrs)
-    call.op, call.__name__, call.__qualname__ = op, name, name
-    return call
-
-
-class LinAlgError(RuntimeError):
-    """A matrix without what was asked of it: singular, not positive definite, no convergence."""
-
-
-def matrix(name, a):
-    """At least two dimensions."""
-    if a.ndim < 2:
-        raise RuntimeError(
-            f"linalg.{name}: The input tensor A must have at least 2 dimensions, got "
-            f"{tuple(a.shape)}")
-
-
-def square(name):
-    """A check that the last two sizes are equal."""
-    def infer(a, *rest):
-        matrix(name, a)
-        if a.shape[-1] != a.shape[-2]:
-            raise RuntimeError(
-                f"linalg.{name}: A must be batches of square matrices, but they are {a.shape[-2]} "
-                f"by {a.shape[-1]} matrices")
-    return infer
 
 
 def _h(x):
@@ -387,6 +318,9 @@ _geqrf = host("geqrf", lambda a: (np.swapaxes((r := np.linalg.qr(a, "raw"))[0], 
 
 def qr(A, mode="reduced"):
     """Q with orthonormal columns and the upper R with A = Q @ R."""
+    if not isinstance(mode, str):
+        raise TypeError(
+            f"linalg.qr(): argument 'mode' must be str, not {mode.__class__.__name__}")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
@@ -594,7 +528,7 @@ def _any_matrices(make):
         yield Sample(_leaf(wide) if make.grad else wide)
 
 
-lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots, batch=_matrices)
+lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots, batch=batched_matrices)
 _lu = host("lu_factor", factorisations.lu, infer=lambda a: matrix("lu_factor", a),
            samples=_any_matrices, vjp=_lu_vjp)
 _lu.op.memo = True

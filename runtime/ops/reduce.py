@@ -95,7 +95,8 @@ def _mean_vjp(g, _y, _x, *, dim, keepdim, dtype=None):
     return [restore(g / dims.count(_x.shape, dim), _x.shape, dim, keepdim)]
 
 
-def _extremum_vjp(g, y, x, *, dim, keepdim, dtype=None):
+def extremum_vjp(g, y, x, *, dim, keepdim, dtype=None):
+    """The gradient of a reduction that chooses an element: all that equal it share it."""
     y, g = restore(y, x.shape, dim, keepdim), restore(g, x.shape, dim, keepdim)
     mask = (x == y) | ((x != x) & (y != y))
     share = mask.sum(dim=None if dim is None else list(dim), keepdim=True).to(x.dtype)
@@ -134,8 +135,8 @@ def _prod_samples(make):
 sum_op = ReduceOp("sum", vjp=_sum_vjp, linear=(0,))
 mean_op = ReduceOp("mean", vjp=_mean_vjp, linear=(0,))
 prod_op = ReduceOp("prod", vjp=_prod_vjp, samples=_prod_samples)
-amax_op = ReduceOp("amax", "max", vjp=_extremum_vjp)
-amin_op = ReduceOp("amin", "min", vjp=_extremum_vjp)
+amax_op = ReduceOp("amax", "max", vjp=extremum_vjp)
+amin_op = ReduceOp("amin", "min", vjp=extremum_vjp)
 any_op = ReduceOp("any")
 all_op = ReduceOp("all")
 nansum_op = ReduceOp(

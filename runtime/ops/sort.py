@@ -16,6 +16,7 @@ from .gather import gather
 from .onnx import sort_and_scan as in_onnx
 from .out_arguments import give_out
 from .question_kernels import asked
+from .reduce import extremum_vjp
 from .registry import Op, apply, ask, is_tensor
 from .sample_inputs import Sample
 from .surface import FUNCTIONS, METHODS, function
@@ -109,6 +110,18 @@ median_op = PickOp(
     ],
     in_onnx.middle,
 )
+# The median of all elements has no place. As with the greatest of all, ties share the gradient.
+median_value_op = Op(
+    "median_value",
+    lambda a, dim, ignore_nan: kernels.median(a, dim, ignore_nan)[0],
+    lambda g, y, x, dim, ignore_nan: extremum_vjp(g, y, x, dim=(dim,), keepdim=True),
+    samples=lambda make: [
+        Sample(make(5), dim=0, ignore_nan=False),
+        Sample(make(3, 4), dim=1, ignore_nan=True),
+    ],
+    batch=shifted("dim"),
+    onnx=lambda b, x, **attrs: in_onnx.middle(b, x, **attrs)[0],
+)
 mode_op = PickOp(
     "mode",
     lambda a, dim: kernels.mode(a, dim),
@@ -119,6 +132,9 @@ mode_op = PickOp(
 for _op in (sort_op, topk_op, kthvalue_op, mode_op, median_op):
     _op.there = devices.there("sort", _op.name)
     _op.memo = _op.any_sizes = True
+median_value_op.total = median_value_op.memo = median_value_op.any_sizes = True
+_median_there = devices.there("sort", "median")
+median_value_op.there = lambda *arrays, **attrs: _median_there(*arrays, **attrs)[0]
 
 
 def _ordered(op, input):
@@ -222,9 +238,8 @@ def _median(op, kind, input, dim, keepdim, ignore_nan):
         if not a.size:
 
             return full((), float("nan") if input.dtype.kind == FLOAT else 0, dtype=input.dtype)
-        return apply(median_op, (reshape(input, (-1,)),), {"dim": 0, "ignore_nan": ignore_nan})[
-            0
-        ].reshape(())
+        flat = reshape(input, (-1,))
+        return apply(median_value_op, (flat,), {"dim": 0, "ignore_nan": ignore_nan}).reshape(())
     d = dims.one(dim, a.ndim)
     if a.ndim and not a.shape[d]:
         raise IndexError(f"{op}(): Expected reduction dim {d} to have non-zero size.")

@@ -7,7 +7,7 @@ import numpy as np
 from .. import return_types
 from ..dtypes import COMPLEX, INT
 from .batching import aligned, all_batched, example_ndim
-from .lapack import LinAlgError, host, matrix, square
+from .host_family import LinAlgError, host, matrix, square
 from .registry import apply, ask, check_one_type
 from .sample_inputs import Sample
 

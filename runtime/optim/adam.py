@@ -10,9 +10,14 @@ def check_adam(lr, betas, eps, weight_decay):
     """The options that all relatives of Adam share."""
     check_rate(lr)
     check(eps >= 0, "epsilon value", eps)
-    for i, beta in enumerate(betas):
-        check(0 <= beta < 1, f"beta parameter at index {i}", beta)
+    check_betas(betas)
     check(weight_decay >= 0, "weight_decay value", weight_decay)
+
+
+def check_betas(betas):
+    """Two rates of decay."""
+    for i in range(2):
+        check(0 <= betas[i] < 1, f"beta parameter at index {i}", betas[i])
 
 
 def check_tensors_for_numbers(lr, betas, foreach, capturable):

@@ -1,6 +1,7 @@
 """Adam for tables of which a step touches a few rows."""
 import whet
 
+from .adam import check_betas
 from .optimizer import ByParameter, check, check_rate
 from .sparse_gradients import is_sparse
 
@@ -24,8 +25,7 @@ class SparseAdam(ByParameter):
         check_rate(lr)
         check(float(lr) > 0, "learning rate", lr)
         check(eps > 0, "epsilon value", eps)
-        for i, beta in enumerate(betas):
-            check(0 <= beta < 1, f"beta parameter at index {i}", beta)
+        check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         wrong = [[i, k] for i, group in enumerate(self.param_groups)
                  for k, p in enumerate(group["params"]) if p.is_complex()]

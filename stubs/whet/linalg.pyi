@@ -4,7 +4,7 @@ from whet.dtypes import dtype
 from whet.return_types import linalg_cholesky_ex, linalg_eig, linalg_eigh, linalg_inv_ex, linalg_ldl_factor, linalg_ldl_factor_ex, linalg_lstsq, linalg_lu, linalg_lu_factor, linalg_lu_factor_ex, linalg_qr, linalg_slogdet, linalg_solve_ex, linalg_svd
 from whet.tensor import Tensor
 from whet.types import Dims, Scalar
-from whet.ops.lapack import LinAlgError as LinAlgError
+from whet.ops.host_family import LinAlgError as LinAlgError
 
 
 def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor: """L with A = L @ L.mH (or the upper U with A = U.mH @ U)."""

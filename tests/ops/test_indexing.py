@@ -378,6 +378,17 @@ def test_sorting():
         y.topk(9)
 
 
+def test_elements_that_are_all_the_median_share_its_gradient():
+    nan = float("nan")
+    for values, function, wanted in (
+            ([3., 1., 3., 3., 1.], whet.median, [1 / 3, 0, 1 / 3, 1 / 3, 0]),
+            ([1., nan, 1., 2.], whet.nanmedian, [1 / 2, 0, 1 / 2, 0]),
+            ([1., nan, 1., nan], whet.median, [0, 1 / 2, 0, 1 / 2])):
+        x = whet.tensor(values, requires_grad=True)
+        function(x).backward()
+        np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
 def test_quantiles(interpolation):
     x = whet.tensor(A)

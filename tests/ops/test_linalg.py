@@ -256,3 +256,22 @@ def test_logarithms_of_determinants_of_no_inverse_have_an_infinite_derivative(fu
     a.grad = None
     y.real.sum().backward()
     assert a.grad[0].real.tolist() == [[1, 0], [0, 1]] and not a.grad[1].isfinite().any()
+
+
+def test_eigenvalues_of_halves_are_complex():
+    quarter_turn = whet.tensor([[0., 1.], [-1., 0.]])
+    for dtype in (whet.float16, whet.bfloat16):
+        w, v = whet.linalg.eig(quarter_turn.to(dtype))
+        assert w.dtype is v.dtype is whet.complex64
+        np.testing.assert_array_equal(np.sort(w.imag.numpy()), [-1, 1])
+
+
+def test_kinds_of_arguments_that_factorisations_refuse():
+    integers = whet.ones(2, 2, dtype=whet.int64)
+    for fn in (whet.linalg.eigh, whet.linalg.qr, whet.linalg.svd, whet.linalg.lu):
+        with pytest.raises(NotImplementedError, match="Got Long"):
+            fn(integers)
+    with pytest.raises(TypeError, match="'mode' must be str"):
+        whet.linalg.qr(whet.eye(2), mode=None)
+    solved = whet.linalg.lstsq(whet.eye(2), whet.ones(2, 1), driver="GELSD").solution
+    np.testing.assert_allclose(solved.numpy(), np.ones((2, 1)), rtol=1e-6)

@@ -304,3 +304,11 @@ def test_tensors_for_the_numbers_of_adam_are_refused_where_pytorch_does(kind, op
 def test_fused_is_one_way_and_foreach_another(kind):
     with pytest.raises(RuntimeError, match="cannot be `True` together"):
         getattr(optim, kind)([nn.Parameter(whet.ones(2))], fused=True, foreach=True)
+
+
+@pytest.mark.parametrize("kind", ["Adam", "AdamW", "Adamax", "NAdam", "RAdam", "SparseAdam"])
+def test_betas_are_two(kind):
+    with pytest.raises(IndexError):
+        getattr(optim, kind)([whet.ones(2)], betas=(0.9,))
+    with pytest.raises(TypeError):
+        getattr(optim, kind)([whet.ones(2)], betas=0.9)
