@@ -10,11 +10,17 @@ __version__ = "0.1.0"
 from . import dtypes as _dtypes
 from .dtypes import (
     bfloat16,
+    bits1x8,
+    bits2x4,
+    bits4x2,
+    bits8,
+    bits16,
     can_cast,
     complex64,
     complex128,
     dtype,
     finfo,
+    float4_e2m1fn_x2,
     float8_e4m3fn,
     float8_e4m3fnuz,
     float8_e5m2,
@@ -25,6 +31,13 @@ from .dtypes import (
     float64,
     get_default_dtype,
     iinfo,
+    int1,
+    int2,
+    int3,
+    int4,
+    int5,
+    int6,
+    int7,
     int8,
     int16,
     int32,
@@ -34,6 +47,13 @@ from .dtypes import (
     qint32,
     quint8,
     set_default_dtype,
+    uint1,
+    uint2,
+    uint3,
+    uint4,
+    uint5,
+    uint6,
+    uint7,
     uint8,
     uint16,
     uint32,
@@ -43,6 +63,7 @@ from .dtypes import bool_ as bool  # noqa: A004
 
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128
+bit = uint1
 from . import autograd, ops
 from .autograd.modes import (
     enable_grad,

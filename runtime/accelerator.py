@@ -6,6 +6,7 @@ from .cuda import (
     current_stream,
     device_count,
     empty_cache,
+    empty_host_cache,
     get_device_capability,
     is_available,
     max_memory_allocated,
@@ -21,9 +22,9 @@ from .cuda import (
 
 __all__ = [
     "current_accelerator", "current_device_idx", "current_device_index", "current_stream",
-    "device_count", "device_index", "empty_cache", "get_device_capability", "get_memory_info",
-    "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
-    "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
+    "device_count", "device_index", "empty_cache", "empty_host_cache", "get_device_capability",
+    "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved",
+    "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
     "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]
 current_device_index = current_device_idx = _cuda.current_device
 set_device_index = set_device_idx = _cuda.set_device

@@ -11,8 +11,8 @@ import numpy as np
 
 from . import declared_for_tracing
 
-# Categories, in the order in which they win. Types of the last are stored, moved and converted;
-# nothing is computed in them.
+# Categories, in the order in which they win. Types of the last are stored and moved, and floats
+# among them converted; nothing is computed in them.
 BOOL, INT, FLOAT, COMPLEX, STORED = 0, 1, 2, 3, 4
 
 
@@ -26,7 +26,8 @@ class dtype:
         self.kind, self.code = kind, code
         self.itemsize = self.np.itemsize
         self.is_signed = kind != BOOL and not name.startswith(("uint", "float8_e8"))
-        self.is_floating_point, self.is_complex = kind in (FLOAT, STORED), kind == COMPLEX
+        self.is_floating_point = kind == FLOAT or kind == STORED and name.startswith("float")
+        self.is_complex = kind == COMPLEX
         self.letter = letter
 
     @declared_for_tracing.goes_by_no_size
@@ -50,6 +51,12 @@ class dtype:
         """The complex type whose parts have this type."""
         return {float32: complex64, float64: complex128, float16: complex64,
                 bfloat16: complex64}.get(self, self)
+
+
+    @property
+    def has_gradients(self):
+        """Can tensors of it have gradients?"""
+        return self.is_floating_point or self.is_complex
 
 
 class quantised_dtype(dtype):
@@ -104,10 +111,29 @@ float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = (
           f"Float8_{form}")
     for code, form in enumerate(("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0fnu"), 15))
 STORED_TYPES = float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu
+# bytes that stand for several numbers, or for one of fewer bits. As in PyTorch a tensor of them can
+# be made without values, viewed, moved and saved; what the bytes mean is the program's own affair.
+def _packed(name, letter, code, bits=8):
+    """A type of such bytes. NumPy tells them apart by the name of their one field."""
+    return dtype(name, name, np.dtype([(name, f"u{bits // 8}")]), STORED, code, letter)
+
+
+int1, int2, int3, int4, int5, int6, int7 = (
+    _packed(f"int{n}", f"Int{n}", 22 + n) for n in range(1, 8))
+uint1, uint2, uint3, uint4, uint5, uint6, uint7 = (
+    _packed(f"uint{n}", f"UInt{n}", 29 + n) for n in range(1, 8))
+bits1x8, bits2x4, bits4x2, bits8, bits16 = (
+    _packed(f"bits{form}", f"Bits{form}", code, 16 if form == "16" else 8)
+    for code, form in enumerate(("1x8", "2x4", "4x2", "8", "16"), 37))
+float4_e2m1fn_x2 = _packed("float4_e2m1fn_x2", "Float4_e2m1fn_x2", 42)
+PACKED_TYPES = (
+    int1, int2, int3, int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7,
+    bits1x8, bits2x4, bits4x2, bits8, bits16, float4_e2m1fn_x2)
 qint8, quint8, qint32 = (quantised_dtype(*facts) for facts in (
     ("qint8", int8, 20, "QInt8"), ("quint8", uint8, 21, "QUInt8"), ("qint32", int32, 22, "QInt32")))
 QUANTISED = {d.integers: d for d in (qint8, quint8, qint32)}
-NAMED = ALL | {d.name: d for d in STORED_TYPES}          # ALL have arithmetic, these are all
+# ALL have arithmetic, these are all
+NAMED = ALL | {d.name: d for d in STORED_TYPES + PACKED_TYPES}
 SHORT = {d.short: d for d in NAMED.values()}
 FROM_NUMPY = {d.np: d for d in NAMED.values()}
 # second names of the same widths
@@ -115,7 +141,7 @@ for _t in (np.intc, np.longlong, np.uintc, np.ulonglong, np.int_, np.uint):
     FROM_NUMPY.setdefault(np.dtype(_t), next(d for d in ALL.values() if d.np == np.dtype(_t)))
 ALIASES = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
-    "long": int64, "cfloat": complex64, "cdouble": complex128}
+    "long": int64, "cfloat": complex64, "cdouble": complex128, "bit": uint1}
 _PYTHON = {bool: bool_, int: int64}
 
 
@@ -130,6 +156,13 @@ def from_numpy(np_dtype):
             f"can't convert a numpy.ndarray of type {np_dtype}. The supported types are: "
             f"{', '.join(t for t in ALL)}.")
     return d
+
+
+def check_converted(*types):
+    """Raise where a type is one whose bytes nobody converts."""
+    for d in types:
+        if d.kind == STORED and d in PACKED_TYPES:
+            raise NotImplementedError(f"\"copy_\" not implemented for '{d.letter}'")
 
 
 def as_dtype(x):
@@ -165,7 +198,7 @@ def set_default_dtype(d):
     floats."""
     global _default
     d = as_dtype(d)
-    if d is None or not d.is_floating_point:
+    if d is None or not d.is_floating_point or d in PACKED_TYPES:
         raise TypeError(f"only floating-point types are supported as the default type, got {d}")
     _default = d
     for clear in on_default_change:
@@ -186,6 +219,8 @@ def _promote(a, b):
     if a is b:
         return a
     if STORED in (a.kind, b.kind):
+        if a in PACKED_TYPES or b in PACKED_TYPES:
+            raise RuntimeError(f"Promotion from {a.letter} and {b.letter} is unsupported.")
         raise RuntimeError("Promotion for Float8 Types is not supported, attempted to promote "
                            f"{a.letter} and {b.letter}")
     if a.kind > b.kind:
@@ -294,7 +329,7 @@ class finfo:
     def __init__(self, type=None):
         d = as_dtype(type) or _default
         d = d.to_real()
-        if not d.is_floating_point:
+        if not d.is_floating_point or d in PACKED_TYPES:
             raise TypeError(
                 "whet.finfo() requires a floating point input type. Use whet.iinfo to handle "
                 f"'{d.name}'")

@@ -5,6 +5,7 @@ from .ops import fourier as _f
 from .ops.argument_guards import guarded as _guarded
 from .ops.out_arguments import with_out as _with_out
 from .ops.surface import FUNCTIONS as _F
+from .tensor import Tensor as Tensor
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",

@@ -145,6 +145,8 @@ def _numbers(a, indent):
     if not a.size:
         return "[]"
     short = a.size > OPTIONS.threshold
+    if a.dtype.fields:
+        a = a.view(f"u{a.dtype.itemsize}")                # what the bytes mean is not known
     if a.dtype.kind not in "biufc":
         a = a.astype(np.float32)                          # bfloat16
     seen = _edges(a) if short else a

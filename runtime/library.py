@@ -10,16 +10,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dispatch_keys, op_schemas, ops
+from .amp import autocast, is_autocast_available, is_autocast_enabled
 from .autograd import inplace, modes
 from .autograd.function import Function
+from .dtypes import as_dtype, float64
+from .inferred_schemas import infer_schema
 from .ops.dispatch_observers import call_custom
 from .ops.join import stack
 from .tensor import Tensor
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "impl", "impl_abstract", "opcheck",
-    "register_autograd", "register_fake", "register_kernel", "register_vmap", "triton_op",
-    "wrap_triton"]
+    "CustomOpDef", "Library", "custom_op", "define", "impl", "impl_abstract", "infer_schema",
+    "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
+    "register_vmap", "triton_op", "wrap_triton"]
 _DEFINED: dict[str, "CustomOpDef"] = {}
 
 
@@ -116,6 +119,8 @@ class CustomOpDef:
         self._backward: Any = None
         self._setup: Any = None
         self._batched: Any = None
+        # kind of devices -> the type of tensors under autocast
+        self._autocast: dict[str, Any] = {}
         # a function that is called as it is, with the gradients of what it does
         self._composite: Any = None
         self._kernel = self._made()
@@ -164,6 +169,17 @@ class CustomOpDef:
             return fn
         return register if fn is None else register(fn)
 
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
+        """Under `autocast` of a kind of devices, give the function floating point tensors in the
+        type `cast_inputs`, and run it without autocast. Float64 stays."""
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        if not is_autocast_available(device_type):
+            raise ValueError(f"Unknown device type: {device_type}")
+        if device_type in self._autocast:
+            raise RuntimeError(f"{self._qualname} has an autocast rule for {device_type} already")
+        self._autocast[device_type] = as_dtype(cast_inputs)
+
     def _give(self, fn: Callable[..., Any], kinds: Sequence[str]) -> None:
         if dispatch_keys.COMPOSITE in kinds:
             self._composite = fn
@@ -171,6 +187,14 @@ class CustomOpDef:
 
     # ---- calls ----
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for kind, dtype in self._autocast.items():
+            if is_autocast_enabled(kind):
+                args, kwargs = _cast(args, kind, dtype), _cast(kwargs, kind, dtype)
+                with autocast(kind, enabled=False):
+                    return self._called(args, kwargs)
+        return self._called(args, kwargs)
+
+    def _called(self, args: Any, kwargs: Any) -> Any:
         call = _Arguments(self._parameters, args, kwargs)
         if self._composite is not None:
             args, kwargs = call.filled(call.tensors)
@@ -357,6 +381,17 @@ def _check_signature(name: str, signature: inspect.Signature, mutates: str | Seq
             raise ValueError(f"{name}: Parameter {p.name} must have a type annotation.")
 
 
+def _cast(x: Any, kind: str, dtype: Any) -> Any:
+    """Arguments with the floating point tensors of a kind of devices in another type."""
+    if isinstance(x, dict):
+        return {name: _cast(y, kind, dtype) for name, y in x.items()}
+    if isinstance(x, list | tuple):
+        return type(x)([_cast(y, kind, dtype) for y in x])
+    is_cast = (isinstance(x, Tensor) and x.is_floating_point() and x.dtype is not float64
+               and x.device.type == kind)
+    return x.to(dtype) if is_cast else x
+
+
 # ---- by name -------------------------------------------------------------------------------------
 def _find(op: Any) -> CustomOpDef:
     if isinstance(op, CustomOpDef):
@@ -372,6 +407,21 @@ def register_autograd(op: Any, backward: Callable[..., Any], /, *,
                       setup_context: Callable[..., Any] | None = None, lib: Any = None) -> None:
     """`CustomOpDef.register_autograd` of an operator or of its name."""
     _find(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """`CustomOpDef.register_autocast` of an operator or of its name.
+
+    >>> import whet
+    >>> @whet.library.custom_op("docs::kind", mutates_args=())
+    ... def kind(x: whet.Tensor) -> whet.Tensor:
+    ...     return x.clone()
+    >>> whet.library.register_autocast("docs::kind", "cpu", whet.bfloat16)
+    >>> with whet.autocast("cpu"):
+    ...     kind(whet.ones(2)).dtype
+    whet.bfloat16
+    """
+    _find(op).register_autocast(device_type, cast_inputs)
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:

@@ -21,7 +21,10 @@ def spelled(array):
     floats."""
     if array.dtype == np.complex128:
         return "F64", [*array.shape, 2]
-    return _SPELLED[dtypes.FROM_NUMPY[array.dtype]], list(array.shape)
+    dtype = dtypes.FROM_NUMPY[array.dtype]
+    if dtype not in _SPELLED:
+        raise NotImplementedError(f"files have no tensors of {dtype}: save a view of its bytes")
+    return _SPELLED[dtype], list(array.shape)
 
 
 def check_header(header):

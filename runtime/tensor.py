@@ -67,7 +67,7 @@ class Tensor:
         t._array = data._array
         t._cell = data._shared()
         t._rg = 1 if require_grad else 0
-        if require_grad and data.dtype.kind < 2:
+        if require_grad and not data.dtype.has_gradients:
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients")
         return t
@@ -161,7 +161,7 @@ class Tensor:
     def requires_grad_(self, requires_grad=True):
         """Ask for a gradient of this leaf (or stop asking)."""
         if requires_grad:
-            if self.dtype.kind < 2:
+            if not self.dtype.has_gradients:
                 raise RuntimeError(
                     "only Tensors of floating point and complex dtype can require gradients")
             if self._rg & 2 and not modes.state.flags & modes.INFERENCE:
@@ -495,6 +495,8 @@ class Tensor:
         if a.size != 1:
             raise RuntimeError(f"a Tensor with {a.size} elements cannot be converted to Scalar")
         v = a.item()
+        if type(v) is tuple:
+            dtypes.check_converted(self.dtype)
         return v if type(v) in (int, float, bool, complex) else float(v)
 
     @declared_for_tracing.tells_elements
@@ -506,6 +508,7 @@ class Tensor:
             numbers = modes.state.observers[-1].listed(self)
             if numbers is not None:
                 return numbers
+        dtypes.check_converted(self.dtype)
         a = devices.on_host(self._array)
         return (a.astype(np.float32) if self.dtype is dtypes.bfloat16 else a).tolist()
 

@@ -10,6 +10,10 @@ HEADS = {
     "ConcatDataset": "Dataset[T_co]",
     "ChainDataset": "IterableDataset[T_co]",
     "Subset": "Dataset[T_co]",
+    "IterDataPipe": "IterableDataset[T_co]",
+    "DFIterDataPipe": "IterDataPipe[Any]",
+    "MapDataPipe": "Dataset[T_co]",
+    "DataChunk": "list[Any]",
     "DataLoader": "Generic[T_co]",
     "Sampler": "Generic[T_co]",
     "BatchSampler": "Sampler[list[int]]",
@@ -38,7 +42,10 @@ _MODE = {
 _COMPARISONS = "lt", "le", "gt", "ge", "eq", "ne"
 _SAMPLES = {"__iter__": "(self) -> Iterator[int]", "__len__": "(self) -> int"}
 
+_FUNCTIONS = {"__getattr__": "(self, name: str) -> Callable[..., Any]"}
 DUNDERS = {
+    "IterDataPipe": _FUNCTIONS,
+    "MapDataPipe": _FUNCTIONS,
     "Variable": {"__new__": "(cls, data: Tensor, requires_grad: bool = False, "
                             "volatile: Any = None) -> Self"},
     "ConstraintRegistry": {"__call__": "(self, constraint: Constraint) -> Transform"},

@@ -6,6 +6,7 @@ name is not enough.
 
 METHODS_HIDDEN = frozenset(
     """
+    UninitializedTensorMixin.shape
     Array.T Array.mT Array.size kind hypers numbers states elements start before after counts
     first_differs scalars prepare shown unpassed keyword_only dims ndims function cls_to_become
     call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs
@@ -13,7 +14,7 @@ METHODS_HIDDEN = frozenset(
     post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__ Traced.fn
     Traced.strict Traced.verify hooks take_ Generator.take Generator.go_back shared layout.__init__
     memory_format.__init__ qscheme.__init__
-    dtype.__init__ dtype.code dtype.short dtype.letter dtype.kind dtype.np
+    dtype.__init__ dtype.has_gradients dtype.code dtype.short dtype.letter dtype.kind dtype.np
     GradientEdge.node GradientEdge.edge GradientEdge.ownership_token Variable.__init__
         Function.__init__ linalg.trace_
     PackedSequence.__init__ share_memory_
@@ -118,14 +119,29 @@ RESULTS = {
     "Tensor.as_subclass": "S",
     "Tensor.dim_order": "tuple[int, ...]",
     "manual_seed": "Generator",
+    "rearrange": "Tensor",
+    "debug_unwrap": "Tensor",
+    "functionalize": "Callable[..., Any]",
+    "factory_kwargs": "dict[str, Any]",
+    "argument_validation": "Callable[..., Any]",
+    "runtime_validation": "Callable[..., Any]",
+    "runtime_validation_disabled": "AbstractContextManager[None]",
+    "functional_datapipe": "Callable[..., Any]",
+    "non_deterministic": "Any",
+    "as_str": "str",
+    "list_gpu_processes": "str",
+    "raw_iterator": "Iterator[Any]",
     "cuda.manual_seed": "None",
     **_each(
-        "None", """init set_stream reset_max_memory_allocated reset_max_memory_cached
+        "None", """empty_host_cache assert_int_or_pair set_module register_function
+        register_datapipe_as_function
+        init set_stream reset_max_memory_allocated reset_max_memory_cached
         reset_peak_memory_stats
         Stream.wait_event Stream.wait_stream Event.record Event.wait"""),
     **_each("bool", "can_device_access_peer Stream.query Event.query"),
     **_each(
-        "int", """max_memory_allocated max_memory_reserved memory_allocated memory_reserved
+        "int", """clock_rate device_memory_used memory_usage power_draw temperature utilization
+        max_memory_allocated max_memory_reserved memory_allocated memory_reserved
         max_memory_cached memory_cached seed_all"""),
     **_each("Stream", "current_stream default_stream"),
     "Stream.record_event": "Event", "Event.elapsed_time": "float",

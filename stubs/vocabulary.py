@@ -41,6 +41,7 @@ _BY_TYPE = {
         max_iter n n_classes n_cols n_fft n_rows nhead niter num num_channels num_chunks num_classes
         num_embeddings num_features num_groups num_heads num_layers num_parameters num_replicas
         num_samples num_workers offset out_channels out_features padding_idx quant_max quant_min
+        axes_lengths
         prefetch_factor proj_size q rank reinterpreted_batch_ndims row seed segments start_dim
         output_zero_point
         step_size step_size_down step_size_up steps steps_per_epoch sz total_iters total_length
@@ -56,7 +57,8 @@ _BY_TYPE = {
         unbiased use_reentrant validate_args batch_first bidirectional has_biases train
         transposed""",
     "str": """
-        mod path adjust_lr_fn anneal_strategy approximate compute_mode device_type driver equation
+        mod path pattern function_name arg_name message
+        adjust_lr_fn anneal_strategy approximate compute_mode device_type driver equation
         filename indexing interpolation line_search_fn name nonlinearity padding_mode precision
         prefix reason rounding_mode strategy tensor_name""",
     "Dims": "dim dims axis axes destination",
@@ -81,7 +83,7 @@ _BY_TYPE = {
     "Callable[..., M]": "module_cls",
     "Callable[..., Any]": """
         avg_fn body_fn bwd callable closure combine_fn cond_fn context_fn distance_function false_fn
-        fn func fwd hook multi_avg_fn pruning_method true_fn""",
+        f fn func function fwd hook multi_avg_fn pruning_method true_fn""",
     "Module": """
         root bn conv custom_decoder custom_encoder decoder_layer encoder_layer from_module linear
         model module to_module""",
@@ -94,6 +96,7 @@ _BY_TYPE = {
     "Distribution": "component_distribution distribution base_distribution",
     "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]": "params",
     "Any": """
+        arg items
         process_group ctx level actual args arrays_and_dtypes batch buffer data default expected
         ext_tensor in_dims init key kwargs kwargs_tup multiprocessing_context ndarray network obj
         operands options out_dims outputs parameter_and_buffer_dicts parameters_and_buffers primals

@@ -32,12 +32,12 @@ class Target(namedtuple("Target", "name bits native")):
     @property
     def cpu(self) -> str:
         """As LLVM names it."""
-        return _host()[0] if self.native else NAMED[self.name]
+        return processor()[0] if self.native else NAMED[self.name]
 
     @property
     def features(self) -> str:
         """LLVM's feature string, beyond what `cpu` says."""
-        return _host()[1] if self.native else ""
+        return processor()[1] if self.native else ""
 
     def lanes(self, elem_bytes: int = 4) -> int:
         """Elements of a vector register."""
@@ -45,7 +45,8 @@ class Target(namedtuple("Target", "name bits native")):
 
 
 @functools.lru_cache(None)
-def _host() -> tuple[str, str]:
+def processor() -> tuple[str, str]:
+    """LLVM's name of this machine's processor, and its feature string."""
     import llvmlite.binding as llvm
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
@@ -62,7 +63,7 @@ def identity() -> str:
         lines = [line for line in first.splitlines() if line.startswith(fixed)]
         return "\n".join([platform.machine(), *lines])
     except OSError:
-        return "\n".join([platform.machine(), *_host()])
+        return "\n".join([platform.machine(), *processor()])
 
 
 @functools.lru_cache(None)
@@ -72,7 +73,8 @@ def host_features() -> frozenset[str]:
     for line in identity().splitlines():
         if line.startswith(("flags", "Features")):
             return frozenset(line.partition(":")[2].split())
-    return frozenset(f[1:].replace("-", "_") for f in _host()[1].split(",") if f.startswith("+"))
+    features = processor()[1].split(",")
+    return frozenset(f[1:].replace("-", "_") for f in features if f.startswith("+"))
 
 
 def has(feature: str) -> bool:

@@ -2,10 +2,11 @@
 import contextlib
 
 from .. import declared_for_tracing as _declared_for_tracing
+from .capabilities import get_capabilities
 
 __all__ = [
     "Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count",
-    "is_available", "is_initialized", "set_device", "stream", "synchronize"]
+    "get_capabilities", "is_available", "is_initialized", "set_device", "stream", "synchronize"]
 
 
 @_declared_for_tracing.goes_by_no_size

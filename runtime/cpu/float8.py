@@ -22,6 +22,7 @@ def _values(np_dtype):
 
 def widened(a, out):
     """Write an array's values as float32, which is exact."""
+    dtypes.check_converted(dtypes.FROM_NUMPY[a.dtype])
     np.take(_values(a.dtype), a.view(np.uint8), out=out, mode="clip")
     return out
 
@@ -29,6 +30,7 @@ def widened(a, out):
 def narrowed(a, out):
     """Write an array of float32 in one of these types."""
     d = dtypes.FROM_NUMPY[out.dtype]
+    dtypes.check_converted(d)
     if d is dtypes.float8_e4m3fn:
         a = np.clip(a, -_LARGEST, _LARGEST)
     elif d is dtypes.float8_e8m0fnu:

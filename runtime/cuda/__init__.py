@@ -15,6 +15,13 @@ from . import streams as _streams
 from .driver import CudaError as CudaError
 from .driver import OutOfMemoryError as OutOfMemoryError
 from .driver import Properties as _Properties
+from .sensors import clock_rate as clock_rate
+from .sensors import device_memory_used as device_memory_used
+from .sensors import list_gpu_processes as list_gpu_processes
+from .sensors import memory_usage as memory_usage
+from .sensors import power_draw as power_draw
+from .sensors import temperature as temperature
+from .sensors import utilization as utilization
 from .statistics import Statistics as _Statistics
 from .streams import Event as Event
 from .streams import ExternalStream as ExternalStream
@@ -230,6 +237,13 @@ def empty_cache() -> None:
     if _m.is_initialized():
         for allocator in _m.machine().allocators:
             allocator.empty_cache()
+
+
+def empty_host_cache() -> None:
+    """Give pinned memory of the host that is kept for reuse back to the driver."""
+    _modes.beyond(_MEMORY)
+    if _m.is_initialized():
+        _m.machine().pinned.empty_cache()
 
 
 # ---- random numbers ------------------------------------------------------------------------------

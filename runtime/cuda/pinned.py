@@ -78,6 +78,15 @@ class PinnedMemory:
             else:
                 self.dropped.append(piece)
 
+    def empty_cache(self) -> None:
+        """Give back what no array lies in and no copy uses."""
+        with self.lock:
+            self._look_at_dropped()
+            for pieces in self.unused.values():
+                for piece in pieces:
+                    self.driver.free_pinned(piece.address)
+            self.unused.clear()
+
     def used(self, a: np.ndarray, device: int, stream: int) -> None:
         """A copy from or to an array in pinned memory was queued in a stream."""
         lent = lent_of(a)

@@ -7,6 +7,7 @@ from .adaptive import *
 from .containers import *
 from .conv import *
 from .dropout import *
+from .factory_arguments import factory_kwargs
 from .linear import *
 from .linear_cross_entropy import LinearCrossEntropyOptions
 from .loss import *

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from .. import declared_for_tracing
+from ..autograd.modes import warn
 from ..tensor import Tensor
 from .module import Module
 from .parameter import Parameter
 
 __all__ = [
-    "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "DataParallel"]
+    "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "DataParallel",
+    "Container"]
 
 
 class _ModuleSequence(Module):
@@ -455,6 +457,19 @@ def _describe(key, value, kind_of):
             f"  ({key}): {kind} containing: [{kind_of(value)} of size "
             f"{'x'.join(map(str, value.shape))}]")
     return f"  ({key}): Object of type: {type(value).__name__}"
+
+
+class Container(Module):
+    """A module of the modules that it is given by name. PyTorch's name from before modules could
+    have modules: subclass `nn.Module`."""
+
+    def __init__(self, **kwargs):
+        super().__init__()
+        warn("`nn.Container` is deprecated. All of its functionality is now implemented in "
+             "`nn.Module`. Subclass that instead.", FutureWarning,
+             stacklevel=2)
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class DataParallel(Module):

@@ -37,7 +37,11 @@ from ..ops.einsum import bilinear
 from ..ops.embedding import embedding, embedding_bag, one_hot
 from ..ops.fractional import POOLS as _FRACTIONAL_POOLS
 from ..ops.functional_names import in_place as _in_place
-from ..ops.grid_sampling import grid_sample
+from ..ops.grid_sampling import (
+    GRID_SAMPLE_INTERPOLATION_MODES,
+    GRID_SAMPLE_PADDING_MODES,
+    grid_sample,
+)
 from ..ops.grouped import grouped_mm
 from ..ops.loss import (
     binary_cross_entropy,
@@ -104,6 +108,13 @@ hardswish = _activation("hardswish", _p.hardswish.op)
 logsigmoid, hardshrink, softsign, tanhshrink = (
     _F[n] for n in ("logsigmoid", "hardshrink", "softsign", "tanhshrink"))
 tanh, sigmoid = _F["tanh"], _F["sigmoid"]
+
+
+
+def assert_int_or_pair(arg, arg_name, message):
+    """Raise AssertionError where an argument is neither a number nor two of them."""
+    assert isinstance(arg, int) or len(arg) == 2, message.format(arg_name)
+
 
 relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(
     _in_place, (relu, celu, elu, selu, hardtanh, leaky_relu, rrelu, threshold))

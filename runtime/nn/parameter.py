@@ -73,7 +73,7 @@ def _rebuild_buffer(cls, data, persistent):
     return cls(data, persistent=persistent)
 
 
-class _Uninitialized:
+class UninitializedTensorMixin:
     """A tensor with a dtype and a device but no shape yet; `materialize(shape)` makes it an
     ordinary one."""
 
@@ -106,7 +106,7 @@ def _rebuild_uninitialized(cls, requires_grad, dtype):
     return cls(requires_grad, dtype=dtype)
 
 
-class UninitializedParameter(_Uninitialized, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A Parameter whose shape is not known yet; see the Lazy modules."""
     cls_to_become = Parameter
 
@@ -117,7 +117,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
         pass
 
 
-class UninitializedBuffer(_Uninitialized, Buffer):
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     """A buffer whose shape is not known yet."""
     cls_to_become = Buffer
 
@@ -133,4 +133,4 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 @declared_for_tracing.goes_by_no_size
 def is_lazy(param):
     """Has the tensor no shape yet?"""
-    return isinstance(param, _Uninitialized)
+    return isinstance(param, UninitializedTensorMixin)

@@ -115,7 +115,8 @@ def name_dtype(fn, error):
     """Raise TypeError where a NumPy type was looked up that tensors do not have, and
     NotImplementedError where it is one in which nothing is computed."""
     asked = error.args[0] if error.args else None
-    stored = [d for d in dtypes.STORED_TYPES if asked in (d.np, d.short)]
+    stored = [d for d in dtypes.NAMED.values()
+              if d.kind == dtypes.STORED and asked in (d.np, d.short)]
     if stored:
         raise NotImplementedError(
             f"\"{fn.__name__}\" not implemented for '{stored[0].letter}'") from None

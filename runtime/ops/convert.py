@@ -64,6 +64,7 @@ def cast(t, dtype):
 
 def _cast_stored(t, dtype):
     """From or to a float of one byte, by way of float32."""
+    dtypes.check_converted(t.dtype, dtype)
     if t.dtype.kind == STORED:
         t = apply(float8.to_float32, (t,), NO_ATTRS)
     if dtype.kind == STORED:

@@ -120,7 +120,7 @@ def require(t, requires_grad, device=None):
     if devices.beyond is not None:
         t = placed(t, device)
     if requires_grad:
-        if t.dtype.kind < FLOAT:
+        if not t.dtype.has_gradients:
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients")
         t._rg |= 1
@@ -164,6 +164,9 @@ def cast_number(value, dtype, op="full"):
         return np.asarray(v if dtype.is_signed else v & high, dtype.np)
     a = np.asarray(value, np.complex128 if k == COMPLEX else np.float64)
     if k == STORED:
+        if dtype in dtypes.PACKED_TYPES and not value:
+            return np.zeros((), dtype.np)
+        dtypes.check_converted(dtype)
         if dtypes.finfo(dtype).max < abs(value) < math.inf:
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
         return float8.narrowed(a.astype(np.float32), np.empty((), dtype.np))

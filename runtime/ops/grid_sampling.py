@@ -253,11 +253,15 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     return attached(out, grid) if mode == "nearest" else out
 
 
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
+
+
 @function("grid_sampler_2d", "grid_sampler_3d", method=False)
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
-    """`nn.functional.grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0
-    zeros, 1 border, 2 reflection."""
-    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    """`nn.functional.grid_sample` with its modes as numbers, which are in
+    `GRID_SAMPLE_INTERPOLATION_MODES` and `GRID_SAMPLE_PADDING_MODES`."""
+    modes, paddings = tuple(GRID_SAMPLE_INTERPOLATION_MODES), tuple(GRID_SAMPLE_PADDING_MODES)
     at = interpolation_mode, padding_mode
     if not all(i in range(3) for i in at):
         raise RuntimeError(f"grid_sampler(): modes are numbers from 0 to 2, got {at}")

@@ -89,6 +89,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
             dtype = dtypes.get_default_dtype()
         else:
             dtype = dtypes.int64
+    dtypes.check_converted(dtypes.as_dtype(dtype))
     if dtypes.as_dtype(dtype) is dtypes.int64:
         start, end, step = [x if type(x) is not bool and isinstance(x, int) else int(x)
                             for x in (start, end, step)]

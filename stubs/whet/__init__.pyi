@@ -61,6 +61,12 @@ R = TypeVar("R")
 __version__: _str
 __array_api_version__: str
 bfloat16: dtype
+bit: dtype
+bits16: dtype
+bits1x8: dtype
+bits2x4: dtype
+bits4x2: dtype
+bits8: dtype
 bool: dtype
 cdouble: dtype
 cfloat: dtype
@@ -75,6 +81,7 @@ e: _float
 float: dtype
 float16: dtype
 float32: dtype
+float4_e2m1fn_x2: dtype
 float64: dtype
 float8_e4m3fn: dtype
 float8_e4m3fnuz: dtype
@@ -88,9 +95,16 @@ has_openmp: _bool
 has_spectral: _bool
 inf: _float
 int: dtype
+int1: dtype
 int16: dtype
+int2: dtype
+int3: dtype
 int32: dtype
+int4: dtype
+int5: dtype
+int6: dtype
 int64: dtype
+int7: dtype
 int8: dtype
 jagged: layout
 long: dtype
@@ -112,9 +126,16 @@ sparse_coo: layout
 sparse_csc: layout
 sparse_csr: layout
 strided: Layout
+uint1: dtype
 uint16: dtype
+uint2: dtype
+uint3: dtype
 uint32: dtype
+uint4: dtype
+uint5: dtype
+uint6: dtype
 uint64: dtype
+uint7: dtype
 uint8: dtype
 def __array_namespace_info__() -> Any: """What this namespace can do, which types it has and which it takes by default."""
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise abs. See also the method of the same name."""

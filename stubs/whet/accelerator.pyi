@@ -11,6 +11,7 @@ def current_device_index() -> int: """The number of the device that this thread 
 def current_stream(device: Device | None = None) -> Stream: """The stream that this thread's work goes to."""
 def device_count() -> int: """The number of devices."""
 def empty_cache() -> None: """Give memory that is kept for reuse back to the driver."""
+def empty_host_cache() -> None: """Give pinned memory of the host that is kept for reuse back to the driver."""
 def get_device_capability(device: Device | None = None) -> tuple[int, int]: """The compute capability of a device: (9, 0) is sm_90."""
 def get_memory_info(device: Device | None = None) -> tuple[int, int]: """(bytes that are free, all bytes) of a device, as the driver has it."""
 def is_available() -> bool: """Is there a device?"""

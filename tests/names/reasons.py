@@ -1,17 +1,14 @@
 """The words of the page: why a name is not here, and how one differs beyond its signature."""
 
 PACKED = "no quantised types of less than a byte"
-SHELL = "a type without any arithmetic in PyTorch, too"
 SCRIPT = "Python code is traced, not parsed: `whet.jit.trace`"
 REMOVED = "an error in PyTorch, too: it was removed"
 PROTOCOL = "a part of how PyTorch's own functions ask `__torch_function__`"
 FLASH = "attention has one implementation here"
 SEMI = "no kernels for sparse patterns of two in four"
-DATAPIPES = "datapipes, which PyTorch develops no further"
 NVPROF = "profilers that NVIDIA and Intel gave up, or parts of PyTorch's own"
 GRAPHS = "launches of a device are replayed by traces (`whet.jit.trace`), not by CUDA graphs"
 ALLOCATOR = "the allocator cannot be exchanged, or told to hold less"
-SENSORS = "no sensors of devices are read"
 LIBRARY = "an operator has one function for each kind of devices: `whet.library.register_kernel`"
 COUNTED = "memory is told by `whet.cuda.memory_stats`, `memory_summary`"
 INTERNAL = "a part of PyTorch's own inside"
@@ -20,24 +17,15 @@ INTERNAL = "a part of PyTorch's own inside"
 NOT_HERE: dict[str, str] = {
     "torch.FatalError": INTERNAL,
     "torch.JITException": SCRIPT,
-    "torch.bit*": SHELL, "torch.int*": SHELL, "torch.uint*": SHELL, "torch.float4*": SHELL,
     "torch.chalf": "no complex numbers of half precision", "torch.complex32": "the same",
     "torch.quint4x2": PACKED, "torch.quint2x4": PACKED,
     "torch.Tensor.chalf": "no complex numbers of half precision",
     "torch.Tensor.grad_dtype": "a gradient has the type of its tensor",
     "torch.Tensor.index": "`x[...]`",
     "torch.Tensor.to_mkldnn": "layouts of one library",
-    "torch.nn.Container": "PyTorch warns of it: `nn.Sequential`, `nn.ModuleList`",
-    "torch.nn.factory_kwargs": INTERNAL,
     "torch.nn.functional.scaled_*": "products of float8 matrices have no kernel",
-    "torch.nn.functional.*": INTERNAL,
     "torch.nn.attention.*": FLASH,
-    "torch.nn.parameter.UninitializedTensorMixin": INTERNAL,
     "torch.optim.swap_in_optimizer_params_and_state": INTERNAL,
-    "torch.func.rearrange": "`permute`, `reshape`",
-    "torch.fft.Tensor": "`whet.Tensor`",
-    "torch.func.functionalize": "what a trace records is functional",
-    "torch.func.debug_unwrap": INTERNAL,
     "torch.autograd.graph.*": "of kernels on other streams, and of one compiler",
     "torch.autograd.NestedIOFunction": REMOVED,
     "torch.autograd.enforce_grad_layout_policy": "gradients have the layout of their tensor",
@@ -48,14 +36,10 @@ NOT_HERE: dict[str, str] = {
     "torch.cuda.CUDAGraph": GRAPHS, "torch.cuda.graph*": GRAPHS,
     "torch.cuda.make_graphed*": GRAPHS,
     "torch.cuda.amp.amp_definitely_not_available": INTERNAL,
-    "torch.cpu.get_capabilities": INTERNAL,
     "torch.cuda.GreenContext": "a device is not divided",
-    "torch.accelerator.empty_host_cache": "pinned memory is not cached",
-    "torch.utils.data.*": DATAPIPES,
     "torch.utils.checkpoint.*": INTERNAL,
     "torch.utils.hooks.*": INTERNAL,
     "torch.utils.cmake_prefix_path": "there is nothing to build with",
-    "torch.library.register_autocast": "operators of one's own run in the types they are given",
     "torch.overrides.*": PROTOCOL,
     "torch.profiler.ExecutionTraceObserver": NVPROF,
 }
@@ -69,9 +53,6 @@ for _name in ("CUDAPluggableAllocator", "change_current_allocator",
               "caching_allocator_disabled", "caching_allocator_enable",
               "get_per_process_memory_fraction", "set_per_process_memory_fraction"):
     NOT_HERE[f"torch.cuda.{_name}"] = ALLOCATOR
-for _name in ("clock_rate", "device_memory_used", "memory_usage", "power_draw", "temperature",
-              "utilization", "list_gpu_processes"):
-    NOT_HERE[f"torch.cuda.{_name}"] = SENSORS
 for _name in ("host_memory_stats", "host_memory_stats_as_nested_dict",
               "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats",
               "memory_snapshot"):
@@ -79,11 +60,9 @@ for _name in ("host_memory_stats", "host_memory_stats_as_nested_dict",
 for _name in ("get_sync_debug_mode", "set_sync_debug_mode"):
     NOT_HERE[f"torch.cuda.{_name}"] = "nothing tells when a program waits for a device"
 NOT_HERE["torch.cuda.default_generators"] = "`whet.cuda.manual_seed`, `whet.cuda.get_rng_state`"
-for _name in ("get_ctx", "get_kernel", "fallthrough_kernel", "infer_schema",
-              "register_torch_dispatch"):
+for _name in ("get_ctx", "get_kernel", "fallthrough_kernel", "register_torch_dispatch"):
     NOT_HERE[f"torch.library.{_name}"] = LIBRARY
-for _name in ("ThroughputBenchmark", "get_cpp_backtrace", "set_module"):
-    NOT_HERE[f"torch.utils.{_name}"] = INTERNAL
+NOT_HERE["torch.utils.get_cpp_backtrace"] = INTERNAL
 for _name in ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"):
     NOT_HERE[f"torch.utils.{_name}"] = "devices cannot be added from outside"
 

@@ -3,6 +3,20 @@ import sys as _sys
 
 from . import _utils as _utils
 from .collate import default_collate, default_collate_fn_map, default_convert
+from .datapipes.pipes import (
+    DataChunk,
+    DFIterDataPipe,
+    IterDataPipe,
+    MapDataPipe,
+    functional_datapipe,
+)
+from .datapipes.validation import (
+    argument_validation,
+    guaranteed_datapipes_determinism,
+    non_deterministic,
+    runtime_validation,
+    runtime_validation_disabled,
+)
 from .dataset import (
     ChainDataset,
     ConcatDataset,
@@ -29,7 +43,10 @@ from .worker_info import WorkerInfo, get_worker_info
 _sys.modules[f"{__name__}.distributed"] = _sys.modules[f"{__name__}.sampler"]
 
 __all__ = [
-    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",
-    "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
-    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate",
-    "default_collate_fn_map", "default_convert", "get_worker_info", "random_split"]
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "DataChunk",
+    "DataLoader", "Dataset", "DistributedSampler", "IterDataPipe", "IterableDataset",
+    "MapDataPipe", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
+    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "argument_validation",
+    "default_collate", "default_collate_fn_map", "default_convert", "functional_datapipe",
+    "get_worker_info", "guaranteed_datapipes_determinism", "non_deterministic", "random_split",
+    "runtime_validation", "runtime_validation_disabled"]

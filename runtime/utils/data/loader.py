@@ -6,6 +6,7 @@ from collections.abc import MutableMapping
 import whet
 
 from .collate import default_collate, default_convert
+from .datapipes.pipes import IterDataPipe, with_shuffling
 from .dataset import IterableDataset
 from .fetch import EndOfStream, Source
 from .prefetch import Prefetched
@@ -124,6 +125,9 @@ class DataLoader:
         self.multiprocessing_context = multiprocessing_context
         if multiprocessing_context is not None and multiprocessing_context != THREADS:
             multiprocessing_named(multiprocessing_context)
+        if isinstance(dataset, IterDataPipe) and shuffle is not None:
+            dataset, shuffle = with_shuffling(dataset, shuffle), None
+            self.dataset = dataset
         self._is_stream = isinstance(dataset, IterableDataset)
         if self._is_stream:
             for name, value in (("shuffle", shuffle), ("sampler", sampler),

@@ -14,11 +14,14 @@ from whet.cuda.streams import stream as stream
 has_half: bool
 has_magma: bool
 def can_device_access_peer(device: Device, peer_device: Device) -> bool: """Can a device read the memory of another one?"""
+def clock_rate(device: Device | None = None) -> int: """The clock of the device's processors, in MHz."""
 def current_device() -> int: """The number of the device that this thread works with."""
 def current_stream(device: Device | None = None) -> Stream: """The stream that this thread's work goes to."""
 def default_stream(device: Device | None = None) -> Stream: """The stream that work goes to where nothing else is said."""
 def device_count() -> int: """The number of devices."""
+def device_memory_used(device: Device | None = None) -> int: """How many bytes of a device's memory all processes have."""
 def empty_cache() -> None: """Give memory that is kept for reuse back to the driver."""
+def empty_host_cache() -> None: """Give pinned memory of the host that is kept for reuse back to the driver."""
 def get_allocator_backend() -> str: """What gives memory out: whet's own allocator."""
 def get_device_capability(device: Device | None = None) -> tuple[int, int]: """The compute capability of a device: (9, 0) is sm_90."""
 def get_device_name(device: Device | None = None) -> str: """What a device is called."""
@@ -34,6 +37,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool: """Can the curr
 def is_current_stream_capturing() -> bool: """Is this thread's work recorded instead of done? Never by a program's wish."""
 def is_initialized() -> bool: """Was a device used already?"""
 def is_tf32_supported() -> bool: """Has the current device products of TF32?"""
+def list_gpu_processes(device: Device | None = None) -> str: """The processes that compute on a device and what memory each has, a line each."""
 def manual_seed(seed: int) -> None: """Seed the generator of random numbers."""
 def manual_seed_all(seed: int) -> None: """Seed the generator of random numbers."""
 def max_memory_allocated(device: Device | None = None) -> int: """Bytes that tensors had at most."""
@@ -46,6 +50,8 @@ def memory_reserved(device: Device | None = None) -> int: """Bytes that came fro
 def memory_stats(device: Device | None = None) -> dict[str, int]: """All that the allocator counts, under PyTorch's names."""
 def memory_stats_as_nested_dict(device: Device | None = None) -> dict[str, Any]: """The same, by the parts of the names: `["allocated_bytes"]["all"]["peak"]`."""
 def memory_summary(device: Device | None = None, abbreviated: bool = False) -> str: """What the allocator counts, a line each."""
+def memory_usage(device: Device | None = None) -> int: """In how many percent of the last sample's time the device's memory was read or written."""
+def power_draw(device: Device | None = None) -> int: """How many milliwatts the device takes."""
 def reset_accumulated_memory_stats(device: Device | None = None) -> None: """Forget what was given out and taken back so far: those counts start again at zero."""
 def reset_max_memory_allocated(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
 def reset_max_memory_cached(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
@@ -57,6 +63,8 @@ def set_rng_state(new_state: Tensor, device: Device = 'cuda') -> None: """Let th
 def set_rng_state_all(new_states: Iterable[Tensor]) -> None: """Let the one generator go on from the state for the last of the devices."""
 def set_stream(stream: Any) -> None: """Let this thread's work go to a stream, and to its device."""
 def synchronize(device: Device | None = None) -> None: """Wait for all work of a device; an error of earlier work is raised here."""
+def temperature(device: Device | None = None) -> int: """Degrees Celsius of the device."""
+def utilization(device: Device | None = None) -> int: """In how many percent of the last sample's time a kernel ran."""
 
 class device:
     """A `with` block that works with another device; a negative number changes nothing."""

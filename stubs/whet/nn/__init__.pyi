@@ -1,4 +1,5 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from typing import Any
 from whet.nn.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from whet.nn.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from whet.nn.pooling import AdaptiveAvgPool3d as AdaptiveAvgPool3d
@@ -26,6 +27,7 @@ from whet.nn.padding import CircularPad3d as CircularPad3d
 from whet.nn.padding import ConstantPad1d as ConstantPad1d
 from whet.nn.padding import ConstantPad2d as ConstantPad2d
 from whet.nn.padding import ConstantPad3d as ConstantPad3d
+from whet.nn.containers import Container as Container
 from whet.nn.conv import Conv1d as Conv1d
 from whet.nn.conv import Conv2d as Conv2d
 from whet.nn.conv import Conv3d as Conv3d
@@ -173,3 +175,4 @@ from whet.nn import utils as utils
 from whet.nn import parallel as parallel
 
 
+def factory_kwargs(kwargs: Any) -> dict[str, Any]: ...

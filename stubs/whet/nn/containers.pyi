@@ -5,6 +5,10 @@ from whet.nn.module import Module
 from whet.tensor import Tensor
 from whet.types import Device, Dims
 
+class Container(Module):
+    """A module of the modules that it is given by name."""
+    def __init__(self, **kwargs: Any) -> None: ...
+
 class DataParallel(Module):
     module: Module
     dim: Dims

@@ -6,6 +6,8 @@ from whet.tensor import Tensor
 from whet.types import Dims, Ints, Number, Scalar, Shape
 
 
+GRID_SAMPLE_INTERPOLATION_MODES: dict[Any, Any]
+GRID_SAMPLE_PADDING_MODES: dict[Any, Any]
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor: """adaptive avg pool over 1 spatial dimension."""
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor: """adaptive avg pool over 2 spatial dimensions."""
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor: """adaptive avg pool over 3 spatial dimensions."""
@@ -32,6 +34,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] |
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool3d`, and the places of what it takes."""
 def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -> Tensor: """The sampling grid of an affine map."""
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor: """Dropout that keeps mean and variance of self-normalising networks."""
+def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None: """Raise AssertionError where an argument is neither a number nor two of them."""
 def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor: """avg pool over 1 spatial dimension."""
 def avg_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor: """avg pool over 2 spatial dimensions."""
 def avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor: """avg pool over 3 spatial dimensions."""
