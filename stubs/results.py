@@ -130,10 +130,15 @@ RESULTS = {
     "non_deterministic": "Any",
     "as_str": "str",
     "list_gpu_processes": "str",
+    "host_memory_stats": "dict[str, int]",
+    "host_memory_stats_as_nested_dict": "dict[str, Any]",
+    "get_per_process_memory_fraction": "float",
     "raw_iterator": "Iterator[Any]",
     "cuda.manual_seed": "None",
     **_each(
-        "None", """empty_host_cache assert_int_or_pair set_module register_function
+        "None", """reset_peak_host_memory_stats reset_accumulated_host_memory_stats
+        set_per_process_memory_fraction
+        empty_host_cache assert_int_or_pair set_module register_function
         register_datapipe_as_function
         init set_stream reset_max_memory_allocated reset_max_memory_cached
         reset_peak_memory_stats

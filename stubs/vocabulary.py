@@ -25,7 +25,7 @@ _BY_TYPE = {
     "Number": "alpha beta lambd base start stop step end s",
     "float": """
         center a atol backoff_factor beta2_decay clip_value correction d dampening decay delta
-        div_value dropout dropout_p dx eps eta_min gain gamma growth_factor init_scale
+        div_value dropout dropout_p dx eps eta_min fraction gain gamma growth_factor init_scale
         initial_accumulator_value label_smoothing layer_norm_eps lower lr lr_decay margin max_norm
         max_val max_value maxnorm mean median min_val min_value momentum momentum_decay nan
         output_scale

@@ -22,6 +22,7 @@ from .sensors import memory_usage as memory_usage
 from .sensors import power_draw as power_draw
 from .sensors import temperature as temperature
 from .sensors import utilization as utilization
+from .statistics import HostStatistics as _HostStatistics
 from .statistics import Statistics as _Statistics
 from .streams import Event as Event
 from .streams import ExternalStream as ExternalStream
@@ -205,8 +206,13 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     """The same, by the parts of the names: `["allocated_bytes"]["all"]["peak"]`."""
+    return _nested(memory_stats(device))
+
+
+def _nested(named: dict[str, int]) -> dict[str, Any]:
+    """Numbers by the parts of their names."""
     found: dict[str, Any] = {}
-    for name, number in memory_stats(device).items():
+    for name, number in named.items():
         *rooms, last = name.split(".")
         room = found
         for part in rooms:
@@ -218,6 +224,47 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Forget what was given out and taken back so far: those counts start again at zero."""
     _statistics(device).reset_accumulated()
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Let this process have no more than a part of a device's memory: beyond it there is none."""
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    _modes.beyond(_MEMORY)
+    _m.machine().allocators[_streams.index_of(device)].fraction = fraction
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """The part of a device's memory that this process may have."""
+    _modes.beyond(_MEMORY)
+    return _m.machine().allocators[_streams.index_of(device)].fraction
+
+
+def _host_statistics() -> _HostStatistics:
+    _modes.beyond(_MEMORY)
+    return _m.machine().pinned.settle() if _m.is_initialized() else _HostStatistics()
+
+
+def host_memory_stats() -> dict[str, int]:
+    """What is counted of pinned memory of the host, under PyTorch's names."""
+    return _host_statistics().named()
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    """The same, by the parts of the names: `["active_bytes"]["peak"]`."""
+    return _nested(host_memory_stats())
+
+
+def reset_peak_host_memory_stats() -> None:
+    """Let the peaks of pinned memory start again from what is there now."""
+    _host_statistics().reset_peak()
+
+
+def reset_accumulated_host_memory_stats() -> None:
+    """Forget what pinned memory was given out and taken back so far."""
+    _host_statistics().reset_accumulated()
 
 
 def get_allocator_backend() -> str:

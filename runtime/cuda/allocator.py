@@ -81,6 +81,7 @@ class Allocator:
         self.live: dict[int, Block] = {}
         self.segments: dict[int, Block] = {}       # the first block of each, by its address
         self.statistics = statistics.Statistics()
+        self.fraction = 1.0                        # of the device's memory, at most
 
     # ---- giving out ----
     def allocate(self, size: int, stream: int, what: str = "") -> Held:
@@ -125,6 +126,8 @@ class Allocator:
             found = self._fitting(size, stream, small)
         if found is None:
             segment = size if at_least else segment_size(size)
+            if self._is_beyond_fraction(segment):
+                return None
             try:
                 address = self.driver.allocate(self.device, segment)
             except OutOfMemoryError:
@@ -134,6 +137,13 @@ class Allocator:
         if found.size - size >= (ROUND if small else SMALL + 1):
             self._cut(found, size)
         return found
+
+    def _is_beyond_fraction(self, segment: int) -> bool:
+        """Would a segment more be more than this process may have?"""
+        if self.fraction >= 1:
+            return False
+        total = self.driver.memory_info(self.device)[1]
+        return self.statistics.segments.current + segment > self.fraction * total
 
     def _fitting(self, size: int, stream: int, small: bool) -> Block | None:
         blocks = self.unused.get((stream, small), [])
@@ -173,6 +183,8 @@ class Allocator:
         s = self.statistics
         largest = sorted(self.live.values(), key=lambda b: -b.wanted)[:5]
         lines = [f"  {readable(b.wanted)}  {b.what or 'no tensor'}" for b in largest]
+        if self.fraction < 1:
+            lines.insert(0, f"  {self.fraction:.0%} of the memory is what this process may have")
         return "\n".join([
             f"CUDA out of memory. Tried to allocate {readable(size)}. cuda:{self.device} has "
             f"{readable(total)}, of which {readable(free)} are free. whet uses "

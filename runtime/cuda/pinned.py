@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .driver import Driver
+from .statistics import HostStatistics
 
 SMALLEST = 512
 
@@ -52,6 +53,7 @@ class PinnedMemory:
         self.driver, self.lock = driver, threading.Lock()
         self.dropped: deque[Piece] = deque()
         self.unused: dict[int, list[Piece]] = {}
+        self.statistics = HostStatistics()
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """A new array in pinned memory, in C order, with undefined elements."""
@@ -64,8 +66,20 @@ class PinnedMemory:
         with self.lock:
             self._look_at_dropped()
             found = self.unused.get(size)
-            piece = found.pop() if found else Piece(self.driver.allocate_pinned(size), size)
+            piece = found.pop() if found else self._new(size)
+            self.statistics.lent(size)
         return Lent(self, piece)
+
+    def _new(self, size: int) -> Piece:
+        piece = Piece(self.driver.allocate_pinned(size), size)
+        self.statistics.allocated(size)
+        return piece
+
+    def settle(self) -> HostStatistics:
+        """What is counted, after a look at what was let go of."""
+        with self.lock:
+            self._look_at_dropped()
+        return self.statistics
 
     def _look_at_dropped(self) -> None:
         for _ in range(len(self.dropped)):
@@ -74,6 +88,7 @@ class PinnedMemory:
                 for e in piece.events:
                     self.driver.destroy_event(e)
                 piece.events = []
+                self.statistics.returned(piece.size)
                 self.unused.setdefault(piece.size, []).append(piece)
             else:
                 self.dropped.append(piece)
@@ -85,6 +100,7 @@ class PinnedMemory:
             for pieces in self.unused.values():
                 for piece in pieces:
                     self.driver.free_pinned(piece.address)
+                    self.statistics.freed(piece.size)
             self.unused.clear()
 
     def used(self, a: np.ndarray, device: int, stream: int) -> None:

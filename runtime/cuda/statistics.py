@@ -32,6 +32,55 @@ class Count:
         self.current -= n
 
 
+class HostStatistics:
+    """Bytes and numbers of pieces of pinned memory: all that there are, and those in use."""
+
+    def __init__(self) -> None:
+        self.counts = {name: Count() for name in (
+            "allocations", "allocated_bytes", "active_requests", "active_bytes")}
+
+    def _change(self, of: str, size: int, lost: bool) -> None:
+        number, size_of = ((self.counts["allocations"], self.counts["allocated_bytes"])
+                           if of == "all" else
+                           (self.counts["active_requests"], self.counts["active_bytes"]))
+        for count, n in ((number, 1), (size_of, size)):
+            if lost:
+                count.take(n)
+            else:
+                count.add(n)
+
+    def allocated(self, size: int) -> None:
+        """A piece came from the driver."""
+        self._change("all", size, False)
+
+    def freed(self, size: int) -> None:
+        """A piece went back."""
+        self._change("all", size, True)
+
+    def lent(self, size: int) -> None:
+        """A piece is in use."""
+        self._change("active", size, False)
+
+    def returned(self, size: int) -> None:
+        """A piece can be given out again."""
+        self._change("active", size, True)
+
+    def reset_peak(self) -> None:
+        """Let the peaks start again."""
+        for count in self.counts.values():
+            count.peak = count.current
+
+    def reset_accumulated(self) -> None:
+        """Forget the ups and downs so far."""
+        for count in self.counts.values():
+            count.allocated, count.kept = 0, count.current
+
+    def named(self) -> dict[str, int]:
+        """All of it, as `host_memory_stats` gives it."""
+        return {f"{name}.{part}": getattr(count, part) for name, count in self.counts.items()
+                for part in ("current", "peak", "allocated", "freed")}
+
+
 class Statistics:
     """Bytes and numbers of blocks and segments."""
 

@@ -8,7 +8,7 @@ FLASH = "attention has one implementation here"
 SEMI = "no kernels for sparse patterns of two in four"
 NVPROF = "profilers that NVIDIA and Intel gave up, or parts of PyTorch's own"
 GRAPHS = "launches of a device are replayed by traces (`whet.jit.trace`), not by CUDA graphs"
-ALLOCATOR = "the allocator cannot be exchanged, or told to hold less"
+ALLOCATOR = "the allocator cannot be exchanged"
 LIBRARY = "an operator has one function for each kind of devices: `whet.library.register_kernel`"
 COUNTED = "memory is told by `whet.cuda.memory_stats`, `memory_summary`"
 INTERNAL = "a part of PyTorch's own inside"
@@ -50,13 +50,9 @@ for _name in ("cudart", "cudaStatus", "check_error", "current_blas_handle", "cur
     NOT_HERE[f"torch.cuda.{_name}"] = BUILT
 for _name in ("CUDAPluggableAllocator", "change_current_allocator",
               "MemPool", "use_mem_pool", "caching_allocator_alloc", "caching_allocator_delete",
-              "caching_allocator_disabled", "caching_allocator_enable",
-              "get_per_process_memory_fraction", "set_per_process_memory_fraction"):
+              "caching_allocator_disabled", "caching_allocator_enable"):
     NOT_HERE[f"torch.cuda.{_name}"] = ALLOCATOR
-for _name in ("host_memory_stats", "host_memory_stats_as_nested_dict",
-              "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats",
-              "memory_snapshot"):
-    NOT_HERE[f"torch.cuda.{_name}"] = COUNTED
+NOT_HERE["torch.cuda.memory_snapshot"] = COUNTED
 for _name in ("get_sync_debug_mode", "set_sync_debug_mode"):
     NOT_HERE[f"torch.cuda.{_name}"] = "nothing tells when a program waits for a device"
 NOT_HERE["torch.cuda.default_generators"] = "`whet.cuda.manual_seed`, `whet.cuda.get_rng_state`"
