@@ -319,9 +319,9 @@ S.confusion = torch.zeros(3, 3, dtype=torch.long)
 S.confusion.index_put_((y, out.argmax(-1)), torch.ones_like(y), accumulate=True)
 
 == after binned : *
-S.confusion = torch.zeros(9)
+S.counted = torch.zeros(9)
 -- step
-S.confusion += torch.bincount(y * 3 + out.argmax(-1), minlength=9)
+S.counted += torch.bincount(y * 3 + out.argmax(-1), minlength=9)
 
 == after best : *
 S.best, S.bad = float("inf"), 0

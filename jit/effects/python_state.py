@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 class Growing(list):                     # type: ignore[type-arg]
     """What a run finds in place of a list that others only append to: whether it does more than
-    that is noted."""
+    that is noted. Whoever still holds it when the recording has ended gets at the real list:
+    a run goes on where a recording ends before a call that fills a cache."""
 
     def __new__(cls, *items: Any) -> Any:
         """Code that makes another one of its type, by `type(x)(...)`, makes a list."""
@@ -32,6 +33,7 @@ class Growing(list):                     # type: ignore[type-arg]
     def __init__(self, real: list[Any]) -> None:
         super().__init__(real)
         self.real, self.read, self.before = real, False, len(real)
+        self.has_ended = False
         self.added: list[Any] = []
         self.thread = threading.get_ident()
 
@@ -39,7 +41,7 @@ class Growing(list):                     # type: ignore[type-arg]
 
     def copied(self) -> list[Any]:
         """A list of what it holds."""
-        return list(list.__iter__(self))
+        return list(self.real) if self.has_ended else list(list.__iter__(self))
 
     def looked(self) -> None:
         """Somebody reads: the run, or another thread?"""
@@ -49,6 +51,7 @@ class Growing(list):                     # type: ignore[type-arg]
         """The real list as the run has left it; `added` is what was appended."""
         self.added = list.__getitem__(self, slice(self.before, None))
         self.real[:] = list.__getitem__(self, slice(None))
+        self.has_ended = True
 
 
 class GrowingDeque(collections.deque):   # type: ignore[type-arg]
@@ -61,7 +64,7 @@ class GrowingDeque(collections.deque):   # type: ignore[type-arg]
 
     def __init__(self, real: collections.deque[Any]) -> None:
         super().__init__(real, real.maxlen)
-        self.real, self.read = real, False
+        self.real, self.read, self.has_ended = real, False, False
         self.added: list[Any] = []
         self.thread = threading.get_ident()
 
@@ -70,10 +73,13 @@ class GrowingDeque(collections.deque):   # type: ignore[type-arg]
 
     def copied(self) -> collections.deque[Any]:
         """A deque of what it holds."""
-        return collections.deque(elements(self), self.maxlen)
+        return collections.deque(elements(self.real if self.has_ended else self), self.maxlen)
 
     def append(self, x: Any) -> None:
         """One more."""
+        if self.has_ended:
+            self.real.append(x)
+            return
         collections.deque.append(self, x)
         self.added.append(x)
 
@@ -82,19 +88,30 @@ class GrowingDeque(collections.deque):   # type: ignore[type-arg]
         for x in list(xs):
             self.append(x)
 
-    def __iadd__(self, xs: Iterable[Any]) -> GrowingDeque:
+    def __iadd__(self, xs: Iterable[Any]) -> Any:
         self.extend(xs)
-        return self
+        return self.real if self.has_ended else self
 
     def end(self) -> None:
         """The real deque as the run has left it."""
         containers.fill(self.real, elements(self))
+        self.has_ended = True
+
+
+def _adding(name: str) -> Callable[..., Any]:
+    plain = getattr(list, name)
+
+    def method(self: Growing, *args: Any) -> Any:
+        return plain(self.real if self.has_ended else self, *args)
+    return method
 
 
 def _reading(name: str, kind: type = list) -> Callable[..., Any]:
     plain = getattr(kind, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.has_ended:
+            return plain(self.real, *args, **kwargs)
         self.looked()
         return plain(self, *args, **kwargs)
     return method
@@ -102,6 +119,8 @@ def _reading(name: str, kind: type = list) -> Callable[..., Any]:
 
 def _item(self: Growing, i: Any) -> Any:
     """An element: those that the run appended are its own."""
+    if self.has_ended:
+        return self.real[i]
     if type(i) is not int or i >= 0 or -i > list.__len__(self) - self.before:
         self.looked()
     return list.__getitem__(self, i)
@@ -109,6 +128,8 @@ def _item(self: Growing, i: Any) -> Any:
 
 def _behind(self: Growing, other: Any) -> Any:
     """Another list and this one are joined: by Python's own, that would not ask."""
+    if self.has_ended:
+        return other + self.real
     self.looked()
     return NotImplemented
 
@@ -127,6 +148,8 @@ for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem_
               "reverse", "copy", "count", "index", "__sizeof__", "__format__",
               "__str__"):
     setattr(Growing, _name, _reading(_name))
+for _name in ("append", "extend", "__iadd__"):
+    setattr(Growing, _name, _adding(_name))
 for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__getitem__", "__setitem__",
               "__delitem__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__",
               "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "popleft", "appendleft",

@@ -1,6 +1,7 @@
 """Programs of doubters: what containers, copies and texts can hide from a tracer."""
 import collections
 import copy
+import functools
 import itertools
 import string
 
@@ -247,3 +248,34 @@ def deques_and_defaultdicts_move():
         for key in ("a", "a", "d"):
             yield f(ramp(2), key), list(d), list(table)
     return f, calls
+
+
+def grows_as_a_cache_is_filled(log, whole):
+    """A trap with two lists or deques."""
+    o = Box(log=log, whole=whole)
+    tripled = functools.lru_cache(lambda n: 3 * n)
+    def f(x, n):
+        o.log.append(tripled(n))             # the method is looked up before the cache is filled
+        log = o.log
+        log.append(tripled(n + 1))
+        log.extend([n, *[log[-1]]])
+        log += [tripled(n + 2)]
+        o.whole += [tripled(n + 3)]
+        return x * tripled(n)
+    def calls(f):
+        for n in (1, 1, 1, 8, 8, 30, 30):
+            yield f(ramp(2), n), list(o.log), list(o.whole)
+            tripled.cache_clear() if n == 8 else None
+    return f, calls
+
+
+@trap
+def lists_that_grow_as_a_cache_is_filled():
+    """A recording ends before a call that fills a cache, in the midst of appending."""
+    return grows_as_a_cache_is_filled([], [])
+
+
+@trap
+def deques_that_grow_as_a_cache_is_filled():
+    """The same with deques."""
+    return grows_as_a_cache_is_filled(collections.deque(), collections.deque(maxlen=5))
