@@ -19,10 +19,11 @@ from .surface import FUNCTIONS as F
 from .surface import function
 from .vector_norm import vector_norm
 
-# x itself, whose gradient is multiplied by a factor
+# x itself, whose gradient is multiplied by a factor; by a zero, whatever it is, it is none
 scale_gradient_op = PointwiseOp("scale_gradient", lambda input, factor: input,
                                 samples=(reals(-3, 3), reals(1, 1, grad=False)),
-                                vjp=lambda g, y, x, k: [g * k, None])
+                                vjp=lambda g, y, x, k: [
+                                    scalar.where(scalar.eq(k, 0), 0, g * k), None])
 
 
 def _sparsely_vjp(g, _y, _weight, index, dim, padding):
@@ -257,16 +258,16 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         return r / bags.lengths(r) if mode == "mean" else r
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else (flat != padding_idx % weight.shape[0]).unsqueeze(1)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.reshape(-1, 1)
     if mode == "max":
         return _largest_of_bags(bags, rows, keep)
-    if keep is None:
-        r = bags.sum(rows)
-        return r / bags.lengths(rows) if mode == "mean" else r
-    keep = keep.to(rows.dtype)
-    r = bags.sum(rows * keep)
-    return r / bags.sum(keep).clamp_min(1) if mode == "mean" else r
+    if keep is not None:                     # not multiplied: what padding holds may be infinite
+        rows = F["where"](keep, rows, 0.0)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1)
+    r = bags.sum(rows)
+    if mode == "sum":
+        return r
+    return r / (bags.lengths(rows) if keep is None else bags.sum(keep.to(rows.dtype)).clamp_min(1))
 
 
 @function(method=False)

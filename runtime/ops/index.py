@@ -423,6 +423,9 @@ def _put_arguments(t, indices, values):
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {t.dtype.letter} "
             f"for the destination and {values.dtype.letter} for the source.")
+    if all(i is None for i in indices):
+        raise IndexError("index_put_(): argument 'indices' must have a tensor for some dimension; "
+                         "copy_() and add_() write to all of a tensor")
     found = _Index(
         t._array.shape,
         tuple([_ALL if i is None else i if i._array.ndim else i.reshape(1) for i in indices]))

@@ -501,3 +501,24 @@ def test_weights_and_biases_of_channels_are_one_pass(fn, dtype):
     for _ in range(2):
         assert f(x, w, b).float().numpy().tobytes() == (plain * u + v).float().numpy().tobytes()
     assert (" mul(" in str(f.recorded)) == (dtype is whet.bfloat16)      # halves round in between
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("held", [float("inf"), float("nan"), 1.0])
+def test_what_a_row_of_padding_holds_reaches_no_bag(mode, held):
+    weight = whet.arange(12.0).reshape(4, 3)
+    weight[2] = held
+    weight.requires_grad_()
+    without = weight.detach().clone().requires_grad_()
+    y = F.embedding_bag(whet.tensor([[0, 2, 1], [2, 3, 3]]), weight, mode=mode, padding_idx=2)
+    z = F.embedding_bag(whet.tensor([0, 1, 3, 3]), without, whet.tensor([0, 2]), mode=mode)
+    assert y.tolist() == z.tolist()
+    (y * y).sum().backward()
+    (z * z).sum().backward()
+    assert weight.grad.tolist() == without.grad.tolist()
+
+
+def test_an_infinite_gradient_reaches_no_row_of_padding():
+    weight = whet.ones(3, 2, requires_grad=True)
+    F.embedding(whet.tensor([0, 1, 1, 2]), weight, 1).backward(whet.full((4, 2), float("inf")))
+    assert weight.grad.tolist() == [[float("inf")] * 2, [0.0] * 2, [float("inf")] * 2]

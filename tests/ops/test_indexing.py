@@ -562,3 +562,13 @@ def test_one_wrong_number_is_found_among_few_and_many(count):
         bad[place] = -1
         with pytest.raises(RuntimeError, match="non-negative"):
             whet.bincount(bad)
+
+
+@pytest.mark.parametrize("indices", [(), [], (None,), (None, None)])
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_index_put_without_an_index_says_so(indices, accumulate):
+    x = whet.ones(2, 3)
+    for call in (x.index_put_, x.index_put):
+        with pytest.raises(IndexError, match="must have a tensor for some dimension"):
+            call(indices, whet.tensor(5.0), accumulate=accumulate)
+    assert x.tolist() == [[1.0] * 3] * 2
