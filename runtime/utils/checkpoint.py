@@ -3,7 +3,7 @@ needed."""
 import contextlib
 
 from ..amp import autocast
-from ..autograd import modes
+from ..autograd import modes, node
 from ..ops.registry import Stopped
 from ..random import default_generator
 from .selective_checkpoint import (  # noqa: F401
@@ -33,6 +33,7 @@ class _Block:
 
     def __init__(self, fn, args, kwargs, preserve, again, compares):
         self.fn, self.args, self.kwargs, self.again = fn, args, kwargs, again
+        self.versions = self.versions_now()
         self.rng = default_generator.get_state() if preserve else None
         self.count, self.values = 0, {}
         self.kinds, self.compares, self.stops_early = [], compares, _stops_early
@@ -48,7 +49,21 @@ class _Block:
             self.run()
         return self.values.pop(number)
 
+    def versions_now(self):
+        """How often each tensor among the arguments was written to."""
+        return [(x, x._version) for x in (*self.args, *self.kwargs.values())
+                if hasattr(x, "_array")]
+
+    def check_versions(self):
+        """Raise where somebody wrote to an argument: a second run would do something else."""
+        for (x, then), (_, now) in zip(self.versions, self.versions_now()):
+            if now != then:
+                raise RuntimeError(
+                    f"{node.CHANGED}: [{x.dtype} {list(x.shape)}], an argument of what is "
+                    f"checkpointed, is at version {now}; expected version {then} instead")
+
     def run(self):
+        self.check_versions()
         got = self.saved_again()
         if any(x._version != version for x, version in got):
             # the block writes to what it saved: a run that copies keeps what it was

@@ -5,6 +5,7 @@ import weakref
 import pytest
 import whet
 from whet.autograd import grad
+from whet.utils.checkpoint import checkpoint
 
 
 def leaf(*values):
@@ -323,3 +324,18 @@ def test_hooks_may_not_change_the_size_of_a_gradient():
     y.register_hook(lambda g: g[:1])
     with pytest.raises(RuntimeError, match="changed the size"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("change", [
+    lambda y, k: y.mul_(2), lambda y, k: k.add_(1), lambda y, k: y[0].zero_()])
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_checkpoint_whose_arguments_were_written_to_has_no_backward(change, traced):
+    def step(x, k):
+        y = x * 1
+        z = checkpoint(lambda t, k: (t * k).sin(), y, k=k)
+        change(y, k)
+        return grad(z.sum(), x)
+    step = whet.jit.trace(step) if traced else step
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="an argument of what is checkpointed, is at version"):
+            step(whet.ones(2, requires_grad=True), whet.ones(2))
