@@ -89,6 +89,7 @@ class Calls:
             ("torch._tensor", "_rebuild_from_type_v2"): self.of_type,
             ("torch._utils", "_rebuild_sparse_tensor"): self.sparse,
             ("torch._utils", "_rebuild_qtensor"): self.quantised,
+            ("torch._utils", "_rebuild_meta_tensor_no_storage"): self.without_memory,
             ("torch", "per_tensor_affine"): layouts.per_tensor_affine,
             ("torch", "per_channel_affine"): layouts.per_channel_affine,
             ("torch.serialization", "_get_layout"): LAYOUTS.__getitem__,
@@ -151,6 +152,10 @@ class Calls:
         return make.restored({"_held": held, "_scale": scale, "_zero": zero,
                               "_axis": axis[0] if per_channel else None})
 
+    def without_memory(self, dtype, size, stride, requires_grad):
+        from .ops.creation import empty_strided
+        return empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
+
     def parameter(self, data, requires_grad, hooks, state=None):
         p = Parameter(data, requires_grad)
         if state:
@@ -191,7 +196,13 @@ def _unpickler(calls, options, memory_of):
                     "weights_only=False, or allow the name with "
                     "whet.serialization.add_safe_globals.")
             if module.partition(".")[0] == "torch":
-                found = getattr(importlib.import_module("whet" + module[5:]), name)
+                try:
+                    found = getattr(importlib.import_module("whet" + module[5:]), name)
+                except (ImportError, AttributeError):
+                    raise pickle.UnpicklingError(
+                        f"load: {options.name} names {module}.{name}, for which there is nothing "
+                        "here: save what it is made of, as tensors and Python's containers."
+                    ) from None
                 if isinstance(found, type) and issubclass(found, Module):
                     raise pickle.UnpicklingError(
                         f"load: {options.name} has a whole module ({module}.{name}), whose inner "

@@ -541,3 +541,19 @@ def test_a_view_without_dimensions_shares_its_memory():
     whole, one = whet.load(file)
     whole[1, 2] = 9
     assert one.item() == 9
+
+
+def test_tensors_of_pytorch_without_memory_are_on_the_device_meta():
+    made = (b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(ctorch\nbfloat16\n"
+            b"(K\x02K\x03tp1\n(K\x01K\x02tp2\n\x88tR")
+    for text in made, b"ctorch._utils\n_rebuild_parameter\n(" + made + b"\x88)tR":
+        got = whet.load(archive(b"\x80\x02" + text + b"."))
+        assert got.device.type == "meta" and got.dtype is whet.bfloat16 and got.requires_grad
+        assert (tuple(got.shape), got.stride()) == ((2, 3), (1, 2))
+    assert isinstance(got, nn.Parameter)
+
+
+@pytest.mark.parametrize("name", ["_utils\n_rebuild_nothing", "unheard.of\nThing"])
+def test_a_name_of_pytorch_for_which_there_is_nothing_is_said(name):
+    with pytest.raises(pickle.UnpicklingError, match="names torch.* nothing here"):
+        whet.load(archive(f"ctorch.{name}\n.".encode()), weights_only=False)
