@@ -293,7 +293,7 @@ class Draws:
 
 # ---- running them --------------------------------------------------------------------------------
 # names of the module that a program changes
-STATE = "state", "log", "table", "seen", "plain", "model", "held"
+STATE = "state", "log", "table", "seen", "recent", "plain", "model", "held"
 
 
 class Side:

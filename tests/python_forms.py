@@ -96,6 +96,12 @@ i  Counter([{i}, {i}, 2])[2]
 i  np.asarray({l}).size
 i  {z}.item() // 1
 i  whet.tensor({l}).numel()
+i  {t}[{t} > {f}].shape[0]
+i  len({t}[{t} > {n}])
+i  ({t} > {n}).nonzero().shape[0]
+i  {t}.round().unique().numel()
+i  {a}[{a} > {f}].size
+i  [*{l}, *{t}[{t} > {f}].tolist()].__len__()
 f  {f} + {n}
 f  {f} - {n}
 f  {n} * {f}
@@ -158,6 +164,8 @@ f  float("%.3f" % {f})
 f  float(f"{{{name:f}:.2f}}")
 f  struct.unpack("d", struct.pack("d", {f}))[0]
 f  np.interp({f}, [0.0, 1.0], [0.0, 2.0]).item()
+f  {t}[{t} > {f}].sum().item()
+f  {i} / (1 + {t}[{t} > {f}].numel())
 b  {n} < {n}
 b  {n} <= {n}
 b  {n} > {n}
@@ -256,6 +264,8 @@ z  np.array({l})[0]
 z  {z}.astype(np.float32)
 z  np.where({b}, {z}, {n})[()]
 z  round({z}, 1)
+z  {a}[{a} > {f}].sum()
+z  {t}.numpy()[{a} > {f}].sum()
 s  str({n})
 s  repr({n})
 s  f"{{{name:n}}}"
@@ -326,6 +336,9 @@ l  list(math.modf({f}))
 l  list(math.frexp({f}))
 l  [*np.asarray({l}).tolist()]
 l  [{f}.as_integer_ratio()[0] % 7]
+l  [{n}, *{t}[{t} > {f}].tolist()]
+l  [{n}, *{a}[{a} < {f}].tolist()]
+l  [{n}, *({t} > {f}).nonzero().numpy()[:, 0]]
 d  {{"x": {n}, "y": {n}}}
 d  {{"x": {n}, **{d}}}
 d  dict(x={n}, y={n})
@@ -382,6 +395,16 @@ t  scaled({t}, {n})
 t  scaled({t}, by={z})
 t  layer({t}) + {n}
 t  {o}.times({t})
+t  whet.cat([{t}[{t} > {f}], {t}])[:4]
+t  F.pad({t}[{t} > {f}], (0, 4), value={f})[:4]
+t  {t} * {t}[{t} > {f}].shape[0]
+t  {t}[{t}.argsort()]
+t  {t}.masked_scatter({t} > {n}, {t}[{t} > {f}].repeat(4)) if {b} else {t}
+t  {t}.index_fill(0, ({t} > {f}).nonzero()[:, 0], {n})
+t  whet.repeat_interleave({t}, whet.tensor([{i} % 3, 1, 2, 0]) + 1)[:4]
+t  whet.where({t} > {f}, {t}.flip(0), {t}[{i} % 4])
+t  whet.cat([{t}[{t} > {f}].cumsum(0), {t}.sort().values])[:4]
+t  whet.from_numpy(np.concatenate([{a}[{a} > {f}], {a}])[:4])
 u  {t}.sum()
 u  {t}.mean() * {n}
 u  {t}[{i} % 4]
@@ -394,6 +417,10 @@ u  whet.tensor({f})
 u  whet.tensor({z}) * 1.0
 u  whet.tensor(float({n}))
 u  {t}.std() / (abs({n}) + 1)
+u  {t}[{t} > {f}].sum() * {n}
+u  {t}[{t} > {f}].mean()
+u  {t}[{t} > {n}].numel() * {u}
+u  ({t} > {f}).sum() / 4
 a  {a} * {n}
 a  {a} + {z}
 a  {n} - {a}
@@ -410,4 +437,7 @@ a  np.where({a} > {n}, {a}, {n})
 a  np.clip({a}, {n}, 9)
 a  np.asarray({t})
 a  {a}.astype(np.float32)
+a  np.concatenate([{a}[{a} > {f}], {a}])[:4]
+a  np.where({a} > {f})[0].sum() * {a}
+a  np.cumsum({a})
 """

@@ -128,8 +128,66 @@ try:
 except ZeroDivisionError:
     {name:f} = {f}
 
+try:
+    {block}
+    if {b}:
+        raise KeyError({n})
+except KeyError as e:
+    {name:f} = e.args[0] * 1.0
+finally:
+    {block}
+
 with whet.no_grad():
     {block}
+
+with rated(plain, {n}) as held.rate:
+    {block}
+
+with contextlib.suppress(ZeroDivisionError):
+    state.total = {n} / {n}
+    {block}
+
+if {b}:
+    raise LookupError({s})
+
+{name:t} = {name:t}.clone()
+{name:t}[{t} > {f}] = {n}
+
+{name:t} = {name:t}.clone()
+{name:t}[{name:t} > {f}] *= {n}
+
+held.chosen = {t}[{t} > {f}]
+{name:f} = held.chosen.numel() + {n}
+
+state.count = {t}[{t} > {f}].shape[0]
+
+recent.append({n})
+
+recent.append({v})
+
+recent += [{n}, {n}]
+
+log += [{n}]
+
+log.append({n}), log.append({n})
+
+adds = log.append
+{name:i} = {i}
+adds({n})
+
+held.walk = walked({l})
+{name:f} = next(held.walk) * 1.0
+
+{name:f} = next(held.walk, 1.0) * 1.0
+
+turn = 0
+def turned():
+    nonlocal turn
+    turn += {n}
+    return turn
+{name:f} = turned() + turned() * 0.5
+
+{name:t} = eased({t}, {n})
 
 model.steps += 1
 
@@ -240,6 +298,7 @@ del log[:-3]
 
 HEAD = """
 import bisect
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -252,7 +311,7 @@ import operator
 import statistics
 import struct
 import types
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 
 import numpy as np
 
@@ -311,6 +370,27 @@ def total_of(*numbers, **named):
     return float(sum(numbers) + sum(named.values()))
 
 
+def walked(numbers):
+    for q in numbers:
+        recent.append(q)
+        yield q * 2
+
+
+@contextlib.contextmanager
+def rated(owner, rate):
+    before, owner.rate = owner.rate, rate
+    try:
+        yield rate
+    finally:
+        owner.rate = before
+
+
+@whet.jit.trace
+def eased(t, by):
+    plain.names["eased"] = by
+    return t * 0.5 + by
+
+
 whet.manual_seed(0)
 layer = whet.nn.Linear(4, 4)
 class Model(whet.nn.Module):
@@ -331,7 +411,7 @@ class Held(whet.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.parts, self.kept = None, None
+        self.parts, self.kept, self.walk, self.chosen = None, None, iter(()), whet.ones(2)
         self.linear = whet.nn.Linear(4, 4)
 
     def encode(self, t):
@@ -342,7 +422,7 @@ class Held(whet.nn.Module):
 
 
 model, plain, held = Model(), Plain(), Held()
-state, log, table, seen = State(), [], {}, set()
+state, log, table, seen, recent = State(), [], {}, set(), deque(maxlen=3)
 K, EPS, W = 2, 0.5, whet.tensor([0.5, -1.0, 2.0, 0.0])
 """
 
@@ -373,6 +453,11 @@ state.extra = 1
 state = State()
 log.clear()
 log.append(7)
+recent.clear()
+recent.extend([1, 2.0, 3, 4])
+held.walk = walked([5, 6])
+held.chosen = held.chosen[:1]
+eased = lambda t, by: t + by
 table["k"] = 3
 table.clear()
 table = {"k": 2}
