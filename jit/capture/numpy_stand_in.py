@@ -52,6 +52,16 @@ def unwrapped(x: Any) -> Any:
     return {k: unwrapped(y) for k, y in x.items()} if t is dict else x
 
 
+def scalars_as_numbers(x: Any) -> Any:
+    """An operand or an attribute of an op with numbers in the place of NumPy's, as eager mode takes
+    them: itself where there are none."""
+    if type(x) is Array:
+        return x.item() if isinstance(real_of(x), np.generic) else x
+    if type(x) in (tuple, list) and any(type(y) in (Array, tuple, list) for y in x):
+        return type(x)([scalars_as_numbers(y) for y in x])
+    return x
+
+
 class Provenance:
     """Where an array of a run comes from."""
     __slots__ = ("was_there_before", "is_a_snapshot")

@@ -7,7 +7,7 @@ What Python goes on from is a guard, and a replay asks it again. A number that w
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,8 @@ from ..guards.tensor_facts import place_of
 from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
 from .array_parts import takes
 from .lent_numbers import LentNumbers
-from .numpy_arrays import COMPARED
+from .numpy_arrays import COMPARED, Arrays
+from .numpy_stand_in import scalars_as_numbers
 from .purity import Watch
 from .refused import Refused
 from .user_lines import where
@@ -47,6 +48,7 @@ class Questions(registry.Observer):
     """The part of a recorder that answers Python."""
     places: dict[int, tuple[Base, int]]
     lent: LentNumbers
+    numpys: Arrays
 
     def ask(self, question: Callable[..., Any], tensors: Sequence[Base]) -> Any:
         """Python goes on from what a question says of some tensors: a replay asks it again."""
@@ -72,6 +74,14 @@ class Questions(registry.Observer):
         """An operation raised an error about numbers, which the function may catch: a replay with
         others would not know."""
         self.refuse(Raises(f"an operation raised an error about numbers ({error})"))
+
+    def without_scalars(self, inputs: tuple[Any, ...],
+                        attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        """Operands and attributes with numbers, which may vary, in the place of NumPy's."""
+        if not self.numpys.lent:
+            return inputs, attrs
+        return (tuple(map(scalars_as_numbers, inputs)),
+                {name: scalars_as_numbers(x) for name, x in attrs.items()})
 
     def numbers(self, op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The operands with Numbers as tensors of no dimension, where that gives the same

@@ -218,6 +218,7 @@ class Recorder(Writes):
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Any:
         """Run an op as eager does, and note it."""
+        inputs, attrs = self.without_scalars(inputs, attrs)
         if (op.name == "full" and type(attrs["value"]) in NUMBERS
                 and attrs["dtype"] in FILLED[type(value_of(attrs["value"]))]):
             with modes.no_grad():

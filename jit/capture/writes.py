@@ -39,6 +39,7 @@ class Writes(Questions):
 
     def write(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         """Write as eager does, and note it."""
+        args, attrs = self.without_scalars(args, attrs)
         args = self.numbers(op, (t, *args))[1:]
         attrs = self.followed.guard_sizes(self, attributes_without_numbers(attrs))
         if op.is_view or op.name == "resize":
