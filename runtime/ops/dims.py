@@ -20,10 +20,14 @@ def many(dim, ndim, name=None, none_if_empty=True):
     """Dimensions as a sorted tuple of indices >= 0; None where all are meant."""
     if dim is None:
         return None
-    if isinstance(dim, int):
+    try:
+        several = None if isinstance(dim, int) else tuple(dim)
+    except TypeError:                        # an integer of NumPy's, say
+        several = None
+    if several is None:
         d = one(dim, ndim, name)
         return (d,) if ndim else None
-    dims = tuple(one(d, ndim, name) for d in dim)
+    dims = tuple([one(d, ndim, name) for d in several])
     if len(set(dims)) != len(dims):
         twice = next(d for d in dims if dims.count(d) > 1)
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")

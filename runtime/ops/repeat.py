@@ -202,11 +202,14 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             )
             return FUNCTIONS["index_select"](input, d, index)
         repeats = repeats.reshape(()).item()
+    try:
+        repeats = operator.index(repeats)    # NumPy's integers, too
+    except TypeError:
+        repeats = tuple(repeats)
     if isinstance(repeats, int):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
     else:
-        repeats = tuple(repeats)
         _check_length(len(repeats), n, d)
         if any(r < 0 for r in repeats):
             raise RuntimeError("repeats can not be negative")

@@ -229,3 +229,13 @@ def test_a_number_of_numpys_is_no_tensor(name, number):
     import whet
     with pytest.raises(TypeError, match=f"must be Tensor, not {type(number).__name__}"):
         getattr(whet, name)(number)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "logsumexp", "any", "amax", "norm"])
+def test_an_integer_of_numpys_is_a_dimension(name):
+    import whet
+    x = whet.arange(6.0).reshape(2, 3)
+    assert getattr(x, name)(dim=np.int64(1)).tolist() == getattr(x, name)(dim=1).tolist()
+    assert x.repeat_interleave(np.int64(2), np.int64(0)).tolist() == [*x[[0, 0, 1, 1]].tolist()]
+    with pytest.raises(TypeError):
+        getattr(x, name)(dim=1.5)
