@@ -46,6 +46,7 @@ class Op(Protocol):
     compute: Callable[..., Any]          # the same on the device of the operands
     write: Callable[..., Any] | None
     fills: Callable[..., Any] | None
+    is_unset: bool
     rows_at: tuple[int | None, ...]      # of a recurrent op: where operands go over sequences
     reach: Callable[..., tuple[int, int]] | None
     moves: Callable[..., list[tuple[Any, Any]]] | None

@@ -198,6 +198,31 @@ class _Memory:
                                         typestr=f"|V{a.itemsize}", data=(at, not a.flags.writeable))
 
 
+def index_of_part(shape, strides, size, stride, offset):
+    """The index by which `slice` shows a part of a tensor that lies row by row; None where no such
+    index does. All are counted in elements. A number is counted from the nearer end, so that it
+    stays the same where there are more rows."""
+    if prod(size) == 0 or any(s != t for s, t, n in zip(strides, dense_strides(shape), shape)
+                              if n > 1):
+        return None
+    index, left = [], list(zip(size, stride))
+    for n, step in zip(shape, dense_strides(shape)):
+        first, offset = divmod(offset, step)
+        m, own = left[0] if left else (0, 0)
+        by, rest = divmod(own, step)
+        if not m or rest or by < 1 or first + (m - 1) * by >= n:
+            index.append(_from_nearer_end(first, n))
+            continue
+        left.pop(0)
+        end = None if first + m * by >= n else _from_nearer_end(first + (m - 1) * by + 1, n)
+        index.append((_from_nearer_end(first, n) or None, end, by if by > 1 else None))
+    return None if left or offset else tuple(index)
+
+
+def _from_nearer_end(i, n):
+    return i if i < n - i else i - n
+
+
 def _offset(a, shape, strides, offset):
     """`strided` over memory that is no dense block."""
     at = address(a) + offset * a.itemsize

@@ -107,7 +107,7 @@ def of_nothing(node: OpNode, work: Work) -> DeviceArray:
     if out in work.lasting:
         return kept(node, work)
     made = work.room(out)
-    if not made.size or node.op.name == "empty":
+    if not made.size or node.op.is_unset:
         return made
     if node.op.fills is not None:
         pointwise.fill(made, np.asarray(node.op.fills(**node.attrs)).astype(made.dtype))

@@ -31,8 +31,11 @@ PIECES = 500  # copies of a node: more of them Python makes at once
 
 
 def constant(b: ProgramBuilder, node: OpNode) -> Entries | None:
-    """A copy of what an op without operands makes, or of the one number that it fills with."""
+    """A copy of what an op without operands makes, or of the one number that it fills with. Memory
+    that is left as it is needs nothing."""
     out = b.places.memory(node.outs[0])
+    if node.op.is_unset:
+        return []
     if node.op.fills is not None:
         x = np.asarray(node.op.fills(**node.attrs)).astype(out.dtype)    # as an op casts a number
         return copied(b, out, x, [out, x])

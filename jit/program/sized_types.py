@@ -282,7 +282,8 @@ class SizedTypes:
             return self.without_gaps(a, b, shape)
         if a.shape == b.shape:
             return Outline(a.shape, a.dtype, a.strides)
-        if isinstance(node, OpNode) and node.op.fills is None and not self.is_constant(node):
+        has_numbers = isinstance(node, OpNode) and node.op.fills is None and not node.op.is_unset
+        if has_numbers and not self.is_constant(node):
             raise Unsized(f"{node.op.name} makes numbers that go by sizes")
         return self.similar(a, b, ())
 

@@ -8,6 +8,7 @@ are re-derived from the base when next asked.
 from typing import Any
 
 from .. import devices, tensor_base
+from ..indexing import index_of_part
 from ..ir.memory_spans import address
 from ..op_table import REGISTRY
 from . import modes
@@ -127,6 +128,10 @@ def view_node(t, base_edge):
     if g["via"] == "real":
         base_edge = _plain_node(REGISTRY["view_as_real"], base_edge, source)
         source = source[..., None].view(t._array.dtype)
+    index = None if g["via"] else index_of_part(
+        g["base_shape"], g["base_stride"], g["size"], g["stride"], g["offset"])
+    if index is not None:
+        return _plain_node(REGISTRY["slice"], base_edge, source, index=index)
     n = _plain_node(REGISTRY["as_strided"], base_edge, source, size=g["size"], stride=g["stride"],
                     offset=g["offset"], base_stride=g["base_stride"])
     if g["via"] == "complex":

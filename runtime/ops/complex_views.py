@@ -9,7 +9,7 @@ from .. import dtypes, indexing
 from ..autograd.inplace import CopySlicesOp
 from ..cpu.complex_matrices import pairs
 from ..dtypes import COMPLEX, FLOAT
-from ..indexing import sizes
+from ..indexing import index_of_part, sizes
 from ..ir import scalar as s
 from .batching import native
 from .creation import finish
@@ -19,7 +19,7 @@ from .registry import apply, check_one_type, check_tensors, is_tensor
 from .sample_inputs import Sample, reals
 from .strided import as_strided_op, element_strides, extent, strided_sum_op, touched_span
 from .surface import FUNCTIONS, METHODS, function, method
-from .view import ViewOp, view_op
+from .view import ViewOp, slice_op, view_op
 
 
 # ---- other element types over the same memory ----------------------------------------------------
@@ -234,6 +234,10 @@ def region_of_copy(g, where):
     of in-place writes to views."""
     base, stride = where["base_shape"], where["base_stride"]
     size, offset = where["size"], where["offset"]
+    index = None if where["via"] else index_of_part(base, stride, size, where["stride"], offset)
+    if index is not None:                    # a plan for any sizes can be made of that
+        whole = g.new_empty(base).copy_(g)
+        return whole, apply(slice_op, (whole,), {"index": index})
     before, n = touched_span(base, stride, size, where["stride"], offset)
     memory = g.new_empty(max(n, 0), dtype=g.dtype.to_real() if where["via"] == "real" else g.dtype)
     inner = apply(as_strided_op, (memory,),

@@ -221,6 +221,7 @@ constant_op = Op("constant", copied,
                  samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))],
                  onnx=lambda b, array: b.constant(np.ascontiguousarray(array).reshape(array.shape)))
 zeros_op.fills, full_op.fills = lambda **_: 0, lambda value, **_: value
+empty_op.is_unset = True
 zeros_op.any_sizes = empty_op.any_sizes = full_op.any_sizes = constant_op.any_sizes = True
 
 

@@ -84,6 +84,7 @@ class Op:
     told_size: Any = None
     # fills(**attrs), of an op without operands: the number that all elements are
     fills: Any = None
+    is_unset = False                # of such an op: does it leave memory as it is?
     # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and
     # copying
     write = None
