@@ -198,7 +198,10 @@ def without_numbers(x: Any) -> Any:
 
 
 def _handing_out(python: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self: python(guarded_value(self))
+    def method(self: Number) -> Any:
+        return python(guarded_value(self))
+    declared_for_tracing.tells_elements(method)      # a guard, as for a tensor that is asked
+    return method
 
 
 # By Python's functions, which say what is wrong with a float.
@@ -219,9 +222,8 @@ def _on_values(python: Callable[..., Any], reflected: bool) -> Callable[..., Any
     return method
 
 
-for _name, _python in dict(divmod=divmod).items():
-    _give(f"__{_name}__", _on_values(_python, False))
-    _give(f"__r{_name}__", _on_values(_python, True))
+_give("__divmod__", _on_values(divmod, False))
+_give("__rdivmod__", _on_values(divmod, True))
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------

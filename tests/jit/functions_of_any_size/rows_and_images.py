@@ -406,3 +406,20 @@ def ssim(x):
     m = F.conv2d(x, k)
     v = F.conv2d(x * x, k) - m * m
     return v.mean()
+
+
+@takes(rows)
+def columns_in_turn(x):
+    total = 0
+    for i in range(x.shape[1]):
+        total = total + x[:, i] * i
+    return total.sum()
+
+
+@takes(rows)
+def below_the_diagonal(x):
+    products = x.T @ x
+    n, m = products.shape
+    i = T.tensor([i for i in range(n) for j in range(i)])
+    j = T.tensor([j for i in range(m) for j in range(i)])
+    return products[i, j].sum() * int(x.shape[1])
