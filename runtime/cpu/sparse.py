@@ -45,7 +45,7 @@ def row_sums(values, to, come, dense, rows, in_order):
 
 def pointed_sums(values, pointers, come, dense):
     """`row_sums` of entries row by row, of where each row begins among them and the last ends."""
-    rows, width, count = len(pointers) - 1, dense.shape[1], values.size
+    rows, width, count = pointers.shape[0] - 1, dense.shape[1], values.size
     if _fits(values, dense) and rows > 0:
         come = contiguous(come)
         if indexed.within(come, dense.shape[0]):
@@ -106,7 +106,7 @@ def dots(of_x, of_y, x, y):
 
 def rows_of(pointers, count):
     """The row of each of `count` entries, of where each row begins and the last ends."""
-    rows = len(pointers) - 1
+    rows = pointers.shape[0] - 1
     if not REFERENCE and rows > 0 and count:
         out, bad = memory.empty((count,), np.int64), np.zeros(1, np.int64)
         taped_launches.verdict(bad)

@@ -61,7 +61,7 @@ pad_op = MoveOp(
 )
 pad_op.jvp = lambda inputs, tangents, outs, attrs: apply(pad_op, tangents, {**attrs, "value": 0})
 pad_op.onnx_complex = in_onnx.padded_complex
-pad_op.any_sizes = True
+pad_op.any_sizes, pad_op.size_attrs = True, frozenset(("value",))
 pad_op.doc = "Constant padding: `pads` has (before, after) for each dimension, negative to cut."
 
 

@@ -423,3 +423,9 @@ def below_the_diagonal(x):
     i = T.tensor([i for i in range(n) for j in range(i)])
     j = T.tensor([j for i in range(m) for j in range(i)])
     return products[i, j].sum() * int(x.shape[1])
+
+
+@takes(rows)
+def bags(x):
+    places = (x[:, 0].abs() * 40).long() % 100
+    return F.embedding_bag(places, T.eye(100), T.tensor([0, 3, 17, 30]), mode="sum")
