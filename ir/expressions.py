@@ -19,11 +19,11 @@ __all__ = [
     "floordiv", "fma", "fmax", "fmin", "fmod", "from_parts", "gcd", "ge", "gelu", "gelu_tanh", "gt",
     "hypot", "imag_part", "isfinite", "isinf", "isnan", "le", "lgamma", "lift", "log", "log10",
     "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt",
-    "make", "max", "maximum", "min", "minimum", "mish", "mod", "mul", "ndtr", "ne", "neg",
-    "nextafter", "one_place", "pick", "polygamma2", "pow", "real_part", "reciprocal", "replace",
-    "rint", "rsqrt", "shl", "shr", "sigmoid", "sign", "signbit", "silu", "sin", "sinc", "sinh",
-    "softplus", "sqrt", "square", "sub", "substitute", "tan", "tanh", "tanhshrink", "trigamma",
-    "trunc", "truncdiv", "typeof", "types", "uses", "walk", "where"]
+    "make", "max", "maximum", "min", "minimum", "mish", "mod", "mul", "ndtr", "ndtri", "ne",
+    "neg", "nextafter", "one_place", "pick", "polygamma2", "pow", "real_part", "reciprocal",
+    "replace", "rint", "rsqrt", "shl", "shr", "sigmoid", "sign", "signbit", "silu", "sin", "sinc",
+    "sinh", "softplus", "sqrt", "square", "sub", "substitute", "tan", "tanh", "tanhshrink",
+    "trigamma", "trunc", "truncdiv", "typeof", "types", "uses", "walk", "where"]
 
 Scalar: TypeAlias = "Expr | int | float | complex | bool"
 
@@ -151,7 +151,8 @@ sinh, cosh, tanh, asinh, acosh, atanh = map(_function,
 sigmoid, logit, softplus, silu, mish = map(_function,
                                            ("sigmoid", "logit", "softplus", "silu", "mish"))
 gelu, gelu_tanh, tanhshrink = map(_function, ("gelu", "gelu_tanh", "tanhshrink"))
-erf, erfc, erfcx, erfinv, ndtr = map(_function, ("erf", "erfc", "erfcx", "erfinv", "ndtr"))
+erf, erfc, erfcx, erfinv = map(_function, ("erf", "erfc", "erfcx", "erfinv"))
+ndtr, ndtri = map(_function, ("ndtr", "ndtri"))
 sinc, lgamma, digamma, trigamma, polygamma2 = map(
     _function, ("sinc", "lgamma", "digamma", "trigamma", "polygamma2"))
 pow, conj = _function("pow"), _function("conj")

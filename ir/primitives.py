@@ -229,6 +229,7 @@ PRIMITIVES: dict[str, tuple[Reference, Rule]] = {
     "erfc": (ref.each(math.erfc), lambda y, a: (-2 / math.sqrt(math.pi) * _exp_of_square(a, -1),)),
     "erfcx": (ref.wide(ref.erfcx), lambda y, a: (_erfcx_slope(a),)),
     "ndtr": (ref.wide(ref.ndtr), lambda y, a: (bell(a),)),
+    "ndtri": (ref.wide(ref.ndtri), lambda y, a: (math.sqrt(2 * math.pi) * exp(0.5 * (y * y)),)),
     "sinc": (ref.wide(ref.sinc), lambda y, a: (_sinc_slope(a),)),
     "erfinv": (ref.erfinv, lambda y, a: (math.sqrt(math.pi) / 2 * exp(y * y),)),
     "lgamma": (ref.each(ref.lgamma), lambda y, a: (digamma(a),)),

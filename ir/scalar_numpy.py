@@ -77,6 +77,22 @@ def ndtr(a: Array) -> Array:
     return 0.5 * each(math.erfc)(a * -math.sqrt(0.5))
 
 
+def ndtri(a: Array) -> Array:
+    """Through erfinv in the middle; Newton's steps on the logarithm in the tails; the reference
+    only."""
+    with np.errstate(all="ignore"):
+        low = np.minimum(a, 1 - a)
+        l = np.log(np.minimum(low, 0.1))
+        r = -2 * l - math.log(2 * math.pi)
+        x = -np.sqrt(np.maximum(r - np.log(np.maximum(r, 1)), 0.5))
+        for _ in range(4):
+            v = np.log(erfcx(x * -math.sqrt(0.5)) * 0.5) - 0.5 * x * x
+            x = x - (v - l) * np.exp(v + 0.5 * x * x + 0.5 * math.log(2 * math.pi))
+        x = np.where(low == 0, -np.inf, np.where(a > 0.5, -x, x))
+        r = np.where(low > 0.1, math.sqrt(2) * erfinv(2 * a - 1), np.where(a == 1, np.inf, x))
+        return np.where((a >= 0) & (a <= 1), r, np.nan)
+
+
 def sinc(a: Array) -> Array:
     n = np.rint(a)
     s = np.sin(math.pi * (a - n)) * np.where(np.remainder(n, 2) == 1, -1, 1)

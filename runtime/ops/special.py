@@ -10,7 +10,7 @@ from ..autograd.modes import is_grad_enabled
 from ..dtypes import FLOAT
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
-from ..ir.scalar import absolute, eq, exp, ge, gt, isnan, le, log, log1p, lt, sqrt, where
+from ..ir.scalar import absolute, eq, exp, gt, isnan, le, log, log1p, lt, sqrt, where
 from .batching import broadcast
 from .bessel_slopes import SLOPES
 from .join import common_type
@@ -147,46 +147,8 @@ log_ndtr = _special("log_ndtr", lambda input: _log_ndtr(input),
                     vjp=lambda g, y, x: [g * _log_ndtr_slope(x)])
 
 
-def _ndtri(p):
-    """Through erfinv in the middle; Newton's steps on the logarithm in the tails. (Too large an
-    expression for a kernel.)"""
-    q = s.minimum(p, 1 - p)
-    l = log(s.minimum(q, 0.1))
-    r = -2 * l - math.log(2 * math.pi)
-    x = -sqrt(s.maximum(r - log(s.maximum(r, 1)), 0.5))
-    for _ in range(4):
-        v = _log_ndtr(x)
-        x = x - (v - l) * exp(v + 0.5 * (x * x) + 0.5 * math.log(2 * math.pi))
-    tail = where(eq(q, 0), -math.inf, x)
-    inner = where(gt(q, 0.1), math.sqrt(2) * s.erfinv(2 * p - 1), where(lt(p, 0.5), tail, -tail))
-    return where(ge(p, 0) & le(p, 1), inner, math.nan)
-
-
-_NDTRI = _ndtri(s.arg(0))
-
-
-@function(method=False, out=True)
-def special_ndtri(input):
-    """The inverse of `ndtr`."""
-    if not is_tensor(input):
-        raise TypeError(
-            "special_ndtri(): argument 'input' (position 1) must be Tensor, not "
-            f"{input.__class__.__name__}")
-    if input.dtype.kind > FLOAT:
-        raise NotImplementedError(f"\"special_ndtri\" not implemented for '{input.dtype.letter}'")
-    return apply(ndtri_op,
-                 (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),),
-                 {})
-
-
-ndtri_op = Op("special_ndtri",
-              lambda p: np.asarray(s.evaluate((_NDTRI,), [p], lambda t: dtypes.SHORT[t].np)[0],
-                                   p.dtype), lambda g, y,
-                                   _p: [g * ((0.5 * (y * y)).exp() * math.sqrt(2 * math.pi))],
-              samples=lambda make: [Sample(make(5, low=0.02, high=0.98)),
-                                    Sample(make(2, 3, low=0.001, high=0.2))], batch=broadcast,
-              onnx=lambda b, p: b.expression(_NDTRI, b.cast(p, b.result_type(0))))
-ndtri_op.any_sizes = ndtri_op.as_large = True
+ndtri = _special("ndtri", lambda input: s.ndtri(input), reals(0.02, 0.98),
+                 doc="The inverse of `ndtr`.")
 xlog1py = _special("xlog1py", lambda input,
                    other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))),
                    (R, reals(-0.8, 3)), wide=True, vjp=lambda g, y, x,

@@ -9,9 +9,19 @@ from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.vmath.check import call, references, ulps
 
 ONE = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc erfinv " \
-      "logit softplus silu mish gelu gelu_tanh tanhshrink erfcx ndtr sinc lgamma digamma trigamma polygamma2 cbrt rsqrt".split()
+      "logit softplus silu mish gelu gelu_tanh tanhshrink erfcx ndtr ndtri sinc lgamma digamma trigamma polygamma2 cbrt rsqrt".split()
 TWO = "pow atan2 hypot min max fmin fmax fmod mod floordiv nextafter copysign".split()
 LANES = 0, 4, 8, 16
+
+
+def inverse_of_ndtr(p):
+    """By Newton's steps on the logarithm of the smaller tail."""
+    tail, x = min(p, 1 - p), mp.mpf(special.ndtri(float(min(p, 1 - p))))
+    for _ in range(4):
+        v = mp.erfc(-x / mp.sqrt(2)) / 2
+        x -= mp.log(v / tail) * v * mp.sqrt(2 * mp.pi) * mp.exp(x * x / 2)
+    return x if p < 0.5 else -x
+
 
 # The largest error allowed, in units of the last place: f32, then f64. Where f64 is None the result
 # has zeros that no short polynomial resolves, and the error is bounded relative to max(1, |result|)
@@ -22,11 +32,12 @@ BOUNDS = {
     "asin": (1.25, 1.25), "acos": (1.25, 1.25), "atan": (1.25, 1.3), "sinh": (1.5, 1.6),
     "cosh": (1.5, 1.6), "tanh": (1.9, 2.1), "asinh": (1.25, 1.25), "acosh": (1.25, 1.25),
     "atanh": (1.1, 1.1), "sigmoid": (1.7, 1.7), "erf": (1.45, 1), "erfc": (.51, 2),
-    "erfinv": (.51, 2), "lgamma": (.51, None), "digamma": (.51, None), "trigamma": (.51, 3),
+    "erfinv": (1.95, 2), "lgamma": (.51, None), "digamma": (.51, None), "trigamma": (.51, 3),
     "polygamma2": (.51, 6), "cbrt": (.8, .8), "rsqrt": (1.5, 1.5), "pow": (.6, .8),
     "atan2": (1.4, 1.4), "hypot": (.51, 1.3), "logit": (1.6, 1.1), "softplus": (1.4, 1.2),
     "silu": (1.8, 1.8), "mish": (1.4, 1.2), "gelu": (1.9, 2.5), "gelu_tanh": (1.7, 1.7),
-    "tanhshrink": (1.9, 1.9), "erfcx": (.51, 3), "ndtr": (1.65, 2.5), "sinc": (.51, 1.6), }
+    "tanhshrink": (1.9, 1.9), "erfcx": (.51, 3), "ndtr": (1.65, 2.5), "ndtri": (.51, 3),
+    "sinc": (.51, 1.6), }
 REFERENCE = references()
 EXACT = {
     "sigmoid": lambda v: 1 / (1 + mp.exp(-v)), "exp2": lambda v: mp.mpf(2) ** v,
@@ -41,7 +52,8 @@ EXACT = {
                                            (1 + mp.mpf("0.044715") * v * v))),
     "tanhshrink": lambda v: v - mp.tanh(v)
     if abs(v) > 1e-8 else v ** 3 / 3, "sinc": mp.sincpi, "rsqrt": lambda v: 1 / mp.sqrt(v),
-    "pow": mp.power, "cbrt": lambda v: mp.sign(v) * mp.cbrt(abs(v)), }
+    "pow": mp.power, "ndtri": lambda v: inverse_of_ndtr(v),
+    "cbrt": lambda v: mp.sign(v) * mp.cbrt(abs(v)), }
 SPECIAL = [
     0., -0., 1, -1, 2, -2, .5, -.5, 3, -3, 1.5, -1.5, 7, 1e10, -1e10, 16777215., np.inf, -np.inf,
     np.nan, 1e-45, -1e-45, 1e-38, 3e38, -3e38, 88.72284, 88.72283, -87.33655, -103.97, -103.98,
@@ -132,7 +144,8 @@ DOMAIN = {
     "trigamma": (-1000, 1e100), "polygamma2": (-1000, 1e100), "lgamma": (-1000, 1e300),
     "digamma": (-1000, 1e300), "logit": (0, 1), "softplus": (-708, 1e3), "silu": (-708, 1e300),
     "mish": (-708, 1e300), "gelu": (-37, 1e300), "ndtr": (-37, 1e300), "gelu_tanh": (-20, 1e300),
-    "erfcx": (-26, 1e5), "tanhshrink": (-1e90, 1e90), "sinc": (-1e9, 1e9), }
+    "erfcx": (-26, 1e5), "tanhshrink": (-1e90, 1e90), "sinc": (-1e9, 1e9),
+    "ndtri": (0, 1), }
 
 
 @pytest.mark.parametrize("name", ONE)

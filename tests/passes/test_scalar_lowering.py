@@ -29,7 +29,7 @@ MATH = {
     "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
     "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid",
     "logit", "softplus", "silu", "mish", "gelu", "gelu_tanh", "tanhshrink", "erf", "erfc", "erfcx",
-    "erfinv", "ndtr", "sinc", "lgamma", "digamma", "trigamma", "polygamma2"}
+    "erfinv", "ndtr", "ndtri", "sinc", "lgamma", "digamma", "trigamma", "polygamma2"}
 
 
 def numpy_type(t):

@@ -28,9 +28,9 @@ HEAVY = 16
 _COST = {
     **dict.fromkeys(("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh "
                      "cosh tanh asinh acosh atanh sigmoid logit softplus silu mish gelu gelu_tanh "
-                     "tanhshrink ndtr erf hypot").split(
+                     "tanhshrink ndtr erf erfinv hypot").split(
                     ), 30), **dict.fromkeys(
-        "mod fmod floordiv gcd pow cbrt erfc erfcx erfinv sinc lgamma digamma trigamma "
+        "mod fmod floordiv gcd pow cbrt erfc erfcx ndtri sinc lgamma digamma trigamma "
         "polygamma2".split(
         ),
         150)}

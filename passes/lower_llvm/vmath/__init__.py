@@ -8,7 +8,7 @@
 Only IEEE + - * / sqrt fma, rounding to integers, selects and integer operations are used. So the
 number of lanes cannot change a bit, and nothing outside the module is called. NaN, infinities,
 signed zeros and subnormals are as C99 says. Errors are below 2 units of the last place in f32 and
-2.5 in f64 (but near the zeros of lgamma and digamma; erfcx and trigamma 3, polygamma2 6);
+2.5 in f64 (but near the zeros of lgamma and digamma; erfcx, ndtri and trigamma 3, polygamma2 6);
 `tests/kernels/test_vmath.py` has the bound of each function.
 
 `fit` makes the coefficients, `check` compares with references over all of f32.

@@ -101,6 +101,12 @@ def erfinv(a: Real, w: Real) -> Real:
     return x
 
 
+def inverse(w: Real) -> Real:
+    """erfinv(x) / x for w = -log(1 - x^2)"""
+    a = mp.sqrt(1 - mp.exp(-w))
+    return erfinv(a, w) / a
+
+
 def mills(a: Real) -> Real:
     """e^(a^2 / 2) Phi(-a)"""
     return mp.exp(a * a / 2) * mp.erfc(a / mp.sqrt(2)) / 2
@@ -197,11 +203,20 @@ def of_distributions() -> Iterator[Polynomial]:
     scaled_at: Function = lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2)
     scaled: Function = lambda q: scaled_at(2 * (1 + q) / (1 - q))
     yield "erfc", scaled, -mp.mpf(3) / 5, mp.mpf(26) / 30, 22, float, lambda q: 1 / scaled(q)
-    inverse: Function = lambda w: (lambda a: erfinv(a, w) / a)(mp.sqrt(1 - mp.exp(-w)))
     yield "erfinv_middle", lambda t: inverse(t + 3), mp.mpf(
         "-2.9999"), 3, 24, float, lambda t: 1 / inverse(t + 3)
     yield "erfinv_tail", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(6) - 3.25, .75, 20, float, None
     yield "erfinv_far", lambda t: inverse((t + 5) ** 2), -1, 1.03, 18, float, None
+    # beside ERFINV_HIGH_F32
+    yield "erfinv_middle_f32", lambda t: inverse(t + 3) - single(inverse(3)), mp.mpf(
+        "-2.9999"), 3.02, 11, single, lambda t: 1 / inverse(t + 3)
+    yield "erfinv_tail_f32", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(
+        6) - 3.25, .76, 8, single, lambda t: 1 / inverse((t + 3.25) ** 2)
+    # p of ndtri, which has arguments near 0, goes on from where that of erfinv ends
+    yield "ndtri_far", lambda t: inverse((t + 9) ** 2), -3.01, 3.01, 18, float, lambda t: 1 / (
+        t + 9)
+    yield "ndtri_farthest", lambda t: inverse(
+        (t + 19.5) ** 2), -7.6, 7.9, 19, float, lambda t: 1 / (t + 19.5)
     # the normal distribution function of f32: see `normal.tail_f32`
     yield "normal_near", normal_divisor, TINY, NORMAL_FAR, 8, single, lambda a: 2 * a * mills(a)
     yield "normal_far", lambda z: 2 * mills(1 / mp.sqrt(z)) / mp.sqrt(z), mp.mpf(
@@ -232,30 +247,32 @@ def polynomials() -> Iterator[Polynomial]:
 
 
 def emit_module(polys: Iterable[tuple[str, list[float], float]]) -> str:
-    out = ['"""Polynomial coefficients in rising powers, written by `fit.py`."""', ""]
+    out = ['"""Polynomial coefficients in rising powers, written by `fit.py`."""',
+           "from __future__ import annotations", ""]
     for name, cs, err in polys:
         line, lines = "", []
         for c in cs:
-            if len(line) + len(repr(c)) > 124:
+            if len(line) + len(repr(c)) > 95:
                 lines.append(line.rstrip())
                 line = ""
             line += repr(c) + ", "
         lines.append(line.rstrip())
-        out.append(f"{name.upper()} = (                # error 2^{err:.1f}")
+        out.append(f"{name.upper()} = (    # error 2^{err:.1f}")
         out += ["    " + x for x in lines]
         out.append(")")
     root = float(DIGAMMA_ROOT - 1)
     out += [
-        f"DIGAMMA_ROOT = ({root!r}, {float(DIGAMMA_ROOT - 1 - root)!r})                # less 1"]
+        f"DIGAMMA_ROOT = ({root!r}, {float(DIGAMMA_ROOT - 1 - root)!r})    # less 1"]
     out += [f"LGAMMA_CONSTANT = {float(mp.log(2 * mp.pi) / 2 - mp.mpf(1) / 2)!r}"]
+    out += [f"ERFINV_HIGH_F32 = {single(inverse(mp.mpf(3)))!r}"]
     out += [f"LOG{b}_SLOPE = {single(1 / mp.log(b))!r}" for b in (2, 10)]
     out += ["# The bits of 2/pi in words of 64, after a word of zeros.", "TWO_OVER_PI_WORDS = ("]
     with mp.workprec(1400):
         digits = int(mp.floor(mp.mpf(2) ** 1280 * 2 / mp.pi))
     words = [0] + [digits >> 64 * (19 - i) & (1 << 64) - 1 for i in range(20)]
     out += (
-        ["    " + ", ".join(hex(w) for w in words[i:i + 6]) + ","
-         for i in range(0, len(words), 6)] + [")"])
+        ["    " + ", ".join(hex(w) for w in words[i:i + 4]) + ","
+         for i in range(0, len(words), 4)] + [")"])
     return "\n".join(out) + "\n"
 
 

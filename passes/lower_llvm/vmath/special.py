@@ -1,12 +1,12 @@
 """The error function and its inverse, the gamma family."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import coefficients as C
 from .core import INF, NAN, clamp, function, poly, through_double, two_sum
-from .explog import exp_of_sum, exp_parts_of_sum, exp_scale, log
+from .explog import exp_of_sum, exp_parts_of_sum, exp_scale, log, log_sum, mantissa
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Val
@@ -99,25 +99,70 @@ def erfcx(f: Operations, x: Val) -> Val:
 through_double("erfcx")
 
 
-@function("erfinv", "double")
-def erfinv(f: Operations, x: Val) -> Val:
-    """x p(w), w = -log(1 - x^2); beyond w = 6 (|x| > 0.9988) p takes sqrt(w)."""
+def erfinv_edges(f: Operations, x: Val, r: Val) -> Val:
     a = f.fabs(x)
-    w = -log(f, (1.0 - a) * (a + 1.0))
-    middle = poly(f, w - 3.0, C.ERFINV_MIDDLE)
-    tail = f.cmp("ogt", w, 6.0)
-
-    def tails() -> list[Val]:
-        s = f.sqrt(w)
-        far = poly(f, s - 5.0, C.ERFINV_FAR)
-        return [f.sel(f.cmp("ogt", w, 16.0), far, poly(f, s - 3.25, C.ERFINV_TAIL))]
-    outer, = f.if_(f.any(tail), tails, lambda: [middle])
-    r = f.sel(tail, outer, middle) * x
     r = f.sel(f.cmp("oeq", a, 1.0), f.copysign(INF, x), r)
     return f.sel(f.cmp("ugt", a, 1.0), NAN, r)
 
 
-through_double("erfinv")
+@function("erfinv", "float")
+def erfinv_f32(f: Operations, x: Val) -> Val:
+    """x p(w), w = -log(1 - x^2). Up to w = 6 (|x| = 0.9988) p is a polynomial in w - 3, whose last
+    sum keeps what it loses; beyond, one in sqrt(w)."""
+    k, m, _ = mantissa(f, f.fma(-x, x, 1.0), normal=True)
+    w = -log_sum(f, k, m - 1.0)
+    t, high = w - 3.0, f.const(x.ty, C.ERFINV_HIGH_F32)
+    q = poly(f, t, C.ERFINV_MIDDLE_F32[1:])
+    p = f.fma(t, q, high)
+    lost = f.fma(t, q, high - p) + C.ERFINV_MIDDLE_F32[0]
+    near = f.fma(x, p, x * lost)
+    outside = f.cmp("ogt", w, 6.0)
+    r, = f.if_(f.any(outside), lambda: [f.sel(
+        outside, x * poly(f, f.sqrt(w) - 3.25, C.ERFINV_TAIL_F32), near)], lambda: [near])
+    return erfinv_edges(f, x, r)
+
+
+def erfinv_by_argument(f: Operations, w: Val, *tails: tuple[float, float, Sequence[float]]) -> Val:
+    """erfinv(x) / x for w = -log(1 - x^2): a polynomial in w - 3 up to w = 6, beyond it those of
+    `tails`, (from which w on, middle, polynomial), in sqrt(w)."""
+    near = poly(f, w - 3.0, C.ERFINV_MIDDLE)
+    outside = f.cmp("ogt", w, 6.0)
+
+    def outer() -> list[Val]:
+        s = f.sqrt(w)
+        r = near
+        for start, at, coefficients in tails:
+            r = f.sel(f.cmp("ogt", w, start), poly(f, s - at, coefficients), r)
+        return [r]
+    return f.if_(f.any(outside), outer, lambda: [near])[0]
+
+
+TAILS = (6.0, 3.25, C.ERFINV_TAIL), (16.0, 5.0, C.ERFINV_FAR)
+
+
+@function("erfinv", "double")
+def erfinv_f64(f: Operations, x: Val) -> Val:
+    a = f.fabs(x)
+    w = -log(f, (1.0 - a) * (a + 1.0))
+    return erfinv_edges(f, x, erfinv_by_argument(f, w, *TAILS) * x)
+
+
+@function("ndtri", "double")
+def ndtri(f: Operations, p: Val) -> Val:
+    """sqrt(2) erfinv(2 p - 1), whose w is -log(4 p (1 - p)): it loses nothing where p is small."""
+    w = -log(f, (p + p) * ((1.0 - p) * 2.0))
+
+    def far() -> list[Val]:
+        return [erfinv_by_argument(f, w, *TAILS, (36.0, 9.0, C.NDTRI_FAR),
+                                   (144.0, 19.5, C.NDTRI_FARTHEST))]
+    scaled, = f.if_(f.any(f.cmp("ogt", w, 36.0)), far,
+                    lambda: [erfinv_by_argument(f, w, *TAILS)])
+    r = f.fma(p, 2.0, -1.0) * 1.4142135623730951 * scaled
+    r = f.sel(f.cmp("oeq", p, 0.0), -INF, f.sel(f.cmp("oeq", p, 1.0), INF, r))
+    return f.sel(f.cmp("uge", p, 0.0) & f.cmp("ole", p, 1.0), r, NAN)
+
+
+through_double("ndtri")
 
 
 # ---- the gamma family ----------------------------------------------------------------------------

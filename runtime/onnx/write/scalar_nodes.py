@@ -337,6 +337,7 @@ DECOMPOSED: dict[str, Callable[..., Expr]] = {
     "erfcx": special.erfcx,
     "ndtr": lambda x: 0.5 * special.erfc(x * -math.sqrt(0.5)),
     "erfinv": special.erfinv,
+    "ndtri": special.ndtri,
     "lgamma": special.lgamma,
     "digamma": special.digamma,
     "trigamma": special.trigamma,
@@ -361,7 +362,7 @@ FORMULAS_OF_F64: dict[str, Callable[..., Expr]] = {
 }
 
 
-IN_F64 = frozenset(("lgamma", "digamma", "trigamma", "polygamma2", "erfinv", "erfcx"))
+IN_F64 = frozenset(("lgamma", "digamma", "trigamma", "polygamma2", "erfinv", "erfcx", "ndtri"))
 
 
 def same_type(xs: Sequence[Value]) -> bool:

@@ -18,6 +18,7 @@ from whet.ir.expressions import (
     eq,
     exp,
     ge,
+    gt,
     isinf,
     le,
     log,
@@ -190,6 +191,21 @@ def erfinv(x: Expr) -> Expr:
     tail = series(sqrt(maximum(w, 5)) - 3, *ERFINV_TAIL)
     r = x * where(lt(w, 5), series(minimum(w, 5) - 2.5, *ERFINV_MIDDLE), tail)
     return where(eq(absolute(x), 1), x * math.inf, r)
+
+
+def ndtri(p: Expr) -> Expr:
+    """The inverse of the normal distribution function: through erfinv in the middle, by Newton's
+    steps on the logarithm in the tails."""
+    q = minimum(p, 1 - p)
+    l = log(minimum(q, 0.1))
+    r = -2 * l - math.log(2 * math.pi)
+    x = -sqrt(maximum(r - log(maximum(r, 1)), 0.5))
+    for _ in range(4):
+        v = log(erfcx(x * -math.sqrt(0.5)) * 0.5) - 0.5 * x * x
+        x = x - (v - l) * exp(v + 0.5 * (x * x) + 0.5 * math.log(2 * math.pi))
+    tail = where(eq(q, 0), -math.inf, x)
+    inner = where(gt(q, 0.1), math.sqrt(2) * erfinv(2 * p - 1), where(lt(p, 0.5), tail, -tail))
+    return where(ge(q, 0), inner, math.nan)
 
 
 def _raised(x: Expr) -> tuple[Expr, Expr]:
