@@ -93,6 +93,20 @@ FAULTS = [
         "AxisTaps",
     ),
     Fault(
+        "the last elements of a picked row are read without a mask",
+        GENERATORS + "elements/pointwise.py",
+        "return f.load(ty, p) if mask is None else f.mload(ty, p, mask)",
+        "return f.load(ty, p)",
+        "Picks",
+    ),
+    Fault(
+        "a later block of a picked row is the first one",
+        GENERATORS + "elements/pointwise.py",
+        "p = f.at(f.at(row, at, elem), i, elem)",
+        "p = f.at(row, i, elem)",
+        "Picks",
+    ),
+    Fault(
         "a place one after the last is read",
         GENERATORS + "elements/grid_sampling.py",
         'f.cmp("ult", place, most), mask)',

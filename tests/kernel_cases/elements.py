@@ -153,6 +153,17 @@ class Picks(Family):
                 lambda a, i: (a.gather(1, i) + 1).tanh() * 2,
                 [op("f4", n, m), op("i8", n, m, below=m)],
             )
+        for n, m in itertools.product((1, 5, 12), (16, 32, 45, 600)):
+            yield Case(
+                f"slices {n} {m}",
+                lambda a, i, j: (a[i] - a[j]).relu(),
+                [op("f4", 6, m), op("i8", n, below=6), op("i8", n, below=6)],
+            )
+            yield Case(
+                f"slices and elements {n} {m}",
+                lambda a, b, i, j: a[i] * b.gather(1, j),
+                [op("f4", 6, m), op("f4", n, 7), op("i8", n, below=6), op("i8", n, m, below=7)],
+            )
 
 
 class Taps(Family):

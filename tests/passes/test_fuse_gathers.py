@@ -251,6 +251,18 @@ def test_without_a_kernel_the_nodes_run_one_by_one(monkeypatch):
             and f.explain(data=True)["paths"][0]["launches"] == 2)
 
 
+@compiled
+def test_where_a_row_of_a_table_begins_is_found_once_for_its_elements(monkeypatch):
+    """No vector of places is made for it."""
+    def refuse(*_):
+        raise Unsupported("pick")
+    monkeypatch.setattr(lower._Code, "place", refuse)
+    table, k = whet.randn(9, 40), places(9, 12, low=-9)
+    f = traced(lambda t, k: (t[k] * 1.375 - 0.625).tanh(), table, k)
+    path, = f.explain(data=True)["paths"]
+    assert "= picks(" in path["graph"] and path["launches"] == 1
+
+
 # ---- gradients, sizes, threads, reasons ----------------------------------------------------------
 @pytest.mark.parametrize("fn, operands",
                          [(interpolate, lambda: (whet.randn(50), whet.randn(301))),

@@ -8,8 +8,9 @@ a vector can change a bit.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from whet.ir import scalar as S
 from whet.ir.complex_parts import InParts, Inseparable, in_parts
@@ -21,6 +22,8 @@ from ..builder import Fn, Module, Val, vec
 from ..modules import new_module
 from .operands import Operands, Strides, apart, one_by_one
 
+# the elements from one on, under a mask
+Load: TypeAlias = Callable[[Val, Val | None], Val]
 BLOCK = 512             # elements that are picked at once
 # instructions for a vector from which on it is not loading and storing that counts
 HEAVY = 16
@@ -136,6 +139,7 @@ class _Code:
         """Elements 0..n along the inner dimension. `strides` are needed where the access is a
         gather.
 
+        What is picked at one place for the whole run is a row of a table, found before the run.
         What is picked lane by lane is picked for a block of elements first: between other work
         gathers wait for their turn."""
         f, none = self.f, self.f.const(vec("i64", self.lanes), 0)
@@ -143,26 +147,31 @@ class _Code:
             e for e in self.picked
             if all(access[a] == "s" for a in S.uses(e.args[1])) and access[e.args[0].value] in "sv"]
         lanewise = [e for e in self.picked if e not in still]
+        rows = self.rows_of_tables(pointers, strides, access, still)
+        kept = [f.alloca(self.units[e.args[0].value], BLOCK) for e in lanewise]
+        argument = {e: S.arg(self.inputs + j) for j, e in enumerate(still + lanewise)}
+        roots = self.kernel.roots
+        for e in reversed(self.picked):                      # the outer ones first
+            roots = tuple([S.replace(r, e, argument[e]) for r in roots])
+        types = [self.dtypes[e.args[0].value] for e in still + lanewise]
+
+        def elements(here: Sequence[Val], n: Val, at: Val | int) -> None:
+            loads = [functools.partial(self.of_row, e, p, access, at) for e, p in rows.items()]
+            loads += [functools.partial(self.of_block, e, p)
+                      for e, p in zip(lanewise, kept, strict=True)]
+            self.elements(here, strides, n, access, roots, list(zip(loads, types, strict=True)))
         if not lanewise:
-            worst = self.elements(pointers, strides, n, access, self.kernel.roots, still, (),
-                                  [none] * len(still))
-            return self.note(pointers, still, worst)
-        roots, kept = (self.kernel.roots,
-                       [f.alloca(self.units[e.args[0].value], BLOCK) for e in lanewise])
-        for j in reversed(range(len(lanewise))):             # the outer ones first
-            roots = tuple([S.replace(r, lanewise[j], S.arg(self.inputs + j)) for r in roots])
-        extra = [(p, self.dtypes[e.args[0].value]) for p, e in zip(kept, lanewise)]
-        left = [e for e in S.walk(*roots) if e.op == "pick"]
+            return elements(pointers, n, 0)
 
         def block(at: Val, *worst: Val) -> list[Val]:
             here = [p if a == "s" else f.bytes_at(p, at * (size if a == "v" else s))
                     for p, a, size, s in zip(pointers, access, self.sizes, strides)]
-            m, inner = f.imin(n - at, BLOCK), len(lanewise)
-            return [*self.places(here, strides, m, access, lanewise, kept, worst[:inner]),
-                    *self.elements(here, strides, m, access, roots, left, extra, worst[inner:])]
+            m = f.imin(n - at, BLOCK)
+            found = self.places(here, strides, m, access, lanewise, kept, worst, rows, at)
+            elements(here, m, at)
+            return found
 
-        self.note(pointers, lanewise + left,
-                  f.loop(0, n, BLOCK, block, [none] * len(lanewise + left)))
+        self.note(pointers, lanewise, f.loop(0, n, BLOCK, block, [none] * len(lanewise)))
 
     def used(self, roots: Sequence[Expr]) -> set[int]:
         """The operands that expressions read element by element: no tables, and nothing of them
@@ -175,31 +184,23 @@ class _Code:
         return found
 
     def elements(self, pointers: Sequence[Val], strides: Strides, n: Val, access: str,
-                 roots: tuple[Expr, ...], picked: Sequence[Expr], extra: Sequence[tuple[Val, str]],
-                 worst: Sequence[Val]) -> list[Val]:
-        """The roots at elements 0..n. `extra` are arguments after the inputs: (where they lie,
-        their type). `picked` are picks among the roots' parts, and `worst` the largest places so
-        far, which are given back."""
+                 roots: tuple[Expr, ...], picked: Sequence[tuple[Load, str]]) -> None:
+        """The roots at elements 0..n. `picked` are arguments after the inputs: (how to load them at
+        an element, under a mask; their type)."""
         f, lanes = self.f, self.lanes
         used = self.used(roots)
         load = self.operands.loads(pointers, strides, access, used & set(range(self.inputs)))
         store = self.operands.stores(pointers, strides, access)
-        dtypes = (*self.kernel.dtypes, *(t for _, t in extra))
+        dtypes = (*self.kernel.dtypes, *(t for _, t in picked))
 
-        def step(i: Val, mask: Val | None = None, stream: bool = False,
-                 worst: Sequence[Val] = ()) -> list[Val]:
+        def step(i: Val, mask: Val | None = None, stream: bool = False) -> None:
             values = self.values(load, used, i, mask)
-            values += [
-                scalar.widen(f, f.load(vec(scalar.MEMORY[t], lanes), f.at(p, i, scalar.MEMORY[t])),
-                             t) for p, t in extra]
-            pick, found = self.picking(picked, pointers, strides, access, i, mask, worst)
-            for k, x in enumerate(self.results(roots, values, dtypes, pick)):
+            values += [scalar.widen(f, of(i, mask), t) for of, t in picked]
+            for k, x in enumerate(self.results(roots, values, dtypes)):
                 store(self.inputs + k, i, x, mask, stream)
-            return list(found.values())
 
-        def sweep(start: Val, stream: bool = False) -> list[Val]:
-            return self.sweep(start, n, worst, lambda i, mask, worst: step(
-                i, mask, stream and mask is None, worst))
+        def sweep(start: Val, stream: bool = False) -> None:
+            self.sweep(start, n, lambda i, mask: step(i, mask, stream and mask is None))
 
         def streamed() -> None:
             """Past the cache: whole aligned vectors, after a part of one."""
@@ -212,32 +213,29 @@ class _Code:
                 f.call("llvm.x86.sse.sfence", "void")
 
         if not self.kernel.stream or self.picked:
-            return sweep(f.const("i64", 0))
+            sweep(f.const("i64", 0))
+            return
         address = f.v("i64", f"ptrtoint ptr {pointers[-1].ref} to i64")
         fits = f.cmp("eq", f.binary("and", address, self.sizes[-1] - 1), 0)
         # in place, the line is in the cache already
         for p in pointers[:self.inputs]:
             fits = fits & f.cmp("ne", p, pointers[-1])
-        return f.if_(fits, streamed, lambda: sweep(f.const("i64", 0)) and None)
+        f.if_(fits, streamed, lambda: sweep(f.const("i64", 0)))
 
-    def sweep(self, start: Val, n: Val, worst: Sequence[Val],
-              step: Callable[[Val, Val | None, Sequence[Val]], list[Val]]) -> list[Val]:
-        """step(element, mask, state) from `start` to n, `worst` being the state at first: unrolled,
-        vector by vector, and the rest of a vector."""
+    def sweep(self, start: Val, n: Val, step: Callable[[Val, Val | None], None]) -> None:
+        """step(element, mask) from `start` to n: unrolled, vector by vector, and the rest of a
+        vector."""
         f, lanes = self.f, self.lanes
 
-        def several(i: Val, *worst: Val) -> list[Val]:
-            found = list(worst)
+        def several(i: Val) -> None:
             for u in range(self.unroll):
-                found = step(i + u * lanes, None, found)
-            return found
-        found = worst
+                step(i + u * lanes, None)
         if self.unroll > 1:
             wide = self.unroll * lanes
             stop = n - f.binary("and", n - start, wide - 1)
-            found = f.loop(start, stop, wide, several, found)
+            f.loop(start, stop, wide, several)
             start = stop
-        return self.vectors(start, n, lambda i, mask, *worst: step(i, mask, worst), found)
+        self.vectors(start, n, step)
 
     def values(self, load: Callable[..., Any], used: set[int], i: Val,
                mask: Val | None) -> list[Val]:
@@ -248,26 +246,79 @@ class _Code:
         return [x for value in made
                 for x in (value if self.parts is None or len(value) == 2 else value * 2)]
 
-    def results(self, roots: tuple[Expr, ...], values: Sequence[Val], dtypes: Sequence[str],
-                pick: Callable[..., Any]) -> list[tuple[Val, ...]]:
+    def results(self, roots: tuple[Expr, ...], values: Sequence[Val],
+                dtypes: Sequence[str]) -> list[tuple[Val, ...]]:
         """The value of each root, in the form that it has in memory."""
         if self.parts is None:
-            return [(x,) for x in scalar.results(self.f, roots, values, dtypes, self.lanes, pick)]
+            return [(x,) for x in scalar.results(self.f, roots, values, dtypes, self.lanes)]
         made = iter(scalar.results(self.f, self.parts.roots, values, self.parts.dtypes, self.lanes))
         return [tuple(next(made) for _ in range(n)) for n in self.parts.widths]
 
     # ---- elements of tables ----------------------------------------------------------------------
+    def rows_of_tables(self, pointers: Sequence[Val], strides: Strides, access: str,
+                       still: Sequence[Expr]) -> dict[Expr, Val]:
+        """Where each row begins that is picked at one place for a whole run; the inner picks come
+        before those whose places they are."""
+        f, used, first = self.f, self.used(still), self.f.const("i64", 0)
+        load = self.operands.loads(pointers, strides, access, used & set(range(self.inputs)))
+        values = self.values(load, used, first, None) if still else []
+        rows: dict[Expr, Val] = {}
+        for e in still:
+            found, _ = scalar.compute(
+                f, [e.args[1]], values, self.kernel.dtypes, self.lanes,
+                pick=lambda inner, _: self.of_rows(rows, inner, access, 0, first, None))
+            n, *step = (f.load("i64", pointers[a.value]) for a in (e.args[2], *e.args[4:]))
+            place = f.extract(found[0], 0)
+            if e.value:
+                place = f.intr("umin", place, place + n)     # negative ones are largest
+            f.if_(f.cmp("uge", place, n),
+                  lambda e=e: f.store(f.as_val(1, "i64"), pointers[e.args[3].value]))
+            place = f.intr("umin", place, n - 1)
+            k = e.args[0].value
+            rows[e] = (f.bytes_at(pointers[k], place * step[0]) if step
+                       else f.at(pointers[k], place, self.units[k]))
+        return rows
+
+    def of_row(self, e: Expr, row: Val, access: str, at: Val | int, i: Val,
+               mask: Val | None) -> Val:
+        """Elements of a row of a table, i counted from `at`; or the one that serves all."""
+        f, k = self.f, e.args[0].value
+        elem, ty = self.units[k], vec(self.units[k], self.lanes)
+        if access[k] == "s":
+            return f.splat(f.load(elem, row), self.lanes)
+        p = f.at(f.at(row, at, elem), i, elem)
+        return f.load(ty, p) if mask is None else f.mload(ty, p, mask)
+
+    def of_rows(self, rows: Mapping[Expr, Val], e: Expr, access: str, at: Val | int, i: Val,
+                mask: Val | None) -> Val:
+        """The same, in the form that is computed with."""
+        return scalar.widen(self.f, self.of_row(e, rows[e], access, at, i, mask),
+                            self.dtypes[e.args[0].value])
+
+    def of_block(self, e: Expr, block: Val, i: Val, _mask: Val | None) -> Val:
+        """Elements of what was picked for a block."""
+        elem = self.units[e.args[0].value]
+        return self.f.load(vec(elem, self.lanes), self.f.at(block, i, elem))
+
     def places(self, pointers: Sequence[Val], strides: Strides, n: Val, access: str,
-               picked: Sequence[Expr], kept: Sequence[Val], worst: tuple[Val, ...]) -> list[Val]:
-        """Put what is picked for elements 0..n into `kept`, first where it is and then what is
-        there; the largest places so far."""
+               picked: Sequence[Expr], kept: Sequence[Val], worst: tuple[Val, ...],
+               rows: Mapping[Expr, Val], first: Val) -> list[Val]:
+        """Put what is picked for elements 0..n, of which number 0 is number `first` of the run,
+        into `kept`, first where it is and then what is there; the largest places so far."""
         f, lanes, used = self.f, self.lanes, self.used(picked)
         load = self.operands.loads(pointers, strides, access, used & set(range(self.inputs)))
         spots = [f.alloca("i64", BLOCK) for _ in picked]
 
         def find(i: Val, mask: Val | None, worst: tuple[Val, ...]) -> list[Val]:
             values = self.values(load, used, i, mask)
-            pick, largest = self.picking(picked, pointers, strides, access, i, mask, worst)
+            largest = dict(zip(picked, worst, strict=True))
+
+            def pick(e: Expr, operands: Sequence[Val]) -> Val:
+                if e in rows:
+                    return self.of_rows(rows, e, access, first, i, mask)
+                x, largest[e] = self.pick(e, operands, pointers, strides, access, i, mask,
+                                          largest[e])
+                return x
             found, _ = scalar.compute(f, [e.args[1] for e in picked], values, self.kernel.dtypes,
                                       lanes, pick=pick)
             for e, x, spot in zip(picked, found, spots):
@@ -287,17 +338,6 @@ class _Code:
         )
         self.vectors(f.const("i64", 0), n, fetch)
         return most
-
-    def picking(self, picked: Sequence[Expr], pointers: Sequence[Val],
-                strides: Strides, access: str, i: Val, mask: Val | None,
-                worst: Sequence[Val]) -> tuple[Callable[..., Any], dict[Expr, Val]]:
-        """(How to pick at element i, the largest places by expression, which it changes)."""
-        largest = dict(zip(picked, worst, strict=True))
-
-        def pick(e: Expr, operands: Sequence[Val]) -> Val:
-            x, largest[e] = self.pick(e, operands, pointers, strides, access, i, mask, largest[e])
-            return x
-        return pick, largest
 
     def note(self, pointers: Sequence[Val], picked: Sequence[Expr], worst: Sequence[Val]) -> None:
         """Places that a table does not have were read nowhere; they are noted."""
@@ -336,13 +376,6 @@ class _Code:
         ty, size, unit = self.units[k], self.sizes[k], "i8" if step else self.units[k]
         if step:
             at = at * step[0]
-        # one place for the whole run
-        if all(access[a] == "s" for a in S.uses(e.args[1])) and access[k] in "sv":
-            p = f.at(pointers[k], f.extract(at, 0), unit)
-            if access[k] == "s":
-                return f.splat(f.load(ty, p), lanes)
-            p = f.at(p, i, ty)
-            return f.load(vec(ty, lanes), p) if mask is None else f.mload(vec(ty, lanes), p, mask)
         p = (pointers[k] if access[k] == "s" else f.bytes_at(
             pointers[k], i * (size if access[k] == "v" else strides[k])))
         far = f.v(vec("ptr", lanes), f"getelementptr {unit}, ptr {p.ref}, {at!r}")
