@@ -275,6 +275,20 @@ FAULTS = [
         "Takes",
     ),
     Fault(
+        "a tile of a product reads columns behind the last",
+        GENERATORS + "products/gemm.py",
+        "return f.load(ty, p) if mask is None else f.mload(ty, p, mask)",
+        "return f.load(ty, p)",
+        "Products",
+    ),
+    Fault(
+        "a tile of a product writes columns behind the last",
+        GENERATORS + "products/gemm.py",
+        "f.store(y, p) if mask is None else f.put(mask, (y, p))",
+        "f.store(y, p)",
+        "Products",
+    ),
+    Fault(
         "scratch for packed rows is too short",
         GENERATORS + "products/gemm.py",
         "a = MC * a_step(wide) if a_mode",

@@ -21,6 +21,7 @@ from whet.ir.memory_spans import address
 from whet.ir.outline import broadcast_shapes, broadcast_to
 from whet.ir.outline import table as numbers_of
 from whet.ir.symbolic_size import at_least, at_most, fixed, plan_for
+from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.modules import new_module
 from whet.passes.lower_llvm.products import few_rows, one_row
@@ -535,6 +536,9 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
     b_mode = "packed" if packed else "rows" if b[1] == s else "cols"
     near = m * n * k * s <= LINES if small else n * k * s <= few_rows.FAR
     in_place = b[1] == s and (m <= IN_PLACE or not _page_apart(b[0]) and near)
+    if (in_place and not packed and n * k * s <= NEAR and short not in kernels.WIDE
+            and targets.current().name == "avx512"):
+        b_mode = "place"                     # masks cost nothing
     rows, cols = _units(short, m, n, k, count, threads)
     scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64
     for part in kernels.parts(short, a_mode, b_mode):
@@ -560,7 +564,9 @@ def bring_part(part, dtype):
 def _bring_named(name):
     """Bring the part that has a function of this name."""
     dtype, function = name.removeprefix(kernels.PREFIX).split(".")
-    bring_part("tiles" if function.startswith("tile") else function, dtype)
+    whose = next((part for start, part in (("tile", "tiles"), ("masked", "masked"))
+                  if function.startswith(start)), function)
+    bring_part(whose, dtype)
 
 
 native.provide(kernels.PREFIX, _bring_named)

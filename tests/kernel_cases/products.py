@@ -6,6 +6,7 @@ import whet
 import whet.nn.functional as F
 from whet.ops import recurrent
 from whet.ops.recurrent_cells import CELLS
+from whet.passes.lower_llvm import targets
 
 from . import WEIGHTS, Case, Family, graded, op
 
@@ -31,6 +32,7 @@ class Products(Family):
     generators = ("gemm.gemm", "gemm.pack_b")
     kinds = (
         *(f"gemm/f32/{a}/{b}/" for a in ("place", "rows", "cols") for b in ("rows", "cols")),
+        *(("gemm/f32/place/place/",) if targets._best() == "avx512" else ()),
         "gemm/f32/place/packed",
         "gemm/pack/many/f32/",
     )

@@ -529,6 +529,16 @@ def test_no_register_tile_spills(dtype):
 
 
 @ours
+@pytest.mark.skipif(targets.current().name != "avx512", reason="masks cost something")
+@pytest.mark.parametrize("m, k, n", [(13, 17, 11), (24, 24, 24), (49, 30, 50), (9, 300, 20)])
+def test_columns_of_small_matrices_are_read_and_written_where_they_are(m, k, n):
+    a, b = random((3, m, k), "f4"), random((3, k, n), "f4", 1)
+    wide = np.concatenate([b, random((3, k, 64 - n), "f4", 2)], -1)
+    assert same(gemm.matmul(a, b), gemm.matmul(a, wide)[..., :n])
+    assert (gemm._make_plan(a, b, None, ()).kernel == native.kernel("gemm/f32/place/place/", None))
+
+
+@ours
 @pytest.mark.parametrize("adjacent", [False, True])
 @pytest.mark.parametrize("outer", [1, 3, 16, 17])
 def test_what_is_packed_beside_the_elements_is_written(outer, adjacent):

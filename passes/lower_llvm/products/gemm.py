@@ -131,7 +131,8 @@ def gemm(mod: Module, symbol: str, dtype: str, a_mode: str = "place", b_mode: st
 
     a_mode: "place" (read A where it is), "rows" or "cols" (pack it, widened; its k or its m
     adjacent). b_mode: "rows" or "cols" (pack panels of it on the way; its n adjacent, or any
-    strides), "packed" (by `pack_b`). dst: the element type of C, by default that of A and B.
+    strides), "packed" (by `pack_b`), "place" (read B where it is, its n adjacent; tiles read and
+    write a panel's columns under a mask). dst: the element type of C, by default that of A and B.
     epilogue: see `Epilogue`.
     """
     _Gemm(mod, symbol, dtype, a_mode, b_mode, dst or dtype, epilogue).emit()
@@ -193,7 +194,7 @@ def parts(dtype: str, a_mode: str, b_mode: str) -> list[tuple[str, str]]:
     """The shared parts that a kernel calls, as (part, dtype): each is compiled once, whatever
     the kernels' epilogues."""
     wide = WIDE.get(dtype, dtype)
-    return [("tiles", wide),
+    return [("masked" if b_mode == "place" else "tiles", wide),
             *[("matrix", dtype)] * (a_mode == "rows"),
             *[("transposed", dtype)] * ("cols" in (a_mode, b_mode)),
             *[("rows", dtype)] * (b_mode == "rows")]
@@ -201,16 +202,16 @@ def parts(dtype: str, a_mode: str, b_mode: str) -> list[tuple[str, str]]:
 
 def part_names(part: str, dtype: str) -> list[str]:
     """The functions of a part."""
-    return ([tile_name(dtype, r, v)
-             for r, v in tile_shapes(dtype)] if part == "tiles" else [f"{PREFIX}{dtype}.{part}"])
+    return ([tile_name(dtype, r, v, part == "masked") for r, v in tile_shapes(dtype)]
+            if part in ("tiles", "masked") else [f"{PREFIX}{dtype}.{part}"])
 
 
 def emit_part(mod: Module, part: str, dtype: str) -> None:
     """Emit the functions of a part."""
     wide, sh, name = WIDE.get(dtype, dtype), shape(dtype), part_names(part, dtype)[0]
-    if part == "tiles":
+    if part in ("tiles", "masked"):
         for rows, vectors in tile_shapes(dtype):
-            _tile(mod, dtype, rows, vectors)
+            _tile(mod, dtype, rows, vectors, part == "masked")
     elif part == "matrix":
         pack.copy_matrix(mod, name, dtype, wide, sh.lanes, "")
     elif part == "transposed":
@@ -231,35 +232,33 @@ def tile_shapes(dtype: str) -> list[tuple[int, int]]:
             for r in rows]
 
 
-def tile_name(dtype: str, rows: int, vectors: int) -> str:
-    return f"{PREFIX}{dtype}.tile{rows}x{vectors}"
+def tile_name(dtype: str, rows: int, vectors: int, masked: bool = False) -> str:
+    return f"{PREFIX}{dtype}.{'masked' if masked else 'tile'}{rows}x{vectors}"
 
 
 _TILE = [("ptr", "a"), ("i64", "a_m"), ("i64", "a_k"), ("ptr", "b"), ("i64", "b_k"), ("i64", "k"),
          ("ptr", "c"), ("i64", "c_m"), ("i1", "add")]
+# of a tile whose last vector may have fewer columns: how many columns the tile has
+_MASKED = [*_TILE, ("i64", "n")]
 
 
-def _tile(mod: Module, dtype: str, rows: int, vectors: int) -> None:
+def _tile(mod: Module, dtype: str, rows: int, vectors: int, masked: bool) -> None:
     """(a, a_m, a_k, b, b_k, k, c, c_m, add): a tile of products over k steps, stored to C or
-    added to it."""
-    f, lanes, s = mod.fn(tile_name(dtype, rows, vectors), _TILE), shape(dtype).lanes, size(dtype)
-    a, a_m, a_k, b, b_k, k, c, c_m, add = f.args
+    added to it. A `masked` one reads no more of B, and writes no more of C, than it is told."""
+    f = mod.fn(tile_name(dtype, rows, vectors, masked), _MASKED if masked else _TILE)
+    lanes, s = shape(dtype).lanes, size(dtype)
+    a, a_m, a_k, b, b_k, k, c, c_m, add, *n = f.args
     ty = LLVM[dtype]
+    masks = [*[None] * (vectors - 1),
+             f.lanes_below(n[0] - (vectors - 1) * lanes, lanes) if masked else None]
     t, step_bytes = vec(ty, lanes), lanes * s
-    line = (1 << (rows - 1).bit_length()) - 1
-
+    fetch = functools.partial(_fetch_line, f, (c, c_m), (rows, vectors), step_bytes)
     together, m3 = at_once(rows * vectors), a_m * 3
     apart: list[int | Val] = [0, b_k, b_k * 2, b_k * 3]
 
-    def fetch(q: Val) -> None:
-        # C is fetched meanwhile, a line at a time: all lines at once would keep A's and B's waiting
-        f.prefetch(
-            f.bytes_at(c, (q & line) * c_m +
-                       (f.lshr(q, line.bit_length()) & (vectors - 1)) * step_bytes), 1)
-
     def products(a: Val, b: Val, u: int, acc: Sequence[Val]) -> list[Val]:
-        bs = [
-            f.load(t, f.bytes_at(f.bytes_at(b, apart[u]), j * step_bytes)) for j in range(vectors)]
+        bs = [_there(f, t, f.bytes_at(f.bytes_at(b, apart[u]), j * step_bytes), m)
+              for j, m in enumerate(masks)]
         out, row = [], a
         for i in range(rows):
             row = a if i == 0 else f.bytes_at(row, m3) if i % 3 == 0 else row
@@ -288,15 +287,31 @@ def _tile(mod: Module, dtype: str, rows: int, vectors: int) -> None:
     places = [
         f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows)
         for j in range(vectors)]
-    _store_or_add(f, acc, places, add)
+    _store_or_add(f, acc, places, add, masks * rows)
 
 
-def _store_or_add(f: Fn, sums: Sequence[Val], places: Sequence[Val], add: Val) -> None:
+def _fetch_line(f: Fn, c: tuple[Val, Val], tile: tuple[int, int], step_bytes: int, q: Val) -> None:
+    """Fetch line number q of a tile's place in C, while the tile is computed: all lines at once
+    would keep A's and B's waiting."""
+    line, vectors = (1 << (tile[0] - 1).bit_length()) - 1, tile[1]
+    f.prefetch(f.bytes_at(c[0], (q & line) * c[1] +
+                          (f.lshr(q, line.bit_length()) & (vectors - 1)) * step_bytes), 1)
+
+
+def _there(f: Fn, ty: str, p: Val, mask: Val | None) -> Val:
+    """What lies at p, of the lanes of a mask, if there is one."""
+    return f.load(ty, p) if mask is None else f.mload(ty, p, mask)
+
+
+def _store_or_add(f: Fn, sums: Sequence[Val], places: Sequence[Val], add: Val,
+                  masks: Sequence[Val | None]) -> None:
     """The sums of a tile to their places in C, or to what is there."""
-    def put(value: Callable[[Val, Val], Val]) -> None:
-        for x, p in zip(sums, places, strict=True):
-            f.store(value(x, p), p)
-    f.if_(add, lambda: put(lambda x, p: f.load(x.ty, p) + x), lambda: put(lambda x, p: x))
+    def put(value: Callable[[Val, Val, Val | None], Val]) -> None:
+        for x, p, mask in zip(sums, places, masks, strict=True):
+            y = value(x, p, mask)
+            f.store(y, p) if mask is None else f.put(mask, (y, p))
+    f.if_(add, lambda: put(lambda x, p, mask: _there(f, x.ty, p, mask) + x),
+          lambda: put(lambda x, p, mask: x))
 
 
 class _Gemm:
@@ -309,6 +324,7 @@ class _Gemm:
         self.operands = epilogue.operands if epilogue else ()
         # C itself holds the sums of finished blocks
         self.plain = dst == self.wide and epilogue is None
+        self.masked = b_mode == "place"
         assert a_mode != "place" or dtype == self.wide
 
     def named(self, part: str) -> str:
@@ -375,7 +391,8 @@ class _Gemm:
     def emit(self) -> None:
         sh = self.shape
         for r, v in tile_shapes(self.wide):
-            self.mod.declare(tile_name(self.wide, r, v), "void", [ty for ty, _ in _TILE])
+            self.mod.declare(tile_name(self.wide, r, v, self.masked), "void",
+                             [ty for ty, _ in (_MASKED if self.masked else _TILE)])
         self.finish()
         f = self.f = self.mod.kernel(self.symbol)
         args, begin, end, worker = f.args
@@ -476,6 +493,8 @@ class _Gemm:
             padded = (f.sdiv(d["n"] + (sh.width - 1), sh.width)) * sh.width
             return f.bytes_at(b, (k0 * padded + (j0 + j) * kb) * self.s), step
         src = f.bytes_at(b, k0 * d["b_k"] + (j0 + j) * d["b_n"])
+        if self.masked:
+            return src, d["b_k"]
         kept = f.bytes_at(
             self.scratch,
             j * (KC * self.s) + (MC * a_step(self.wide) if self.a_mode != "place" else 0))
@@ -501,7 +520,7 @@ class _Gemm:
         """The panel of B to be packed next is fetched while this one is in use: (count of steps,
         what a step fetches)."""
         f, d, width = self.f, self.d, self.shape.width
-        if self.b_mode == "packed":
+        if self.b_mode in ("packed", "place"):
             return f.const("i64", 0), None           # adjacent: the hardware sees it coming
         more = f.cmp("slt", j + width, cols)
         k1 = k0 + KC
@@ -531,7 +550,7 @@ class _Gemm:
         first, last = ends
         narrow = f.cmp("sle", n, self.shape.lanes)
         lanes = f.sel(narrow, self.shape.lanes, f.const("i64", self.shape.width))
-        whole = f.cmp("eq", n, lanes)
+        whole = f.const("i1", 1) if self.masked else f.cmp("eq", n, lanes)
         if not self.plain:
             whole = whole & ~last
 
@@ -540,10 +559,12 @@ class _Gemm:
                                      i), self.tallest(self.shape.vectors, self.shape.rows, rows, i)
             height, code = (f.sel(narrow, x, y) for x, y in zip(one, all_, strict=True))
             start = f.imin(i, rows - height)
-            direct = whole & f.cmp("eq", start, i)
+            # (the first sums of rows that are done already are the same again)
+            direct = whole & (f.cmp("eq", start, i) | first)
             to = f.bytes_at(sums[0], start * sums[1])
             place = f.sel(direct, to, self.buffer), f.sel(direct, sums[1], lanes * self.s)
-            args = [f.bytes_at(a[0], start * a[1]), a[1], a[2], *b, *place, direct & ~first]
+            args = [f.bytes_at(a[0], start * a[1]), a[1], a[2], *b, *place, direct & ~first,
+                    *[n] * self.masked]
             f.raw(f"call void {code.ref}({', '.join(map(repr, args))})")
 
             def finish() -> None:
@@ -566,7 +587,8 @@ class _Gemm:
     def tallest(self, vectors: int, heights: Sequence[int], rows: Val, i: Val) -> Sequence[Val]:
         """(height, code) of the best tile for the rows from i on."""
         f, (r, *rest) = self.f, heights
-        found = f.const("i64", r), Val(f, f"@{tile_name(self.wide, r, vectors)}", "ptr")
+        found = f.const("i64", r), Val(
+            f, f"@{tile_name(self.wide, r, vectors, self.masked)}", "ptr")
         if not rest:
             return found
         left = rows - i
