@@ -5,7 +5,7 @@ from functools import partial
 from math import prod
 
 import numpy as np
-from whet.passes.lower_llvm.factors import kernels
+from whet.passes.lower_llvm.factors import kernels, reflections
 from whet.passes.lower_llvm.factors.panel import lanes_of
 
 from . import gemm, memory, native, taped_launches
@@ -14,6 +14,7 @@ from .rows import contiguous
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
 LARGEST = 256           # rows whose factors stay in the second cache; beyond it LAPACK's blocks pay
+REFLECTED = 64          # columns for which reflections, taken one by one, are as quick
 COLUMNS = 64            # of large matrices that are eliminated at a time
 BLOCK = 128             # rows that are solved for before products take them off the rest
 UNIT_STEPS = 1 << 17    # multiply-adds that are worth a thread of their own
@@ -196,6 +197,27 @@ def cholesky(a):
     if bad[0]:
         raise np.linalg.LinAlgError("Matrix is not positive definite")
     return out
+
+
+def orthogonal(a, *, mode):
+    """(Q, R) with a = Q @ R as `np.linalg.qr` has them; with mode "r" Q is empty."""
+    *batch, m, n = a.shape
+    columns = {"reduced": min(m, n), "complete": m, "r": 0}[mode]
+    rows = columns or min(m, n)
+    if not fits(a) or min(m, n) > REFLECTED:
+        q, r = ((np.empty((*batch, 0), a.dtype), np.linalg.qr(a, "r")) if mode == "r"
+                else np.linalg.qr(a, mode))
+        return q, np.ascontiguousarray(r)
+    a, elem, count = contiguous(a), ELEMENTS[a.dtype], prod(batch)
+    q = memory.empty((*batch, m, columns) if columns else (*batch, 0), a.dtype)
+    r = memory.empty((*batch, rows, n), a.dtype)
+    stride, width = _whole(n, elem), _whole(columns, elem)
+    panels, factors, room = (taped_launches.partial(memory.empty((count, *sizes), a.dtype))
+                             for sizes in ((m, stride), (min(m, n),), (m, width)))
+    _launch(_kernel("orthogonal", elem, reflections.orthogonal), count,
+            2 * m * n * min(m, n) + 2 * m * columns * min(m, n), a, panels, factors, room, q, r,
+            m, n, columns, rows, stride, width)
+    return q, r
 
 
 def triangular(a, b, *, upper, unit):

@@ -261,14 +261,6 @@ pinv = host("pinv", _pinv_run, infer=lambda a, *_: matrix("pinv", a), vjp=_pinv_
             samples=_pinv_samples)
 
 
-def _qr(a, *, mode):
-    """LAPACK's factors; with mode "r" the first is empty."""
-    if mode == "r":
-        return np.empty((*a.shape[:-2], 0), a.dtype), np.linalg.qr(a, "r")
-    q, r = np.linalg.qr(a, mode)
-    return q, np.ascontiguousarray(r)
-
-
 def _qr_outlined(a, *, mode):
     m, n = a.shape[-2:]
     k = m if mode == "complete" else min(m, n)
@@ -307,10 +299,10 @@ def _qr_full(gq, gr, q, r):
     return _h(solve_triangle(r, _h(inner), upper=True, unit=False))
 
 
-_qr_op = host("qr", _qr, infer=lambda a: matrix("qr", a), vjp=_qr_vjp,
+_qr_op = host("qr", factorisations.orthogonal, infer=lambda a: matrix("qr", a), vjp=_qr_vjp,
               samples=lambda make: [Sample(*s.args, mode="reduced") for s in tall(make)])
 
-_qr_op.op.outlined = _qr_outlined
+_qr_op.op.outlined, _qr_op.op.memo = _qr_outlined, True
 _geqrf = host("geqrf", lambda a: (np.swapaxes((r := np.linalg.qr(a, "raw"))[0], -1, -2), r[1]),
               infer=lambda a: matrix("geqrf", a),
               samples=lambda make: [Sample(s.args[0].detach()) for s in tall(make)])

@@ -25,10 +25,13 @@ class Factors(Family):
         "kernels.triangular",
         "kernels.determinant",
         "kernels.cholesky",
+        "reflections.orthogonal",
     )
     kinds = tuple(
         f"factors/{x}/float"
-        for x in ("eliminate", "unpack", "solve", "triangular", "determinant", "cholesky")
+        for x in (
+            "eliminate", "unpack", "solve", "triangular", "determinant", "cholesky", "orthogonal"
+        )
     )
     exact = False
 
@@ -50,6 +53,18 @@ class Factors(Family):
                 f"positive {dtype} {n}",
                 lambda a: linalg.cholesky(regular(a @ a.mT)),
                 [op(dtype, 3, n, n)],
+            )
+        for (m, n), dtype in itertools.product(
+            itertools.product((1, 2, 5, 16, 17, 33), repeat=2), ("f4", "f8")
+        ):
+            if dtype == "f8" and (m + n) % 3:
+                continue
+            yield Case(
+                f"orthogonal {dtype} {m} {n}",
+                lambda a, b: (
+                    *linalg.qr(a), *linalg.qr(b, mode="complete"), linalg.qr(b, mode="r")[1]
+                ),
+                [op(dtype, 2, m, n), op(dtype, m, n, layout="turned")],
             )
         for n, upper, unit, layout in itertools.product(
             (1, 3, 16, 17, 33, 130, 257), (False, True), (False, True), ("plain", "turned")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import whet
 from whet.autograd import gradcheck, gradgradcheck
+from whet.cpu import native
 
 
 def matrices(*shape, seed=0):
@@ -22,6 +23,44 @@ def test_factorisations_multiply_back(shape):
     np.testing.assert_allclose((c @ c.mT).numpy(), p.numpy(), atol=1e-12)
     w, v = whet.linalg.eigh(p)
     np.testing.assert_allclose(((v * w.unsqueeze(-2)) @ v.mT).numpy(), p.numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (16, 12, 8), (3, 8, 20), (90, 5), (2, 3, 1)])
+def test_orthogonal_factors_are_those_of_numpy(shape, mode, dtype):
+    a = matrices(*shape).detach().numpy().astype(dtype)
+    for scale in (1, 2.0 ** 100, 2.0 ** -100):      # whose squares are no numbers of f32
+        q, r = whet.linalg.qr(whet.from_numpy((a * scale).astype(dtype)), mode=mode)
+        want = np.linalg.qr(a, mode)
+        wanted_r = want if mode == "r" else want[1]
+        close = dict(rtol=0, atol=np.finfo(dtype).eps * 200)
+        np.testing.assert_allclose(r.numpy() / np.dtype(dtype).type(scale), wanted_r, **close)
+        if mode != "r":
+            np.testing.assert_allclose(q.numpy(), want[0], **close)
+
+
+def test_columns_of_any_size_have_orthogonal_factors():
+    a = matrices(6, 5).detach().float() * whet.tensor([1, 1e-20, 0, 1e-30, 1e15])
+    q, r = whet.linalg.qr(a)
+    np.testing.assert_allclose((q.mT @ q).numpy(), np.eye(5), atol=1e-6)
+    np.testing.assert_allclose((q.double() @ r.double()).numpy(), a.numpy(), rtol=1e-4, atol=1e-26)
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+def test_factors_of_what_is_not_finite_are_not_numbers(bad):
+    q, r = whet.linalg.qr(whet.tensor([[bad, 1], [2, 3]]))
+    assert q.isnan().all() and r[0].isnan().all() and r[1, 1].isnan()
+
+
+def test_orthogonal_factors_of_small_matrices_are_launches():
+    if not native.enabled():
+        pytest.skip("without machine code every step is Python's")
+    f = whet.jit.trace(lambda a: whet.linalg.qr(a))
+    for _ in range(3):
+        f(whet.randn(4, 6, 3))
+    path, = f.explain(data=True)["paths"]
+    assert path["calls"] and not path["python"], path["graph"]
 
 
 @pytest.mark.parametrize(

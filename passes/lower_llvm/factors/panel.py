@@ -97,12 +97,13 @@ class Panel:
         f.loop(0, self.rows, 1, row)
 
     def identity(self) -> None:
-        """Fill the panel with the identity."""
+        """Fill the panel with the identity, or the first of its columns."""
         f = self.f
 
         def row(i: Val) -> None:
             self.vectors(0, lambda c: f.store(f.const(self.k.ty, 0), self.at(i, c)))
-            self.put(f.as_val(1.0, self.k.elem), i, i)
+            f.if_(f.cmp("slt", i, self.width),
+                  lambda: self.put(f.as_val(1.0, self.k.elem), i, i))
         f.loop(0, self.rows, 1, row)
 
     def groups(self, body: Callable[[Val, int], None]) -> None:
