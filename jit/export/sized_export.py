@@ -14,7 +14,7 @@ from typing import Any
 
 from whet.ir.graph import Ask, OpNode, Write
 from whet.ir.question_names import name_of
-from whet.passes.plan import alike
+from whet.passes.compare_nodes import alike
 
 from ..capture.control_nodes import Control
 from ..guards.origin import ours

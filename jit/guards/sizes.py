@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from whet.passes.plan import alike
+from whet.passes.compare_nodes import alike
 from whet.tensor import Size
 from whet.tensor_base import is_strided
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.ir.graph import Type
 from whet.ir.symbolic_size import Unsized
-from whet.passes.plan import alike
+from whet.passes.compare_nodes import alike
 
 from ..report.reasons import Shapes as OtherShape
 from . import resized_program

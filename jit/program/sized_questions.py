@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whet.ir.expressions import Expr, arg
 from whet.ir.outline import Outline, numeral
 from whet.ir.symbolic_size import Unsized
-from whet.passes.plan import alike
+from whet.passes.compare_nodes import alike
 
 if TYPE_CHECKING:
     from whet.ir.graph import Ask

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Guard
 from whet.ir.symbolic_size import Unsized
-from whet.passes.plan import alike
+from whet.passes.compare_nodes import alike
 
 from ..capture.new_data import is_new_data
 from ..gradient.backward_by_counts import BackwardByCounts

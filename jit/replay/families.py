@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet.ir import verify
 from whet.ir.symbolic_size import Unsized
-from whet.passes.plan import alike
+from whet.passes.compare_nodes import alike
 
 from ..capture.refused import Refused
 from ..capture.tensor_sources import Outside
