@@ -44,7 +44,7 @@ from whet.passes import (
     fuse_slices,
     join_slices,
 )
-from whet.passes.compare_nodes import alike
+from whet.passes.compare_nodes import Likeness, likeness
 from whet.passes.fold_constants import Constants, constants, content
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.merge_repeats import Meaning, meaning
@@ -84,7 +84,7 @@ class Plan:
         }
         self.lying = _lying(root, arrays)
         # what a node does -> the places of those that do it
-        self.alike: dict[Meaning, list[int]] | None = None
+        self.of_meaning: dict[Meaning, list[int]] | None = None
         # the list that the passes left, their names, and the types of values that they added
         self.made: list[Node] = []
         self.passes: list[str] = []
@@ -120,9 +120,9 @@ class Plan:
             a.strides is None and all(n in scale for n in a.shape) for a in self.added
         ):
             return None
-        same = [s for s in map(self.alike_or_known, self.nodes, new.nodes, itertools.repeat(new))
-                if s is not None]
-        if len(same) < len(self.nodes) or not self.apart(new, same):
+        found = list(map(self.likeness, self.nodes, new.nodes, itertools.repeat(new)))
+        same = [x is Likeness.SAME for x in found]
+        if Likeness.OTHER_NODE in found or not self.apart(new, same):
             return None
         arrays += [np.empty([scale[n] for n in a.shape], a.dtype) for a in self.added]
         memory = {**new.memory, **{n: n for n in range(self.size, len(arrays))}}
@@ -137,14 +137,15 @@ class Plan:
             root.update((n, n) for n in range(self.size, len(arrays)))
         return made
 
-    def alike_or_known(self, a: Node, b: Node, new: Plan) -> bool | None:
-        """`alike`, where guards on what depends on sizes alone may expect another number: they are
-        in no list that the passes make."""
-        same = alike(a, b)
-        if same is None and isinstance(a, Guard) and isinstance(b, Guard) and a.ins == b.ins:
-            x = a.refs()[0]
-            return False if x in self.constants.known and x in new.constants.known else None
-        return same
+    def likeness(self, a: Node, b: Node, new: Plan) -> Likeness:
+        """How two nodes are alike. Guards on what depends on sizes alone may expect another number:
+        they are in no list that the passes make."""
+        found = likeness(a, b)
+        if (found is Likeness.OTHER_NODE
+                and isinstance(a, Guard) and isinstance(b, Guard) and a.ins == b.ins
+                and all(a.refs()[0] in plan.constants.known for plan in (self, new))):
+            return Likeness.OTHER_NUMBERS
+        return found
 
     def scale(self, new: Plan) -> dict[int, int] | None:
         """size -> the size in its place; None where two that were equal are not, or one is 0 or 1
@@ -189,15 +190,15 @@ class Plan:
             return True
         if not self.constants.still(new.constants):
             return False
-        if self.alike is None:
-            self.alike = {}
+        if self.of_meaning is None:
+            self.of_meaning = {}
             for i, n in enumerate(self.nodes):
                 key = beside(n)
                 if key is not None:
-                    self.alike.setdefault(key, []).append(i)
+                    self.of_meaning.setdefault(key, []).append(i)
         return all(
             len({beside(new.nodes[i]) for i in group}) == 1
-            for group in self.alike.values()
+            for group in self.of_meaning.values()
             if not all(same[i] for i in group)
         )
 
@@ -296,7 +297,8 @@ class _Resizing:
         ):
             return None
         if (
-            all(a is b or not a.members and alike(a, b) for a, b in zip(x.members, members))
+            all(a is b or not a.members and likeness(a, b) is Likeness.SAME
+                for a, b in zip(x.members, members))
             and (not isinstance(x, Rows) or all(self.scale.get(n) == n for n in x.placed.shape))
             and not isinstance(x, Parts)
         ):

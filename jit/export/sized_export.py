@@ -14,7 +14,7 @@ from typing import Any
 
 from whet.ir.graph import Ask, OpNode, Write
 from whet.ir.question_names import name_of
-from whet.passes.compare_nodes import alike
+from whet.passes.compare_nodes import is_one_node
 
 from ..capture.control_nodes import Control
 from ..guards.origin import ours
@@ -120,7 +120,7 @@ class Sized:
         """Raise where another run did other things."""
         base = self.base
         for a, b in zip(base.nodes, run.nodes):
-            if alike(a, b) is None and not only_looks(a, b, run):
+            if not is_one_node(a, b) and not only_looks(a, b, run):
                 raise self.disagree(what_differs(a, b), a.line, values)
         if len(base.nodes) != len(run.nodes):
             raise self.disagree(

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from whet.passes.compare_nodes import alike
+from whet.passes.compare_nodes import is_one_node
 from whet.tensor import Size
 from whet.tensor_base import is_strided
 
@@ -195,7 +195,7 @@ def came_to(r: Recording, nodes: Sequence[Node], compared: Set[int] = frozenset(
     """Did a run come to the nodes of recording `r`? Those were `compared`, by their ids."""
     known = r.program.recorded
     return (len(known) == len(nodes)
-            and all(alike(a, b) is not None for a, b in zip(known, nodes) if id(a) not in compared))
+            and all(is_one_node(a, b) for a, b in zip(known, nodes) if id(a) not in compared))
 
 
 def scales(r: Recording, nodes: Sequence[Node], arrays: Sequence[Any]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whet.ir.graph import Draw, Node, Ref
-from whet.passes.plan import alike
+from whet.passes.compare_nodes import are_one_list
 
 from .cut_at_counts import needs
 from .size_expressions import equal
@@ -64,9 +64,7 @@ class NumberedPart:
         """Has another one the same nodes, but for attributes and numbers?"""
         return (self.given == other.given and self.read == other.read
                 and self.results == other.results
-                and self.told == other.told and len(self.nodes) == len(other.nodes)
-                and all(alike(a, b) is not None
-                        for a, b in zip(self.nodes, other.nodes, strict=True)))
+                and self.told == other.told and are_one_list(self.nodes, other.nodes))
 
     def does_as(self, other: NumberedPart) -> bool:
         """Does another one do the same, for other sizes?"""

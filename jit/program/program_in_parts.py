@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.ir.graph import Type
 from whet.ir.symbolic_size import Unsized
-from whet.passes.compare_nodes import alike
+from whet.passes.compare_nodes import Likeness, are_one_list, likeness
 
 from ..report.reasons import Shapes as OtherShape
 from . import resized_program
@@ -106,7 +106,8 @@ class Way:
         """The program for what it is given, by a plan that there is; `of_run`: the nodes of a run,
         which it must have."""
         if fits(self.like, given) and (of_run is None or all(
-                alike(a, b) for a, b in zip(self.like.recorded, of_run, strict=True))):
+                likeness(a, b) is Likeness.SAME
+                for a, b in zip(self.like.recorded, of_run, strict=True))):
             return self.like
         shapes = [a.shape for a in given]
         for family in self.families:
@@ -271,14 +272,12 @@ class ProgramInParts(Program):
     def does_as(self, other: Program) -> bool:
         if not isinstance(other, ProgramInParts) or len(self.later) != len(other.later):
             return False
-        nodes, others = self.first.recorded, other.first.recorded
         backward, model = ((None if p.backwards is None else p.backwards.model)
                            for p in (self, other))
         return (backward is model
                 and all(a.part is b.part and a.given == b.given
                         for a, b in zip(self.later, other.later, strict=True))
-                and len(nodes) == len(others)
-                and all(alike(a, b) is not None for a, b in zip(nodes, others, strict=True)))
+                and are_one_list(self.first.recorded, other.first.recorded))
 
     def backward(self, of_run: Any, env: Sequence[Any]) -> Any:
         return of_run if self.backwards is None else self.backwards.at(self.sizes(env))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whet.ir.expressions import Expr, arg
 from whet.ir.outline import Outline, numeral
 from whet.ir.symbolic_size import Unsized
-from whet.passes.compare_nodes import alike
+from whet.passes.compare_nodes import Likeness, likeness
 
 if TYPE_CHECKING:
     from whet.ir.graph import Ask
@@ -47,7 +47,7 @@ class _Facts:
 
 def resized(node: Ask, other: Ask, x: Outline, sizes: SizeExpressions) -> Ask:
     """A question, asked of `x`, where the two lists have `node` and `other`."""
-    if alike(node, other):
+    if likeness(node, other) is Likeness.SAME:
         return node
     if not node.asks or not other.asks or len(node.asks) != len(other.asks):
         raise Unsized("a question goes by sizes")

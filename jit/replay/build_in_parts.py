@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Guard
 from whet.ir.symbolic_size import Unsized
-from whet.passes.compare_nodes import alike
+from whet.passes.compare_nodes import is_one_node
 
 from ..capture.new_data import is_new_data
 from ..gradient.backward_by_counts import BackwardByCounts
@@ -65,7 +65,7 @@ def other_numbers(nodes: Sequence[Node], others: Sequence[Node]) -> Iterator[str
     """The line at which Python went on from another number, where that is the first difference of
     two lists."""
     for a, b in zip(nodes, others, strict=False):
-        if alike(a, b) is None:
+        if not is_one_node(a, b):
             if isinstance(a, Guard) and isinstance(b, Guard) and a.ins == b.ins:
                 yield a.line
             return

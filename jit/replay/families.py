@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet.ir import verify
 from whet.ir.symbolic_size import Unsized
-from whet.passes.compare_nodes import alike
+from whet.passes.compare_nodes import are_one_list
 
 from ..capture.refused import Refused
 from ..capture.tensor_sources import Outside
@@ -224,8 +224,7 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
         or first.program.results != list(dict.fromkeys(values))
     ):
         return None
-    known = first.program.recorded
-    if len(known) != len(nodes) or any(alike(a, b) is None for a, b in zip(known, nodes)):
+    if not are_one_list(first.program.recorded, nodes):
         return None
     made = family.at([t._array.shape for t in leaves], recorded)
     # What lies outside may be another tensor, of another type.
