@@ -4,11 +4,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from whet.ir.symbolic_size import Unsized
-
 from ..program.misses import Miss
-from ..program.planned_ranges import PlannedRanges
-from ..program.whole_types import TypesAt, WholeTypes
+from ..program.size_family import SizeFamily, join
+from ..program.whole_types import WholeTypes
 from ..report.reasons import Shapes as OtherShape
 from .sized_backward import BackwardOfSizes, SizedBackward
 
@@ -19,10 +17,28 @@ if TYPE_CHECKING:
     from .backward import Backward
 
 KNOWN = 16                       # backwards for certain sizes that are kept
-FAMILIES = 8                     # one for sizes that differ in other places
 
 
-class BackwardFamily:
+class BackwardPlan:
+    """The planning of a backward for sizes like `values`, with types that are its own. `first` and
+    `other`: the backwards of the two runs that `types` are of. Raises Unsized."""
+
+    def __init__(self, first: Backward, other: Backward, types: WholeTypes,
+                 values: Sequence[int]) -> None:
+        self.types = types.at(values)
+        self.backward = SizedBackward(first, other, self.types)
+
+    def finish(self) -> None:
+        for program in self.backward.programs.values():
+            program.finish()
+
+    def replan(self, values: Sequence[int]) -> bool:
+        self.types.facts.rebind(values)
+        return self.types.hold() and all(
+            [p.finish_again() for p in self.backward.programs.values()])
+
+
+class BackwardFamily(SizeFamily[BackwardPlan, BackwardOfSizes]):
     """The backward for any sizes that two runs differ in, of which `first` and `other` are the
     backwards, `like` and `program` the programs. Raises Unsized."""
 
@@ -30,28 +46,17 @@ class BackwardFamily:
                  program: ProgramInParts, told: Mapping[int, Told] | None) -> None:
         self.first, self.other = first, other
         self.types = WholeTypes(like, program, told)
-        self.symbols = self.types.symbols
-        self.plans: list[tuple[TypesAt, SizedBackward]] = []
-        self.ranges = PlannedRanges(self.of_sizes)
-        self.ranges.add(self.types.values)
+        super().__init__(self.types.symbols, self.types.values)
 
     def backward(self, shapes: Shapes, first: Backward) -> Backward | None:
         """The backward for these sizes, if it can be planned, made like `first`."""
-        values = self.symbols.values(shapes)
-        return None if values is None else self.ranges.at(values, lambda s: s.at(values, first))
+        return self.made(shapes, lambda function, values: function.at(values, first))
 
-    def of_sizes(self, values: Sequence[int]) -> BackwardOfSizes:
-        """Plans for sizes like these: those for others planned again, where that can be."""
-        for types, plan in self.plans:
-            types.facts.rebind(values)
-            if types.hold() and all([p.finish_again() for p in plan.programs.values()]):
-                return BackwardOfSizes(plan)
-        types = self.types.at(values)
-        plan = SizedBackward(self.first, self.other, types)
-        self.plans.append((types, plan))
-        for p in plan.programs.values():
-            p.finish()
-        return BackwardOfSizes(plan)
+    def plan(self, values: Sequence[int]) -> BackwardPlan:
+        return BackwardPlan(self.first, self.other, self.types, values)
+
+    def as_function(self, plan: BackwardPlan) -> BackwardOfSizes:
+        return BackwardOfSizes(plan.backward)
 
 
 class BackwardByCounts:
@@ -92,10 +97,8 @@ class BackwardByCounts:
         if self.planned(program.sizes_of_run) is not None:
             return
         model = self.model
-        if len(model.families) >= FAMILIES:
-            raise Unsized("its sizes differ in many ways already")
-        model.families.append(
-            BackwardFamily(model.first, other, model.program, program, self.told))
+        join(model.families, lambda: BackwardFamily(
+            model.first, other, model.program, program, self.told))
 
     def distrust(self) -> None:
         """What was planned gives other bits than a run."""

@@ -19,12 +19,12 @@ from whet.passes.compare_nodes import Likeness, are_one_list, likeness
 from ..report.reasons import Shapes as OtherShape
 from . import resized_program
 from .misses import Miss
-from .planned_ranges import PlannedRanges
 from .program import NOTHING_SPENT, Program
 from .programs_of_sizes import AtSizes, ProgramOfSizes
 from .resized_program import ResizedProgram
 from .shape_symbols import ShapeSymbols
 from .size_expressions import SizeExpressions, Sizes
+from .size_family import SizeFamily, join
 from .sized_program import SizedProgram
 from .value_places import lies_as
 
@@ -39,12 +39,11 @@ if TYPE_CHECKING:
     from .told_numbers import Told
 
 WAYS = 8                         # to plan a part, one for what has to be planned otherwise
-FAMILIES = 8                     # of a way, one for sizes that differ in other places
 PROGRAMS = 128                   # programs of a part for certain sizes that are kept
 RESIZED = 8                      # programs of a plan that Python makes until machine code does
 
 
-class PartFamily:
+class PartFamily(SizeFamily[SizedProgram, ProgramOfSizes]):
     """The plans of a part for any sizes that two runs differ in, whose programs are `like` and
     `other`. Raises Unsized."""
 
@@ -53,20 +52,16 @@ class PartFamily:
         self.like, self.other, self.steady, self.told = like, other, steady, told
         before, now = ([p.arrays[n].shape for n in p.outside] for p in (like, other))
         self.sizes = Sizes([n for s in before for n in s], [n for s in now for n in s])
-        self.symbols = ShapeSymbols(self.sizes, before, now)
-        self.plans: list[SizedProgram] = []
-        self.ranges = PlannedRanges(self.of_sizes)
-        values = self.symbols.values(now)
+        symbols = ShapeSymbols(self.sizes, before, now)
+        values = symbols.values(now)
         if values is None:
             raise Unsized("a size is 0 or 1")
-        self.ranges.add(values)
+        super().__init__(symbols, values)
 
     def program(self, shapes: Shapes, of_run: Sequence[Node] | None = None) -> Program | None:
         """The program for these sizes, if it can be planned; `of_run`: the nodes of a run, where
         there was one."""
-        values = self.symbols.values(shapes)
-        return None if values is None else self.ranges.at(
-            values, lambda plan: self.at(plan, values, of_run))
+        return self.made(shapes, lambda plan, values: self.at(plan, values, of_run))
 
     def at(self, plan: ProgramOfSizes, values: Sequence[int],
            of_run: Sequence[Node] | None) -> AtSizes | None:
@@ -81,16 +76,11 @@ class PartFamily:
                 plan.resized = resized_program.resized(made, self.symbols)
         return made
 
-    def of_sizes(self, values: Sequence[int]) -> ProgramOfSizes:
-        """A plan for sizes like these: one for others planned again, where that can be."""
-        for plan in self.plans:
-            plan.facts.rebind(values)
-            if plan.finish_again():
-                return ProgramOfSizes(plan)
-        plan = SizedProgram(self.like, self.other, SizeExpressions(self.sizes, values), self.steady,
+    def plan(self, values: Sequence[int]) -> SizedProgram:
+        return SizedProgram(self.like, self.other, SizeExpressions(self.sizes, values), self.steady,
                             self.told)
-        self.plans.append(plan)
-        plan.finish()
+
+    def as_function(self, plan: SizedProgram) -> ProgramOfSizes:
         return ProgramOfSizes(plan)
 
 
@@ -122,9 +112,7 @@ class Way:
         program. Raises Unsized where that cannot be."""
         if self.program([other.arrays[n] for n in other.outside]) is not None:
             return
-        if len(self.families) >= FAMILIES:
-            raise Unsized("its sizes differ in many ways already")
-        self.families.append(PartFamily(self.like, other, steady, told))
+        join(self.families, lambda: PartFamily(self.like, other, steady, told))
 
 
 class LaterPart:

@@ -124,6 +124,11 @@ class SizedProgram:
             return False
         return True
 
+    def replan(self, values: Sequence[int]) -> bool:
+        """Plan for sizes like these as well; False where already types are others."""
+        self.facts.rebind(values)
+        return self.finish_again()
+
     @property
     def drawn(self) -> SizedDraws | None:
         """The random numbers of a program that draws some."""

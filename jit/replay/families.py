@@ -21,9 +21,9 @@ from ..capture.refused import Refused
 from ..capture.tensor_sources import Outside
 from ..policy.second_look import SecondLook
 from ..policy.timing import Trial, TrialsOfSizes
-from ..program.planned_ranges import PlannedRanges
 from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
+from ..program.size_family import SizeFamily
 from ..program.value_places import lies_exactly_as
 from ..report.counted_misses import Misses
 from .recording import AmongSizes, Recording, Tables
@@ -38,14 +38,11 @@ if TYPE_CHECKING:
     from .sized_calls import AtThese, Run
 
 
-class Family:
+class Family(SizeFamily[SizedCall, CallOfSizes]):
     """The recordings that are made like `first`; `other`: a run of other sizes. Raises Unsized."""
 
     def __init__(self, first: Recording, other: Run) -> None:
         self.first, self.other = first, other
-        self.plans: list[SizedCall] = []         # that ranges are of
-        # Sizes that are planned in vain are recorded by the call that asks, and asked for no more.
-        self.ranges = PlannedRanges(self.of_sizes, attempts=math.inf)
         self.trials = TrialsOfSizes()
         self.may_widen = True            # Was one of more symbols not yet tried in vain?
         inputs, lengths = first.replay.inputs, first.sizes.lengths
@@ -60,10 +57,10 @@ class Family:
         ):
             raise Unsized("its recordings have other parts")
         self.sizes = Sizes(before, now)
-        self.symbols = ShapeSymbols(self.sizes, first.sizes.shapes, other.shapes)
-        if not self.symbols.are_all:
+        symbols = ShapeSymbols(self.sizes, first.sizes.shapes, other.shapes)
+        if not symbols.are_all:
             raise Unsized("sizes that differ are not all those of arguments")
-        if self.symbols.differ_unknown:
+        if symbols.differ_unknown:
             raise Unsized("an argument of another size is not used")
         places = zip(first.program.outside, inputs.sources)
         known = first.world.tensors
@@ -72,21 +69,14 @@ class Family:
             for n, s in places
             if type(s) is Outside and known.get(id(s.tensor)) is s.tensor
         }
-        self.ranges.add([a for a, _ in self.sizes.pairs])
+        # Sizes that are planned in vain are recorded by the call that asks, and asked for no more.
+        super().__init__(symbols, [a for a, _ in self.sizes.pairs], attempts=math.inf)
 
-    def of_sizes(self, values: Sequence[int]) -> CallOfSizes:
-        """A plan for sizes like these, as functions of them. Kernels may be ordered meanwhile."""
-        return CallOfSizes(self.planned(values), self.first, self.symbols)
+    def plan(self, values: Sequence[int]) -> SizedCall:
+        return SizedCall(self.first, self.other, self.sizes, values, self.steady)
 
-    def planned(self, values: Sequence[int]) -> SizedCall:
-        """A plan for sizes like these: one for others planned again, where that can be."""
-        for call in self.plans:
-            if call.replan(values):
-                return call
-        call = SizedCall(self.first, self.other, self.sizes, values, self.steady)
-        self.plans.append(call)
-        call.finish()
-        return call
+    def as_function(self, plan: SizedCall) -> CallOfSizes:
+        return CallOfSizes(plan, self.first, self.symbols)
 
     def is_narrower_than_of(self, shapes: Shapes) -> bool:
         """Is there a size that is no symbol, and would be one in a family of the same recording and
@@ -103,9 +93,7 @@ class Family:
            may_plan: bool = True) -> AtThese | None:
         """What is run for arguments of these shapes; None where nothing is, and nothing may be
         planned. `recorded`: the nodes of a run of them."""
-        values = self.symbols.values(shapes)
-        return None if values is None else self.ranges.at(
-            values, lambda call: call.at(values, recorded), may_plan)
+        return self.made(shapes, lambda call, values: call.at(values, recorded), may_plan)
 
     def recording(self, leaves: Sequence[Base], may_plan: bool) -> Recording | None:
         """A recording for a call that is not run; None where there is none, and none may be
