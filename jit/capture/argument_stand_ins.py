@@ -15,7 +15,7 @@ from whet.tensor import Size
 
 from ..guards.instances import attribute, attributes, contents_of, set_attribute
 from ..guards.number_paths import Element, Path, is_record
-from .put_back import reclaim
+from .replace_stand_ins import reclaim
 
 UNHELD = 2                       # references to a tuple that only `forget` holds
 

@@ -36,7 +36,7 @@ from .numpy_stand_in import (
     unwrapped,
 )
 from .numpy_warnings import warning_here
-from .put_back import reclaim
+from .replace_stand_ins import reclaim
 from .user_lines import where
 from .varying_numbers import NUMBERS, guarded_values, tensor_behind
 

@@ -23,7 +23,7 @@ from whet.tensor_base import Base
 
 from ..guards.origin import origin_of, ours
 from ..report.reasons import OfNumPy
-from .put_back import HOLDS, REAL_OF
+from .replace_stand_ins import HOLDS, REAL_OF
 from .varying_numbers import NUMBERS, hidden
 
 if TYPE_CHECKING:

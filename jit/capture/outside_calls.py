@@ -37,7 +37,6 @@ from .noted_call import CONVERSIONS, NUMERALS, Call, fits, kept, passed
 from .numpy_arrays import MAKERS
 from .numpy_stand_in import Array, tensor_of
 from .outside_draws import Drawer, draws, is_generator
-from .put_back import reclaim
 from .repeated_output import (
     METHODS,
     frame_above,
@@ -48,6 +47,7 @@ from .repeated_output import (
     shows_warnings_plainly,
     warn_at,
 )
+from .replace_stand_ins import reclaim
 from .stand_ins import (
     LEVELS,
     Function,

@@ -29,9 +29,9 @@ from .internal_errors import Fault, is_raised
 from .let_go import LetGo
 from .outside_calls import Outward
 from .purity import Watch
-from .put_back import reclaim, replace_stand_ins
 from .recorder import Recorder
 from .refused import Refused
+from .replace_stand_ins import reclaim, replace_stand_ins
 from .stand_ins import real
 from .state_before import StateBefore
 from .varying_numbers import Number

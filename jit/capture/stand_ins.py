@@ -37,7 +37,7 @@ def real(x: Any) -> Any:
 def held_by(x: StandIn) -> tuple[Any, Outward]:
     """What a stand-in stands for, and the run that it notes calls for. Nothing is made that holds
     the stand-in meanwhile: that would be given what is real in its place where another thread ends
-    the run (`put_back.reclaim`)."""
+    the run (`replace_stand_ins.reclaim`)."""
     get = object.__getattribute__
     return get(x, "_real"), get(x, "_outward")
 

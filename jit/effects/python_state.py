@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture import containers, numpy_stand_in
 from ..capture.containers import elements
-from ..capture.put_back import HOLDS, REAL_OF, reclaim, replace_stand_ins
+from ..capture.replace_stand_ins import HOLDS, REAL_OF, reclaim, replace_stand_ins
 from ..capture.varying_numbers import NUMBERS, Number, value_of
 
 if TYPE_CHECKING:

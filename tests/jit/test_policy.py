@@ -530,16 +530,16 @@ def test_a_state_that_alternates_is_recorded_though_each_run_changes_it():
 
 def test_stand_ins_are_taken_back_without_a_look_at_all_that_is_alive(monkeypatch):
     """Finding who holds something takes milliseconds: it is asked only of what the run kept."""
-    from whet.jit.capture import put_back
+    from whet.jit.capture import replace_stand_ins
     asked = []
-    look = put_back.gc.get_referrers
+    look = replace_stand_ins.gc.get_referrers
 
     class Counting:
         @staticmethod
         def get_referrers(*xs):
             asked.append(len(xs))
             return look(*xs)
-    monkeypatch.setattr(put_back, "gc", Counting)
+    monkeypatch.setattr(replace_stand_ins, "gc", Counting)
     history, rates = [], {"betas": (0.5, 0.25)}
 
     @whet.jit.trace

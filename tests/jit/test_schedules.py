@@ -3,7 +3,7 @@ recording, so that one recording serves a whole run of training."""
 import pytest
 import whet
 from whet import jit, nn, optim
-from whet.jit.capture import put_back
+from whet.jit.capture import replace_stand_ins
 from whet.optim import formula_ops
 from whet.optim import lr_scheduler as schedules
 
@@ -68,7 +68,7 @@ def test_one_recording_serves_all_of_a_schedule(name):
 def test_a_step_leaves_nothing_to_look_for(monkeypatch):
     """A number of a recording that stayed in a cache would be looked for in all of Python."""
     held = []
-    monkeypatch.setattr(put_back.gc, "get_referrers", lambda *xs: held.extend(xs) or [])
+    monkeypatch.setattr(replace_stand_ins.gc, "get_referrers", lambda *xs: held.extend(xs) or [])
     monkeypatch.setattr(formula_ops, "_known", {})
     step, _, _ = training(SCHEDULES["one cycle"])
     step = jit.trace(step)

@@ -14,7 +14,7 @@ import whet
 from whet import jit
 from whet.jit.capture.containers import elements
 from whet.jit.capture.internal_errors import faults
-from whet.jit.capture.put_back import reclaim
+from whet.jit.capture.replace_stand_ins import reclaim
 from whet.jit.capture.stand_ins import Function, StandIn, real
 from whet.jit.effects.python_state import Swapped
 from whet.jit.guards.outside_state import Search
