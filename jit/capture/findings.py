@@ -77,7 +77,7 @@ class Findings:
             *results.tensors,
             *bases,
             *saved_by([t._node for t in results.alive], first),
-            *rec.lent.tensors,
+            *rec.number_stand_ins.tensors,
         ]
         ids = {id(t) for t in kept}
         others = [ref for i, ref in rec.made.items() if i not in ids]

@@ -75,7 +75,7 @@ class Arrays:
     def __init__(self, rec: Recorder) -> None:
         self.rec: Recorder = rec
         self.known: dict[int, Array] = {}                # id of an array -> what stands for it
-        self.lent: list[weakref.ref[Array]] = []         # all of those
+        self.stand_ins: list[weakref.ref[Array]] = []    # all of those
         # values that NumPy's calls made, and those that are copies where NumPy shows memory
         self.roots: set[int] = set()
         self.snapshots: set[int] = set()
@@ -95,7 +95,7 @@ class Arrays:
             t = self.around[id(real)] = wrap(real)
             self.rec.reachable.borrow(real, t)
         if made is None:
-            made = self.known[id(real)] = self.lend(real, wrap(real))
+            made = self.known[id(real)] = self.new_stand_in(real, wrap(real))
             provenance_of(made).was_there_before = True
         return made
 
@@ -104,16 +104,16 @@ class Arrays:
         it."""
         made = self.known.get(id(real))
         if made is None:
-            made = self.known[id(real)] = self.lend(real, tensor)
+            made = self.known[id(real)] = self.new_stand_in(real, tensor)
             provenance_of(made).was_there_before = True
         return made
 
-    def lend(self, real: Any, tensor: Base, snapshot: bool = False) -> Array:
+    def new_stand_in(self, real: Any, tensor: Base, snapshot: bool = False) -> Array:
         """Something that stands for an array or for a number of NumPy's; `tensor` is around the
         same memory."""
         x = stand_for(real, tensor, self.rec, Provenance(snapshot))
-        self.rec.lent.tensors.append(tensor)
-        self.lent.append(weakref.ref(x))
+        self.rec.number_stand_ins.tensors.append(tensor)
+        self.stand_ins.append(weakref.ref(x))
         return x
 
     def root(self, x: Array) -> int:
@@ -149,7 +149,7 @@ class Arrays:
         if not self.asks:
             self.asks = True
             self.rec.read(lambda: tuple(np.geterr().values()))
-        return self.lend(part._array, wrap(part._array))
+        return self.new_stand_in(part._array, wrap(part._array))
 
     def problem(self, differentiable: bool) -> str | None:
         """What the run did that a replay does not, in words, once everything that it gives back, or
@@ -158,7 +158,7 @@ class Arrays:
             return "it writes to a NumPy array past all operations"
         if self.wrote and differentiable:
             return "it writes to a NumPy array, and gives results through which gradients flow"
-        for x in [x for r in self.lent if (x := r()) is not None]:
+        for x in [x for r in self.stand_ins if (x := r()) is not None]:
             if id(x) in self.described and provenance_of(x).is_a_snapshot:
                 return ("it gives back an array that shows another one's memory in a place that "
                         "depends on numbers")
@@ -169,7 +169,7 @@ class Arrays:
     def take_back(self) -> None:
         """The real arrays wherever the run left what stands for them."""
         self.known.clear()
-        reclaim([(r, real_of(x)) for r in self.lent if (x := r()) is not None])
+        reclaim([(r, real_of(x)) for r in self.stand_ins if (x := r()) is not None])
         if hasattr(self, "rec"):             # nobody asks any more
             del self.rec.numpys, self.rec
 
@@ -261,7 +261,8 @@ class Arrays:
         out = []
         results = results if type(results) is tuple else (results,)
         for y, t in zip(several(made), results, strict=True):
-            out.append(self.lend(y if isinstance(y, np.generic) else t._array, t, bool(snapshot)))
+            real = y if isinstance(y, np.generic) else t._array
+            out.append(self.new_stand_in(real, t, bool(snapshot)))
             self.roots.add(self.rec.value(t))
         return like(made, out)
 
@@ -280,7 +281,7 @@ class Arrays:
                 part = apply(as_strided_op, (t,), dict(
                     size=y.shape, stride=element_strides(y), base_stride=element_strides(a),
                     offset=(address(y) - address(a)) // a.itemsize))
-            return self.lend(part._array, wrap(part._array))
+            return self.new_stand_in(part._array, wrap(part._array))
         return None
 
     def pin_all(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

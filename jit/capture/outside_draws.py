@@ -124,7 +124,7 @@ class OutsideDraws:
         rec.reachable.add(t)
         if varies(y):
             return Number(y, t, rec)
-        return rec.numpys.lend(y, t) if isinstance(y, np.generic) \
+        return rec.numpys.new_stand_in(y, t) if isinstance(y, np.generic) \
             else rec.numpys.stand_in(y, has_tensor=True)
 
     def tensors(self) -> list[Base]:

@@ -26,7 +26,7 @@ from ..guards.origin import ours
 from ..guards.tensor_facts import place_of
 from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
 from .array_parts import takes
-from .lent_numbers import LentNumbers
+from .number_stand_ins import NumberStandIns
 from .numpy_arrays import COMPARED, Arrays
 from .numpy_stand_in import scalars_as_numbers
 from .purity import Watch
@@ -47,7 +47,7 @@ LISTED = 256                     # elements of a tensor that may be numbers in a
 class Questions(registry.Observer):
     """The part of a recorder that answers Python."""
     places: dict[int, tuple[Base, int]]
-    lent: LentNumbers
+    number_stand_ins: NumberStandIns
     numpys: Arrays
 
     def ask(self, question: Callable[..., Any], tensors: Sequence[Base]) -> Any:
@@ -135,7 +135,7 @@ class Questions(registry.Observer):
         x, bound = found
         with modes.no_grad():
             parts = x.unbind()
-        self.lent.tensors.append(x)          # that these are parts of
+        self.number_stand_ins.tensors.append(x)  # that these are parts of
         made: list[Any] = [Number(value, part, self, bound)
                            for value, part in zip(x._array.tolist(), parts, strict=True)]
         for n in reversed(shape[1:]):

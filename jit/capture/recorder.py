@@ -27,9 +27,9 @@ from whet.tensor_base import Base, Cell
 from ..guards.origin import calls_only_ours
 from ..report.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
 from .followed_sizes import FollowedSizes, Found
-from .lent_numbers import LentNumbers
 from .memory_ceiling import COPIES, FEW
 from .noted_call import Call, nothing
+from .number_stand_ins import NumberStandIns
 from .numpy_arrays import Arrays
 from .outside_draws import OutsideDraws
 from .purity import Watch
@@ -75,7 +75,7 @@ class Recorder(Writes):
         self.notices_numbers = notices_numbers       # see CodeFacts in names_in_code.py
         # are the numbers that Python asks tensors for taken as they come?
         self.items_vary = items_vary
-        self.lent = LentNumbers()
+        self.number_stand_ins = NumberStandIns()
         self.places = {}                     # of tensors in their storages, as far as it was asked
         # ids of the tensors whose value Python went on from
         self.pinned: set[int] = set()

@@ -46,14 +46,15 @@ def replace_stand_ins(x: Any, seen: dict[int, tuple[Any, Any]] | None = None) ->
     return seen[id(x)][1]
 
 
-def reclaim(lent: Sequence[tuple[Callable[[], Any], Any]]) -> None:
+def reclaim(stand_ins: Sequence[tuple[Callable[[], Any], Any]]) -> None:
     """What is real in place of stand-ins that the run left somewhere that nobody looks at: in
-    objects of its own, in frames of an exception. `lent`: pairs of a stand-in, weakly, and what it
-    stands for, or None for the number that a Number has."""
-    alive = [x for ref, _ in lent if (x := ref()) is not None]
+    objects of its own, in frames of an exception. `stand_ins`: pairs of a stand-in, weakly, and
+    what it stands for, or None for the number that a Number has."""
+    alive = [x for ref, _ in stand_ins if (x := ref()) is not None]
     if not alive:
         return
-    real = [value_of(ref()) if value is None else value for ref, value in lent if ref() is not None]
+    real = [value_of(ref()) if value is None else value
+            for ref, value in stand_ins if ref() is not None]
     # This looks at every container of the process.
     for holder in gc.get_referrers(*alive):
         for x, value in zip(alive, real) if holder is not alive else ():

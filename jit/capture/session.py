@@ -321,11 +321,12 @@ class Session:
 
     def as_the_user_gets_it(self, out: Any) -> Any:
         """The result as the user gets it: nothing in it stands for something else."""
-        has_lent = self.rec.lent.numbers or self.rec.numpys.lent or self.swapped.lists
+        has_stand_ins = (self.rec.number_stand_ins.numbers or self.rec.numpys.stand_ins
+                         or self.swapped.lists)
         self.replace_stand_ins()
         if self.stand_ins.tuples:
             out = self.stand_ins.given_back(out)
-        out = real(replace_stand_ins(out, self.swapped.replaced) if has_lent else out)
+        out = real(replace_stand_ins(out, self.swapped.replaced) if has_stand_ins else out)
         self.swapped.replaced = {}
         return out
 
@@ -345,7 +346,7 @@ class Session:
         self.swapped.forget()
         for world in (self.world, self.whole):
             world.run_ends()
-        reclaim([(x, None) for x in self.rec.lent.numbers])
+        reclaim([(x, None) for x in self.rec.number_stand_ins.numbers])
         self.outward.take_back()
         self.rec.numpys.take_back()
 

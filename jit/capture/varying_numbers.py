@@ -62,7 +62,7 @@ class Number:
     def __init__(self, value: float, tensor: Base, recorder: Recorder, bound: int = SAFE) -> None:
         for name, x in dict(value=value, tensor=tensor, recorder=recorder, bound=bound).items():
             _set[name](self, x)
-        recorder.lent.add(tensor, self)
+        recorder.number_stand_ins.add(tensor, self)
 
     __class__ = property(lambda self: type(value_of(self)))      # isinstance(x, float)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .varying_numbers import Number
 
 
-class LentNumbers:
+class NumberStandIns:
     """`tensors` stand for numbers, or for arrays; `numbers` are those that the run may still hold
     when it is over."""
 
