@@ -47,10 +47,10 @@ class Findings:
             raise Refused(OfNumPy(problem))
         self.values = [*self.results.values, *self.results.numbers]
 
-    def let_go(self) -> dict[int, int]:
+    def released(self) -> dict[int, int]:
         """The values that replace gradients, and how many nodes there were when the run had let
-        go of those (see `let_go.py`)."""
-        since, after = self.rec.run_memory.let_go.since, len(self.rec.nodes)
+        go of those (see `released_gradients.py`)."""
+        since, after = self.rec.run_memory.released.since, len(self.rec.nodes)
         found: dict[int, int] = {}
         changed = (t for t, g in zip(self.run.tensors, self.run.grads) if t._grad is not g)
         for t, (_, recipe) in zip(changed, self.grads, strict=True):

@@ -247,8 +247,8 @@ class FollowedSizes:
 def _begin_with(rec: Recorder, node: Node) -> None:
     """Have a node come before all that a run came to."""
     rec.nodes.insert(0, node)
-    let_go = rec.run_memory.let_go
-    let_go.since = {i: n + 1 for i, n in let_go.since.items()}
+    released = rec.run_memory.released
+    released.since = {i: n + 1 for i, n in released.since.items()}
     rec.run_memory.lull.at += 1
     for c in rec.acts:
         c.after += 1

@@ -66,7 +66,7 @@ class Questions(registry.Observer):
         if hasattr(question, "facts"):       # for kernels to ask
             a = to_read(tensors[0])
             asks = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
-        self.run_memory.let_go.look(len(self.nodes))
+        self.run_memory.released.look(len(self.nodes))
         self.nodes.append(Ask(question, ins, answer, where(), asks))
         return answer
 
@@ -113,7 +113,7 @@ class Questions(registry.Observer):
         """A number's value goes into what Python does: a replay needs the same."""
         if id(t) not in self.pinned:
             self.pinned.add(id(t))
-            self.run_memory.let_go.look(len(self.nodes))
+            self.run_memory.released.look(len(self.nodes))
             self.nodes.append(Guard(Ref(self.value(t)), to_read(t).copy(), where()))
 
     def item(self, t: Base) -> Number | None:
@@ -257,7 +257,7 @@ class Questions(registry.Observer):
         if t._array.size > GUARDED:
             self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
         else:
-            self.run_memory.let_go.look(len(self.nodes))
+            self.run_memory.released.look(len(self.nodes))
             self.nodes.append(Guard(Ref(n), to_read(t).copy(), where()))
 
 

@@ -308,7 +308,7 @@ class Recorder(Writes):
         if "array" in attrs:
             attrs = {**attrs, "array": copied(devices.on_host(attrs["array"]))}
         if op.may_fail:
-            self.run_memory.let_go.look(len(self.nodes))
+            self.run_memory.released.look(len(self.nodes))
         self.nodes.append(
             OpNode(op, ins, attrs, outs, where()) if position is
             None else Draw(op, attrs, outs, where(), position))

@@ -26,11 +26,11 @@ from .argument_stand_ins import ArgumentStandIns
 from .first_uses import FirstUses, could_be_set_first
 from .identity_uses import IdentityUses
 from .internal_errors import Fault, is_raised
-from .let_go import LetGo
 from .outside_calls import Outward
 from .purity import Watch
 from .recorder import Recorder
 from .refused import Refused
+from .released_gradients import ReleasedGradients
 from .replace_stand_ins import reclaim, replace_stand_ins
 from .stand_ins import real
 from .state_before import StateBefore
@@ -243,7 +243,7 @@ class Session:
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
         self.outward.make_plain = self.make_plain
-        rec.run_memory.let_go = LetGo(
+        rec.run_memory.released = ReleasedGradients(
             run.tensors, run.grads, self.holders, rec.reachable.remove)
 
     def first_uses(self) -> FirstUses:
@@ -309,7 +309,7 @@ class Session:
         self.watch.withdraw()
         self.run.first_uses.leave()
         self.identity_uses.leave()
-        self.rec.run_memory.let_go.end()
+        self.rec.run_memory.released.end()
         self.rec.originals.end()
         self.rec.followed.end(self.rec)
         modes.followers.discard(self.rec)

@@ -105,7 +105,7 @@ class StateBefore:
         self.moved = []                      # tensors that have other memory now
         for t, was in zip(self.tensors, self.looks):
             now = _form(t)
-            if now != was and id(t) not in rec.run_memory.let_go.hollow:
+            if now != was and id(t) not in rec.run_memory.released.hollow:
                 if now[0] != was[0] and now[1:] == was[1:] and t._base is None:
                     self.moved.append(t)
                     continue

@@ -68,7 +68,7 @@ class Writes(Questions):
             self.raised(op)
             raise
         if op.may_fail:
-            self.run_memory.let_go.look(len(self.nodes))
+            self.run_memory.released.look(len(self.nodes))
         self.nodes.append(Write(op, ins, attrs, where(), t._cell))
         if t._node is not node and not self.is_made(t):
             self.refuse(Memory("a tensor that was there before got a history"))

@@ -78,7 +78,7 @@ class Options:
     recorded: Sequence[Node] | None = None   # the nodes of the run, where they are others
     notes: Sequence[str] = ()                # of rewrites, beside what they say themselves
     lends: bool = True                       # may others use the memory of results before?
-    let_go: Mapping[int, int] = field(default_factory=dict)  # see `Findings.let_go`
+    released: Mapping[int, int] = field(default_factory=dict)  # see `Findings.released`
     counted: Set[int] = frozenset()          # results whose sizes data decides: any will do
     # can somebody wait so many seconds until kernels are compiled? See `orders.once_ready`
     affords: Callable[[float], bool] | None = None
@@ -102,7 +102,7 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
             return builder, builder.steps()
         builder, steps = (begun() if options.affords is None else
                           ordered_kernels.once_ready(begun, options.affords))
-        return builder.program(steps, recorded, notes, options.let_go)
+        return builder.program(steps, recorded, notes, options.released)
 
 
 class Passed:
@@ -292,10 +292,10 @@ class ProgramBuilder:
 
     # ---- the program -----------------------------------------------------------------------------
     def program(self, steps: list[Step], recorded: Sequence[Node], notes: Iterable[str],
-                let_go: Mapping[int, int]) -> LaunchProgram:
+                released: Mapping[int, int]) -> LaunchProgram:
         """The program of its steps."""
         misses = Misses(steps, recorded, self.tapes.checks)
-        kept_until = {self.roots.position[n]: misses.last(k) for n, k in let_go.items()
+        kept_until = {self.roots.position[n]: misses.last(k) for n, k in released.items()
                       if n in self.roots.position}
         lent = lent_results(steps, self.results_before() if self.lends else {}, kept_until,
                             self.places.left_to)

@@ -62,7 +62,7 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     found[0].given = outside
     give_sizes(found, [n for n in outside if n not in options.steady], arrays, told or {})
     options = dataclasses.replace(
-        options, let_go={},
+        options, released={},
         steady={n: t for n, t in options.steady.items() if n not in order.written})
     maker = PartsBuilder(arrays, found, options, told, known)
     first, later = maker.first(), maker.later()

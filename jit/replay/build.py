@@ -165,7 +165,7 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
             return made
     options = Options(
         steady=steady, rewrites=rewrites, like=like and like.program, ends=rec.streams.ends(),
-        recorded=rec.nodes, notes=notes, let_go=found.let_go(), affords=affords)
+        recorded=rec.nodes, notes=notes, released=found.released(), affords=affords)
     in_parts = build_in_parts.built(session, nodes, found.outside, values, options, like, back)
     if in_parts is not None:
         return in_parts

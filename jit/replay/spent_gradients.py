@@ -14,7 +14,7 @@ import numpy as np
 from whet.cpu import allocator, memory
 from whet.tensor import Tensor
 
-from ..capture.let_go import alone, counts
+from ..capture.released_gradients import alone, counts
 from ..capture.tensor_sources import Source
 from ..effects.recipes import Recipe
 from ..effects.tensor_recipes import MadeTensor

@@ -78,7 +78,7 @@ def _memory_alone(was: tuple[int, ...], holders: int) -> bool:
     return (was[0] - holders - 1, was[1] - 1, was[2]) in {x[:3] for x in alone()}
 
 
-class LetGo:
+class ReleasedGradients:
     """`since`: by the ids of tensors, how many nodes there were when the run was first seen to hold
     the tensor's old gradient no more. `hollow`: the ids of gradients whose memory is gone. Only
     large ones are looked for. `holders` says how often a gradient is held by what watches the run;
