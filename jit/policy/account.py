@@ -25,7 +25,7 @@ comes again.
 - Where nothing can be spent, or less than what was last wanted, a call is not even asked what kind
   it is, if asking takes a noticeable part of its time.
 
-Recordings are held in so many bytes: see `memory.py`.
+Recordings are held in so many bytes: see `eviction.py`.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..guards.table_rows import Table
-from . import memory
+from . import eviction
 from .calls_of_machine_code import HARVEST, CallsOfMachineCode
 from .compiling import Compiling
 from .ledger import Cost, EagerBySize, Kind, Ledger, Overhead, average
@@ -282,8 +282,8 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
             self.wanted = full
             return "costly"
         size = self.bytes // max(len(self.held), 1)
-        return ("crowded" if self.bytes + size > memory.LIMIT and self.room(kind, size, ()) is None
-                else None)
+        is_full = self.bytes + size > eviction.LIMIT
+        return "crowded" if is_full and self.room(kind, size, ()) is None else None
 
     def has_settled(self) -> bool:
         """Have recordings fitted more calls than a function needs to begin?"""
@@ -363,8 +363,8 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         """Which recordings make room for one of a kind, of so many bytes; None where they had
         better stay, if it is not `made` yet. Those that are `lasting` stay."""
         held = list(self.held)               # another thread may drop some meanwhile
-        return memory.room(held, self.bytes, self.chance, lambda r: self.rate(r.kind),
-                           self.rate(kind), size, lasting, made)
+        return eviction.evicted(held, self.bytes, self.chance, lambda r: self.rate(r.kind),
+                                self.rate(kind), size, lasting, made)
 
     def keep(self, r: Recording) -> None:
         """A recording is in use."""

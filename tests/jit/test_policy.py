@@ -11,7 +11,7 @@ import pytest
 import whet
 from whet import jit
 from whet.jit.guards import native_entry, sized_table, table_index
-from whet.jit.policy import account, many_sizes, memory, timing
+from whet.jit.policy import account, eviction, many_sizes, timing
 from whet.jit.policy.account import Policy
 from whet.jit.policy.doubts import doubts
 
@@ -179,7 +179,7 @@ def test_a_tiny_function_is_not_even_asked():
 
 
 def test_memory_is_bounded_and_a_cycle_larger_than_it_does_not_thrash(monkeypatch):
-    monkeypatch.setattr(memory, "LIMIT", 50 << 16)
+    monkeypatch.setattr(eviction, "LIMIT", 50 << 16)
     f = Simulated(lambda n: 1e-3)
     for _ in range(10):
         for n in range(200):

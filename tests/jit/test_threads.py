@@ -18,7 +18,7 @@ from whet.jit.capture.replace_stand_ins import reclaim
 from whet.jit.capture.stand_ins import Function, StandIn, real
 from whet.jit.effects.python_state import Swapped
 from whet.jit.guards.outside_state import Search
-from whet.jit.policy import memory, timing
+from whet.jit.policy import eviction, timing
 
 THREADS, SECONDS = 4, 1.5
 
@@ -29,7 +29,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(timing, "EARLY", 0)
     monkeypatch.setattr(timing, "GROWTH", 0)
     monkeypatch.setattr(timing, "COST", math.inf)
-    monkeypatch.setattr(memory, "LIMIT", 1 << 18)
+    monkeypatch.setattr(eviction, "LIMIT", 1 << 18)
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
