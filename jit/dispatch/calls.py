@@ -14,9 +14,9 @@ from whet.cpu import native, ordered_kernels, tiered_compilation
 
 from ..guards import native_entry
 from ..guards.native_entry import MISSED
-from ..policy import doubts, timing
+from ..policy import not_worth_tracing, timing
 from ..policy.account import Policy
-from ..policy.doubts import FIRST_LOOK, LOOKS
+from ..policy.not_worth_tracing import FIRST_LOOK, LOOKS
 from ..replay import families
 from ..verify.recheck import Checks
 from .attempts import Attempts
@@ -132,7 +132,7 @@ class Calls:
         refusals, policy = self.refusals, self.policy
         if refusals.warned:
             return
-        reason = doubts.doubts(policy, self.subject.fn)
+        reason = not_worth_tracing.why(policy, self.subject.fn)
         if reason is not None:
             refusals.say(f"is no faster traced: {reason.full()}")
         elif refusals.why is not None and policy.idle >= FIRST_LOOK \

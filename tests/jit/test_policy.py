@@ -13,7 +13,7 @@ from whet import jit
 from whet.jit.guards import native_entry, sized_table, table_index
 from whet.jit.policy import account, eviction, many_sizes, timing
 from whet.jit.policy.account import Policy
-from whet.jit.policy.doubts import doubts
+from whet.jit.policy.not_worth_tracing import why
 
 from tests.loops.harness import untimed
 
@@ -398,11 +398,11 @@ def test_it_is_said_which_line_lets_no_call_fit_a_recording():
 def test_why_it_does_not_pay(made, book, words):
     p = Policy()
     vars(p.ledger).update(recorded=made, eager=2.0, spent=2.5, **book)
-    assert (doubts(p, len) is None) if words is None else words in str(doubts(p, len))
+    assert (why(p, len) is None) if words is None else words in str(why(p, len))
     p.ledger.spent = 1.9
-    assert doubts(p, len) is None, "no word where it is faster"
+    assert why(p, len) is None, "no word where it is faster"
     p.ledger.spent, p.ledger.eager = 0.9, 0.5
-    assert doubts(p, len) is None, "nor before it is sure"
+    assert why(p, len) is None, "nor before it is sure"
 
 
 def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():
@@ -582,12 +582,12 @@ def test_a_learning_rate_is_known_to_be_scheduled(monkeypatch):
 def test_sizes_that_never_come_twice_are_told_even_where_little_was_spent():
     p = Policy()
     p.ledger.eager, p.ledger.spent, p.ledger.new = 2.0, 0.1, 400
-    assert doubts(p, len) is None
+    assert why(p, len) is None
     for i in range(40):
         p.kind(i, ())
-    assert "40 kinds of arguments" in str(doubts(p, len))
+    assert "40 kinds of arguments" in str(why(p, len))
     p.ledger.replayed = 400
-    assert doubts(p, len) is None
+    assert why(p, len) is None
 
 
 def test_a_failed_recording_is_told_of_where_no_other_is_due(monkeypatch):

@@ -18,7 +18,7 @@ SELDOM = 20
 FIRST_LOOK = 12
 
 
-def doubts(policy: Policy, fn: Callable[..., Any]) -> Reason | None:
+def why(policy: Policy, fn: Callable[..., Any]) -> Reason | None:
     """Why tracing a function does not pay, once that is sure; otherwise None."""
     book = policy.ledger
     if is_met_by_none(policy):
