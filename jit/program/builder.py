@@ -31,7 +31,6 @@ from whet.tensor_base import Base
 from ..verify.same_bits import template
 from . import plan_cache
 from .kept_between_calls import Steady
-from .last_misses import Misses
 from .launch_lists import (
     Called,
     Kept,
@@ -46,6 +45,7 @@ from .launch_program import LaunchProgram
 from .list_lifetimes import Windows, windows_of
 from .liveness import Roots, last_uses, seen_nodes
 from .node_kinds import KINDS, members
+from .possible_misses import PossibleMisses
 from .random_draws import Draws
 from .tape_entries import TapeEntries
 from .value_places import ValuePlaces
@@ -294,7 +294,7 @@ class ProgramBuilder:
     def program(self, steps: list[Step], recorded: Sequence[Node], notes: Iterable[str],
                 released: Mapping[int, int]) -> LaunchProgram:
         """The program of its steps."""
-        misses = Misses(steps, recorded, self.tapes.checks)
+        misses = PossibleMisses(steps, recorded, self.tapes.checks)
         kept_until = {self.roots.position[n]: misses.last(k) for n, k in released.items()
                       if n in self.roots.position}
         lent = lent_results(steps, self.results_before() if self.lends else {}, kept_until,

@@ -25,7 +25,7 @@ from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
 from ..program.size_family import SizeFamily
 from ..program.value_places import lies_exactly_as
-from ..report.counted_misses import Misses
+from ..report.counted_misses import CountedMisses
 from .recording import AmongSizes, Recording, Tables
 from .sized_calls import CallOfSizes, SizedCall
 
@@ -112,7 +112,7 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
         replay.program, replay.inputs, r.program, r.replay = p, inputs, p, replay
         if not p.goes_by_counts:
             replay.backward = r.backward = made.backward
-        r.missed, r.trial, r.second_look = Misses(), Trial(self.trials), SecondLook()
+        r.missed, r.trial, r.second_look = CountedMisses(), Trial(self.trials), SecondLook()
         if r.backward is not None:
             r.backward.trial = r.trial
         r.kind = r.key = None  # type: ignore[assignment]

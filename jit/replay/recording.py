@@ -17,7 +17,7 @@ from ..guards.tensor_guards import TensorGuards
 from ..policy.second_look import SecondLook
 from ..policy.timing import Trial
 from ..program.misses import Miss
-from ..report.counted_misses import Misses
+from ..report.counted_misses import CountedMisses
 from .inputs import Overlaps
 from .replay import Replay
 
@@ -134,7 +134,7 @@ class Recording:
         self.settings = settings
         # Does it give back a container that was among the arguments, or write to one?
         self.wants_boxes = returns_a_box or replay.fills
-        self.lock, self.missed = self.program.lock, Misses()
+        self.lock, self.missed = self.program.lock, CountedMisses()
         self.sizes, self.tables = sizes, Tables()
         self.unseen = False                  # Was it made for sizes of which no call was run?
         self.checks: Any = None              # when it is recorded again: see recheck.py

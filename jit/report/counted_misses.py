@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .names import Key
 
 
-class Misses:
+class CountedMisses:
     """The calls that a recording did not fit: how many for which reason."""
     MOST = 16                                # reasons that are kept
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn
-from whet.jit.report.counted_misses import Misses
+from whet.jit.report.counted_misses import CountedMisses
 from whet.jit.report.reasons import Reason
 
 from tests.loops.harness import untimed
@@ -209,14 +209,14 @@ def test_advice_follows_what_goes_wrong():
 
 
 def test_misses_are_counted_by_reason():
-    found = Misses()
+    found = CountedMisses()
     for text in ("a", "b", "a", "a"):
         found.add(text)
     assert ([(str(r), n) for r, n in found.named(None, None)] == [("a", 3), ("b", 1)]
             and str(found.last) == "a")
     for i in range(100):
         found.add(Reason("c", f"line {i}"))
-    assert len(found.counts) == Misses.MOST
+    assert len(found.counts) == CountedMisses.MOST
 
 
 def test_naming_what_was_reached_asks_modules_for_nothing():

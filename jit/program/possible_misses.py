@@ -1,4 +1,4 @@
-"""Until when a call by a program may miss."""
+"""At which steps a call by a program may find that it misses."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from .launch_entries import Check
 from .launch_lists import Launched, Step
 
 
-class Misses:
+class PossibleMisses:
     """The steps at which lists of launches may end early, each with the place of its node among
     those that were `recorded`; None where that is not known. `checks`: see `Program`."""
 
