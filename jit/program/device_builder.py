@@ -17,7 +17,7 @@ from whet.passes.plan import Plan
 from ..capture.refused import Refused
 from ..report.reasons import SeveralDevices
 from .builder import Options, build, reached
-from .device_kinds import Work
+from .device_node_kinds import Work
 from .device_program import DeviceProgram, OnHost, Single, Stage
 from .host_and_device import Homes, made_there, parted, reads
 from .liveness import Roots, seen_nodes

@@ -16,7 +16,7 @@ from whet.cuda.arrays import DeviceArray
 from whet.cuda.device_state import current_stream, machine
 from whet.ir.graph import Draw, Node, Ref
 
-from .device_kinds import Work, does
+from .device_node_kinds import Work, does
 from .host_and_device import is_told, reads
 from .program import Program
 from .random_draws import Draws
