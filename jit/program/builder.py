@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from whet.random import Position
 
     from .arena import Piece
+    from .arena_in_results import LentResults
     from .launch_entries import Entries
     from .launch_lists import Step
-    from .lent_results import LentResults
     from .program import Program
 
 

@@ -8,8 +8,8 @@ from whet.cpu import guarded_memory, memory, native
 from whet.ir.graph import Node
 
 from .arena import Piece, Span, plan, plan_apart
+from .arena_in_results import LentResults
 from .launch_entries import Entry, Fixed, InArena, Launch, Number, Places
-from .lent_results import LentResults
 
 ARENA = -1  # where a call keeps the arena among its arrays
 MOST_ARRAYS = 1000  # that one list of launches is given

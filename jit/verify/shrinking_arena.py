@@ -11,8 +11,8 @@ from whet.cpu import memory
 from whet.ir.memory_spans import address
 
 from ..program.arena import Piece, room_of
+from ..program.arena_in_results import Room
 from ..program.launch_lists import ARENA
-from ..program.lent_results import Room
 from ..program.list_lifetimes import Lodger, Window
 
 FOR_EVER = 1 << 62

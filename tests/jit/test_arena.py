@@ -6,7 +6,7 @@ import whet
 from whet import jit
 from whet.cpu import memory, native
 from whet.jit.program.arena import ALIGN, Piece, Ranges, plan
-from whet.jit.program.lent_results import LentResults
+from whet.jit.program.arena_in_results import LentResults
 
 
 def pieces(*lives):
