@@ -5,7 +5,7 @@ calibrators.py   the ranges of activations, seen in calls
 scheme.py        scales and zero points
 plain_graph.py   what a graph says itself of how it is quantised
 lowering.py      layers become ops of bytes, with what follows them
-graph_maker.py   nodes, each computed on the sample as it is made
+graph_builder.py   nodes, each computed on the sample as it is made
 report.py        what it did to each layer
 layers.py        `qat`, `dynamic`, `weight_only`: layers that round as bytes do, or are of bytes
 """

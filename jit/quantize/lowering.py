@@ -21,7 +21,7 @@ from whet.ir.graph import OpNode, Ref
 from whet.layouts import contiguous_format
 from whet.ops.quantised import QUANTIZE, dequantize_op
 
-from .graph_maker import GraphMaker
+from .graph_builder import GraphBuilder
 from .plain_graph import PlainGraph, passes_bytes
 from .scheme import Scheme, Weights
 
@@ -138,10 +138,10 @@ class Lowering:
         return out
 
     # ---- the new graph
-    def lower(self, schemes: dict[int, Scheme], sample: Any) -> GraphMaker:
+    def lower(self, schemes: dict[int, Scheme], sample: Any) -> GraphBuilder:
         """The graph, computed on a sample on the way."""
         plain, g = self.plain, self.plain.graph
-        self.made, self.layers = GraphMaker(g.name), list[Any]()
+        self.made, self.layers = GraphBuilder(g.name), list[Any]()
         self.schemes = self.complete(schemes)
         self.real, self.bytes = dict[int, Ref](), dict[int, Ref]()
         arrays = iter(sample)

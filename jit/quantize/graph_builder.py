@@ -14,7 +14,7 @@ from ..export import constants as constant_names
 Array = Any
 
 
-class GraphMaker:
+class GraphBuilder:
     """Nodes, the arrays of their values, constants by name."""
 
     def __init__(self, name: str) -> None:
