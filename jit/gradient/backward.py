@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..capture.recorder import Recorder
     from ..effects.recipes import Making
     from ..effects.tensor_recipes import VersionCell
-    from .sized_graph import GraphAtSizes
+    from .sized_eager_graph import GraphAtSizes
 
 # of so many results every choice has its own backward; of more, all together and each alone
 SUBSETS = 3

@@ -11,7 +11,7 @@ from whet.ir.symbolic_size import Unsized, text
 
 from ..program.programs_of_sizes import ProgramOfSizes
 from ..program.sized_program import SizedProgram
-from .sized_graph import GraphAtSizes, SizedGraph
+from .sized_eager_graph import GraphAtSizes, SizedEagerGraph
 
 if TYPE_CHECKING:
     from ..program.whole_types import TypesAt
@@ -37,7 +37,7 @@ class SizedBackward:
         first_graph, other_graph = first.graph, other.graph
         if isinstance(first_graph, GraphAtSizes) or isinstance(other_graph, GraphAtSizes):
             raise Unsized("no run has shown its graph")
-        self.graph = SizedGraph(first_graph, other_graph, forward)
+        self.graph = SizedEagerGraph(first_graph, other_graph, forward)
 
     def planned(self, some: Some, way: BackwardProgram, other: BackwardProgram) -> SizedProgram:
         """The program of one of the ways."""

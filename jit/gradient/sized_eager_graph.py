@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Numbers = Mapping[str, Any]
 
 
-class SizedGraph:
+class SizedEagerGraph:
     """The graph behind calls by the program `forward`, or by one of which these are the types;
     `first` and `other` make those of the two runs that it was planned from. Raises Unsized."""
 
@@ -116,7 +116,7 @@ class SizedGraph:
 class SizedSpec:
     """A node of the graph; `a` and `b` are it in the two runs."""
 
-    def __init__(self, graph: SizedGraph, a: Spec, b: Spec) -> None:
+    def __init__(self, graph: SizedEagerGraph, a: Spec, b: Spec) -> None:
         self.spec = a
         self.attrs, others = graph.beside(a, b)
         self.inner = None if a.inner is None else SizedSpec(
@@ -162,7 +162,7 @@ class SizedSpec:
 class SizedSaved:
     """A tensor that a node saved."""
 
-    def __init__(self, graph: SizedGraph, x: Saved, y: Saved) -> None:
+    def __init__(self, graph: SizedEagerGraph, x: Saved, y: Saved) -> None:
         self.saved = x
         self.shape = graph.shape(x.value, x.stand_in.shape, y.stand_in.shape)
 
