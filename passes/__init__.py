@@ -5,6 +5,7 @@ Goes out: another `Listing` whose nodes are kernels; `lower_llvm/` and `lower_tr
 `pipeline.py` has the passes in order. Each is a function in a file of its own, whose docstring
 shows a list before and after it. Files that are no pass: `value_uses.py` answers who reads and
 writes what, `fusion_memory.py` what a fusion costs in memory. `partition.py` divides what a forward
-keeps from what its backward computes again, and `plan.py` repeats all decisions for other sizes.
+keeps from what its backward computes again. `repeat_for_sizes.py` repeats all decisions for other
+sizes, and `compare_nodes.py` says whether two recorded lists are one.
 """
 

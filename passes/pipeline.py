@@ -27,9 +27,9 @@ from whet.passes.join_slices import join_slices
 from whet.passes.listing import Listing
 from whet.passes.merge_repeats import merge_repeats
 from whet.passes.partition import Partition, partition
-from whet.passes.plan import Plan
 from whet.passes.read_results import read_results
 from whet.passes.reassociate import reassociate
+from whet.passes.repeat_for_sizes import Plan
 from whet.passes.roll_loops import roll_loops
 from whet.passes.value_uses import is_view, memories
 from whet.passes.write_through import write_through
@@ -55,7 +55,7 @@ class KeptPlans(Protocol):
 
 
 PASSES = [(one.__name__, one) for one in (
-    fold_constants,      # what constants alone make is a constant (first: see plan.py)
+    fold_constants,      # what constants alone make is a constant (first: see repeat_for_sizes.py)
     in_place_to_new,     # what is written to just after it was made is made as it will be
     writes_to_values,    # what is computed in place is a value, then a copy
     drop_identities,     # views and operations that give what is there

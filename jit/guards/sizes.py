@@ -4,8 +4,8 @@ A recording is of certain sizes, as all of eager mode is: strides, launches and 
 by them. But nearly all that it took to make it is the same for others: what the function reaches,
 what Python does, what the passes decide. A call that differs from a recorded one in its sizes alone
 is made eagerly, under the recorder's eyes, and where it comes to the same nodes, the program is
-made again (`passes/plan.py`), of the kernels that there are. The nodes are compared, each time:
-nothing is inferred from one size about another.
+made again (`passes/repeat_for_sizes.py`), of the kernels that there are. The nodes are compared,
+each time: nothing is inferred from one size about another.
 
 Such a call is not watched for what a recording cannot see, if the recorded run showed that it need
 not be: Python does the same if all that it is told is the same, and the user's code was told
@@ -145,7 +145,7 @@ def serves_others(r: Recording) -> bool:
 
 def fits(r: Recording, leaves: Sequence[Any]) -> bool:
     """Could the program of recording `r` be made for tensors of these sizes? Those that were
-    equal must be so now (see passes/plan.py)."""
+    equal must be so now (see passes/repeat_for_sizes.py)."""
     there = {0: 0, 1: 1}
     pairs = _shapes(r, leaves)
     inputs = r.replay.inputs

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from whet.ir.graph import Draw, OpNode, Type
 from whet.passes.pipeline import ON_DEVICES, optimize
-from whet.passes.plan import Plan
+from whet.passes.repeat_for_sizes import Plan
 
 from ..capture.refused import Refused
 from ..report.reasons import SeveralDevices

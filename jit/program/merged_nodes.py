@@ -8,7 +8,7 @@ from whet.ir.graph import Ref
 from whet.ir.outline import Numeral, Outline
 from whet.ir.symbolic_size import SYMBOLIC, Unsized
 from whet.passes.fold_constants import content
-from whet.passes.plan import beside
+from whet.passes.repeat_for_sizes import beside
 from whet.passes.value_uses import is_view
 
 from .size_expressions import equal

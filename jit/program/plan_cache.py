@@ -30,7 +30,7 @@ from ..guards.origin import origin_of
 
 if TYPE_CHECKING:
     from whet.ir.values import Array
-    from whet.passes.plan import Plan
+    from whet.passes.repeat_for_sizes import Plan
 
 PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
 

@@ -18,7 +18,7 @@ import numpy as np
 from whet.cpu import memory
 from whet.ir.graph import Draw, Node, Type, Write
 from whet.ir.interpret import step
-from whet.passes.plan import Plan
+from whet.passes.repeat_for_sizes import Plan
 
 from ..guards.native_entry import latch
 from ..verify.same_bits import laid
