@@ -122,7 +122,7 @@ class Plan:
             return None
         found = list(map(self.likeness, self.nodes, new.nodes, itertools.repeat(new)))
         same = [x is Likeness.SAME for x in found]
-        if Likeness.OTHER_NODE in found or not self.apart(new, same):
+        if Likeness.OTHER_NODE in found or not self.merges_hold(new, same):
             return None
         arrays += [np.empty([scale[n] for n in a.shape], a.dtype) for a in self.added]
         memory = {**new.memory, **{n: n for n in range(self.size, len(arrays))}}
@@ -183,7 +183,7 @@ class Plan:
                     return None
         return there
 
-    def apart(self, new: Plan, same: Sequence[bool]) -> bool:
+    def merges_hold(self, new: Plan, same: Sequence[bool]) -> bool:
         """Do nodes that did the same, and were merged, do so still, and are constants that were
         equal equal still?"""
         if all(same):
@@ -193,11 +193,11 @@ class Plan:
         if self.of_meaning is None:
             self.of_meaning = {}
             for i, n in enumerate(self.nodes):
-                key = beside(n)
+                key = key_without_operands(n)
                 if key is not None:
                     self.of_meaning.setdefault(key, []).append(i)
         return all(
-            len({beside(new.nodes[i]) for i in group}) == 1
+            len({key_without_operands(new.nodes[i]) for i in group}) == 1
             for group in self.of_meaning.values()
             if not all(same[i] for i in group)
         )
@@ -340,7 +340,7 @@ def was_computed(x: Any, b: Node) -> bool:
     return x.op is not b.op and "array" in x.attrs
 
 
-def beside(n: Node) -> Meaning | None:
+def key_without_operands(n: Node) -> Meaning | None:
     """A node without the values that it reads, as a key; None where that does not compare, or is
     never merged."""
     if not isinstance(n, OpNode) or is_view(n):

@@ -8,7 +8,7 @@ from whet.ir.graph import Ref
 from whet.ir.outline import Numeral, Outline
 from whet.ir.symbolic_size import SYMBOLIC, Unsized
 from whet.passes.fold_constants import content
-from whet.passes.repeat_for_sizes import beside
+from whet.passes.repeat_for_sizes import key_without_operands
 from whet.passes.value_uses import is_view
 
 from .size_expressions import equal
@@ -36,7 +36,7 @@ class MergedNodes:
         """Nodes that did the same do so again."""
         groups: dict[Any, Any] = {}
         for node, (ins, attrs) in zip(self.types.like.recorded, self.types.expected, strict=True):
-            key = beside(node)
+            key = key_without_operands(node)
             if key is not None:
                 numbers = [x for x in ins if type(x) is not Ref]
                 first = groups.setdefault(key, (numbers, attrs))
@@ -68,10 +68,13 @@ class MergedNodes:
         """Is it seen at once that two constants are one? What nodes were told is asked above, but
         for views, which are never merged."""
         one, other = self.found.known[a], self.found.known[b]
+        if is_view(one):
+            do_the_same = self.shows_alike(one, other)
+        else:
+            key = key_without_operands(one)
+            do_the_same = key is not None and key == key_without_operands(other)
         refs = [(int(x), int(y)) for x, y in zip(one.refs(), other.refs())]
-        return ((self.shows_alike(one, other) if is_view(one) else
-                 beside(one) is not None and beside(one) == beside(other))
-                and all(x == y or self.made_alike(x, y) for x, y in refs))
+        return do_the_same and all(x == y or self.made_alike(x, y) for x, y in refs)
 
     def shows_alike(self, one: Node, other: Node) -> bool:
         """Do two views show the same part of what they are views of, and do so again?"""
