@@ -250,7 +250,7 @@ class Backward:
         for i, recipe in self.made:
             found[i] = recipe.build(making)
         edges = tuple([edge_of(t) for t in found])
-        node = Call(self, edges, {}, len(self.are_nodes))
+        node = CallNode(self, edges, {}, len(self.are_nodes))
         inputs, versions = [], []
         for n, position, cell, behind in self.saving:
             if position is not None:
@@ -264,24 +264,24 @@ class Backward:
         node.inputs, node.versions, node.gone, node.ran = inputs, versions, 0, 0
         making.ends, making.number = self.ends(node), node.seq
 
-    def ends(self, node: Call) -> list[Any]:
+    def ends(self, node: CallNode) -> list[Any]:
         """The edge of each result. Where the output was made by a node of its own, it is an object
         that can become eager's node."""
         if self.are_nodes == [True]:
             return [node] * len(self.output_of)
         outs = [OutputOf(node, k) for k in range(len(self.are_nodes))]
-        outs = [Door(o) if is_node else o for o, is_node in zip(outs, self.are_nodes)]
-        node.doors = [weakref.ref(o) for o in outs]
+        outs = [OutputNode(o) if is_node else o for o, is_node in zip(outs, self.are_nodes)]
+        node.output_nodes = [weakref.ref(o) for o in outs]
         return [outs[k] for k in self.output_of]
 
-    def backward(self, node: Call, g: Any) -> list[Any]:
+    def backward(self, node: CallNode, g: Any) -> list[Any]:
         """Gradients for the edges."""
         if not self.trial.running:
             return self.gradients(node, g)
         found: list[Any] = self.trial.back(self.gradients, node, g)
         return found
 
-    def gradients(self, node: Call, g: Any) -> list[Any]:
+    def gradients(self, node: CallNode, g: Any) -> list[Any]:
         """Gradients for the edges, not timed."""
         gs = g if type(g) is list else [g]
         way = self.ways.get(tuple([i for i, x in enumerate(gs) if x is not None]))
@@ -307,7 +307,7 @@ class Backward:
             way.learn([x for x in gs if x is not None], found)
         return [found.get(k) for k in range(len(node.edges))]
 
-    def nothing_to_add_to(self, node: Call) -> bool:
+    def nothing_to_add_to(self, node: CallNode) -> bool:
         """Has no edge that several lead to a gradient so far? Then eager would add up theirs as the
         programs do."""
         edges, before = node.edges, modes.state.pending
@@ -316,7 +316,7 @@ class Backward:
         grads, leaves = before
         return not any(edges[k] in grads or id(edges[k]) in leaves for k in self.shared)
 
-    def release(self, node: Call) -> None:
+    def release(self, node: CallNode) -> None:
         """Drop what the nodes that ran saved, and no other needs."""
         h = self.history
         gone = node.gone = node.gone | node.ran & h.holding
@@ -325,19 +325,19 @@ class Backward:
                        for n, x in zip(self.saved, node.inputs)]
         node.versions = [None if x is None else v for x, v in zip(node.inputs, node.versions)]
 
-    def open(self, node: Call) -> None:
+    def open(self, node: CallNode) -> None:
         """Put eager's graph in the place of the node and its outputs."""
         h = self.history
-        outs = [node] if self.are_nodes == [True] else [d() for d in node.doors]
+        outs = [node] if self.are_nodes == [True] else [d() for d in node.output_nodes]
         self.graph.nodes(node, {r: o for r, o in zip(h.roots, outs) if o is not None})
         if outs != [node]:                   # nothing leads to it any more
             node.op, node.edges, node.inputs = _through, (), ()
 
 
-class Call(Shortcut):
+class CallNode(Shortcut):
     """The node of a traced call, until it is opened. `gone` and `ran`: the eager nodes that were
-    released, and that ran last, as bits; `doors`: the outputs, weakly."""
-    __slots__ = ("gone", "ran", "doors")
+    released, and that ran last, as bits; `output_nodes`: the nodes of the outputs, weakly."""
+    __slots__ = ("gone", "ran", "output_nodes")
 
     def open(self) -> None:
         if type(self.op) is Backward:
@@ -361,7 +361,7 @@ class Call(Shortcut):
             self.op.release(self)
 
 
-class Door(Shortcut):
+class OutputNode(Shortcut):
     """One of several outputs of a traced call: leads there, until it is opened and becomes the
     node that made this output."""
     __slots__ = ()

@@ -11,7 +11,7 @@ from whet.tensor_base import wrap
 if TYPE_CHECKING:
     from whet.ir.graph import Node, Type
 
-    from .backward import Call
+    from .backward import CallNode
     from .eager_graph import Held, History
 
 
@@ -24,12 +24,12 @@ class GraphMaker:
         self.history, self.saved, self.dropped = history, saved, dropped
         self.again, self.types = again, types
 
-    def nodes(self, call: Call, exits: dict[int, Any]) -> list[Any]:
+    def nodes(self, call: CallNode, exits: dict[int, Any]) -> list[Any]:
         """The nodes behind a call, oldest first; `exits`: number -> an object that is to be that
         node."""
         return self.history.make(self.held(call), call.edges, exits, call.seq, call.gone)
 
-    def held(self, call: Call) -> Held:
+    def held(self, call: CallNode) -> Held:
         """What a call has saved and not released."""
         held: dict[int | None, tuple[Any, int]] = {
             n: (x, v) for n, x, v in zip(self.saved, call.inputs, call.versions) if x is not None}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..program.sized_program import SizedProgram
     from ..program.whole_types import TypesAt
-    from .backward import Call
+    from .backward import CallNode
     from .eager_graph import History
 
 # text of an expression -> its value
@@ -193,7 +193,7 @@ class GraphAtSizes:
         self.make: Callable[[], GraphMaker] = make
         self.maker: GraphMaker | None = None
 
-    def nodes(self, call: Call, exits: dict[int, Any]) -> list[Any]:
+    def nodes(self, call: CallNode, exits: dict[int, Any]) -> list[Any]:
         """See `GraphMaker`."""
         if self.maker is None:
             self.maker = self.make()
