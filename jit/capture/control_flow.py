@@ -31,7 +31,7 @@ from ..program.misses import Miss
 from ..verify.same_bits import same_bits
 from .control_nodes import Body, Cond, While
 from .refused import Refused
-from .tried_code import Before, No, attempt, unseen
+from .tried_code import Before, NotANode, attempt, unseen
 from .user_lines import where
 
 if TYPE_CHECKING:
@@ -72,14 +72,14 @@ def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Calla
                 if control.structure(other) != control.structure(out) or any(
                         layout_key(rec.arrays[a]) != layout_key(rec.arrays[b])
                         for a, b in zip(results, others)):
-                    raise No("the branches give other shapes, types or layouts")
+                    raise NotANode("the branches give other shapes, types or layouts")
                 mine, theirs = build(rec, taken, results), build(rec, nodes, others)
                 verify(rec, theirs)
             put(
                 rec, at, [rec.value(pred)], results,
                 Cond("cond", true=mine, false=theirs) if answer else Cond(
                     "cond", true=theirs, false=mine))
-        except (No, Refused, Miss):
+        except (NotANode, Refused, Miss):
             pass
     return out
 
@@ -95,7 +95,7 @@ def while_loop(rec: Recorder, cond_fn: Callable[..., Any], body_fn: Callable[...
             before.compare()
             with rec.values.holding():
                 noted.become_a_node(body_fn, out)
-        except (No, Refused, Miss):
+        except (NotANode, Refused, Miss):
             pass
     return out
 
@@ -118,7 +118,7 @@ class NotedRounds:
     def become_a_node(self, body_fn: Callable[..., Any], out: Any) -> None:
         """Make one node of the rounds."""
         if not all(is_tensor(x) for x in (*self.answers, *control.leaves(self.states[0]))):
-            raise No("Python counts")
+            raise NotANode("Python counts")
         rec, states = self.rec, self.states
         parts = [rec.nodes[a:b] for a, b in zip(self.marks, self.marks[1:])]
         # The first is the guard that the answer was.
@@ -149,14 +149,14 @@ class NotedRounds:
         """Raise No where one round does something else than another."""
         rec = self.rec
         if any(len(set(c)) != len(c) for c in carried):
-            raise No("one tensor is carried twice")
+            raise NotANode("one tensor is carried twice")
         if any(self.layouts(c) != self.layouts(carried[0]) for c in carried[1:]):
-            raise No("what is carried is laid out in another way")
+            raise NotANode("what is carried is laid out in another way")
         questions = [form(rec, nodes, c, [n]) for nodes, c, n in zip(asks, carried, asked)]
         rounds = [form(rec, nodes, before, after)
                   for nodes, before, after in zip(bodies, carried, carried[1:])]
         if any(q != questions[0] for q in questions) or any(r != rounds[0] for r in rounds):
-            raise No("the rounds are not alike")
+            raise NotANode("the rounds are not alike")
 
     def layouts(self, values: Iterable[int]) -> list[tuple[Any, ...]]:
         """How values lie."""
@@ -169,11 +169,11 @@ class NotedRounds:
         made, nodes = attempt(rec, body_fn, state)
         made = tuple(made) if isinstance(made, tuple | list) else (made,)
         if control.structure(made) != control.structure(state):
-            raise No("what is carried has another structure")
+            raise NotANode("what is carried has another structure")
         after = self.values_of(made)
         own_values(rec, [t for t, n in zip(control.leaves(made), after) if n not in start], nodes)
         if self.layouts(after) != self.layouts(start) or len(set(after)) != len(after):
-            raise No("what is carried is laid out in another way, or carried twice")
+            raise NotANode("what is carried is laid out in another way, or carried twice")
         return nodes, after
 
 
@@ -183,10 +183,10 @@ def own_values(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[in
     found = []
     for t in control.leaves(out):
         if type(t) is not Tensor or wants_gradient(t) or t._base is not None or t._extra:
-            raise No("gradients flow through a result, or it is a view")
+            raise NotANode("gradients flow through a result, or it is a view")
         n = rec.value(t)
         if n in found or nodes is not None and not any(n in node.outs for node in nodes):
-            raise No("a result was there before, or is given twice")
+            raise NotANode("a result was there before, or is given twice")
         found.append(n)
     return found
 
@@ -194,7 +194,7 @@ def own_values(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[in
 def build(rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> Body:
     """A body, made while nobody watches."""
     if rec.values.devices:
-        raise No("it works on a device")
+        raise NotANode("it works on a device")
     with unseen():
         return Body(rec.arrays, nodes, results)
 
@@ -206,7 +206,7 @@ def verify(rec: Recorder, body: Body) -> None:
         inputs = [a for n in body.inputs if (a := rec.values.array(n)) is not None]
         made = body(inputs)
     if not all(same_bits(a, rec.values.array(n)) for a, n in zip(made, body.results)):
-        raise No("a replay of what was tried gives other bits")
+        raise NotANode("a replay of what was tried gives other bits")
 
 
 def put(rec: Recorder, at: int, first: Sequence[int], results: Sequence[int], op: Control) -> None:
@@ -217,9 +217,9 @@ def put(rec: Recorder, at: int, first: Sequence[int], results: Sequence[int], op
         o for nodes in (rec.nodes[at:], *(b.nodes for b in op.bodies.values())) for n in nodes
         for o in n.outs}
     if any(c.after >= at for c in rec.acts):
-        raise No("it acts outside of Python's state")
+        raise NotANode("it acts outside of Python's state")
     if not made.isdisjoint(operands):
-        raise No("a part of it needs what another made")
+        raise NotANode("a part of it needs what another made")
     for b in op.bodies.values():
         b.place(operands)
     op.join()

@@ -14,7 +14,7 @@ from ..program import builder
 from ..program.launch_lists import ARENA
 from ..program.loops import Rounds
 from ..verify.same_bits import template
-from .tried_code import No
+from .tried_code import NotANode
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -39,10 +39,10 @@ class Body:
         program = builder.build(self.nodes, arrays, self.inputs, self.results)
         inside, origin = {o for n in self.nodes for o in n.outs}, program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
-            raise No("a result is a view, or an operand")
+            raise NotANode("a result is a view, or an operand")
         if any(n.kind == "draw" or n.op is not None and n.op.random
                or n.kind == "write" and origin[n.ins[0]] not in inside for n in self.nodes):
-            raise No("it writes to tensors from outside, or draws random numbers")
+            raise NotANode("it writes to tensors from outside, or draws random numbers")
         return program
 
     def place(self, operands: Sequence[int]) -> None:

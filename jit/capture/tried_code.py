@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _facts = attrgetter("_array", "_grad", "_rg", "_node", "_extra", "_base", "_cell")
 
 
-class No(Exception):
+class NotANode(Exception):
     """What was noted cannot be a node."""
 
 
@@ -75,13 +75,13 @@ class Before:
         """Raise No where something is another now: the other branch, or another number of
         rounds, would not have done it."""
         if self.world is None:
-            raise No(self.why)
+            raise NotANode(self.why)
         if any(not _alike(t, was) for t, was in self.looks):
-            raise No("it changes what a tensor is")
+            raise NotANode("it changes what a tensor is")
         if self.world.changes():
-            raise No("it changes Python's state")
+            raise NotANode("it changes Python's state")
         if CallSettings.now() != self.settings:
-            raise No("it changes a setting")
+            raise NotANode("it changes a setting")
 
     def restore(self) -> list[str]:
         """Put all back, where it can be; what was another, in words."""
@@ -130,7 +130,7 @@ def attempt(rec: Recorder, fn: Callable[..., Any],
     a backward or calls what a recording may not call; Python's state is put back."""
     before, stopped = Before(fn, operands), []
     if before.world is None:
-        raise No(before.why)
+        raise NotANode(before.why)
 
     def stop(reason: object) -> NoReturn:
         stopped.append(str(reason))
@@ -150,5 +150,5 @@ def attempt(rec: Recorder, fn: Callable[..., Any],
         del rec.nodes[at:]
     stopped += before.restore()
     if stopped or warned:
-        raise No(stopped[0] if stopped else "it warns")
+        raise NotANode(stopped[0] if stopped else "it warns")
     return out, nodes

@@ -14,7 +14,7 @@ from .native_entry import L
 from .number_paths import Path
 from .signature import FlatArguments
 from .slots import Slot
-from .table_rows import Leaves, No, Rows
+from .table_rows import Leaves, NotInTable, Rows
 from .tensor_facts import Look, named
 
 MAX_ARRAY_DIMS = 32              # that the machine code for arguments goes through
@@ -27,7 +27,7 @@ def arguments(t: Rows, r: Any, args: Any, kwargs: Any, flat: FlatArguments, leav
     looks = [*flat.looks, *(s.look for s in r.world.slots)]
     rows = ArgumentRows(t, r, leaves, looks, len(args) + 1)
     if len(leaves.order) > L.MAX_LEAVES:
-        raise No
+        raise NotInTable
     rows.arguments(args, kwargs, flat)
     rows.slots()
     rows.all_tensors()
@@ -60,7 +60,7 @@ class ArgumentRows:
         """The parts of a container become objects; the number of the first."""
         numbers = self.objects(len(x))
         if id(x) in self.opened:
-            raise No                         # a table does not tell two equal ones from one twice
+            raise NotInTable             # a table does not tell two equal ones from one twice
         self.opened.add(id(x))
         self.todo.extend([(i, y, (*path, step))
                           for i, (step, y) in zip(numbers, number_paths.parts(x), strict=True)])
@@ -109,13 +109,13 @@ class ArgumentRows:
                 or id(x) in self.r.world.seen:
             self.row(L.SAME, i, t.id(x))
         else:
-            raise No
+            raise NotInTable
 
     def slots(self) -> None:
         """What lies in slots of Python's state."""
         world = self.r.world
         if any(s.is_array or world.growing and s.container is list for s in world.slots):
-            raise No                         # (nor does a table tell a list that grows from others)
+            raise NotInTable             # A table does not tell a list that grows from others.
         # the spot of a container -> the object that the first of its parts is
         containers: dict[Any, int] = {}
         for s, leaf in zip(world.slots, self.leaves.slots):
@@ -152,7 +152,7 @@ class ArgumentRows:
         """The numbers of so many objects."""
         start, self.free = self.free, self.free + n
         if self.free > L.MAX_OBJECTS:
-            raise No
+            raise NotInTable
         return range(start, self.free)
 
     def all_tensors(self) -> None:
@@ -165,7 +165,7 @@ class ArgumentRows:
             else:
                 self.row(L.AGAIN, i, place)
         if len(first) != self.leaves.tensors:
-            raise No
+            raise NotInTable
 
     def tensor(self, x: Any, leaf: int) -> list[int]:
         """The words that a tensor is compared with."""
@@ -174,7 +174,7 @@ class ArgumentRows:
         if (seen.kind is not Tensor or seen.has_hooks or named(x)
                 or not is_there and type(x._array) is not np.ndarray
                 or len(seen.shape) > MAX_ARRAY_DIMS or not seen.array_flags & ALIGNED):
-            raise No
+            raise NotInTable
         own = self.r.guards.leaf_tensors[leaf]
         there = ((not seen.has_no_grad) | (not seen.has_no_node) << 1 | (not seen.has_no_base) << 2)
         mine = 0 if own is None else t.id(own)
@@ -190,7 +190,7 @@ def place_of_kind(a: Any, like: int) -> int:
     """Where an array on a device has the number that stands for what it is like."""
     at = holds(a, like)
     if at is None:
-        raise No
+        raise NotInTable
     return at
 
 

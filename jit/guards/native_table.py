@@ -22,7 +22,7 @@ from .lengths import length_of
 from .native_entry import L, enter
 from .outside_rows import outside
 from .result_steps import launch
-from .table_rows import Leaves, No, Rows, Table
+from .table_rows import Leaves, NotInTable, Rows, Table
 
 if TYPE_CHECKING:
     from ..program.program import Program
@@ -76,7 +76,7 @@ def _made(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], flat: Fl
                         r.wants_boxes)
         done = None if r.wants_boxes else launch(t, r, leaves)
         header.update(done or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))
-    except No:
+    except NotInTable:
         return None
     words = _laid_out(t, header)
     return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [

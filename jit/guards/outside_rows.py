@@ -14,7 +14,7 @@ from .immutable_types import equal
 from .native_entry import MISSED, L
 from .object_places import Setting
 from .places import Place, Single
-from .table_rows import ANY, No, Rows
+from .table_rows import ANY, NotInTable, Rows
 
 _nothing = C.c_int64()
 _zero = C.addressof(_nothing)
@@ -38,7 +38,7 @@ class OutsideRows:
         """An entry of a dict; MISSED where there must be none."""
         d = d if type(d) is dict else namespace(d)
         if d is None or d.get(name, MISSED) is not x:
-            raise No
+            raise NotInTable
         self.names.setdefault(id(d), (d, []))[1].append((name, x))
 
     def whole(self, d: Any, names: tuple[Any, ...], objects: list[Any]) -> None:
@@ -48,7 +48,7 @@ class OutsideRows:
         held = zip(elements(d), values(d))
         if dict.__len__(d) != len(names) or not all(
                 k is n and (x is ANY or v is x) for (k, v), (n, x) in zip(held, pairs)):
-            raise No
+            raise NotInTable
         if not pairs:
             self.word(self.id(d) + DICT_LENGTH, 0)
             return
@@ -83,7 +83,7 @@ class OutsideRows:
         if place.table(self, objects):
             return
         if any(free):
-            raise No
+            raise NotInTable
         self.rest.append(place)
 
     def tensor(self, x: Any, a: Any, flags: int, bare: bool | None) -> None:
@@ -137,7 +137,7 @@ def outside(rows: Rows, r: Any) -> dict[str, int]:
     g = r.guards
     for x, a, rg, extra, bare in zip(g.tensors, g.arrays, g.flags, g.extras, g.has_no_grad):
         if extra is not None or bare is not None and (x._grad is None) != bare:
-            raise No
+            raise NotInTable
         t.tensor(x, a, rg, bare)
     for x in g.views:
         t.history(x)

@@ -12,7 +12,7 @@ from whet.cpu.recipe_words import row_major
 from ..capture.tensor_sources import Argument, InPython
 from ..program.native_runner import machine
 from .native_entry import L
-from .table_rows import No
+from .table_rows import NotInTable
 
 if TYPE_CHECKING:
     from ..effects.recipes import Recipe
@@ -211,7 +211,7 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
         values = launches.values[:-1] if p.arena else launches.values
         moving = [word for n in values for word in steps.array(n)]
         fits = steps.fit() and len(moving) // 2 <= L.MAX_MOVING
-    except (InPython, No, LookupError):           # the entry of a slot is gone
+    except (InPython, NotInTable, LookupError):           # the entry of a slot is gone
         fits = False
     if not fits:
         t.forget("keys", "views", "fresh")

@@ -18,7 +18,7 @@ from ..capture.containers import elements, kind_of
 from .cpython_layouts import layouts, namespace
 from .instances import NOTHING, attribute, set_attribute
 from .native_entry import MISSED, L
-from .table_rows import No
+from .table_rows import NotInTable
 
 if TYPE_CHECKING:
     from ..report.names import Names
@@ -67,7 +67,7 @@ class Spot:
 
     def read_row(self, t: Any) -> tuple[int, int, int]:
         """Where machine code finds what lies there: (kind, where, what there)."""
-        raise No
+        raise NotInTable
 
     def write_row(self, t: Any) -> tuple[int, int, int]:
         """Where machine code lays something."""
@@ -101,7 +101,7 @@ class Entry(Spot):
             d = namespace(d)
         if not isinstance(d, dict) or not _is_found_by_c(name) \
                 or dict.get(d, name, MISSED) is not self.found():
-            raise No
+            raise NotInTable
         return L.ENTRY, t.id(d), t.id(name)
 
     def setter(self) -> Callable[[Any], Any]:
@@ -130,7 +130,7 @@ class Element(Entry):
 
     def read_row(self, t: Any) -> tuple[int, int, int]:
         if not isinstance(self.owner, list):
-            raise No
+            raise NotInTable
         return L.ITEM, t.id(self.owner), self.name
 
 
@@ -188,7 +188,7 @@ class ClassAttribute(Spot):
         return Entry(namespace(self.owner), self.name).read_row(t)
 
     def write_row(self, t: Any) -> tuple[int, int, int]:
-        raise No                             # CPython keeps what it finds in classes in caches
+        raise NotInTable                     # CPython keeps what it finds in classes in caches
 
 
 class ContextValue(Spot):
@@ -259,7 +259,7 @@ class MemoryOf(Spot):
 
 def _word_row(t: Any, owner: Any, offset: int | None, held: Any) -> tuple[int, int, int]:
     if offset is None or field(owner, offset) != id(held):
-        raise No
+        raise NotInTable
     return L.WORD, t.id(owner) + offset, 0
 
 

@@ -7,7 +7,7 @@ ANY = object()
 Table: TypeAlias = tuple[Any, list[Any]]           # its words, and what they point to
 
 
-class No(Exception):
+class NotInTable(Exception):
     """This cannot be in a table."""
 
 
