@@ -20,7 +20,7 @@ from .own_arrays import Address, OwnArray, expressions_in, filled
 from .program import NOTHING_SPENT
 from .size_expressions import equal, same_number
 from .sized_lists import Done
-from .sized_places import Brought, Piece
+from .sized_places import Brought, SizedPiece
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -148,7 +148,7 @@ class ProgramOfSizes:
         self.fixed: dict[int, tuple[OwnArray | Array, int]] = {}
         for n, a in looks.items():
             owner = a.room.owner
-            if type(owner) is Piece:
+            if type(owner) is SizedPiece:
                 self.local[n] = ARENA, len(self.dims)
                 self.dims.append(owner.offset + a.offset)
             elif type(owner) is Brought:

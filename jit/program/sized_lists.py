@@ -17,7 +17,7 @@ from whet.ir.symbolic_size import SymbolicSize, Unsized, at_least, value
 from .arena import ALIGN
 from .launch_entries import Fixed, InArena, Launch, Places, UnlessWritten
 from .launch_lists import ARENA, MOST_ARRAYS
-from .sized_places import Piece, Row, SizedSteady
+from .sized_places import Row, SizedPiece, SizedSteady
 
 if TYPE_CHECKING:
     from whet.ir.symbolic_size import Size
@@ -112,13 +112,13 @@ class SizedLists:
         return {n: a for s in self.steps if type(s) is Done for n, a in s.looks.items()}
 
 
-def lives(steps: Sequence[Step]) -> list[Piece]:
+def lives(steps: Sequence[Step]) -> list[SizedPiece]:
     """The pieces of the arena, in the order of the steps that touch them first."""
-    pieces: dict[int, Piece] = {}
+    pieces: dict[int, SizedPiece] = {}
     for i, step in enumerate(steps):
         if isinstance(step, Done):
             rooms = [a.room.owner for a in step.looks.values()]
-            found = [x for x in rooms if type(x) is Piece]
+            found = [x for x in rooms if type(x) is SizedPiece]
         else:
             placed: list[Any] = [
                 a.piece for e in step for a in e.all_arguments() if type(a) is InArena]
@@ -130,7 +130,7 @@ def lives(steps: Sequence[Step]) -> list[Piece]:
     return list(pieces.values())
 
 
-def pack(pieces: Sequence[Piece]) -> Size:
+def pack(pieces: Sequence[SizedPiece]) -> Size:
     """Give each piece its row; the size of the arena."""
     rows: list[Row] = []
     at: Size = 0

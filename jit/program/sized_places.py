@@ -36,7 +36,7 @@ class Brought:
         self.position = position
 
 
-class Piece:
+class SizedPiece:
     """A piece of the arena: `first` and `last` are the steps that touch it, `row` is where it
     lies."""
     __slots__ = ("size", "first", "last", "row")
@@ -81,7 +81,7 @@ class SizedPlaces:
     def part(self, a: Outline | Array) -> Outline:
         """An outline that lies in a piece of the arena."""
         size: Any = a.room.size if type(a) is Outline else a.nbytes
-        return Outline(a.shape, a.dtype, a.strides, Room(size, Piece(size)))
+        return Outline(a.shape, a.dtype, a.strides, Room(size, SizedPiece(size)))
 
     def overlap(self, x: int, y: int) -> bool:
         """Do two values share memory?"""
@@ -95,7 +95,7 @@ class SizedPlaces:
         if type(a) is not Outline:
             return Fixed(a, offset)
         owner = a.room.owner
-        if type(owner) is Piece:
+        if type(owner) is SizedPiece:
             return in_arena(owner, a.offset + offset)
         if type(owner) is Brought:
             return Moving(owner.position, a.offset + offset)
@@ -178,7 +178,7 @@ class SizedTapes(TapeEntries):
                 return self.places.argument(ours, start(a) - start(m))
         for m, size in (*tape.scratch.values(), *[(m, m.nbytes) for m in tape.partial]):
             if together(a, m):
-                piece = self.rooms.setdefault(id(m), Piece(0))
+                piece = self.rooms.setdefault(id(m), SizedPiece(0))
                 piece.size = at_least(size, piece.size)
                 return in_arena(piece, start(a) - start(m))
         for x in known:
@@ -222,7 +222,7 @@ class Row:
 
 
 def in_arena(piece: Any, offset: Any) -> InArena:
-    """An address in a `Piece` of the arena. Code that knows nothing of symbolic sizes says int."""
+    """An address in a `SizedPiece` of the arena. Code that knows no symbolic sizes says int."""
     return InArena(piece, offset)
 
 

@@ -30,7 +30,7 @@ from .node_kinds import KINDS, members
 from .own_arrays import SizedDraws
 from .size_expressions import same_number
 from .sized_lists import Done, SizedLists
-from .sized_places import Brought, Piece, SizedPlaces, SizedSteady, SizedTapes
+from .sized_places import Brought, SizedPiece, SizedPlaces, SizedSteady, SizedTapes
 from .sized_types import SizedTypes
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ class SizedProgram:
     def seen(self, n: int) -> Outline:
         """What is held of a value that Python makes a view for (see `part_of`)."""
         a = self.held[n]
-        if type(a.room.owner) is not Piece:
+        if type(a.room.owner) is not SizedPiece:
             root = self.arrays.get(self.roots[n])
             if root is None or a.dtype != root.dtype and not root.flags.c_contiguous:
                 raise Unsized("Python reads memory as another type")
