@@ -63,7 +63,7 @@ class Addresses:
         return np.ndarray(t.shape, t.dtype, chunk, at - low, t.strides)
 
 
-class Room:
+class StandInMemory:
     """Where the stand-ins of what lies in one memory are: `low` and `high` are the memory's
     addresses, `chunk` has them from `at` on."""
     __slots__ = ("low", "high", "chunk", "at")
@@ -94,7 +94,7 @@ class Values:
         # id of an array -> its number, or that of one that is gone
         self.numbers: dict[int, int] = {}
         # value -> the room of the memory that it lies in; none where that was there before
-        self.rooms: dict[int, Room] = {}
+        self.rooms: dict[int, StandInMemory] = {}
         self.addresses = Addresses()
         # value that lies on a device -> the device's number
         self.devices: dict[int, int] = {}
@@ -132,7 +132,7 @@ class Values:
             if room is None and np.may_share_memory(lies, self.arrays[x]):
                 return self.enter(a, lies)   # it keeps nothing that its operand does not
         else:
-            room = Room(low, high, self.addresses)
+            room = StandInMemory(low, high, self.addresses)
         n = self.enter(a, room.stand_in(lies))
         self.rooms[n] = room
         return n

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LOADING = TAKING | {"LOAD_GLOBAL", "LOAD_NAME"}
 
 
-class Wanted(NamedTuple):
+class NumberArguments(NamedTuple):
     """The arguments of a callable that must be numbers of Python's own: by position, and by name;
     None for those of any name."""
     positions: Set[int]
@@ -39,7 +39,7 @@ def may_get_stand_ins(walk: Walk) -> bool:
     asks_classes = "__class__" in walk.met_code.attributes
     types_met = set(map(type, walk.seen.values())) if asks_classes else ()
     return any(map(constructor_wants_numbers, types_met)) or any(
-        _may_get_one(walk, f, Wanted(wants_pythons_numbers(f), None))
+        _may_get_one(walk, f, NumberArguments(wants_pythons_numbers(f), None))
         for f in walk.want_numbers.values())
 
 
@@ -49,7 +49,7 @@ def constructor_wants_numbers(c: type) -> bool:
                for b in c.__mro__ if (origin := origin_of_what(b)) is not None)
 
 
-def _may_get_one(walk: Walk, f: Any, wanted: Wanted, by_constructors: bool = True) -> bool:
+def _may_get_one(walk: Walk, f: Any, wanted: NumberArguments, by_constructors: bool = True) -> bool:
     """Code that finds one by its name in a module can be read; from elsewhere anybody may call it.
     `by_constructors`: is it followed what constructors are given?"""
     found = [(p, i) for p in walk.places for i, x in enumerate(p.objects) if x is f]
@@ -65,7 +65,7 @@ def _is_known(p: Any) -> bool:
         or type(p) is Attribute and type(p.owner) is collections.defaultdict
 
 
-def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: Wanted,
+def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: NumberArguments,
                    by_constructors: bool) -> bool:
     """Could some code, which finds a callable by one of these names, give it a number that is no
     constant, or have others do that?"""
@@ -94,7 +94,7 @@ def _is_passed(walk: Walk, code: CodeType, found: list[Instruction], x: Instruct
             or {"__init__", "__class__"} & walk.met_code.attributes \
             or any(name == "STORE_FAST" and value == x[2] for name, _, value in found):
         return False
-    wanted = Wanted({arguments.index(x[2])}, {x[2]})
+    wanted = NumberArguments({arguments.index(x[2])}, {x[2]})
     return not any(_may_get_one(walk, c, wanted, by_constructors=False)
                    for c in walk.seen.values() if isinstance(c, type)
                    and getattr(getattr(c, "__init__", None), "__code__", None) is code)

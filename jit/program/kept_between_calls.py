@@ -32,7 +32,7 @@ class Steady:
         self.derived: dict[int, list[int]] = {}          # value -> the steady ones it is made of
         # facts of weights in an order of their own -> their memory
         self.packed: dict[tuple[Any, ...], Any] = {}
-        self.guards: list[Guard] = []
+        self.guards: list[LaunchGuard] = []
 
     def sources(self, node: Node) -> list[int] | None:
         """The steady values that a node's results depend on, where those are to be kept, and
@@ -74,7 +74,7 @@ class Steady:
 
     def unless_written(self, sources: Iterable[int], entries: Entries) -> Entries:
         """Entries that are passed over as long as nobody writes to what they read."""
-        guards = [Guard(self.tensors[n], self.roots.position[n]) for n in sources]
+        guards = [LaunchGuard(self.tensors[n], self.roots.position[n]) for n in sources]
         self.guards += guards
         return [UnlessWritten(guards, entries)]
 
@@ -93,7 +93,7 @@ class Steady:
         return key, memory.empty(count, dtype) if found is None else found, found is None
 
 
-class Guard:
+class LaunchGuard:
     """What machine code compares before it passes over a launch: the tensor's version cell, its
     version, and where its memory lies.
 

@@ -35,7 +35,7 @@ class Quantised(Exported):
     report: Report
 
 
-class Recording:
+class RecordedModel:
     """A recorded call of a function."""
 
     def __init__(self, model: Any, args: tuple[Any, ...], rewrites: tuple[str, ...]) -> None:
@@ -173,7 +173,7 @@ def static(
     """
     make = maker(calibrate)
     first, calls = _first_and_rest(data)
-    recording = Recording(model, arguments(first), ("fold_batch_norm",))
+    recording = RecordedModel(model, arguments(first), ("fold_batch_norm",))
     lowering = Lowering(recording.plain, leaving(leave), per_channel)
     check_names(leave, lowering)
     warn_of_types(recording, lowering)
@@ -192,7 +192,7 @@ def static(
     return recording.quantised(schemes | recording.plain.schemes, lowering)
 
 
-def warn_of_types(recording: Recording, lowering: Lowering) -> None:
+def warn_of_types(recording: RecordedModel, lowering: Lowering) -> None:
     """Warn where layers stay as they are since their numbers are not of 32 bits."""
     types, found = recording.plain.graph.types, dict[str, str]()
     for n in recording.plain.nodes:
@@ -228,7 +228,7 @@ def check_names(leave: Any, lowering: Lowering) -> None:
         )
 
 
-def check_learnt(model: Any, recording: Recording) -> None:
+def check_learnt(model: Any, recording: RecordedModel) -> None:
     """Raise ValueError where a model does not say how it is quantised."""
     layers = model.named_modules() if isinstance(model, nn.Module) else ()
     for name, m in layers:
@@ -272,7 +272,7 @@ def convert(
     >>> bool((small(x) - said(x)).abs().max() < 1e-5)
     True
     """
-    recording = Recording(model, args, ())
+    recording = RecordedModel(model, args, ())
     check_learnt(model, recording)
     lowering = Lowering(recording.plain, leaving(leave), True)
     check_names(leave, lowering)

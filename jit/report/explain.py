@@ -75,7 +75,7 @@ def graphs(traced: Traced, key: Key, r: Recording) -> tuple[Graph, Graph]:
     inputs = [
         Input(n, *source.described(paths, names))
         for n, source in zip(p.outside, r.replay.inputs.sources)]
-    wanted = Wanted()
+    wanted = ExplainedValues()
     wanted.add(r.replay.result, "")
     for source, recipe in r.replay.grads:
         wanted.add(recipe, f"gradient of {source.described(paths, names)[1]}")
@@ -99,7 +99,7 @@ def graphs(traced: Traced, key: Key, r: Recording) -> tuple[Graph, Graph]:
 Facts: TypeAlias = dict[str, Any]
 
 
-class Wanted:
+class ExplainedValues:
     """The values that results are made of, and what each is for."""
 
     def __init__(self) -> None:
