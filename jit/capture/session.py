@@ -17,7 +17,7 @@ from whet.autograd.node import next_number
 from whet.cpu import native, tiered_compilation
 
 from ..effects.python_state import Swapped
-from ..guards.outside_state import Search, World, world_of
+from ..guards.outside_state import OutsideSearch, World, world_of
 from ..guards.signature import FlatArguments
 from ..guards.visitors import Unwatchable
 from ..policy import timing
@@ -168,8 +168,9 @@ class Session:
         """Find what the function can reach from outside."""
         flat, fn, codes = self.call.flat, self.subject.fn, self.learned.codes
 
-        def searched(loose: Any) -> Search:
-            return Search(fn, flat.others, loose | set_first, numpy=bool(flat.arrays), ran=codes)
+        def searched(loose: Any) -> OutsideSearch:
+            return OutsideSearch(fn, flat.others, loose | set_first, numpy=bool(flat.arrays),
+                                 ran=codes)
         set_first = frozenset(self.learned.set_first)
         search = None if self.is_unwatched else searched(self.loose)
         world = self.model.world.of_another_run() if search is None else search.world

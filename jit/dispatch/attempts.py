@@ -18,7 +18,7 @@ from ..effects.write_back import Left
 from ..guards import sizes
 from ..guards.lengths import is_one, key_with_lengths
 from ..guards.number_paths import of_all
-from ..guards.outside_state import Search, World
+from ..guards.outside_state import OutsideSearch, World
 from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..policy.account import TIMED, Policy
@@ -296,7 +296,7 @@ class FirstRecording(Session):
             if self.only_set_up and any(c.index is None for c in changes):
                 # What it made may be such that the next call will not be recorded.
                 with contextlib.suppress(Unwatchable):
-                    found = Search(self.subject.fn, self.call.flat.others).world
+                    found = OutsideSearch(self.subject.fn, self.call.flat.others).world
                     self.learned.expect_to_go_on(self.world, found)
             self.learned.expect(self.world)
             self.learned.foresee(self.left.effects)

@@ -111,7 +111,7 @@ def instance(kind: type, fields: Sequence[str], values: Sequence[Any]) -> Any:
     return x
 
 
-class Results:
+class ResultParts:
     """The values of which a result is made: `values` in order, each once, with their `names`.
     `value_of` tells the number of a tensor that was there before."""
 
@@ -212,16 +212,16 @@ class Results:
 
 
 KINDS: dict[type, Any] = {
-    MadeTensor: Results.made,
-    MadeView: Results.made,
-    Found: Results.found,
-    Number: Results.number,
-    MadeArray: Results.array,
-    ArrayArgument: Results.found,
-    Constant: Results.constant,
-    made_objects.MadeTuple: Results.sequence,
-    made_objects.MadeList: Results.sequence,
-    made_objects.MadeDict: Results.dict,
-    made_objects.MadeRecord: Results.record,
-    made_objects.MadeObject: Results.dataclass,
+    MadeTensor: ResultParts.made,
+    MadeView: ResultParts.made,
+    Found: ResultParts.found,
+    Number: ResultParts.number,
+    MadeArray: ResultParts.array,
+    ArrayArgument: ResultParts.found,
+    Constant: ResultParts.constant,
+    made_objects.MadeTuple: ResultParts.sequence,
+    made_objects.MadeList: ResultParts.sequence,
+    made_objects.MadeDict: ResultParts.dict,
+    made_objects.MadeRecord: ResultParts.record,
+    made_objects.MadeObject: ResultParts.dataclass,
 }

@@ -97,7 +97,7 @@ def _exported(
     fn: Callable[..., Any], names: tuple[str, ...], dynamic: Any, args: Any, kwargs: Any
 ) -> Exported:
     """What `export` gives: recorded, simplified by rewrites of these names, and checked."""
-    recording = Attempts(fn, names, args, kwargs)
+    recording = ExportRuns(fn, names, args, kwargs)
     run, told = recording.first()
     dims = declared(dynamic, run.input_names, run.input_arrays)
     name = getattr(fn, "__name__", type(fn).__name__)
@@ -133,12 +133,12 @@ def graph_as_written(
 ) -> tuple[Graph, dict[str, Any]]:
     """The graph of a call and the arrays of its constants, nothing computed beforehand."""
     fn = fn.fn if isinstance(fn, Entry) else fn
-    run, _ = Attempts(fn, (), tuple(args), dict(kwargs)).first()
+    run, _ = ExportRuns(fn, (), tuple(args), dict(kwargs)).first()
     made = Simplified(run, getattr(fn, "__name__", type(fn).__name__), (), fold=False)
     return made.graph, made.constants
 
 
-class Attempts:
+class ExportRuns:
     """The runs of a function that is exported. `parameters`: of the call."""
 
     def __init__(

@@ -26,7 +26,7 @@ from ..policy.ledger import Kind
 from ..report.names import Names
 from ..report.reasons import Changes, Draws, OnDevice, Prints, Reason
 from ..verify.same_bits import laid
-from .describe import Arguments, Results
+from .describe import Arguments, ResultParts
 from .errors import ExportError
 from .parts import Part
 
@@ -57,7 +57,8 @@ class Recorded:
     result's parts, and results' arrays as the run made them.
     `followed`: what became of the sizes that Python was told, where these were followed."""
 
-    def __init__(self, run: ExportSession, found: Findings, output: Results, part: Part) -> None:
+    def __init__(self, run: ExportSession, found: Findings, output: ResultParts,
+                 part: Part) -> None:
         rec = run.rec
         for index in rec.values.devices.values():
             raise Refused(OnDevice(index))
@@ -177,7 +178,7 @@ class ExportSession(Session):
         found.nothing_escaped()
         found.account()
         self.only_computes(found)
-        results = Results(lambda recipe: rec.value(recipe.source.find(self.leaves)))
+        results = ResultParts(lambda recipe: rec.value(recipe.source.find(self.leaves)))
         part = results.part(found.result, "")
         self.recorded = Recorded(self, found, results, part)
 

@@ -196,7 +196,7 @@ class World:
         return True
 
 
-class Search:
+class OutsideSearch:
     """The world of a function and of some objects, and the walk that found it, to go on from."""
 
     def __init__(self, fn: Any, others: Iterable[Any] = (), loose: Any = frozenset(),

@@ -12,7 +12,7 @@ from whet.autograd.modes import warn
 from whet.ir.interpret import interpret, step
 from whet.tensor import Tensor
 
-from ..export.export import Attempts
+from ..export.export import ExportRuns
 from ..export.exported import Exported, Samples
 from ..export.graph_values import inputs, results
 from ..export.signature import Signature
@@ -39,11 +39,11 @@ class RecordedModel:
     """A recorded call of a function."""
 
     def __init__(self, model: Any, args: tuple[Any, ...], rewrites: tuple[str, ...]) -> None:
-        attempts = Attempts(model, rewrites, args, {})
-        self.run, _ = attempts.first()
+        runs = ExportRuns(model, rewrites, args, {})
+        self.run, _ = runs.first()
         self.name = getattr(model, "__name__", type(model).__name__)
         made = Simplified(self.run, self.name, rewrites, fold=False)
-        self.notes, self.parameters = made.rewrites, attempts.parameters
+        self.notes, self.parameters = made.rewrites, runs.parameters
         self.plain = PlainGraph(made.graph, made.constants)
 
     @property

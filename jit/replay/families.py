@@ -26,7 +26,7 @@ from ..program.size_expressions import Sizes
 from ..program.size_family import SizeFamily
 from ..program.value_places import lies_exactly_as
 from ..report.counted_misses import CountedMisses
-from .recording import AmongSizes, Recording, Tables
+from .recording import AmongSizes, Recording, TablesOfRecording
 from .sized_calls import CallOfSizes, SizedCall
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
             r.backward.trial = r.trial
         r.kind = r.key = None  # type: ignore[assignment]
         r.counted = r.misses = r.entered = r.size = 0
-        r.tables, r.sizes = Tables(r.tables.moves_on), AmongSizes(shapes, r.sizes.lengths)
+        r.tables = TablesOfRecording(r.tables.moves_on)
+        r.sizes = AmongSizes(shapes, r.sizes.lengths)
         r.slow, r.may_be_hasty, r.unseen = False, False, True
         r.doubtful = r.unproven = False      # The family's programs were compared with a run.
         return r

@@ -57,7 +57,7 @@ class Recorded:
         self.lull: int | None = None
 
 
-class Tables:
+class TablesOfRecording:
     """What machine code has of a recording. `moves_on`: did a call leave the world so that it would
     not fit another one, and no table does?"""
 
@@ -135,7 +135,7 @@ class Recording:
         # Does it give back a container that was among the arguments, or write to one?
         self.wants_boxes = returns_a_box or replay.fills
         self.lock, self.missed = self.program.lock, CountedMisses()
-        self.sizes, self.tables = sizes, Tables()
+        self.sizes, self.tables = sizes, TablesOfRecording()
         self.unseen = False                  # Was it made for sizes of which no call was run?
         self.checks: Any = None              # when it is recorded again: see recheck.py
         # Could another thread have done what this does? Then it is recorded once more first.

@@ -17,7 +17,7 @@ from whet.jit.capture.internal_errors import faults
 from whet.jit.capture.replace_stand_ins import reclaim
 from whet.jit.capture.stand_ins import Function, StandIn, real
 from whet.jit.effects.python_state import Swapped
-from whet.jit.guards.outside_state import Search
+from whet.jit.guards.outside_state import OutsideSearch
 from whet.jit.policy import eviction, timing
 
 THREADS, SECONDS = 4, 1.5
@@ -110,7 +110,7 @@ def test_a_run_ends_while_another_thread_calls_a_stand_in_of_it():
     assert Function(len, Run(), None)("four") == 4
 
 
-@pytest.mark.parametrize("part, name", [(Search, "__init__"), (Swapped, "enter")])
+@pytest.mark.parametrize("part, name", [(OutsideSearch, "__init__"), (Swapped, "enter")])
 def test_what_another_thread_upsets_before_a_run_leaves_that_eager(monkeypatch, part, name):
     monkeypatch.setattr(faults, "are_raised", False)
     real, calls = getattr(part, name), []

@@ -6,7 +6,7 @@ import sys
 import pytest
 from whet.jit.capture import session
 from whet.jit.capture.value_layouts import Values
-from whet.jit.guards.outside_state import Search
+from whet.jit.guards.outside_state import OutsideSearch
 from whet.jit.guards.visitors import Unwatchable
 from whet.jit.report.reasons import TooMuch
 
@@ -37,8 +37,8 @@ def test_where_only_code_that_ran_is_read(name, monkeypatch):
     def search(fn, others, loose, numpy, ran):
         if ran is None:
             raise Unwatchable(TooMuch("it reaches too much"))
-        return Search(fn, others, loose, numpy, ran)
-    monkeypatch.setattr(session, "Search", search)
+        return OutsideSearch(fn, others, loose, numpy, ran)
+    monkeypatch.setattr(session, "OutsideSearch", search)
     problem = harness.difference(TRAPS[name], harness.traced([]))
     assert problem is None, problem
 
