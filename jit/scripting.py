@@ -1,5 +1,5 @@
 """What programs written for TorchScript ask of `jit`. Nothing is scripted here: Python's own run is
-recorded, so marks for a script compiler change nothing, and `script` is another door to `trace`."""
+recorded, so marks for a script compiler change nothing. `script` is another name for `trace`."""
 from __future__ import annotations
 
 import builtins

@@ -1,5 +1,5 @@
-"""`whet.compile`, under the name and with the options that PyTorch programs use: a door to
-`whet.jit.trace`."""
+"""`whet.compile`, under the name and with the options that PyTorch programs use. It
+leads to `whet.jit.trace`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`autograd.profiler`, PyTorch's older door to the profiler: `with profile() as p:`."""
+"""`autograd.profiler`, PyTorch's older name for the profiler: `with profile() as p:`."""
 from .. import profiler as _profiler
 from ..profiler import EventList, FunctionEvent, FunctionEventAvg, record_function
 

@@ -141,7 +141,7 @@ def in_haste(wanted):
     with _lock:
         missing = [key for key in emits if key not in _found and not _cached(key)]
         for key, target in zip(missing, _obtain(list(map(_quick, missing)), write, 0), strict=True):
-            _found[key], place = tiered_compilation.door(target)
+            _found[key], place = tiered_compilation.trampoline(target)
             tiered_compilation.put_off(key, emits[key], _found[key], place)
         return [_found[key] for key, _ in wanted]
 

@@ -509,7 +509,7 @@ def views(getitem, reshape):
 _next = {"method": 0, "function": 0}
 
 
-def _door(k, op, attrs, count, slow, writer=None, reflected=None):
+def _fill_descriptor(k, op, attrs, count, slow, writer=None, reflected=None):
     """Fill descriptor k: `op` called on `count` positional operands, `slow` for all other calls.
     With `writer` (a name) in place."""
     at = L.CTX["desc"] + L.DESC["size"] * k
@@ -525,7 +525,7 @@ def _door(k, op, attrs, count, slow, writer=None, reflected=None):
 
 def operator(slot, op, count, slow, reflected):
     """What an operator slot of the native type calls."""
-    _door(L.SLOTS.index(slot), op, None, count, slow, reflected=reflected)
+    _fill_descriptor(L.SLOTS.index(slot), op, None, count, slow, reflected=reflected)
 
 
 def _take(kind, first, end):
@@ -540,14 +540,14 @@ def _take(kind, first, end):
 def method(base, at, op, attrs, count, slow, name, doc, writer=None):
     """A native method `name` of `base` in front of the Python function `slow`."""
     k = _take("method", len(L.SLOTS), L.THUNKS)
-    _door(k, op, attrs, count, slow, writer)
+    _fill_descriptor(k, op, attrs, count, slow, writer)
     return plain_method(base, at[f"method{k}"], name, doc)
 
 
 def function(at, op, attrs, count, slow, doc):
     """A native function in front of the Python function `slow`."""
-    k = _take("function", L.THUNKS, L.DOORS)
-    _door(k, op, attrs, count, slow)
+    k = _take("function", L.THUNKS, L.DESCRIPTORS)
+    _fill_descriptor(k, op, attrs, count, slow)
     definition = native.MethodDef(slow.__name__.encode(),
                                   at["function"],
                                   native.METH_FASTCALL | native.METH_KEYWORDS,

@@ -2,9 +2,9 @@
 
 A recorded call asks for kernels while its caller waits for the result. Kernels with little work are
 compiled "in haste": without optimisation, in a quarter of the time. The caller gets the address of
-a door, which is one jump to the kernel. When no new kernel has come for a while, or before times
-are compared, each kernel is compiled well and its door leads to the new code. Both compute the same
-bits: generators write every operation and its order, and LLVM may change neither.
+a trampoline, which is one jump to the kernel. When no new kernel has come for a while, or before
+times are compared, each kernel is compiled well and its trampoline leads to the new code. Both
+compute the same bits: generators write every operation and its order, and LLVM may change neither.
 
 A background thread compiles well. It costs a busy process next to nothing: a module of several
 kernels is written under Python's lock in a few milliseconds, and LLVM runs without the lock. Only a
@@ -43,14 +43,14 @@ _local = threading.local()
 class PutOff(NamedTuple):
     """A kernel that was compiled in haste, and is to be compiled well."""
     emit: Callable                       # `emit(module, symbol)` writes it into a module
-    address: int                         # of its door
-    place: C.c_uint64                    # holds the address that the door leads to
+    address: int                         # of its trampoline
+    place: C.c_uint64                    # holds the address that it leads to
 
 
 _pending: dict[str, PutOff] = {}         # by key
 _ordered: dict[str, Callable] = {}       # key -> what writes it, of kernels that are ordered
-_behind: dict[int, str] = {}             # the address of a door -> the key of what is behind it
-_free: list[int] = []                    # doors that nobody has
+_behind: dict[int, str] = {}             # address of a trampoline -> the key of what is behind it
+_free: list[int] = []                    # trampolines that nobody has
 _form = "usual"                          # of new kernels: see `form`
 
 
@@ -142,8 +142,8 @@ class form:
         _form = self.before
 
 
-def door(target):
-    """A door that leads to an address: its own, and the place that holds where it leads."""
+def trampoline(target):
+    """A trampoline that leads to an address: its own, and the place that holds where it leads."""
     if not _free:
         at = mapped_code.reserve(2 * PAGE)  # jumps, and behind them the addresses that they go to
         # jmp *4090(%rip)
@@ -158,7 +158,7 @@ def door(target):
 
 
 def put_off(key, emit, address, place):
-    """Have the kernel behind a door compiled well later; `emit(module, symbol)` writes it."""
+    """Have the kernel behind a trampoline compiled well later; `emit(module, symbol)` writes it."""
     _pending[key], _behind[address] = PutOff(emit, address, place), key
     _background.last = time.monotonic()
     _wake()
@@ -253,7 +253,7 @@ def _translated(emits):
 
 
 def _open(entry):
-    """Keep code, and have the doors of its kernels lead there."""
+    """Keep code, and have the trampolines of its kernels lead there."""
     for key, target in keep(entry).items():
         if key in _pending:
             one = _pending.pop(key)

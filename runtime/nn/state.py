@@ -41,8 +41,9 @@ class Stateful:
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called.")
 
-    def _has_extra_state(self, door):
-        return getattr(type(self), door) is not getattr(Stateful, door)
+    def _overrides(self, method):
+        """Has the module's class a method of its own?"""
+        return getattr(type(self), method) is not getattr(Stateful, method)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         attrs = self.__dict__
@@ -53,7 +54,7 @@ class Stateful:
             t = attrs[name]
             if t is not None:
                 destination[prefix + name] = t if keep_vars or is_lazy(t) else t.detach()
-        if self._has_extra_state("get_extra_state"):
+        if self._overrides("get_extra_state"):
             destination[prefix + "_extra_state"] = self.get_extra_state()
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
@@ -133,7 +134,7 @@ class Stateful:
         """Take what the module saved beside its tensors, and note what is nobody's."""
         attrs = self.__dict__
         extra = prefix + "_extra_state"
-        if self._has_extra_state("set_extra_state"):
+        if self._overrides("set_extra_state"):
             if extra in state_dict:
                 self.set_extra_state(state_dict[extra])
             elif strict:

@@ -1,4 +1,4 @@
-"""Optimizer: parameters in groups, state per parameter, and the doors that every optimizer has."""
+"""Optimizer: parameters in groups, state per parameter, and hooks of steps and of states."""
 import functools
 import warnings
 from collections import defaultdict
@@ -22,13 +22,13 @@ class _Required:
 required = _Required()
 
 
-def _hooks_at(door):
+def _hooks_at(event):
     """The attribute of an optimizer by which PyTorch's libraries find its hooks of a kind."""
     def replace(self, hooks):
-        mine = self._hooks_of(door)
+        mine = self._hooks_of(event)
         mine.clear()
         mine.update(hooks)
-    return property(lambda self: self._hooks_of(door), replace)
+    return property(lambda self: self._hooks_of(event), replace)
 
 
 class Optimizer:
@@ -39,7 +39,7 @@ class Optimizer:
     """
     _unwatched = frozenset(("_plans",))     # what a trace need not compare: caches
     scheduled = ("lr",)         # options that are likely to be others at later steps
-    _hooks = None               # name of the door -> Hooks, made when first needed
+    _hooks = None               # event, such as "step_pre" -> Hooks, made when first needed
     # those of all optimizers: a trace that comes to one compares what its classes hold
     _hooks_of_all = {"step_pre": Hooks(), "step_post": Hooks()}
     _optimizer_step_pre_hooks = _hooks_at("step_pre")
@@ -180,7 +180,7 @@ class Optimizer:
     def state_dict(self):
         """`{"state": {number: ...}, "param_groups": [...]}`, with parameters replaced by their
         numbers."""
-        for hook in self._run_list("state_dict_pre"):
+        for hook in self._hooks_to_run("state_dict_pre"):
             hook(self)
         number = {}
         groups = []
@@ -192,7 +192,7 @@ class Optimizer:
                 "params": [number[id(p)] for p in group["params"]]})
         state = {number[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         result = {"state": state, "param_groups": groups}
-        for hook in self._run_list("state_dict_post"):
+        for hook in self._hooks_to_run("state_dict_post"):
             changed = hook(self, result)
             if changed is not None:
                 result = changed
@@ -202,7 +202,7 @@ class Optimizer:
         """Take over a state; tensors are copied and converted to their parameter's type (a
         `step` stays as it is)."""
         state_dict = dict(state_dict)
-        for hook in self._run_list("load_pre"):
+        for hook in self._hooks_to_run("load_pre"):
             changed = hook(self, state_dict)
             if changed is not None:
                 state_dict = changed
@@ -227,7 +227,7 @@ class Optimizer:
             if "param_names" in mine and "param_names" not in theirs:
                 theirs["param_names"] = mine["param_names"]
         self.__setstate__({"state": state, "param_groups": saved})
-        for hook in self._run_list("load_post"):
+        for hook in self._hooks_to_run("load_post"):
             hook(self)
 
     def _own_copy(self, p, value, key=None):
@@ -244,16 +244,17 @@ class Optimizer:
         return value
 
     # ---- hooks -----------------------------------------------------------------------------------
-    def _run_list(self, door):
-        return list(self._hooks[door].values()) if self._hooks and door in self._hooks else ()
+    def _hooks_to_run(self, event):
+        """The optimizer's own hooks of an event, as they are now: one may add others."""
+        return list(self._hooks[event].values()) if self._hooks and event in self._hooks else ()
 
-    def _hooks_of(self, door):
+    def _hooks_of(self, event):
         if self._hooks is None:
             self._hooks = {}
-        return self._hooks.setdefault(door, Hooks())
+        return self._hooks.setdefault(event, Hooks())
 
-    def _add_hook(self, door, hook, prepend=False):
-        return self._hooks_of(door).add(hook, prepend=prepend)
+    def _add_hook(self, event, hook, prepend=False):
+        return self._hooks_of(event).add(hook, prepend=prepend)
 
     def register_step_pre_hook(self, hook):
         """Call `hook(optimizer, args, kwargs)` before each step; `args` are the optimizer and what
@@ -291,7 +292,7 @@ def _with_step_hooks(step):
         if self._hooks is None and not of_all["step_pre"] and not of_all["step_post"]:
             return step(self, *args, **kwargs)
         args = (self, *args)
-        for hook in [*of_all["step_pre"].values(), *self._run_list("step_pre")]:
+        for hook in [*of_all["step_pre"].values(), *self._hooks_to_run("step_pre")]:
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
@@ -300,7 +301,7 @@ def _with_step_hooks(step):
                         f"(new_args, new_kwargs), but got {changed}.")
                 args, kwargs = changed
         result = step(*args, **kwargs)
-        for hook in [*self._run_list("step_post"), *of_all["step_post"].values()]:
+        for hook in [*self._hooks_to_run("step_post"), *of_all["step_post"].values()]:
             hook(self, args, kwargs)
         return result
     return run

@@ -267,7 +267,7 @@ def test_without_a_device_cuda_amp_does_nothing():
         assert (whet.ones(2, 2) @ whet.ones(2, 2)).dtype is whet.float32
 
 
-# ---- doors ---------------------------------------------------------------------------------------
+# ---- compile -------------------------------------------------------------------------------------
 def test_compile_traces():
     @whet.compile(fullgraph=True, dynamic=False)
     def f(x):

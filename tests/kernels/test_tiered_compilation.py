@@ -72,10 +72,11 @@ def test_a_door_leads_where_it_is_told():
                        ["inc"])["inc"]
     dec = native.build("define i64 @dec(i64 %x) {\n %y = sub i64 %x, 1\n ret i64 %y\n}\n",
                        ["dec"])["dec"]
-    doors = [tiered_compilation.door(inc) for _ in range(600)]      # more than one page of them
-    calls = [ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(at) for at, _ in doors]
+    # more than one page of them
+    trampolines = [tiered_compilation.trampoline(inc) for _ in range(600)]
+    calls = [ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(at) for at, _ in trampolines]
     assert [f(5) for f in calls] == [6] * 600
-    for _, place in doors[::2]:
+    for _, place in trampolines[::2]:
         place.value = dec
     assert [f(5) for f in calls] == [4, 6] * 300
 

@@ -78,9 +78,10 @@ def _resized(m: Module) -> None:
     f.ret(f.call("PyBool_FromLong", "ptr", fits))
 
 
-def _door(m: Module) -> None:
-    """door(number, argv, count, kwnames): a descriptor's op on `count` positional operands."""
-    f = m.fn("door", [("i64", "k"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")],
+def _by_descriptor(m: Module) -> None:
+    """by_descriptor(number, argv, count, kwnames): a descriptor's op on `count` positional
+    operands."""
+    f = m.fn("by_descriptor", [("i64", "k"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")],
              "ptr",
              "internal")
     g = Glue(f)
@@ -136,7 +137,7 @@ def _slots(m: Module) -> None:
             box = f.alloca("i64", 1)
             f.store(f.args[0], box, 8)
             f.ret(
-                f.call("door", "ptr", f.as_val(k, "i64"), box, f.as_val(1, "i64"),
+                f.call("by_descriptor", "ptr", f.as_val(k, "i64"), box, f.as_val(1, "i64"),
                        Val(f, "null", "ptr")))
         else:
             f = m.fn(f"nb_{name}", [("ptr", "a"), ("ptr", "b")], "ptr")
@@ -160,7 +161,7 @@ def _methods(m: Module) -> None:
     f.loop(0,
            names + count,
            1, lambda i: f.store(f.load("ptr", f.at(argv, i, "i64"), 8), f.at(box, i + 1, "i64"), 8))
-    f.ret(f.call("door", "ptr", k, box, count + 1, kw))
+    f.ret(f.call("by_descriptor", "ptr", k, box, count + 1, kw))
     f.label("many")
     e = f.load("ptr", address_of(f, "PyExc_TypeError"))
     f.call("PyErr_SetString", "void", e, Val(f, "@too_many", "ptr"))
@@ -174,7 +175,7 @@ def _methods(m: Module) -> None:
 def _function(m: Module) -> None:
     """function(self, ...): a function's `self` is its descriptor's number."""
     f = m.fn("function", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
-    f.ret(f.call("door", "ptr", f.call("PyLong_AsSsize_t", "i64", f.args[0]), *f.args[1:]))
+    f.ret(f.call("by_descriptor", "ptr", f.call("PyLong_AsSsize_t", "i64", f.args[0]), *f.args[1:]))
 
 
 def _state(m: Module) -> None:
@@ -218,12 +219,12 @@ def _wrap(m: Module) -> None:
     f.ret(Val(f, "null", "ptr"))
 
 
-def _doors(m: Module) -> None:
+def _entries(m: Module) -> None:
     """What Python calls."""
     _apply(m)
     _write(m)
     _resized(m)
-    _door(m)
+    _by_descriptor(m)
     _binary(m)
     _slots(m)
     _methods(m)
@@ -255,6 +256,6 @@ def source() -> str:
     emit_core(m)
     emit_nodes(m)
     emit_views(m)
-    _doors(m)
+    _entries(m)
     key_of_call(m)
     return m.text()

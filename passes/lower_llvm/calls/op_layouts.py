@@ -14,7 +14,7 @@ MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS, SIZED_BUCKETS = 12, 4, 6, 160, 40
 NODE_IN = 6                                 # inputs of a node that machine code makes
 MAX_SIZES = 8                               # numbers of an attribute `size` that goes by sizes
 # descriptors; those of methods come first, each with a function of its own
-DOORS, THUNKS = 512, 160
+DESCRIPTORS, THUNKS = 512, 160
 N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72,
          out_array=80, out_cell=88, out_version=96, weak=104, nout=112, metadata=120,
          kept_outputs=128, edges=136, saved=136 + 8 * NODE_IN, versions=136 + 16 * NODE_IN,
@@ -36,7 +36,7 @@ CTX = {
 CTX["table"], CTX["sized"] = 256, 256 + 8 * BUCKETS
 CTX["desc"] = CTX["sized"] + 8 * SIZED_BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
-CTX_BYTES = CTX["desc"] + DESC["size"] * DOORS
+CTX_BYTES = CTX["desc"] + DESC["size"] * DESCRIPTORS
 # words of a recipe, as byte offsets
 R_HEAD = ("hash", "op", "attrs", "nin", "next", "launches", "nslots", "nouts", "flags", "readers",
           "itemsize", "scratch", "code", "busy", "nsizes", "plan")

@@ -44,11 +44,11 @@ def source(tags: bool) -> str:
     emit_enter(m)
     emit_finger(m)
     emit_seek(m)
-    _doors(m)
+    _entries(m)
     return m.text()
 
 
-def _doors(m: Module) -> None:
+def _entries(m: Module) -> None:
     """What Python calls."""
     _all(m)
     _traced_call(m)
