@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
-from whet.ir.graph import Node, OpNode, Write
+from whet.ir.graph import Node, OpNode, Ref, Write
 from whet.ir.memory_spans import span
 from whet.passes.listing import Arrays, Roots
 
@@ -81,6 +81,12 @@ def touched(node: Node) -> list[int]:
 def written(node: Node) -> Iterable[int]:
     """The values that a node writes in place."""
     return [node.ins[0]] if isinstance(node, Write) else node.attrs.get("into", {}).values()
+
+
+def copies_a_value(node: Node) -> TypeGuard[Write]:
+    """Does a node copy a value, all of it, to a place?"""
+    return (isinstance(node, Write) and node.op.name == "copy" and not node.attrs
+            and type(node.ins[1]) is Ref)
 
 
 def steady(node: Node) -> bool:

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Mapping, Sequence
-from typing import TypeGuard
 
-from whet.ir.graph import Fused, Node, OpNode, Parts, Ref, Write
+from whet.ir.graph import Fused, Node, OpNode, Parts, Ref
 from whet.ir.values import Array
 from whet.passes.fuse_pointwise import alone, fusible, in_order
 from whet.passes.listing import Listing
-from whet.passes.value_uses import Uses, following, is_view, steady, touched
+from whet.passes.value_uses import Uses, copies_a_value, following, is_view, steady, touched
 
 
 def write_through(g: Listing) -> Listing:
     """The list without copies of what one fused node made for them."""
     work = _WritingThrough(g)
     for i, node in enumerate(g.nodes):
-        k = work.kernel_before(i, node) if _copies_a_value(node) else None
+        k = work.kernel_before(i, node) if copies_a_value(node) else None
         if k is not None:
             work.write_itself(k, i, node)
     return g.of(_with_early(work.out, work.gone, work.early, g.nodes))
@@ -77,12 +76,6 @@ class _WritingThrough:
         insort(at, k)
         views, _ = _views_since(k, place, self.uses)
         self.early.update((v, min(k, self.early.get(v, k))) for v in views)
-
-
-def _copies_a_value(node: Node) -> TypeGuard[Write]:
-    """Does a node copy a value, all of it, to a place?"""
-    return (isinstance(node, Write) and node.op.name == "copy" and not node.attrs
-            and type(node.ins[1]) is Ref)
 
 
 def _views_since(k: int, place: Ref, uses: Uses) -> tuple[list[int], Ref]:

@@ -18,7 +18,7 @@ import numpy as np
 from whet.ir.graph import Node, OpNode, Ref, Write
 from whet.ir.values import Array
 from whet.passes.listing import Arrays, Listing, Roots
-from whet.passes.value_uses import following, is_view, steady, touched, written
+from whet.passes.value_uses import copies_a_value, following, is_view, steady, touched, written
 
 FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 
@@ -26,19 +26,19 @@ FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 def writes_to_values(g: Listing) -> Listing:
     """The list with pointwise writes as values."""
     root, arrays = dict(g.root), list(g.arrays)
-    made = forward(values(g.nodes, root, arrays), root, arrays, g.visible)
-    return Listing(late(made, root), root, arrays, g.visible)
+    made = propagate_copies(as_values(g.nodes, root, arrays), root, arrays, g.visible)
+    return Listing(delay_copies(made, root), root, arrays, g.visible)
 
 
-def values(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array]) -> list[Node]:
+def as_values(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array]) -> list[Node]:
     """Pointwise writes, and copies of floats of another type, as a value and a copy each."""
     from whet.ops.registry import REGISTRY
     out = []
     for node in nodes:
         made = len(arrays)
-        if isinstance(node, Write) and computed(node, root, arrays):
+        if isinstance(node, Write) and is_whole_pointwise(node, root, arrays):
             value = node.as_value(made)
-        elif isinstance(node, Write) and rounded(node, root, arrays):
+        elif isinstance(node, Write) and is_rounding_copy(node, root, arrays):
             op = REGISTRY[f"to_{arrays[node.ins[0]].dtype.name}"]
             value = OpNode(op, node.ins[1:], {}, [made], node.line, node)
         else:
@@ -51,9 +51,9 @@ def values(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array]) -> 
     return out
 
 
-def rounded(node: Write, root: Roots, arrays: Arrays) -> bool:
+def is_rounding_copy(node: Write, root: Roots, arrays: Arrays) -> bool:
     """Is a write a copy of floats to all of a contiguous tensor of another type of floats?"""
-    if node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
+    if not copies_a_value(node):
         return False
     place, x = node.ins
     a, b = arrays[place], arrays[x]
@@ -61,7 +61,7 @@ def rounded(node: Write, root: Roots, arrays: Arrays) -> bool:
                 and a.dtype != b.dtype and FLOATS.issuperset((a.dtype.name, b.dtype.name)))
 
 
-def computed(node: Write, root: Roots, arrays: Arrays) -> bool:
+def is_whole_pointwise(node: Write, root: Roots, arrays: Arrays) -> bool:
     """Is a write a pointwise operation on all of a contiguous tensor, in its own type?"""
     place, op = node.ins[0], node.op
     a = arrays[place]
@@ -90,17 +90,13 @@ def computed(node: Write, root: Roots, arrays: Arrays) -> bool:
 
 
 def whole(a: Array) -> bool:
+    """Is an array one that a write fills from its first byte to its last?"""
     return a.flags.c_contiguous and a.flags.aligned
 
 
 def copied(node: Node, root: Roots, arrays: Arrays) -> tuple[Ref, Ref] | None:
     """(place, value) of a copy of a value to all of a memory of its type and shape; else None."""
-    if (
-        not isinstance(node, Write)
-        or node.op.name != "copy"
-        or node.attrs
-        or type(node.ins[1]) is not Ref
-    ):
+    if not copies_a_value(node):
         return None
     place, x = node.ins
     a, b = arrays[place], arrays[x]
@@ -115,9 +111,10 @@ def copied(node: Node, root: Roots, arrays: Arrays) -> tuple[Ref, Ref] | None:
     return (place, x) if fits else None
 
 
-def forward(nodes: Sequence[Node], root: Roots, arrays: Arrays, visible: Set[int]) -> list[Node]:
-    """Reads of what was just copied as reads of what it was copied from; without copies that
-    nobody reads before the next, or ever."""
+def propagate_copies(nodes: Sequence[Node], root: Roots, arrays: Arrays,
+                     visible: Set[int]) -> list[Node]:
+    """The list in which reads of what was just copied are reads of what it was copied from. Copies
+    that nobody reads before the next one, or ever, are dropped."""
     out: list[Node | None] = []
     same: dict[int, Ref] = {}                # place -> the value that is there too
     last: dict[int, int] = {}                # place -> its copy, which nobody has read
@@ -156,7 +153,7 @@ def forward(nodes: Sequence[Node], root: Roots, arrays: Arrays, visible: Set[int
     return [n for n in out if n is not None]
 
 
-def late(nodes: Sequence[Node], root: Roots) -> list[Node]:
+def delay_copies(nodes: Sequence[Node], root: Roots) -> list[Node]:
     """The list with each copy just before the next node that reads or writes its place, writes
     what it copies, or may go another way."""
     ways = []
@@ -172,12 +169,7 @@ def late(nodes: Sequence[Node], root: Roots) -> list[Node]:
     own = {}
     before: dict[float, list[Write]] = {}
     for i, node in enumerate(nodes):
-        if (
-            isinstance(node, Write)
-            and node.op.name == "copy"
-            and not node.attrs
-            and type(node.ins[1]) is Ref
-        ):
+        if copies_a_value(node):
             to = min(
                 following(touch[root[node.ins[0]]], i),
                 following(change.get(root[node.ins[1]], ()), i),
