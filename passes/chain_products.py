@@ -7,12 +7,14 @@ some rows after others.
     ->
     %13 = chain(%0, %1, %12){matmul; amax; sub; exp; sum; div; matmul}
 
-What lies between the products is a few rows of each thread that stay in its cache; as a whole it is
+What lies between the products is a few rows of each thread that stay in its cache. As a whole it is
 never in memory. A row of a product comes of one row of its first operand, a row of a row program of
-one row, so any rows may go before others: no bit changes. That is only right where nothing else
-reads what lies between, and nothing is written meanwhile to what the chain reads; only worth it
-where what lies between would not stay in the cache anyway, and the second operands, which every
-block of rows goes over, are not much larger than one. """
+one row. So any rows may go before others: no bit changes.
+
+Nothing else may read what lies between, and nothing may write meanwhile to what the chain reads. It
+pays where what lies between would not stay in the cache anyway, and where the second operands are
+not much larger than a cache: every block of rows goes over them.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -31,8 +33,7 @@ MOST = 1 << 22                   # bytes of the matrices that a row meets
 
 
 def chain_products(g: Listing) -> Listing:
-    """The list with chains at the places of their last nodes; `value` are the nodes that one
-    stands for."""
+    """The list with chains at the places of their last nodes."""
     found = _Chains(g)
     out: list[Node | None] = list(g.nodes)
     for chain in found.chains():

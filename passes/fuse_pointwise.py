@@ -18,7 +18,7 @@ from whet.ir import scalar as S
 from whet.ir.expressions import Expr
 from whet.ir.graph import Fused, Node, OpNode, Ref, Type
 from whet.ir.values import Array
-from whet.passes.fusion_memory import Held
+from whet.passes.fusion_memory import FusionMemory
 from whet.passes.listing import Arrays, Listing
 from whet.passes.value_uses import Uses
 
@@ -43,7 +43,7 @@ def fuse_pointwise(g: Listing) -> Listing:
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root, views=True)
     groups: dict[int, _Group] = {}           # node -> its group
-    held = Held(g, uses)
+    fusion_memory = FusionMemory(g, uses)
     for i, node in enumerate(nodes):
         if not mappable(node, arrays):
             continue
@@ -51,7 +51,7 @@ def fuse_pointwise(g: Listing) -> Listing:
         for x in node.refs():
             other = groups.get(uses.maker.get(x, -1))
             if (other is not None and other is not group and joinable(other, group, i, uses)
-                    and not held.longer(other.at, group.at, i)):
+                    and not fusion_memory.holds_more(other.at, group.at, i)):
                 other.at = sorted(other.at + group.at)
                 for k in group.at:
                     groups[k] = other

@@ -23,7 +23,7 @@ from whet.ir.graph import Fused, Node, OpNode, Ref, Rows
 from whet.ir.row_layout import Shape, left
 from whet.passes import fuse_pointwise
 from whet.passes.drop_unused import drop_unused
-from whet.passes.fusion_memory import Held
+from whet.passes.fusion_memory import FusionMemory
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.row_builder import Space, built, program_of, repays
 from whet.passes.value_uses import Uses, is_view
@@ -58,7 +58,7 @@ class _Grouping:
     def __init__(self, g: Listing) -> None:
         self.nodes, self.root, self.arrays, self.visible = g.nodes, g.root, g.arrays, g.visible
         self.uses = Uses(g.nodes, g.root)
-        self.held = Held(g, self.uses)
+        self.fusion_memory = FusionMemory(g, self.uses)
         self.group_of: dict[int, _Group] = {}
 
     def add(self, i: int) -> None:
@@ -79,7 +79,7 @@ class _Grouping:
 
     def joined(self, other: _Group | None, group: _Group, i: int) -> _Group:
         """The group of both, which stands at node i; the second one where they are not joined."""
-        if other is None or other is group or self.held.longer(other.at, group.at, i):
+        if other is None or other is group or self.fusion_memory.holds_more(other.at, group.at, i):
             return group
         at = group.at
         if not self.join(other, group, i):

@@ -27,7 +27,7 @@ from whet.ir.memory_spans import address
 from whet.ir.values import Array
 from whet.passes.fuse_moves import HALVES, MOST, Kernel, Key, computing, kernel, operand
 from whet.passes.fuse_pointwise import in_order
-from whet.passes.fusion_memory import Held
+from whet.passes.fusion_memory import FusionMemory
 from whet.passes.listing import Arrays, Listing
 from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.value_uses import Uses, is_view
@@ -63,7 +63,7 @@ class _Search:
     def __init__(self, g: Listing) -> None:
         self.nodes, self.root, self.arrays = g.nodes, g.root, g.arrays
         self.uses = Uses(g.nodes, g.root, views=True)
-        self.held = Held(g, self.uses)
+        self.fusion_memory = FusionMemory(g, self.uses)
         self.seen = {g.root[v] for v in g.visible if v in g.root}
 
     def around(self, i: int, gone: Set[int]) -> tuple[set[int], Parts | None]:
@@ -95,7 +95,7 @@ class _Search:
         cannot be in the group."""
         node = self.nodes[p]
         if not computing(node, self.arrays) or not self.uses.later(p, i) \
-                or self.held.longer([p], sorted(at), i):
+                or self.fusion_memory.holds_more([p], sorted(at), i):
             return None
         more = {*at, p}
         if not any(is_view(self.nodes[u]) for o in node.outs for u in self.uses.users.get(o, ())):

@@ -1,5 +1,5 @@
-"""What fusion costs in memory: a kernel stands where the last of its nodes was, so that what the
-others read waits for it."""
+"""What fusion costs in memory: a kernel stands where the last of its nodes was. So what the others
+read waits for it."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ LARGE = 1 << 18
 FUSED = frozenset(("pointwise", "reduce", "rows"))
 
 
-class Held:
-    """The memory that a kernel holds which stands later than some of its nodes did: what those
-    read, in place of what they make."""
+class FusionMemory:
+    """What kernels hold that stand later than some of their nodes did: what those read, in the
+    place of what they make."""
 
     def __init__(self, g: Listing, uses: Uses) -> None:
         self.nodes, self.root, self.arrays, self.uses = g.nodes, g.root, g.arrays, uses
         self.seen = {g.root[v] for v in g.visible if v in g.root}
-        # the places of nodes beside which what waits counts
-        self.beside = [i for i, node in enumerate(g.nodes) if self.makes_more(node)]
+        # the places of nodes that make large values, beside which what waits counts
+        self.large = [i for i, node in enumerate(g.nodes) if self.makes_large(node)]
 
-    def makes_more(self, node: Node) -> bool:
+    def makes_large(self, node: Node) -> bool:
         """Does a node that no such kernel takes in make a large value?"""
         if isinstance(node, Fused) or isinstance(node, OpNode) and node.op.family in FUSED:
             return False
         return any(self.root[o] == o and self.arrays[o].nbytes >= LARGE for o in node.outs)
 
-    def longer(self, before: Sequence[int], at: Sequence[int], i: int) -> bool:
-        """Would large operands of the nodes at places `before` wait, for a kernel of these and
-        those `at` at place i, beside other large values that are made meanwhile? Sums of gradients
-        that are read at the end of a step are such: all terms would be there at once."""
+    def holds_more(self, before: Sequence[int], at: Sequence[int], i: int) -> bool:
+        """Would a kernel at place i hold more memory than its nodes, those at places `before` and
+        `at`? Large operands of those `before` wait for it, beside other large values that are made
+        meanwhile. Sums of gradients that are read at the end of a step are such: all terms would
+        be there at once."""
         last = before[-1]
-        if following(self.beside, last) >= i:
+        if following(self.large, last) >= i:
             return False
         together = {*before, *at}
         made = {o for k in before for o in self.nodes[k].outs}

@@ -45,7 +45,7 @@ Strides: TypeAlias = tuple[Sequence[int], int]           # of an array, and its 
 
 
 def program_of(node: OpNode,
-             arrays: Arrays) -> tuple[Program, tuple[Array | float, ...], tuple[int, ...]] | None:
+               arrays: Arrays) -> tuple[Program, tuple[Array | float, ...], tuple[int, ...]] | None:
     """(the program that a node is, its operands, its axes); None where it has none."""
     ins = [arrays[x] if type(x) is Ref else x for x in node.ins]
     if any(type(x) is np.ndarray and NAMES.get(x.dtype.name) is None for x in ins):
@@ -55,8 +55,8 @@ def program_of(node: OpNode,
 
 
 def repays(node: Fused, arrays: Arrays) -> bool:
-    """Is a kernel done several times sooner than what it makes is stored and read? (Not so in a
-    cache.)"""
+    """Is a kernel done several times sooner than what it makes is stored and read? Never where
+    that stays in a cache."""
     made = sum(arrays[o].nbytes for o in node.outs)
     read = sum(
         a.itemsize * prod(n for n, s in zip(a.shape, a.strides, strict=True) if s)
@@ -74,10 +74,10 @@ class Walk(enum.Enum):
 
 
 def walk(shape: Shape, axes: tuple[int, ...], fulls: Sequence[Sequence[int]],
-         rows_: Sequence[Sequence[int]], sizes: Sequence[int]) -> Walk | None:
+         of_rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> Walk | None:
     """How arrays of these strides can be walked without a copy; None where they cannot. `fulls`
-    has the strides of full operands and results, `rows_` those of row operands; `sizes` their item
-    sizes."""
+    has the strides of full operands and results, `of_rows` those of row operands; `sizes` their
+    item sizes."""
     def merged(dims: Sequence[int], strides: Sequence[Sequence[int]]) -> list[list[int]]:
         out: list[list[int]] = []
         for a in dims:
@@ -90,7 +90,7 @@ def walk(shape: Shape, axes: tuple[int, ...], fulls: Sequence[Sequence[int]],
         return out
 
     inner, outer = (merged(axes, fulls),
-                    merged([a for a in range(len(shape)) if a not in axes], [*fulls, *rows_]))
+                    merged([a for a in range(len(shape)) if a not in axes], [*fulls, *of_rows]))
     if len(outer) > 2 or len(inner) > 2:
         return None
     if all(s == b for s, b in zip(inner[-1], sizes, strict=False)):
@@ -107,7 +107,7 @@ def walk(shape: Shape, axes: tuple[int, ...], fulls: Sequence[Sequence[int]],
 
 # ---- the program ---------------------------------------------------------------------------------
 def built(space: Space, uses: Uses, arrays: Arrays, visible: Set[int],
-           at: Sequence[int], repeated: tuple[int, ...] = ()) -> Rows | None:
+          at: Sequence[int], repeated: tuple[int, ...] = ()) -> Rows | None:
     """The node of the group of nodes at these places, as `_Builder.build` has it. Kernels go by an
     operand that varies in all directions: where there is none (as in `x[:, None] - y`), those whose
     elements lie side by side are taken as such."""
@@ -197,7 +197,7 @@ class _Builder:
     def suits(self, node: Rows) -> bool:
         """Do the kernels take the operands as they lie, and is that worth it?"""
         program = node.placed.program
-        fulls, rows_ = self.strides(node)
+        fulls, of_rows = self.strides(node)
         if not fulls:
             self.has_no_full_operand = True
             return False
@@ -209,8 +209,8 @@ class _Builder:
         if any(x not in self.visible and self.made_of_little(x)
                and all(map(self.reduces, self.uses.users.get(x, ()))) for x in stores):
             return False
-        how = walk(self.shape, self.axes, [s for s, _ in fulls], [s for s, _ in rows_],
-                   [size for _, size in (*fulls, *rows_)])
+        how = walk(self.shape, self.axes, [s for s, _ in fulls], [s for s, _ in of_rows],
+                   [size for _, size in (*fulls, *of_rows)])
         if how is Walk.PIECES:
             return not any(isinstance(s, R.Reduce) and s.has_position for s in program.stages)
         if how is Walk.COLUMNS and (stores or len(program.passes) > 1):
@@ -220,12 +220,12 @@ class _Builder:
     def strides(self, node: Rows) -> tuple[list[Strides], list[Strides]]:
         """The strides of the full operands, and those of the row operands."""
         fulls: list[Strides] = []
-        rows_: list[Strides] = []
+        of_rows: list[Strides] = []
         ins = [self.arrays[x] if type(x) is Ref else x for x in node.ins]
         for x, o in zip(node.placed.operands(ins), node.placed.program.operands, strict=True):
             if o.is_full or o.is_row:
-                (fulls if o.is_full else rows_).append((x.strides, x.itemsize))
-        return fulls, rows_
+                (fulls if o.is_full else of_rows).append((x.strides, x.itemsize))
+        return fulls, of_rows
 
     def stores(self, node: Rows) -> list[int]:
         """The results that have an element for each of the shape."""
