@@ -354,7 +354,7 @@ def drawing(g: Graph,
     links = {}
     for (a, b), (v, kind) in plan.links.items():
         if kind == "order" and (type(a) is str or not changes(g.nodes[a])):
-            # (that a write comes after what reads its operand is to be seen from the layers)
+            # That a write comes after what reads its operand is to be seen from the layers.
             continue
         t = g.types.get(v)
         title = f"%{v} : {t}, {amount(t.nbytes)}" if t is not None else f"%{v}"

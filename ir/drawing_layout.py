@@ -64,7 +64,7 @@ def narrow(layer: Mapping[Key, int], edges: Iterable[Edge], most: int) -> dict[K
 
 def _apart(layer: Mapping[Key, int], edges: list[Edge]) -> list[list[Key]]:
     """The parts that no edge joins, each from top to bottom."""
-    import networkx  # (it takes a while)
+    import networkx  # it takes a while
     graph = networkx.Graph(edges)
     graph.add_nodes_from(layer)
     part_of = {k: n for n, keys in enumerate(networkx.connected_components(graph)) for k in keys}

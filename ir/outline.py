@@ -376,7 +376,7 @@ def _reshaped(a: Outline, shape: Sequence[Size]) -> Sequence[Size] | None:
     last: Size = a.itemsize
     out: list[Size] = []
     for known, n in zip(reversed(strides), reversed(shape)):
-        # (of one element: as if it were dense)
+        # Of one element: as if it were dense.
         out.append(last if known is None else known)
         last = out[-1] * n
     return out[::-1]

@@ -83,7 +83,7 @@ def _mish_slope(x: Expr) -> Expr:
     """N / D + x s (1 - (N / D)^2), s the sigmoid; N, D and m as `vmath` has them, 1 - (N / D)^2
     = (D - N) (D + N) / D^2."""
     below = lt(x, 0)
-    m = exp(where(below, x, -x))     # (-|x|, whose own slope at zero is that of the branch)
+    m = exp(where(below, x, -x))     # -|x|, whose own slope at zero is that of the branch
     n = where(below, m * (m + 2), 1 + 2 * m)
     d = where(below, n + 2, n + 2 * m * m)
     return (n + x * (4 * where(below, m, m * m) * (m + 1) / d)) / d

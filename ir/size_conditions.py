@@ -199,7 +199,7 @@ class ValuesOf:
 
 def repeated(which: Sequence[int]) -> Callable[[list[Any]], list[Any]]:
     """A function of a list: its items in this order."""
-    if len(which) < 2:                       # (of one item `itemgetter` makes no tuple)
+    if len(which) < 2:                       # of one item `itemgetter` makes no tuple
         return lambda xs: [xs[i] for i in which]
     pick = operator.itemgetter(*which)
     return lambda xs: list(pick(xs))
@@ -217,7 +217,7 @@ class Asked(Generic[Number]):
 
     def __call__(self, *args: float) -> Number:
         if args not in self.known:
-            # (0.0 and -0.0 are equal, and may give something else)
+            # 0.0 and -0.0 are equal, and may give something else.
             if len(self.known) > MOST_KNOWN or any(type(x) is not int for x in args):
                 return self.function(*args)
             self.known[args] = got = self.function(*args)

@@ -218,7 +218,7 @@ class SymbolicSize:
             self._value, self._bound = self.facts.now.of(self.text()), self.facts.bound
         return self._value
 
-    # (isinstance() says so: what asks it means a number)
+    # Code that asks isinstance() means a number.
     __class__ = property(lambda self: int)
 
     def text(self) -> str:
@@ -233,7 +233,7 @@ class SymbolicSize:
         return self._text
 
     def __repr__(self) -> NoReturn:
-        # (into the name of a kernel, say)
+        # Into the name of a kernel, say.
         raise Unsized(f"a plan writes the number {self.text()}")
 
     __str__ = __repr__
@@ -301,7 +301,7 @@ class SymbolicSize:
         exact = _divided(self, other)
         if exact is not None:
             return exact
-        # (rounded up, that is: of a size, no less than one)
+        # Rounded up, that is: of a size, no less than one.
         if all(c < 0 for c in self.terms.values()):
             least = (-self).least()
             return -self.facts.atom(
@@ -417,7 +417,7 @@ class SymbolicSize:
     def __eq__(self, other: object) -> bool:
         if type(other) is not int and (
                 type(other) is not SymbolicSize or other.facts is not self.facts):
-            # (plans are found again by sizes: those of other symbols are no others' plans)
+            # Plans are found again by sizes: those of other symbols are no others' plans.
             return False
         return self._asked("==", other, self.value == value(other))
 

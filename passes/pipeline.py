@@ -87,8 +87,8 @@ ON_DEVICES = frozenset(one.__name__ for one in (
 # what divides a forward and its backward: see `divided`
 BETWEEN = [("partition", partition)]
 
-# what changes bits, within the bounds that each states: only where it was asked for
-# (`jit.trace(rewrites=[...])`)
+# what changes bits, within the bounds that each states: only where `jit.trace(rewrites=[...])` asks
+# for it
 REWRITES = {"fold_batch_norm": fold_batch_norm, "reassociate": reassociate}
 
 

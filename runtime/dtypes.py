@@ -65,7 +65,7 @@ class quantised_dtype(dtype):
     __slots__ = ("integers",)
 
     def __init__(self, name, integers, code, letter):
-        # (what is asked of a type alone; `np` is what arrays are made by)
+        # What is asked of a type alone; `np` is what arrays are made by.
         self.name = self.short = name
         self.integers, self.code, self.letter = integers, code, letter
         self.kind, self.itemsize = STORED, integers.itemsize
@@ -336,7 +336,7 @@ class finfo:
         i = ml_dtypes.finfo(d.np)
         self.bits, self.eps, self.max, self.min = i.bits, float(i.eps), float(i.max), float(i.min)
         self.tiny = self.smallest_normal = float(i.tiny)
-        # (rounded: the type may not hold a power of ten exactly, or a digit)
+        # Rounded: the type may not hold a power of ten exactly, or a digit.
         self.resolution = 1.0 if d.kind == STORED else float(f"{float(i.resolution):.0e}")
         self.dtype = d.name
 

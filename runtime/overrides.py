@@ -132,7 +132,7 @@ def get_testing_overrides():
             return -1
         try:
             vars(call)["__signature__"] = inspect.signature(fn)
-        except ValueError:                   # (it has none that can be read)
+        except ValueError:                   # it has none that can be read
             pass
         return call
     return {fn: stand_in(fn) for _, _, fn in _named_functions()}

@@ -48,7 +48,7 @@ class SobolEngine:
         bits = self.MAXBIT
         places = np.arange(bits)
         shift = F["randint"](2, (self.dimension, bits), generator=g).numpy() @ (1 << places)
-        # (row: a digit of the result; column: of the direction; both from the highest)
+        # Row: a digit of the result; column: of the direction; both from the highest.
         rows = F["randint"](2, (self.dimension, bits, bits), generator=g).numpy()
         rows = np.tril(rows, -1) + np.eye(bits, dtype=np.int64)
         digits = directions[:, None, :] >> places[::-1][:, None] & 1
@@ -122,5 +122,5 @@ def _directions(dimension):
     except ImportError:
         raise ImportError("SobolEngine takes its direction numbers from SciPy, which is not "
                           "installed: pip install scipy") from None
-    # (SciPy has no public name for them; points would give them, after steps without number)
+    # SciPy has no public name for them; points would give them, after steps without number.
     return Sobol(dimension, scramble=False, bits=SobolEngine.MAXBIT)._sv.astype(np.int64)

@@ -472,7 +472,7 @@ class _Reader:
                 t = empty_strided(shape, stride, dtype=dtypes.NAMED[name], device="meta")
                 t = self.place(t)
             else:
-                t = self.place(shown(wrap(a)))       # (several may share the memory)
+                t = self.place(shown(wrap(a)))       # several may share the memory
             if "class" in ref:
                 cls = _CLASSES[ref["class"]]
                 t = (cls(t, ref.get("requires_grad", False)) if cls is Parameter else cls(

@@ -50,7 +50,7 @@ class Tensor:
         pass
 
     def __init_subclass__(cls, **kwargs):
-        # (`extend` makes another class of this one's body)
+        # `extend` makes another class of this one's body.
         super(Tensor, cls).__init_subclass__(**kwargs)       # noqa: UP008
         function_protocol.joined(cls)
 
@@ -221,7 +221,7 @@ class Tensor:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype")
-        if other._array is self._array:      # (`w.data -= g`: nothing else than before)
+        if other._array is self._array:      # `w.data -= g`: nothing else than before
             return
         self._array = other._array
         count_writes_of(other, self)

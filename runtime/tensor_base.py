@@ -111,7 +111,7 @@ def count_writes_of(other: Any, t: Any) -> None:
     mine, theirs = t._shared(), other._shared()
     chain = theirs
     while chain is not None:
-        if chain is mine:                    # (never in a circle)
+        if chain is mine:                    # never in a circle
             mine.shown = 1
             return
         chain = chain.aside

@@ -171,7 +171,7 @@ class Comparison(NamedTuple):
         bad = int(wrong.sum())
         lines = [f"Mismatched elements: {bad} / {a.numel()} ({100 * bad / a.numel():.1f}%)"]
         for i, name, size in ((1, "absolute", gap), (0, "relative", relative)):
-            # (what is no number is more than any)
+            # What is no number is more than any.
             order = size.double().where(wrong, -1.0).nan_to_num(nan=float("inf"),
                                                                posinf=float("inf"))
             at = tuple(int(k) for k in F["unravel_index"](order.argmax(), size.shape))

@@ -78,7 +78,7 @@ class Questions(registry.Observer):
     def without_scalars(self, inputs: tuple[Any, ...],
                         attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
         """Operands and attributes with numbers, which may vary, in the place of NumPy's."""
-        if not self.numpys.lent:
+        if not self.numpys.stand_ins:
             return inputs, attrs
         return (tuple(map(scalars_as_numbers, inputs)),
                 {name: scalars_as_numbers(x) for name, x in attrs.items()})
@@ -271,7 +271,7 @@ def _small(a: Array) -> bool:
     return bool(((a >= -SAFE) & (a <= SAFE)).all())
 
 
-# (an unsigned number, which as a signed one may be negative)
+# An unsigned number, which as a signed one may be negative.
 def _small_and_positive(a: Array) -> bool:
     return bool(((a >= 0) & (a <= SAFE)).all())
 

@@ -66,7 +66,7 @@ class TensorGuards:
     def reach(self, leaves: list[Any]) -> tuple[list[Any] | None, Reason | None]:
         """The leaves with the tensors in slots; or None, and why: one of these is of another
         kind."""
-        grow = self.world.growing            # (what these hold is not known)
+        grow = self.world.growing            # what these hold is not known
         for s in self.world.slots:
             t = s.fetch(self.world.tensors, leaves)
             if t is None or grow and id(s.changeable) in grow:

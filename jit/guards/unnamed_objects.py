@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from .outside_walk import Walk
 
 Held = dict[str, Any]
-# special names that an object which is there already is not asked for by syntax, but by functions
-# (`copy.replace`; dataclasses have `__replace__` from Python 3.13 on)
+# special names that an object which is there already is not asked for by syntax, but by functions,
+# such as `copy.replace`: dataclasses have `__replace__` from Python 3.13 on
 ASKED_BY_NAME = frozenset(("__init__", "__replace__"))
 # how code takes an object apart without naming what it has
 TAKING_APART = frozenset(("__dict__", "__getstate__", "__reduce__", "__reduce_ex__", "__slots__"))

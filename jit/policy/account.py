@@ -256,7 +256,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         user expect other sizes?"""
         kind.missed += kind.weight
         self.unserved += kind.weight * max(self.gain(kind), 0.0)
-        self.planning = 0.0                  # (of a plan that was tried in vain)
+        self.planning = 0.0                  # of a plan that was tried in vain
         # A call that sets up state is no reason to record calls of other sizes.
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower

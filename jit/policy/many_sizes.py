@@ -93,7 +93,7 @@ class ManySizes:
         """May a plan for all sizes be made now, with a recording that has taken so many seconds so
         far?"""
         cost = self.growing(seconds)
-        # (without it the recording was made in vain: what that took is not asked about again)
+        # Without it the recording was made in vain: what that took is not asked about again.
         room = self.credit if cost <= self.unserved else PLANS * (self.balance - seconds)
         return cost <= room
 
@@ -154,7 +154,7 @@ class ManySizes:
         self.telling.note(beyond)
         self.ledger.recording += beyond
         self.ledger.spent += beyond
-        # (what eager mode takes longer, too, where sizes are new)
+        # What eager mode takes longer, too, where sizes are new.
         self.ledger.eager += min(self.novelty, beyond)
 
     def unrun(self, kind: Kind, making: float, seconds: float) -> None:
@@ -162,7 +162,7 @@ class ManySizes:
         with these."""
         self.count("unseen")
         eager = min(self.eager_seconds(kind), seconds)
-        # (some bring kernels that eager mode needs, too)
+        # Some bring kernels that eager mode needs, too.
         self.bare.note(making - self.planning)
         self.planning = 0.0
         self.ledger.recording += seconds - eager

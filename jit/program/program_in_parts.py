@@ -153,7 +153,7 @@ class LaterPart:
         for k, way in enumerate(self.ways):
             made = way.program(given)
             if made is not None:
-                if k:                        # (another thread may look: there is always one)
+                if k:                        # another thread may look: there is always one
                     self.ways.insert(0, self.ways.pop(k))
                 resized = made.of_sizes.resized if isinstance(made, AtSizes) else None
                 if resized is not None and resized not in self.resized:
@@ -284,7 +284,7 @@ class ProgramInParts(Program):
             for n in gone:
                 env[n] = None
             if placed is self.later[-1] and self.backwards is not None:
-                self.backwards.at(self.sizes(env))       # (it may miss: nothing is done after this)
+                self.backwards.at(self.sizes(env))       # it may miss: nothing is done after this
             placed.take(env)
 
     def sizes(self, values: Sequence[Any]) -> list[tuple[int, ...]]:

@@ -120,7 +120,7 @@ class SizeExpressions:
                     if (of(math.prod(first)), of(math.prod(second))) == (x, y):
                         n = math.prod(sizes)
                         found[text(n)] = n
-            if len(found) > 1:               # (those that values have are equal, see `equal_again`)
+            if len(found) > 1:               # those that values have are equal, see `equal_again`
                 met = {text(n) for shape in self.shapes.values() for n in shape}
                 found = dict([(k, n) for k, n in found.items() if k in met][:1]) or found
             if len(found) == 1:

@@ -246,7 +246,7 @@ class SizedProgram:
         """A step of Python's: what it reads is found, and what it makes moves."""
         if (node.attrs.get("into") or isinstance(node, Write)
                 or isinstance(node, Ask) and len(node.ins) > 1
-                or not self.roots.root.keys() >= set(node.outs)):    # (passes have put it there)
+                or not self.roots.root.keys() >= set(node.outs)):    # passes have put it there
             raise Unsized(f"{node.kind if node.op is None else node.op.name} is no launch")
         looks = {}
         for x in node.refs():

@@ -97,7 +97,7 @@ def _family(session: Any, found: Any, like: Any, run: Run, overlaps: Overlaps,
         if session.affords_family():
             families.grow(like, run, compare)
             session.family_grown()
-    elif families.has_backwards(like, run):  # (else the family's own program is what was made)
+    elif families.has_backwards(like, run):  # else the family's own program is what was made
         families.check(like, run, compare)
 
 

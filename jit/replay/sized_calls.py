@@ -49,7 +49,7 @@ class SizedCall:
         self.backward = None
         self.programs = [self.forward]
         if (first.backward is not None and other.backward is not None
-                and not first.program.goes_by_counts):   # (else there are plans of its own)
+                and not first.program.goes_by_counts):   # else there are plans of its own
             self.backward = SizedBackward(first.backward, other.backward, self.forward)
             self.programs += self.backward.programs.values()
 
@@ -82,7 +82,7 @@ class CallOfSizes:
     arguments' sizes are."""
 
     def __init__(self, call: SizedCall, first: Recording, symbols: ShapeSymbols) -> None:
-        # (what is asked of sizes is asked of all programs together)
+        # What is asked of sizes is asked of all programs together.
         self.backward = None if call.backward is None else BackwardOfSizes(call.backward)
         self.program, self.whole = ForwardOfSizes(call.forward, first, symbols), first.program
 

@@ -139,7 +139,7 @@ class _Attention:
     def width(self, name: str) -> tuple[int, int]:
         """Features of a row of an operand, and how many are computed with."""
         size = self.form.values if name in ("v", "g", "y", "gv") else self.form.features
-        return size, max(16, up(size))              # (tensor cores take no less)
+        return size, max(16, up(size))              # tensor cores take no less
 
     def place(self, name: str, row: str, across: bool = False) -> str:
         """Where rows of an operand lie; `across`: one beside the other."""

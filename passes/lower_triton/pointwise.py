@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .source import Source
 
 TILE = 1024
-# what is longer has twice the threads: of eight elements each, numbers would not fit into registers
-# (the gradient of zeta: 600 bytes were spilled)
+# What is longer has twice the threads: with eight elements each, numbers would not fit into
+# registers. The gradient of zeta spilled 600 bytes.
 LONG = 290
 NUMBER = "n"
 

@@ -65,7 +65,7 @@ class Tile:
 
 # of a program; and how many elements each of them loads before it waits for the first
 THREADS, UNROLLED = 128, 8
-HEAVY_UNROLLED = 2                  # (a heavy expression keeps units busy itself)
+HEAVY_UNROLLED = 2                  # a heavy expression keeps units busy itself
 
 
 def up(x: int) -> int:

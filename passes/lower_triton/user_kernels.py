@@ -54,7 +54,7 @@ class Given(Source):
 def kernel_of(x: Any) -> tuple[str, Any]:
     """By which decorator of Triton's something was made, the last of several, and what that gives
     where nothing is interpreted."""
-    if "triton" in sys.modules:              # (or nobody can have made one)
+    if "triton" in sys.modules:              # or nobody can have made one
         from triton.runtime.autotuner import Autotuner, Heuristics
         from triton.runtime.interpreter import InterpretedFunction
         from triton.runtime.jit import JITFunction
@@ -149,7 +149,7 @@ class _Flow:
                 self.ends[within or 0].append(ins)
         elif regions:
             self._nested(name, ins, outs, regions)
-        elif name.startswith("cf."):         # (which block it goes to is not told)
+        elif name.startswith("cf."):         # which block it goes to is not told
             for arguments in self.blocks[within or 0].values():
                 for a in arguments:
                     self.sources[a].update(ins)

@@ -349,7 +349,7 @@ def _at_tensor(t, g, i, what):
         a = t._array
         if devices.is_elsewhere(a):
             g = devices.beyond.filled(a.index, a.shape, a.dtype, 1)
-        else:                                # (quickest for what most losses are)
+        else:                                # quickest for what most losses are
             g = np.ones(a.shape, a.dtype) if a.shape else np.array(1, a.dtype)
         g = later.literal(g) if modes.state.observers else wrap(g)
     else:

@@ -81,7 +81,7 @@ class _Gathered:
     def __init__(self, tensors, fn):
         self.edges = [in_full(edge_of(t)) for t in tensors]
         self.fn, self.lock = fn, threading.Lock()
-        self.walk: Any = _no_walk             # (a reference that keeps no graph alive)
+        self.walk: Any = _no_walk             # a reference that keeps no graph alive
         self.gradients: list = []
         self.left = 0
 

@@ -14,7 +14,7 @@ class SavedCopies:
     def pack(self, t):
         """The key of a copy of `t` as it is now; what is saved several times is copied once."""
         cell = t._shared()
-        # (the cell is kept with the copy: no other one gets its id)
+        # The cell is kept with the copy: no other one gets its id.
         key = id(cell), t._version, t.data_ptr(), t.shape, t.stride(), t.dtype
         if key not in self.copies:
             with modes.no_grad():

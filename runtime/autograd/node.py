@@ -93,7 +93,7 @@ def without_base(t):
     but no base. A base that is written to later leads to the node of that write, and so may lead
     back to what saved its view: a circle that nothing frees."""
     if t._base is None or t._rg & 1 and t._node is None:
-        return t                             # (gradients end at a leaf)
+        return t                             # gradients end at a leaf
     return without_write(t)
 
 
@@ -200,7 +200,7 @@ class Node:
         for i, x in enumerate(inputs):
             if not hasattr(x, "_array"):
                 kept.append(x)
-                # (see `release`)
+                # See `release`.
                 versions.append(int((keep is None or i in keep) and op.reads(i, self.edges)))
             elif (keep is None or i in keep) and op.reads(i, self.edges):
                 if x._rg & 2:

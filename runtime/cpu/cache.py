@@ -440,6 +440,6 @@ def connect():
     """This process's Cache, or None where there can be none."""
     store = opened(Cache)
     # A source that changed while this process was starting may have been imported as it was before.
-    # (A time in the future says nothing of when that was.)
+    # A time in the future says nothing of when that was.
     recent = lambda when: _started - 2_000_000_000 <= when <= time.time_ns()
     return store if store and not any(recent(when) for _, _, when, _ in store.sources) else None

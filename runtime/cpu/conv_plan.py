@@ -134,7 +134,7 @@ def _finer(blocks, panels, tiles, rows, others, threads, last):
         across, down = (-(-n // b) for n, b in zip((panels, tiles), cut))
         return (((panels - 1 + last) * (tiles * rows + cut[1] * COPY) * others / threads + across *
                  (down * rows + COPY), cut[0] * cut[1]))
-    # (copied pixels are worth a few rows)
+    # Copied pixels are worth a few rows.
     downs = range(blocks[1], max(blocks[1], min(tiles * rows // 24, 8 * threads)) + 1)
     return min(((across, down) for down in downs for across in {
         blocks[0], max(blocks[0], min(panels, -(-16 * threads // (others * down))))}),

@@ -295,5 +295,5 @@ def runtime_text():
         "INT_DIGITS": _INT_DIGITS[int_layout()]}
     text = (thread_pool.source() + allocator.source()
             + re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], _LAUNCH))
-    declared = dict.fromkeys(re.findall(r"^declare .*$", text, re.M))            # (each once)
+    declared = dict.fromkeys(re.findall(r"^declare .*$", text, re.M))            # each once
     return "\n".join([*declared, re.sub(r"^declare .*$", "", text, flags=re.M)])

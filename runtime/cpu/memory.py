@@ -112,7 +112,7 @@ def once(size):
 
 def _trim():
     """Let the C library give back what it holds of those below `MAPPED`, which lie in its heap."""
-    # (glibc's; others give back by themselves)
+    # Only that of glibc holds any; others give back by themselves.
     trim = getattr(_library(), "malloc_trim", None)
     if trim is not None:
         trim(C.c_size_t(0))

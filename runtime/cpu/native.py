@@ -75,7 +75,7 @@ def _let_in():
     tiered_compilation.translating().release()
 
 
-# (not while another thread is in LLVM: its locks would never be free again in the child)
+# Not while another thread is in LLVM: its locks would never be free again in the child.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_leave_llvm, after_in_parent=_let_in, after_in_child=_new_lock)
 
@@ -531,7 +531,7 @@ def _launch(addr, total, grain, *args):
     units. An argument is an ndarray (its data pointer), an int (64 bits), a float (a double's bits)
     or None (0). From 2 grains on the work is split, from 5 on the GIL is released. `grain` may
     bound how many threads take part (passes/lower_llvm/calls/share_out.py)."""
-    if allocator.is_absent():                     # (`taping` is of machine code)
+    if allocator.is_absent():                     # `taping` is of machine code
         return
     head = []
     for i, a in enumerate((addr, total, grain)):

@@ -43,7 +43,7 @@ from .row_kernels import (
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
 _plans: dict = {}
-thread_pool.on_change.append(_plans.clear)      # (what is shared out depends on the threads)
+thread_pool.on_change.append(_plans.clear)      # what is shared out depends on the threads
 
 
 def rows(program, operands, axes=(-1,)):
@@ -214,7 +214,7 @@ class Plan:
             return self._by_rows(rest, len(arrays), order)
         if rest.sizes and self.n < 2**31:
             steps, sizes = rest.strides[-1], [size for _, size in (*arrays, *rows_at)]
-            # (results have steps)
+            # Results have steps.
             still = [i for i, s in enumerate(steps) if not s and s != sizes[i]]
             if all(s == size for i, (s, size) in enumerate(zip(steps, sizes, strict=True))
                    if i not in still) and 0 in [i in still for i in range(len(arrays))]:

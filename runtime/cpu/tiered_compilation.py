@@ -80,7 +80,7 @@ class recording:
         self.on = on and mapped_code.SUPPORTED
 
     def __enter__(self):
-        # (an interrupt may have left some `work` without its end)
+        # An interrupt may have left some `work` without its end.
         _local.light = False
         self.before, _local.on = getattr(_local, "on", False), self.on
 
@@ -178,7 +178,7 @@ def _wake():
                                                   daemon=True)
         try:
             t.start()
-        except BaseException as e:           # (whoever asks next wakes another)
+        except BaseException as e:           # whoever asks next wakes another
             _background.thread = None
             # that is what the system says that has no thread to give: nobody has to know
             if not isinstance(e, RuntimeError):
@@ -195,7 +195,7 @@ def _when_quiet():
     try:
         _work_off()
     except BaseException:
-        _background.thread = None        # (whoever asks next wakes another)
+        _background.thread = None        # whoever asks next wakes another
         raise
 
 
@@ -269,7 +269,7 @@ def _processors():
 def among(keys):
     """Those of some kernels' keys that wait to be compiled well."""
     if _pending:
-        _wake()                          # (a child of a fork has no thread yet)
+        _wake()                          # a child of a fork has no thread yet
     return [k for k in keys if k in _pending]
 
 
@@ -288,7 +288,7 @@ def compile_well(keys=None):
 
 
 def _forked():
-    _background.begin()                  # (what there is is the parent's)
+    _background.begin()                  # what there is is the parent's
 
 
 def _end():

@@ -188,7 +188,7 @@ def write(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], checked: Any
             checked(made)
             pointwise.copy_into(xs[0], made)
     if index is None or any(type(a) is DeviceArray and a.held is out.held for a in arrays[1:]):
-        put(arrays)                     # (a plan's operands lie apart)
+        put(arrays)                     # a plan's operands lie apart
     else:
         plans.planned((op, "in place"), index, arrays, attrs, put, not op.numbers_go_along)
 
@@ -202,7 +202,7 @@ def copy_into(to: Any, source: Any) -> None:
             source = transfers.transfer(source, to.index, False)
         if type(source) is DeviceArray and source.held is to.held:
             if (source.address, source.kind) != (to.address, to.kind):
-                pointwise.copy_into(to, source)     # (a plan's operands lie apart)
+                pointwise.copy_into(to, source)     # a plan's operands lie apart
         else:
             plans.planned("copied over", to.index, [to, source], {},
                           lambda xs: pointwise.copy_into(*xs), by_value=False)

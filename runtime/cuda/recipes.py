@@ -39,7 +39,7 @@ def learn(op: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], in_place: bo
     if key in called.refused or not repeated_calls.came_before(called, key):
         return
     plan = m.machine().plans.get(key)
-    if plan is None:                    # (it is about to be found out)
+    if plan is None:                    # it is about to be found out
         return
     if plan.run is None or plan.types is None or len(plan.types) > L.MAX_OUT:
         repeated_calls.refuse(called, key)
@@ -47,7 +47,7 @@ def learn(op: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], in_place: bo
     run = _in_a_stream(plan.run, index)
     again = _over(run) if in_place else run
     recipe = recipe_words.planned(called, kinds, arrays, plan.types, again, in_place)
-    recipe.owned.append(plan)           # (it has constants on the device)
+    recipe.owned.append(plan)           # it has constants on the device
     repeated_calls.repeat_by_plan(called, attrs, kinds, arrays, recipe, in_place)
 
 

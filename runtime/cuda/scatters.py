@@ -41,7 +41,7 @@ def write(name: str, out: DeviceArray, written: Written) -> None:
         values, each = values_for(written.values, work, shape)
         flat = work.reshape(-1)
         if combines:
-            # (where each row of an array has its own values, these are put in order row by row)
+            # Where each row of an array has its own values, these are put in order row by row.
             by_rows = named.each and named.dims == (len(shape) - 1,)
             row = shape[-1] if by_rows else spots.size
             Combined(flat, spots, inner, row).run(values, each, written)

@@ -122,7 +122,7 @@ class Tuned(Grids):
     def _choose(self, args: Any, grid: Any, kwargs: dict[str, Any], named: dict[str, Any]) -> Any:
         """The fastest configuration for some arguments; the first one of several."""
         from .call_timing import time_of
-        given = copy.copy(self.given)        # (how it leaves some out goes by an attribute)
+        given = copy.copy(self.given)        # how it leaves some out goes by an attribute
         given.nargs = dict(zip(given.arg_names, args, strict=False))
         configs = given.prune_configs(kwargs)
         if len(configs) == 1:
@@ -184,7 +184,7 @@ class Launcher(Grids):
             grid = grid(dict(given))
         grid = _checked(grid, self.fn.__name__)
         if index is None or not all(grid):
-            return                           # (Triton launches nothing for a grid of 0 either)
+            return                           # Triton launches nothing for a grid of 0 either
         kernel = self._specialised(kinds, constants, options)
         launch(kernel, index, tensors, numbers, grid)
 

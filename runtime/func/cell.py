@@ -33,7 +33,7 @@ def _apart(value, found):
         return type(value), tuple(value), tuple([_apart(x, found) for x in value.values()])
     if isinstance(value, tuple | list):
         return type(value), None, tuple([_apart(x, found) for x in value])
-    # (equal numbers may have other signs: 0.0 and -0.0)
+    # Equal numbers may have other signs: 0.0 and -0.0.
     return LEAF, type(value), value, str(value) if type(value) is float else None
 
 
@@ -56,7 +56,7 @@ class CellOp:
 
     def __init__(self, func):
         self.func, self.name = func, getattr(func, "__name__", "cell")
-        self.kinds: dict = {}           # (Kind of calls, their result on stand-ins)
+        self.kinds: dict = {}           # Kind of calls, their result on stand-ins
 
     def called(self, values, attrs):
         """The result for some operands."""

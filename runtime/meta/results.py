@@ -40,7 +40,7 @@ def results(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     key = _key(op, arrays, attrs)
     try:
         like = _known.get(key)
-    except TypeError:                        # (an attribute that has no hash)
+    except TypeError:                        # an attribute that has no hash
         return _made(_found(op, arrays, attrs), arrays)
     if like is None:
         if len(_known) >= MOST_KINDS:

@@ -7,7 +7,7 @@ import whet
 from ..utils.swapping import swap_tensors
 from .parameter import Parameter
 
-# (a name that the statement `import` has another meaning for)
+# A name that the statement `import` has another meaning for.
 settings = importlib.import_module("whet.__future__")
 
 

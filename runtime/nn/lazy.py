@@ -32,7 +32,7 @@ class LazyModuleMixin:
         """Is any parameter or buffer without a shape?"""
         return any(map(is_lazy, itertools.chain(self._parameters.values(), self._buffers.values())))
 
-    _sets_up = has_uninitialized_params      # (traces wait for the call that gives them shapes)
+    _sets_up = has_uninitialized_params      # traces wait for the call that gives them shapes
 
 
 def _infer_parameters(module, args, kwargs):

@@ -60,7 +60,7 @@ class Module(hooks.Hooked, Stateful):
                 return self.forward(*args, **kwargs)
             return self._call_with_hooks(args, kwargs)
         except AttributeError as e:
-            if type(self).forward.__module__.startswith("whet.nn"):      # (others may mean it)
+            if type(self).forward.__module__.startswith("whet.nn"):      # others may mean it
                 name_argument(type(self).forward, e, (self, *args), kwargs)
             raise
 

@@ -220,7 +220,7 @@ def _feature_dropout(n):
         if n == 2 and input.ndim < 2:
             raise RuntimeError(
                 "dropout2d: Feature dropout requires at least 2 dimensions in the input")
-        # (three dimensions are examples, channels and one more for dropout2d, as in PyTorch)
+        # Three dimensions are examples, channels and one more for dropout2d, as in PyTorch.
         return drop_features(input, p, 2 if n == 2 or input.ndim == n + 2 else 1, inplace)
 
     f.__name__, f.__doc__ = (

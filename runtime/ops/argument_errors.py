@@ -37,7 +37,7 @@ def _wanted(name, v):
     """What an argument of this name must be, where it is not that."""
     if name in WHOLE and not _is_whole(v):
         return "int"
-    # (a pool keeps the sizes that are None)
+    # A pool keeps the sizes that are None.
     if name in SIZES and not all([_is_whole(x) for x in v if x is not None]
                                  if isinstance(v, list | tuple) else [_is_whole(v)]):
         return "int or tuple of ints"
@@ -69,7 +69,7 @@ def name_argument(fn, error, args, kwargs):
     names = list(inspect.signature(fn).parameters)
     arguments = [(names[min(i, len(names) - 1)], i, v) for i, v in enumerate(args)]
     arguments += [(p, names.index(p) if p in names else len(args), v) for p, v in kwargs.items()]
-    # (a function that is a method first has a tensor there, or the argument to name)
+    # A function that is a method first has a tensor there, or the argument to name.
     method = names[:1] == ["self"]
     called = fn.__qualname__.removesuffix(".__init__").removesuffix(".forward")
     lacks = error.obj

@@ -150,7 +150,7 @@ def _renamed_after(fn, e, args, kwargs):
 # what NumPy, or another overload in PyTorch, calls a parameter -> our names for it
 OTHER_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",),
                "x": ("input", "self"), "a": ("input", "self"),
-               # (the last: of the method)
+               # The last: of the method.
                "shape": ("size",),
                "x1": ("input", "self"), "x2": ("other",), "split_size": ("split_size_or_sections",),
                "sections": ("indices_or_sections",), "indices": ("indices_or_sections",),

@@ -202,7 +202,7 @@ def _pow(input, exponent):
         if (input.dtype.kind >= FLOAT and (op := powers.get(exponent)) is not None
                 and _exact_enough(exponent, input.dtype.short)):
             return op, (input,)
-        # (asked of numbers that vary, too)
+        # Asked of numbers that vary, too.
         if input.dtype.kind < FLOAT and isinstance(exponent, int) and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
     return p.pow_op, (input, exponent)
@@ -211,7 +211,7 @@ def _pow(input, exponent):
 def _float_power(input, exponent):
     """input to the power of exponent, in double precision"""
     wide = dtypes.complex128 if max(_kind(input), _kind(exponent)) == 3 else dtypes.float64
-    # (both: a tensor of no dimension has no say in the type beside others)
+    # Both: a tensor of no dimension has no say in the type beside others.
     return p.pow_op, tuple([x.to(wide) if is_tensor(x) else x for x in (input, exponent)])
 
 

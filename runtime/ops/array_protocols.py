@@ -17,7 +17,7 @@ from .surface import FUNCTIONS, function, method
 def __array__(self, dtype=None, copy=None):
     """The tensor's memory for `np.asarray`; converted or copied where asked."""
     a = self.numpy()
-    # (who asks for this works in C: it gets the array itself)
+    # Who asks for this works in C: it gets the array itself.
     if hasattr(a, "__whet_array__"):
         a = a.__array__()
     if dtype is not None and np.dtype(dtype) != a.dtype:
@@ -127,7 +127,7 @@ def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
             "the recorded graph")
     made = getattr(ufunc, way)(*_arrays(inputs), **_arrays(kwargs))
     if not isinstance(made, np.ndarray | np.generic):
-        return made                          # (several, or None)
+        return made                          # several, or None
     return _deliver(FUNCTIONS["as_tensor"](made), out)
 
 

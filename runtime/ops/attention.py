@@ -47,7 +47,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 def _by_ops(query, key, value, attn_mask, dropout_p, is_causal, scale):
     """The same in ops that there are for all."""
     if query.shape[:-2] != value.shape[:-2] and 0 in (*key.shape[:-1], *value.shape):
-        # (nothing to attend to: as the query asks, whatever the batches are)
+        # Nothing to attend to: as the query asks, whatever the batches are.
         return attached(query.new_zeros((*query.shape[:-1], value.shape[-1])), query, key, value)
     if is_causal and dropout_p == 0.0 and _pays_in_panels(query, key, value):
         return _causal_panels(query * scale, key, value)

@@ -291,7 +291,7 @@ class KnownCalls:
             raise
         except Failed as e:
             error = e.error
-        except Exception:                    # (it will be raised again)
+        except Exception:                    # it will be raised again
             return MISSED
         raise error
 
@@ -315,7 +315,7 @@ class KnownCalls:
             modes.set_flags(modes.state.flags | modes.SPECIAL)
             watch.flags = modes.state.flags
             out = self.fn(*args, **kwargs)
-        except (More, Exception):            # (it will be raised again)
+        except (More, Exception):            # it will be raised again
             if watch.has_written():
                 raise
             undo(watch.draws)

@@ -33,7 +33,7 @@ def _matmul_vjp(g, _y, a, b, *, needs):
         ga = matmul(g, _h(b)) if g._array.ndim == 1 else matmul_op(g, _h(b))
         ga = ga if ga._array.shape == a.shape else ga.sum_to_size(a.shape)
     if needs[1]:
-        if a._array.ndim == 1:               # (one of many: see `matmul`)
+        if a._array.ndim == 1:               # one of many: see `matmul`
             a, g = a.unsqueeze(0), g.unsqueeze(0)
         gb = matmul_op(_h(a), g)
         gb = gb if gb._array.shape == b.shape else gb.sum_to_size(b.shape)
@@ -115,7 +115,7 @@ def _as_matrix(x):
     """The rows of all dimensions but the last, one after the other."""
     if x._array.ndim == 2:
         return x
-    # (of no elements no number of rows can be told from the rest)
+    # Of no elements no number of rows can be told from the rest.
     return x.reshape(-1 if x._array.size else math.prod(x.shape[:-1]), x.shape[-1])
 
 

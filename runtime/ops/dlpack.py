@@ -56,7 +56,7 @@ class _Writable:
     their memory may be: it may for everybody but NumPy."""
 
     def __init__(self, array):
-        self.array = array                   # (keeps the memory)
+        self.array = array                   # keeps the memory
         interface = array.__array_interface__
         self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
 

@@ -201,7 +201,7 @@ def _steps(equation, shapes):
         x = x.sum(idx.index(i))
         idx = [q for q in idx if q != i]
     order = [idx.index(i) for i in out]
-    if x is operands[0]:                     # (a new tensor, whatever is done)
+    if x is operands[0]:                     # a new tensor, whatever is done
         x.permute(order)
     else:
         _permuted(x, order)

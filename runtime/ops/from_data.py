@@ -289,7 +289,7 @@ def convert(a, dtype):
 
 def number(value, dtype):
     """A Python number as a tensor of no dimension; raises where the type cannot hold it."""
-    if hasattr(value, "__whet_tensor__"):    # (a number that varies)
+    if hasattr(value, "__whet_tensor__"):    # a number that varies
         return apply_without_operands(full_op, {"size": (), "value": value, "dtype": dtype})
     return literal(cast_number(value, dtype))
 
@@ -330,7 +330,7 @@ def _of_varying(data, dtype):
     if not shape:
         return made[0].clone()
     t = FUNCTIONS["stack"](made)
-    return t if len(shape) == 1 else t.reshape(shape).clone()        # (no view of anything)
+    return t if len(shape) == 1 else t.reshape(shape).clone()        # no view of anything
 
 
 _FEW = 256                                   # numbers that are worth a tensor each

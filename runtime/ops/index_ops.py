@@ -345,7 +345,7 @@ class _PutOp(Op):
             return a
         if np.may_share_memory(a, values):
             values = values.copy()
-        a[key] = values                      # (`put_in` has seen that they fit)
+        a[key] = values                      # `put_in` has seen that they fit
         return a
 
 

@@ -301,7 +301,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
                 "Expected more than 1 value per channel when training, got input size "
                 f"{tuple(input.shape)}")
         y, mean, _, var = apply(batch_norm_op, (input, w, b, float(eps), float(n)), {"dim": dim})
-        if running_mean is not None and n:          # (an empty batch says nothing)
+        if running_mean is not None and n:          # an empty batch says nothing
             with modes.no_grad():
                 m = running_mean.dtype
                 unbiased = n / (n - 1) if n > 1 else float("nan")

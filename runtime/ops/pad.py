@@ -209,7 +209,7 @@ def _pads(amounts, shape):
         [(amounts[2 * i], amounts[2 * i + 1]) for i in range(k - 1, -1, -1)]
     )
     for d, (before, after) in enumerate(pads):
-        # (as much as there is may be cut away at either side)
+        # As much as there is may be cut away at either side.
         cut = min(before, after, before + after)
         if cut < 0 and shape[d] + cut < 0:
             raise RuntimeError(

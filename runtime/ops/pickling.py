@@ -83,7 +83,7 @@ def __deepcopy__(self, memo):
     elif at is None:
         new = copy_array(a)
     elif copied is None and root.nbytes == a.nbytes:
-        new = copied = self.data.clone()._array      # (an op, which a trace follows)
+        new = copied = self.data.clone()._array      # an op, which a trace follows
         _keep(memo, key, root, new)
     else:
         if copied is None:

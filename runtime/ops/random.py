@@ -565,7 +565,7 @@ def _picked(weights, u):
     edges = weights.cumsum(-1)
     places = FUNCTIONS["arange"](weights.shape[-1], device=weights.device)
     found = FUNCTIONS["searchsorted"](edges, u * edges[..., -1:], right=True)
-    # (rounded, a number may reach the sum)
+    # Rounded, a number may reach the sum.
     return found.minimum((places * (weights > 0)).amax(-1, keepdim=True))
 
 

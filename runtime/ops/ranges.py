@@ -143,7 +143,7 @@ def evenly(start, end, steps, dtype):
 
 def _one(x):
     if x.numel() != 1:
-        x.item()                             # (which says so)
+        x.item()                             # which says so
     return (x if x.dtype.kind != FLOAT else x.to(dtypes.float64)).detach()
 
 

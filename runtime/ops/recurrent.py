@@ -111,7 +111,7 @@ class _StepsOp(Op):
             x = x if b else repeated(x, n)
             return x.movedim(0, at).flatten(at, at + 1)
         outs = apply(self, tuple(map(together, inputs, batched, self.rows_at)), attrs)
-        # (all results have rows of numbers: the dimension before the last goes over the sequences)
+        # All results have rows of numbers: the dimension before the last goes over the sequences.
         places = [x._array.ndim - 2 for x in outs]
         return tuple([
             x.unflatten(at, (n, rows)).movedim(at, 0) for x, at in zip(outs, places)])

@@ -474,7 +474,7 @@ def arrays_of(op, inputs):
             arrays.append(x._array)
         except AttributeError:
             if type(x) not in OPERANDS:
-                # (it varies in a trace, but nobody records any more)
+                # It varies in a trace, but nobody records any more.
                 if hasattr(x, "__whet_tensor__"):
                     x = x.__whet_plain__()
                 elif isinstance(x, np.generic):      # what has elements is an array, or a mistake

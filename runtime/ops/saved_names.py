@@ -47,7 +47,7 @@ def _of_backward(op):
 def saved_by(op):
     """Name -> (what it is, which one): what an op saves."""
     is_ours = op.name in REGISTRY and REGISTRY[op.name] is op
-    return _saved_by(op) if is_ours else {}              # (of a Function of a user's)
+    return _saved_by(op) if is_ours else {}              # of a Function of a user's
 
 
 @functools.cache

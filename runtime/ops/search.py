@@ -99,7 +99,7 @@ def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, 
     common = dtypes.promote_types(sorted_sequence.dtype, values.dtype)
     if common.kind in (BOOL, COMPLEX):
         raise NotImplementedError(f"\"searchsorted\" not implemented for '{common.letter}'")
-    # (a number is looked for as what it is)
+    # A number is looked for as what it is.
     inputs = [sorted_sequence, values] if number else [sorted_sequence.to(common),
                                                        values.to(common)]
     if sorter is not None:

@@ -96,7 +96,7 @@ def _unfold(a, dimension, size, step):
     shape[dimension] = n
     inner = strides[dimension] // item
     strides[dimension] *= step
-    if type(a) is Outline:                   # (they lie in it, however many they are)
+    if type(a) is Outline:                   # they lie in it, however many they are
         return a.seen((*shape, size), (*strides, inner * item))
     return indexing.strided(a, (*shape, size), (*[s // item for s in strides], inner))
 

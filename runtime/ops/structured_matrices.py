@@ -133,7 +133,7 @@ def vander(x, N=None, increasing=False):
     n = x.shape[0] if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
-    # (powers are running products, those of whole numbers int64)
+    # Powers are running products, those of whole numbers int64.
     d = x.dtype if x.dtype.kind > INT else dtypes.int64
     if n == 0:
         return empty(x.shape[0], 0, dtype=d, device=x.device)

@@ -47,7 +47,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         r = apply(std_root, (apply(sum_squares_op, (x,), attrs),), {})
         r = _rescaled(x, r, attrs)
     elif ord == 1 or ord not in (0, math.inf, -math.inf) and dims.count(x._array.shape, d) == 1:
-        # (the power of one number may vanish, or overflow, where the number does not)
+        # The power of one number may vanish, or overflow, where the number does not.
         r = apply(sum_abs_op, (x,), attrs)
     elif ord == math.inf or ord == -math.inf:
         check_nonempty("vector_norm", x, d)
@@ -87,7 +87,7 @@ def _rescaled(x, r, attrs):
     @asked(lambda x, t: s.isinf(x) | (x < LEAST[t]) if t in LEAST else s.isinf(x))
     def out_of_range(a):
         least = LEAST.get(a.dtype, 0.0)
-        if a.size == 1:                      # (the usual case, in which Python asks sooner)
+        if a.size == 1:                      # the usual case, in which Python asks sooner
             return not least <= a.item() < math.inf and not math.isnan(a.item())
         return bool((np.isinf(a) | (a < least)).any())
     if not ask(out_of_range, r) or x._array.size == 0:

@@ -263,7 +263,7 @@ def _along_the_rest(x, w, bias, spanned, stride, padding, dilation, groups):
     order = (0, 1, *[2 + i for i in spanned], *[2 + i for i in rest])
     channels = [a.permute(order).flatten(1, 1 + len(spanned)).contiguous() for a in (x, w)]
     if rest or groups > 1:
-        # (of no dimension in which it moves, one of a single place)
+        # Of no dimension in which it moves, one of a single place.
         at = {k: tuple([v[i] for i in rest]) or (one,) for k, v, one in (
             ("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1))}
         operands = [a if rest else a.unsqueeze(-1) for a in channels]

@@ -124,7 +124,7 @@ class Elementwise(Optimizer):
         state, stateful, found = self.state, self.counts or plan.states, []
         try:
             for batch in plan.batches:
-                # (`state[p]` would make an entry, and so change the order of what is made later)
+                # `state[p]` would make an entry, and so change the order of what is made later.
                 owned = [state.get(p, NOTHING) for p in batch.params] if stateful else ()
                 arrays = [p._array for p in batch.params]
                 for name in plan.states:

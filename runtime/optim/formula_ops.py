@@ -69,7 +69,7 @@ class Formulas:
         made = cls.elements(S, kind, param, grad, rest[:len(states)], rest[len(states):])
         # the new parameter and the new states, of the first operands alone
         self.whole = tuple([S.lift(e) for e in made])
-        # (the parameter comes last: it is made of the states)
+        # The parameter comes last: it is made of the states.
         parts = [*zip(states, made[1:]), ("param", made[0])]
         self.elements: list[Formula] = []
         for k, (part, e) in enumerate(parts):

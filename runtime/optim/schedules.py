@@ -237,7 +237,7 @@ class LinearLR(LRScheduler):
         if self._initial:
             return self._rates()
         is_over, change = self.last_epoch > self.total_iters, self.end_factor - self.start_factor
-        # (after the end the formula may divide by zero)
+        # After the end the formula may divide by zero.
         epoch = choose(is_over, 1, self.last_epoch)
         factor = 1.0 + change / (self.total_iters * self.start_factor + (epoch - 1) * change)
         factor = choose(is_over, 1.0, factor)
@@ -275,7 +275,7 @@ class PolynomialLR(LRScheduler):
         if self._initial or self.last_epoch == 0:
             return self._rates()
         is_over = self.last_epoch > self.total_iters
-        # (just after the end the formula divides by zero)
+        # Just after the end the formula divides by zero.
         epoch = choose(is_over, 1, self.last_epoch)
         factor = (((1.0 - epoch / self.total_iters) /
                    (1.0 - (epoch - 1) / self.total_iters)) ** self.power)
@@ -299,7 +299,7 @@ class CosineAnnealingLR(LRScheduler):
             return self._rates()
         t, n, low = self.last_epoch, self.T_max, self.eta_min
         turns = (t - 1 - n) % (2 * n) == 0
-        # (where it turns the formula would divide by zero)
+        # Where it turns the formula would divide by zero.
         t = choose(turns, 1, t)
         factor = (1 + call("cos", math.pi * t / n)) / (1 + call("cos", math.pi * (t - 1) / n))
         return [

@@ -32,7 +32,7 @@ def get_swa_multi_avg_fn():
     """Mean of all so far, of lists of tensors, in place."""
     def average(averaged, current, number):
         with whet.no_grad():
-            # (no number of Python's: a trace would guard it)
+            # No number of Python's: a trace would guard it.
             share = 1 / (whet.as_tensor(number, dtype=whet.float64) + 1)
             for a, b in zip(averaged, current):
                 if a.is_floating_point() or a.is_complex():
@@ -90,7 +90,7 @@ class AveragedModel(Module):
         mine, theirs = (tensors(self.module),
                         [t.detach().to(device=t.device) for t in tensors(model)])
         with whet.no_grad():
-            if self.n_averaged == 0:         # (a trace guards the answer, not the count)
+            if self.n_averaged == 0:         # a trace guards the answer, not the count
                 for a, b in zip(mine, theirs):
                     a.copy_(b)
             elif self.avg_fn is not None:

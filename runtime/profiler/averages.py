@@ -116,7 +116,7 @@ class FunctionEventAvg(_Times):
         self.cpu_memory_usage += e.cpu_memory_usage
         self.self_cpu_memory_usage += e.self_cpu_memory_usage
         self.flops += e.flops
-        # (what runs within another event of its own key is in that one's time)
+        # What runs within another event of its own key is in that one's time.
         parent = getattr(e, "cpu_parent", None)
         while parent is not None and parent.key != e.key:
             parent = parent.cpu_parent

@@ -6,7 +6,7 @@ SUM = ReduceOp.SUM
 
 def _of_one(tensor, group):
     """A tensor of its own with the history of the one that was sent."""
-    get_rank(group)              # (raises where there is no group)
+    get_rank(group)              # raises where there is no group
     return tensor.clone()
 
 

@@ -142,7 +142,7 @@ class Search:
                 level.update((o, at) for o in n.outs)
                 steps[at].append(n)
         size = min(map(len, steps[:-1]))
-        steps = [s[:size] for s in steps]  # (others follow, which read a single step's results)
+        steps = [s[:size] for s in steps]  # others follow, which read a single step's results
         if not size:
             return None
         if any(type(n) is not OpNode or id(n) in taken for s in steps[:-1] for n in s):

@@ -247,7 +247,7 @@ class DataLoader:
                           self._keep if self.persistent_workers else None)
 
     def _processes(self, job):
-        # (loading `multiprocessing` takes longer than importing a part of whet may)
+        # Loading `multiprocessing` takes longer than importing a part of whet may.
         from .process_workers import ProcessWorkers
         return ProcessWorkers(job, multiprocessing_named(self.multiprocessing_context))
 
