@@ -51,7 +51,11 @@ def nobody(g: Any) -> int:
     return 0
 
 
-class Waiting:
+def nothing(a: Any) -> None:
+    """Nobody is told of an array that is going to be freed."""
+
+
+class OldGradient:
     """A gradient that was there before the run, and its references. `is_ours`: nobody holds it but
     its tensor and what watches the run."""
     __slots__ = ("owner", "grad", "references", "is_ours")
@@ -67,7 +71,7 @@ class Waiting:
         return self.owner._grad is not self.grad
 
 
-def _less(was: tuple[int, ...]) -> tuple[int, ...]:
+def _once_less(was: tuple[int, ...]) -> tuple[int, ...]:
     """The references of a gradient that its tensor has let go of."""
     return was[0] - 1, *was[1:]
 
@@ -87,12 +91,12 @@ class ReleasedGradients:
 
     def __init__(self, tensors: Iterable[Any], grads: Iterable[Any],
                  holders: Callable[[Any], int] = nobody,
-                 forget: Callable[[Any], object] = id) -> None:
+                 forget: Callable[[Any], object] = nothing) -> None:
         self.since: dict[int, int] = {}
         self.hollow: set[int] = set()
         self.forget = forget
-        self.waiting: list[Waiting] = [
-            Waiting(t, g) for t, g in zip(tensors, grads)
+        self.waiting: list[OldGradient] = [
+            OldGradient(t, g) for t, g in zip(tensors, grads)
             if g is not None and g._array.nbytes >= memory.SMALLEST]
         for w in self.waiting:               # held by its entry now, as it will be then
             w.references = references(w.grad)
@@ -108,7 +112,7 @@ class ReleasedGradients:
     def look(self, nodes: int) -> None:
         """A question is asked, when there are so many nodes."""
         gone = [w for w in self.waiting
-                if w.is_replaced and references(w.grad) == _less(w.references)]
+                if w.is_replaced and references(w.grad) == _once_less(w.references)]
         self.waiting = [w for w in self.waiting if w not in gone]
         for w in gone:
             self.since[id(w.owner)] = nodes
@@ -126,4 +130,4 @@ class ReleasedGradients:
 
     def end(self) -> None:
         """The run is over."""
-        self.waiting, self.forget = [], id
+        self.waiting, self.forget = [], nothing

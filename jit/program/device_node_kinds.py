@@ -64,7 +64,6 @@ class Work:
             return DeviceArray.at(a.held, a.address, like.shape, like.strides, like.dtype)
         return a
 
-
     def laid(self, n: int, a: DeviceArray, node: Node) -> DeviceArray:
         """What a fused op made, as it lay when it was recorded: its operands may lie otherwise than
         those of the last op."""
@@ -75,8 +74,8 @@ class Work:
         return made
 
 
-def does(node: Node, env: Env, work: Work) -> None:
-    """Do a node: `env` has the values that it reads, and gets those that it makes."""
+def launch(node: Node, env: Env, work: Work) -> None:
+    """Launch what a node does: `env` has the values that it reads, and gets those that it makes."""
     KINDS[type(node)](node, env, work)
 
 
@@ -118,10 +117,10 @@ def of_nothing(node: OpNode, work: Work) -> DeviceArray:
 
 def kept(node: OpNode, work: Work) -> DeviceArray:
     """What a node makes of nothing, on the device, as long as the plan is there."""
-    return there(np.asarray(node.op.forward(**node.attrs)), work)
+    return on_device(np.asarray(node.op.forward(**node.attrs)), work)
 
 
-def there(a: np.ndarray, work: Work) -> DeviceArray:
+def on_device(a: np.ndarray, work: Work) -> DeviceArray:
     """A constant on the device, which the plan keeps."""
     return execute.transfers.to_device(a, work.index, False)
 
@@ -145,7 +144,7 @@ def by_kernel(make: Callable[[Any, list[Any], Env, Work], Sequence[Any]]) -> Any
             outs = make(node, ins, env, work)
         except NoForm:
             for m in node.apart():
-                does(m, env, work)
+                launch(m, env, work)
             for o in {o for m in node.members for o in m.outs}.difference(node.outs):
                 env.pop(o, None)
             return
@@ -183,7 +182,7 @@ def row_program(node: Rows, ins: list[Any], env: Env, work: Work) -> Sequence[An
         elif type(was) is Ref:
             raise NoForm("a number of the host")
         else:
-            xs.append(placed.operand(i, there(x, work)))
+            xs.append(placed.operand(i, on_device(x, work)))
     program = placed.program
     if kinds != list(program.operands):
         program = R.Program(program.name, tuple(kinds), program.stages)
@@ -204,7 +203,7 @@ def contract(node: Contract, ins: list[Any], env: Env, work: Work) -> Sequence[A
            if type(x) is Ref):
         raise NoForm("a number of the host")
     root, = node.exprs
-    operands = [a if type(a) is DeviceArray else there(a, work) for a in more]
+    operands = [a if type(a) is DeviceArray else on_device(a, work) for a in more]
     a, b, *bias = mine
     if node.op.name == "linear":
         b = b.T

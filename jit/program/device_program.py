@@ -16,7 +16,7 @@ from whet.cuda.arrays import DeviceArray
 from whet.cuda.device_state import current_stream, machine
 from whet.ir.graph import Draw, Node, Ref
 
-from .device_node_kinds import Work, does
+from .device_node_kinds import Work, launch
 from .host_and_device import is_told, reads
 from .program import Program
 from .random_draws import Draws
@@ -121,7 +121,7 @@ class Stage:
             if isinstance(node, Draw):
                 env[node.outs[0]] = self.work.drawn(node, [next(numbers), next(numbers)])
             else:
-                does(node, env, self.work)
+                launch(node, env, self.work)
             for x in self.dying[i]:
                 env.pop(x, None)
         return tuple([env[n] for n in self.outs])
@@ -196,6 +196,6 @@ class Single(Stage):
             env[node.outs[0]] = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=at)
             return
         local = {n: env[n] for n in self.ins}
-        does(node, local, self.work)
+        launch(node, local, self.work)
         for n in self.outs:
             env[n] = local[n]

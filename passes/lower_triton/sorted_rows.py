@@ -1,9 +1,9 @@
 """Rows in order, as Triton source: stable, of keys that are integers of 64 bits.
 
-A run of 64 is put in order by counting for each key those that come before it. Two runs are joined
-by ranks: a key goes behind those of its own run that come before it and behind those of the other
-run, whose number a bisection finds. Keys never move twice in one launch, and no two write to one
-place.
+A run of `RUN` keys is put in order by counting for each key those that come before it. Two runs are
+joined by ranks: a key goes behind those of its own run that come before it and behind those of the
+other run, whose number a bisection finds. Keys never move twice in one launch, and no two write to
+one place.
 """
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .source import source
 if TYPE_CHECKING:
     from .source import Source
 
-RUN = 64
+RUN = 64                        # keys that one program compares pair by pair
 
 
 def lower_runs() -> Source:
     """Runs of each row in order: keys, and the position in the row of each."""
     f = Code(Module())
-    f.line("runs = tl.cdiv(n, 64)")
+    f.line(f"runs = tl.cdiv(n, {RUN})")
     f.line("program = tl.program_id(0).to(tl.int64)")
     f.line("row = x + program // runs * n")
-    f.line("first = program % runs * 64")
-    f.line("i = first + tl.arange(0, 64)[:, None]")
-    f.line("j = first + tl.arange(0, 64)[None, :]")
+    f.line(f"first = program % runs * {RUN}")
+    f.line(f"i = first + tl.arange(0, {RUN})[:, None]")
+    f.line(f"j = first + tl.arange(0, {RUN})[None, :]")
     f.line("mine = tl.load(row + i, i < n, other=0)")
     f.line("theirs = tl.load(row + j, j < n, other=0)")
     f.line("before = (j < n) & ((theirs < mine) | ((theirs == mine) & (j < i)))")
