@@ -12,7 +12,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from whet import devices, dtypes
 from whet.autograd import modes
@@ -66,6 +66,15 @@ FILLED = {
 Attrs: TypeAlias = Mapping[str, Any]
 
 
+class RunningOp(NamedTuple):
+    """An op until its results are noted. `sizes`: which of its attributes are sizes that are
+    followed."""
+    op: Op
+    ins: tuple[Any, ...]
+    attrs: Attrs
+    sizes: Found
+
+
 class Recorder(Writes):
     """The observer of one run."""
 
@@ -94,9 +103,7 @@ class Recorder(Writes):
         self.codes: Set[CodeType] = frozenset()              # the user's code
         # what counts the versions of tensors that the run made around arrays
         self.cells: list[Cell] = []
-        # the op that runs, its operands and attributes, and which of these are sizes that are
-        # followed, until its results are noted
-        self.running: tuple[Op, tuple[Any, ...], Attrs, Found] | None = None
+        self.running: RunningOp | None = None
         self.in_control_flow = 0             # how deep: which nodes are its own is noted
         # objects of ours whose attributes were read, of those that the World does not watch
         self.settings: list[Any] = []
@@ -235,7 +242,7 @@ class Recorder(Writes):
             self.refuse(e.reason)
             return registry.apply(op, inputs, attrs)
         self.between(len(self.nodes))
-        before, self.running = self.running, (op, ins, known, sizes)
+        before, self.running = self.running, RunningOp(op, ins, known, sizes)
         try:
             out = registry.execute(op, inputs, attrs)
         except BaseException:
@@ -243,9 +250,8 @@ class Recorder(Writes):
             raise
         finally:
             left, self.running = self.running, before
-        if left:
-            self.note(op, ins, known, out)
-            self.followed.came(self.nodes, sizes)
+        if left is not None:
+            self.note_results(left, out)
         self.run_memory.ceiling.look()
         return out
 
@@ -268,10 +274,15 @@ class Recorder(Writes):
 
     def computed(self, outs: Any) -> None:
         """What the op that runs has made, before hooks see it."""
-        if self.running and modes.state.saved_hooks:
-            (op, ins, known, sizes), self.running = self.running, None
-            self.note(op, ins, known, outs)
-            self.followed.came(self.nodes, sizes)
+        running = self.running
+        if running is not None and modes.state.saved_hooks:
+            self.running = None
+            self.note_results(running, outs)
+
+    def note_results(self, running: RunningOp, outs: Any) -> None:
+        """An op has made its results."""
+        self.note(running.op, running.ins, running.attrs, outs)
+        self.followed.came(self.nodes, running.sizes)
 
     def raised(self, op: Op) -> None:
         """An op raised an error: whether it does again may depend on the numbers."""

@@ -56,7 +56,7 @@ class CellOp:
 
     def __init__(self, func):
         self.func, self.name = func, getattr(func, "__name__", "cell")
-        self.kinds: dict = {}           # Kind of calls, their result on stand-ins
+        self.kinds: dict = {}           # of a call -> its kind, the result on stand-ins
 
     def called(self, values, attrs):
         """The result for some operands."""
