@@ -3,6 +3,7 @@ from ..autograd.modes import warn
 from ..dtypes import FLOAT
 from ..ir import scalar as s
 from . import pointwise as p
+from .argument_errors import checked_input
 from .argument_guards import check_text
 from .join import common_type
 from .out_arguments import give_out
@@ -17,11 +18,7 @@ from .vector_norm import vector_norm
 
 
 def _act(op, input, numbers, write):
-    if not is_tensor(input):
-        raise TypeError(
-            f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
-            f"{input.__class__.__name__}"
-        )
+    checked_input(op.name, input)
     return inplace(op, input, numbers) if write else apply(op, (input, *numbers), {})
 
 

@@ -19,6 +19,14 @@ SIZES = frozenset("normalized_shape output_size physical_layout repeats shape si
 TEXTS = frozenset("driver interpolation norm".split())
 
 
+def checked_input(name, x):
+    """The first argument of a function, which must be a tensor."""
+    if not registry.is_tensor(x):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
+    return x
+
+
 def _named_arguments(fn, args, kwargs):
     """(name, value) of what a call was given."""
     return [*zip(inspect.signature(fn).parameters, args), *kwargs.items()]

@@ -12,6 +12,7 @@ from .. import dtypes, function_protocol, return_types
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
 from ..indexing import as_int
 from . import pointwise as p
+from .argument_errors import checked_input
 from .argument_guards import check_text
 from .batching import native
 from .number_questions import has_zero
@@ -245,10 +246,7 @@ def _logit(input, eps):
 
 def _nan_to_num(input, nan, posinf, neginf):
     """NaN and the infinities replaced by numbers"""
-    if not is_tensor(input):
-        raise TypeError(
-            "nan_to_num(): argument 'input' (position 1) must be Tensor, not "
-            f"{input.__class__.__name__}")
+    checked_input("nan_to_num", input)
     if input.dtype.kind < FLOAT:
         return _positive if input.dtype.kind else p.to_bool, (input,)
     limit = finfo(input.dtype)

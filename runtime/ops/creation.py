@@ -11,6 +11,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT, STORED
 from ..ir.memory_spans import address
 from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from ..tensor import wrap
+from .argument_errors import checked_input
 from .onnx import shapes as in_onnx
 from .out_arguments import give_out
 from .registry import Op, apply, apply_without_operands, beside, is_tensor
@@ -340,9 +341,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 
 
 def _like(input, op, value, dtype, layout, device, requires_grad, memory_format, pin_memory):
-    if not is_tensor(input):
-        raise TypeError(
-            f"{op}(): argument 'input' (position 1) must be Tensor, not {input.__class__.__name__}")
+    checked_input(op, input)
     check_options(op, layout, device, pin_memory)
     dtype = input.dtype if dtype is None else dtypes.as_dtype(dtype)
     a, attrs = input._array, {"size": input._array.shape, "dtype": dtype}

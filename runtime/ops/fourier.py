@@ -8,6 +8,7 @@ from .. import dtypes
 from ..cpu import fourier
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
 from ..ir.outline import Outline
+from .argument_errors import checked_input
 from .argument_guards import check_flag
 from .autocast_to_float32 import precise, widened
 from .batching import shifted
@@ -89,9 +90,7 @@ c2r_op.onnx_complex = in_onnx.from_half
 # ---- what users call -----------------------------------------------------------------------------
 def operand(name, x, real=False):
     """The tensor to transform: integers become floats."""
-    if not is_tensor(x):
-        raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
+    checked_input(name, x)
     x = widened(x)
     if x.dtype.kind == FLOAT and x.dtype.itemsize == 2:
         raise RuntimeError(f"{name}: Unsupported dtype {x.dtype.letter}")

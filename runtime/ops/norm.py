@@ -8,6 +8,7 @@ from ..dtypes import COMPLEX, float32
 from ..ir import rowops
 from ..ir import scalar as s
 from . import dims
+from .argument_errors import checked_input
 from .batching import aligned, example_ndim, repeated
 from .gradients_by_decomposition import by_decomposition
 from .onnx import products as in_onnx
@@ -167,9 +168,7 @@ inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + ep
 
 # ---- the functions -------------------------------------------------------------------------------
 def _float_input(name, x):
-    if not is_tensor(x):
-        raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
+    checked_input(name, x)
     if x.dtype.kind != 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
 

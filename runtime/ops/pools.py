@@ -10,6 +10,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT, int64
 from ..indexing import as_int, tuple_of, whole
 from ..ir.outline import Outline
 from . import window_outlines as outlines
+from .argument_errors import checked_input
 from .argument_guards import guard
 from .batching import folded
 from .onnx import windows as in_onnx
@@ -17,7 +18,7 @@ from .onnx import windows_by_taps
 from .out_arguments import give_out
 from .public_functions import compile_function
 from .question_kernels import asked
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, ask
 from .sample_inputs import Sample
 from .surface import FUNCTIONS
 from .window import positive
@@ -132,9 +133,7 @@ for _o in ((max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_o
 def with_batch(name, x, n, least=BOOL, also=None):
     """The input with a batch dimension, and whether it had one. Its type is of the kind `least` or
     a higher one, or `also`."""
-    if not is_tensor(x):
-        raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
+    checked_input(name, x)
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got "

@@ -4,7 +4,7 @@ import importlib
 
 from ..composite import Composite
 from ..dtypes import float32
-from .registry import is_tensor
+from .argument_errors import checked_input
 from .surface import FUNCTIONS, METHODS, function
 
 
@@ -66,9 +66,7 @@ def dequantize(input):
         return tuple([dequantize(x) for x in input])
     if issubclass(type(input), Composite) and hasattr(type(input), "int_repr"):
         return type(input).dequantize(input)
-    if not is_tensor(input):
-        raise TypeError("dequantize(): argument 'input' (position 1) must be Tensor, not "
-                        f"{input.__class__.__name__}")
+    checked_input("dequantize", input)
     return input.to(float32)
 
 

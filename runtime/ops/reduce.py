@@ -8,6 +8,7 @@ from ..dtypes import COMPLEX, FLOAT
 from ..indexing import sizes
 from ..ir import scalar as s
 from . import dims
+from .argument_errors import checked_input
 from .autocast_to_float32 import precise
 from .number_questions import has_zero
 from .registry import Op, apply, ask, is_tensor
@@ -235,14 +236,6 @@ max_dim_op, min_dim_op = _WithIndex("max_dim", "max_index"), _WithIndex("min_dim
 
 
 # ---- the functions -------------------------------------------------------------------------------
-def checked_input(name, x):
-    """The first argument of a function, which must be a tensor."""
-    if not is_tensor(x):
-        raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
-    return x
-
-
 def _plain(op, x, dim, keepdim, dtype=None):
     attrs = {"dim": dims.many(dim, x._array.ndim, op.name), "keepdim": bool(keepdim)}
     if dtype is not None:

@@ -8,10 +8,11 @@ from .. import devices, dtypes, return_types
 from ..cpu import scan as scans
 from ..dtypes import COMPLEX, FLOAT
 from . import dims
+from .argument_errors import checked_input
 from .batching import shifted
 from .number_questions import has_zero
 from .onnx import sort_and_scan as in_onnx
-from .reduce import checked_input, products_before, samples_along_one_dim
+from .reduce import products_before, samples_along_one_dim
 from .registry import Op, apply, ask, is_tensor
 from .surface import FUNCTIONS, METHODS, function
 

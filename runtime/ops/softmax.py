@@ -7,7 +7,8 @@ from ..autograd import modes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import rowops
 from . import dims
-from .reduce import amax, checked_input, samples_along_one_dim
+from .argument_errors import checked_input
+from .reduce import amax, samples_along_one_dim
 from .registry import apply
 from .rows_family import RowsOp
 from .sample_inputs import Sample

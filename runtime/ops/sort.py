@@ -10,6 +10,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..indexing import as_int
 from ..ir import scalar as s
 from . import dims
+from .argument_errors import checked_input
 from .batching import shifted
 from .creation import full, literal, zeros
 from .gather import gather
@@ -138,10 +139,7 @@ median_value_op.there = lambda *arrays, **attrs: _median_there(*arrays, **attrs)
 
 
 def _ordered(op, input):
-    if not is_tensor(input):
-        raise TypeError(
-            f"{op}(): argument 'input' (position 1) must be Tensor, not {input.__class__.__name__}"
-        )
+    checked_input(op, input)
     if input.dtype.kind == COMPLEX:
         raise NotImplementedError(f"\"{op}\" not implemented for '{input.dtype.letter}'")
     return input

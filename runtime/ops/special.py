@@ -11,6 +11,7 @@ from ..dtypes import FLOAT
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from ..ir.scalar import absolute, eq, exp, gt, isnan, le, log, log1p, lt, sqrt, where
+from .argument_errors import checked_input
 from .batching import broadcast
 from .bessel_slopes import SLOPES
 from .join import common_type
@@ -526,10 +527,7 @@ def _host_function(name, run, doc):
     op.any_sizes = op.as_large = True
 
     def call(input):
-        if not is_tensor(input):
-            raise TypeError(
-                f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                f"{input.__class__.__name__}")
+        checked_input(name, input)
         if input.dtype.kind > FLOAT:
             raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
         if not slope and input.requires_grad and is_grad_enabled():

@@ -6,6 +6,7 @@ from ..dtypes import COMPLEX
 from ..tensor import Tensor
 from . import argument_guards, out_arguments, public_functions, surface
 from . import pointwise as p
+from .argument_errors import checked_input
 from .registry import apply, check_tensors, is_tensor
 from .storage import UntypedStorage
 from .surface import FUNCTIONS, function
@@ -38,10 +39,7 @@ def _question(name):
 
     @declared_for_tracing.stands_for("ask")
     def question(input):
-        if not is_tensor(input):
-            raise TypeError(
-                f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                f"{input.__class__.__name__}")
+        checked_input(name, input)
         return ask(input)
     question.__name__ = question.__qualname__ = name
     question.__doc__ = ask.__doc__

@@ -5,7 +5,7 @@ import math
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import rowops
 from . import dims
-from .reduce import checked_input
+from .argument_errors import checked_input
 from .registry import apply
 from .rows_family import RowsOp
 from .sample_inputs import Sample

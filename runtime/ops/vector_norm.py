@@ -7,10 +7,11 @@ from .. import dtypes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
+from .argument_errors import checked_input
 from .out_arguments import give_out
 from .pointwise_family import PointwiseOp
 from .question_kernels import asked
-from .reduce import amax_op, amin_op, check_nonempty, checked_input, sum_abs_op, sum_squares_op
+from .reduce import amax_op, amin_op, check_nonempty, sum_abs_op, sum_squares_op
 from .registry import apply, ask, check_tensors
 from .sample_inputs import reals
 from .surface import FUNCTIONS, function, method

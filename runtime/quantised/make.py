@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from ..dtypes import QUANTISED, float32, float64, int64, quantised_dtype
+from ..ops.argument_errors import checked_input
 from ..ops.registry import is_tensor
 from ..ops.surface import FUNCTIONS as F
 from .tensor import QuantizedTensor, refusal
@@ -27,9 +28,7 @@ def integers(x: Any, scale: Any, zero: Any, of: Any) -> Any:
 
 def _checked(name: str, input: Any, dtype: Any) -> Any:
     """The type of the integers of a quantised type, for real numbers that can be of it."""
-    if not is_tensor(input):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                        f"{type(input).__name__}")
+    checked_input(name, input)
     if isinstance(input, QuantizedTensor):
         raise refusal(name)
     if input.dtype is not float32:
