@@ -29,7 +29,7 @@ from whet.ir.graph import (
 
 from ..report.reasons import Shapes
 from .misses import Miss, broken
-from .value_places import lies_as
+from .value_places import equivalent_layout
 
 Env = dict[int, Any]
 TOLD = "f32", "f64"                  # the types of numbers that row programs take as parameters
@@ -57,7 +57,7 @@ class Work:
         """What an op made, as it lay when it was recorded."""
         like = self.types[n]
         lies = devices.places(a)
-        if not lies_as(lies, like):
+        if not equivalent_layout(lies, like):
             name = "an operation" if node.op is None else node.op.name
             raise Miss(Shapes(f"what {name} gives has another shape", node.line))
         if a.strides != like.strides and type(a) is DeviceArray:
@@ -68,7 +68,7 @@ class Work:
         """What a fused op made, as it lay when it was recorded: its operands may lie otherwise than
         those of the last op."""
         like = self.types[n]
-        if a.shape == like.shape and not lies_as(a.geometry, like):
+        if a.shape == like.shape and not equivalent_layout(a.geometry, like):
             a = execute.laid(a, like.strides)
         made: DeviceArray = self.as_recorded(n, a, node)
         return made

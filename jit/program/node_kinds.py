@@ -23,7 +23,7 @@ from ..report.reasons import Shapes
 from ..verify.same_bits import template
 from . import chains, contractions, kernel_groups, numpy_launches, rolled_loops
 from .misses import Miss, broken
-from .value_places import lies_as
+from .value_places import equivalent_layout
 
 if TYPE_CHECKING:
 
@@ -259,7 +259,7 @@ def laid(node: graph.OpNode | graph.Draw, made: Any, program: LaunchProgram,
         if o in program.counted:
             env[o] = np.ascontiguousarray(r)
             continue
-        if not lies_as(r, like):
+        if not equivalent_layout(r, like):
             raise Miss(Shapes(f"what {node.op.name} gives has another shape", node.line))
         if r.strides != like.strides:
             r = np.lib.stride_tricks.as_strided(r, r.shape, like.strides)

@@ -26,7 +26,7 @@ from .shape_symbols import ShapeSymbols
 from .size_expressions import SizeExpressions, Sizes
 from .size_family import SizeFamily, join
 from .sized_program import SizedProgram
-from .value_places import lies_as
+from .value_places import equivalent_layout
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -225,7 +225,7 @@ class PlacedPart:
 
 def fits(program: Program, given: Sequence[Array | Type]) -> bool:
     """Is a program one for what is given?"""
-    return all(lies_as(program.arrays[n], a)
+    return all(equivalent_layout(program.arrays[n], a)
                for n, a in zip(program.outside, given, strict=True))
 
 

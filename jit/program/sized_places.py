@@ -17,7 +17,7 @@ from .kept_between_calls import Steady
 from .launch_entries import Fixed, InArena, Launch, Moving, Number
 from .own_arrays import Address, OwnArray
 from .tape_entries import MOST_ARGUMENTS, TapeEntries
-from .value_places import lies_as
+from .value_places import equivalent_layout
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -121,7 +121,7 @@ class SizedTapes(TapeEntries):
         if tape is None:
             return None
         wanted = [n if isinstance(n, np.ndarray) else self.arrays[n] for n in outs]
-        if not all(map(lies_as, made, wanted)):
+        if not all(map(equivalent_layout, made, wanted)):
             return None
         if not all(
             any(

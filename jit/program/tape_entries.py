@@ -19,7 +19,7 @@ from whet.passes.lower_llvm.scalar import Unsupported
 
 from .arena import Piece
 from .launch_entries import Check, Entries, Fixed, InArena, Launch, Number
-from .value_places import ValuePlaces, lies_as
+from .value_places import ValuePlaces, equivalent_layout
 
 if TYPE_CHECKING:
     from .sized_places import SizedPlaces
@@ -54,7 +54,8 @@ class TapeEntries:
         if tape is None:
             return None
         wanted = [n if type(n) is np.ndarray else self.arrays[n] for n in outs]
-        if not all(map(lies_as, made, wanted)) or not all(_launched(tape, m) for m in made):
+        lie_alike = all(map(equivalent_layout, made, wanted))
+        if not lie_alike or not all(_launched(tape, m) for m in made):
             return None
         mine = [n if type(n) is np.ndarray else self.places.memory(n) for n in outs]
         return self.entries(tape, known, made, mine, node)

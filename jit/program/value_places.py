@@ -18,14 +18,15 @@ from .launch_lists import ARENA
 from .liveness import Roots
 
 
-def lies_exactly_as(a: Any, b: Any) -> bool:
+def same_layout(a: Any, b: Any) -> bool:
     """Have two arrays, or types of arrays, one dtype, the same sizes and the same strides?"""
     return bool(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype)
 
 
-def lies_as(a: Any, b: Any) -> bool:
-    """Do two arrays' elements lie at the same distances? The stride of a dimension of size one
-    leads nowhere, and depends on how it was made: here it may differ."""
+def equivalent_layout(a: Any, b: Any) -> bool:
+    """Have two arrays one dtype, the same sizes, and their elements at the same distances? The
+    stride of a dimension of size one leads nowhere, and depends on how it was made: it may
+    differ."""
     return a.shape == b.shape and a.dtype == b.dtype and (
         a.strides == b.strides or not a.size
         or all(s == t or n == 1 for n, s, t in zip(a.shape, a.strides, b.strides))
@@ -106,7 +107,7 @@ class ValuePlaces:
             return False
         made = node.op.forward(self.held[node.ins[0]], *node.ins[1:], **node.attrs)
         made = made if type(made) is tuple else (made,)
-        if not all(lies_exactly_as(v, self.arrays[o]) for v, o in zip(made, node.outs)):
+        if not all(same_layout(v, self.arrays[o]) for v, o in zip(made, node.outs)):
             return False
         for o, v in zip(node.outs, made):
             self.hold(o, v)
@@ -163,7 +164,7 @@ class ValuePlaces:
             if old[0].size != self.held[x].nbytes:
                 continue
             for o in node.outs:
-                if o in into or not lies_exactly_as(self.held[x], self.held[o]):
+                if o in into or not same_layout(self.held[x], self.held[o]):
                     continue
                 new = self.piece(o) if o in self.own else None
                 if self.roots.moves(o):

@@ -24,7 +24,7 @@ from ..policy.timing import Trial, TrialsOfSizes
 from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
 from ..program.size_family import SizeFamily
-from ..program.value_places import lies_exactly_as
+from ..program.value_places import same_layout
 from ..report.counted_misses import CountedMisses
 from .recording import AmongSizes, Recording, TablesOfRecording
 from .sized_calls import CallOfSizes, SizedCall
@@ -217,7 +217,7 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
         return None
     made = family.at([t._array.shape for t in leaves], recorded)
     # What lies outside may be another tensor, of another type.
-    if made is None or not all(lies_exactly_as(made.program.arrays[n], arrays[n])
+    if made is None or not all(same_layout(made.program.arrays[n], arrays[n])
                                for n in outside):
         return None
     return made.program
