@@ -115,8 +115,8 @@ def planned(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], vi
             check: Check | None = None, plan: Plan | None = None,
             kept: KeptPlans | None = None) -> tuple[list[Node], Plan]:
     """The nodes after all passes, as `optimize` gives them, and the plan of what was done, for a
-    list of the same nodes on other sizes: if `plan` is one of this list, or if an earlier process
-    has had this very list, as `kept` knows (`jit/program/plan_cache.py`), no pass runs."""
+    list of the same nodes on other sizes. No pass runs where `plan` is one of this list, or where
+    an earlier process has had this very list, as `kept` knows: see `jit/program/plan_cache.py`."""
     passes = [name for name, _ in PASSES]
     new = Plan(nodes, root, arrays, visible)
     if plan is not None and plan.passes == passes:

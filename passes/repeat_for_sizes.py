@@ -1,13 +1,14 @@
 """What the passes decided for one list of nodes, done again for the same list on tensors of other
 sizes.
 
-A `Plan` is kept with the list that the passes made. Where another recorded list has the same nodes,
-in the same order, on values that differ in nothing but their sizes, every decision of the passes
-stands: they look at ops, at who reads and writes what, at types, at which sizes are equal (or 0 or
-1), at which memory is contiguous and which views lie alike. So the groups are made anew from their
-nodes, with the sizes, attributes and numbers that these have now; no pass runs. Where a pass goes
-by more than that (by which constants are equal, by how many bytes lie between products), this is
-asked again, and where it is not as it was, the passes run.
+A `Plan` is kept with the list that the passes made. Let another recorded list have the same nodes,
+in the same order, on values that differ in nothing but their sizes. Then every decision of the
+passes stands: they look at ops, at who reads and writes what, at types, at which sizes are equal or
+are 0 or 1, at which memory is contiguous and which views lie alike. So the groups are made anew
+from their nodes, with the sizes, attributes and numbers that these have now. No pass runs.
+
+Some passes go by more than that: by which constants are equal, by how many bytes lie between
+products. This is asked again. Where it is not as it was, the passes run.
 """
 from __future__ import annotations
 
@@ -151,8 +152,8 @@ class Plan:
         """size -> the size in its place; None where two that were equal are not, or one is 0 or 1
         that was not, or something else is another.
 
-        (Where two have become equal, no decision becomes wrong: it was made as for sizes that
-        differ.)"""
+        Where two have become equal, no decision becomes wrong: it was made as for sizes that
+        differ."""
         if (
             len(self.nodes) != len(new.nodes)
             or self.size != new.size

@@ -1,10 +1,10 @@
 """Numbers that are others at each call: arguments, attributes, what `item()` gives.
 
 A recording takes numbers as they are, and looks before each replay whether they still are. Those
-that were seen to vary are `Number`s in the next recording: they look like an int or float to
-Python, and every way of using one is either recorded (arithmetic and comparisons, done on tensors
-of no dimension that give the very same bits, and operands of tensors' ops) or hands out the value,
-on which the replay then depends.
+that were seen to vary are `Number`s in the next recording, which look like an int or float to
+Python. Arithmetic and comparisons of them are recorded, done on tensors of no dimension that give
+the very same bits. So is their use as operands of tensors' ops. Any other way of using one hands
+out the value, on which the replay then depends.
 """
 from __future__ import annotations
 

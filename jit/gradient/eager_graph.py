@@ -1,12 +1,12 @@
 """Eager's graph of a recorded call, kept without its tensors, to be made again from what a replay
 saved.
 
-A replayed call is one node (`backward.Call`) that runs a second program. That is a short cut, right
-as long as nobody looks at the graph that eager would have made: for second derivatives, hooks,
-gradients of some inputs alone and the like, the engine opens it (`Shortcut.open`), and here the
-very nodes of eager are made: the same ops, edges, order and versions. They need no more than the
-first derivative saved: what a backward of any order reads of the forward, the first backward has
-read.
+A replayed call is one node (`backward.CallNode`) that runs a second program. That is a short cut,
+right as long as nobody looks at the graph that eager would have made. For second derivatives,
+hooks, gradients of some inputs alone and the like, the engine opens it (`Shortcut.open`). Then the
+very nodes of eager are made here: the same ops, edges, order and versions. They need no more than
+the first derivative saved: what a backward of any order reads of the forward, the first backward
+has read.
 """
 from __future__ import annotations
 

@@ -81,9 +81,10 @@ class Contents:
 
 
 class SeenObjects:
-    """The objects that calls were given, by where they are: `records` are the classes of which
-    another one came with tensors in it, or more than a few without, and those that hold tensors of
-    other sizes (`resized`), but for those in `known`, whose identity was of matter."""
+    """The objects that calls were given, by where they are. `records`: the classes of which another
+    object came with tensors in it, or more than a few without. `resized`: those that came with
+    tensors of other sizes, which are records, too. `known`: those whose identity was of matter,
+    which are none."""
 
     def __init__(self) -> None:
         self.records: set[type] = set()

@@ -1,19 +1,21 @@
 """What no code within reach names is held back from the walk over what a function can reach.
 
-if TYPE_CHECKING:
-    from .outside_walk import Walk
-
 An instance leads to its class, for its methods. But its `__init__` ran when it was made, and a
-`reset` that only others call is not run by a call that finds the instance there: what these draw,
-open or write does not count. They are walked after all where code could run them: it names one of
-them, meets the class by another way than an instance, looks up names, or asks something for its
-class and does more with that than to compare or name it. (What dataclasses write does no more.)
+`reset` that only others call is not run by a call that finds the instance there. What these draw,
+open or write does not count. They are walked after all where code could run them:
+
+- it names one of them,
+- it meets the class by another way than an instance,
+- it looks up names,
+- or it asks something for its class and does more with that than to compare or name it. Methods
+  that dataclasses write do no more.
+
 A method that is called nevertheless was not within reach, and the watch over the run refuses it.
 
-So are objects that lie in attributes: a trainer holds its environment and its log beside the model
-that a step of it trains. Who lies there is compared, but not what is in it. Where code of others
-that the walk has not read could come to it, as `copy.copy` does, the watch refuses that: see
-`unread_objects.py`.
+Objects that lie in attributes are held back, too: a trainer holds its environment and its log
+beside the model that a step of it trains. Who lies there is compared, but not what is in it. Where
+code of others that the walk has not read could come to it, as `copy.copy` does, the watch refuses
+that: see `unread_objects.py`.
 """
 from __future__ import annotations
 

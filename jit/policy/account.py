@@ -7,18 +7,19 @@ GRACE seconds beside it. A recording is an investment: it costs what earlier one
 and it brings in the difference between an eager call and a replay each time that a call of its kind
 comes again.
 
-- The first recording of a function is made at once, whatever it costs, and so are those after it,
-  up to OPENING, if they take no more than LEAP each, until a call is left eager or as many were
-  replayed: what misses after that is rare, or a state that the function has gone on to. They are
-  earned back before more is spent, but for what would have paid already: that may cost as much
-  again as the first recording did. Those of other sizes than one that there is, and where these
-  turn out to go another way (a loop that runs as often as there are rows), cost what may be spent.
-  So does the plan for all sizes that is made with the second of them.
+- The first recording of a function is made at once, whatever it costs. So are those after it, up
+  to OPENING, if they take no more than LEAP each. That ends once a call was left eager, or as many
+  were replayed: what misses after that is rare, or a state that the function has gone on to.
+- These first ones are earned back before more is spent. Only what would have paid already may cost
+  as much again as the first recording did.
+- A recording of other sizes than one that there is costs what may be spent. So does one that then
+  turns out to go another way, such as a loop that runs as often as there are rows, and the plan for
+  all sizes that is made with the second of them.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind may take all that can be spent once a recording would have paid, had it been there for the
-  calls that none served: those that nobody asked about among them, and the more of them the less
-  its recordings so far have brought in of what they cost. Before that it may take a share, which
-  shrinks while recordings cost more than they bring in.
+  calls that none served. Those that nobody asked about count among them. The less its recordings so
+  far have brought in of what they cost, the more such calls it needs. Before that it may take a
+  share, which shrinks while recordings cost more than they bring in.
 - Kernels are compiled by rules of their own: see `compiling.py`.
 - A recording that has not fitted for long is asked rarely whether it does: see `second_look.py`.
 - What many sizes are worth, and plans for all of them: see `many_sizes.py`.

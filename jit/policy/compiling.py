@@ -1,12 +1,12 @@
 """What may be spent on kernels.
 
-- Kernels of a recording that nobody has yet are compiled at once where that fits into what may be
-  spent, or is not worth recording the call again; otherwise in the background, which costs nothing
-  here, and with later calls, which are eager.
-- Kernels that were compiled in haste are nearly as fast as they will be where there is little to
-  do: a replay of twenty takes 25 us before and after, one with ten times the work a quarter less
-  after. So compiling them well is paid from what replays have brought in, and from what may be lost
-  only as long as much of that is left for recordings.
+- Kernels that a recording lacks are compiled at once where that fits into what may be spent, or
+  costs less than recording the call again. Otherwise they are compiled in the background, which
+  costs nothing here, and calls are eager until they are there.
+- Where kernels have little to do, those compiled in haste are nearly as fast as they will be. A
+  replay of twenty takes 25 us before and after; one with ten times the work takes a quarter less
+  after. So compiling them well is paid from what replays have brought in. It is paid from what may
+  be lost only as long as much of that is left for recordings.
 """
 from __future__ import annotations
 

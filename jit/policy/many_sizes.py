@@ -2,11 +2,12 @@
 ranges of sizes.
 
 - A recording of other sizes than one that there is lets a plan for all sizes be made. Where many
-  kinds come it is made once both can be spent, and would have paid, had they been there for the
-  calls of any kind that none served; until then nothing is spent on one kind.
+  kinds come, both are made once they can be spent together, and would have paid, had they been
+  there for the calls of any kind that none served. Until then nothing is spent on one kind.
 - A plan for a range of sizes is made while the last one took no more than PLANS of what can be
-  spent, or where it would have paid: for the kind that wants it, or for the calls of any kind that
-  none served since the last one. Sizes of ranges that have a plan are served by it all the same.
+  spent. It is also made where it would have paid: for the kind that wants it, or for the calls of
+  any kind that none served since the last one. Sizes of ranges that have a plan are served all the
+  same.
 """
 from __future__ import annotations
 

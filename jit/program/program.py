@@ -173,10 +173,9 @@ class Program:
         return env
 
     def footprint(self) -> dict[str, int]:
-        """The bytes that a call holds at most, as the allocator counts them: what it is given,
-        what the program keeps from call to call, the arena, and what it makes: results, and what
-        Python steps make and need meanwhile, as far as it is known from the first time that they
-        ran."""
+        """The bytes that a call holds at most, as the allocator counts them: what it is given, what
+        the program keeps from call to call, the arena, and what it makes. That is results, and what
+        Python's steps make and need meanwhile. What they need is known once they have run."""
         made = most = sum(memory.taken(self.arrays[n].nbytes) for n in (*self.fresh, *self.undone))
         for node in self.called:
             most = max(most, made + self.needs.get(makes(node), 0))

@@ -2,10 +2,10 @@
 sizes, evaluated for each.
 
 The nodes and the passes' decisions are those of a program for certain sizes (`like`). Which sizes
-differ is seen from the types of a second program of the same nodes. The code that plans launches
-is run on outlines (see `ir/outline.py`) whose sizes are symbolic: what it comes to is a list of
-launches in which each word is a number or an expression, and what must be so of sizes for the list
-to be theirs.
+differ is seen from the types of a second program of the same nodes. The code that plans launches is
+run on outlines (see `ir/outline.py`) whose sizes are symbolic. It comes to a list of launches in
+which each word is a number or an expression, and to what must be so of sizes for the list to be
+theirs.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """A call that is recorded again: does the function still do what its recording does, though nothing
 that is compared has changed?
 
-What guards cannot see (a counter in an extension, a file's contents, state behind an object that
-nobody can walk) is found so: calls 16, 32, 64, ... of a recording are made eagerly and recorded as
-if for the first time, with eager's results and effects, and the two recordings are compared:
-operations, their operands and numbers, results, and what is left in Python's state. Then the
-program in use is run on copies of what the call was given, and must give its bits. Calls of which
-the comparison would cost more than a hundredth of all calls so far are passed over, so short
-functions are recorded again less often than long ones.
+Guards cannot see a counter in an extension, a file's contents, or state behind an object that
+nobody can walk. So calls 16, 32, 64, ... of a recording are made eagerly and recorded as if for the
+first time, with eager's results and effects. The two recordings are compared: operations, their
+operands and numbers, results, and what is left in Python's state. Then the program in use is run on
+copies of what the call was given, and must give its bits.
+
+A call is passed over where the comparison would cost more than a hundredth of all calls so far. So
+short functions are recorded again less often than long ones.
 """
 from __future__ import annotations
 
