@@ -9,15 +9,10 @@ from collections.abc import Callable, Sequence
 
 from . import bench, doctor, exporting, info, library, run
 
-OK, WRONG, USAGE = (
-    0,
-    1,
-    2,
-)  # exit codes: all is well, something is not, the command is not understood
-
-FAILURES = (
-    OSError, ValueError, RuntimeError, LookupError, TypeError, MemoryError, ImportError
-)  # of which the user is told in a line
+# exit codes: all is well, something is not, the command is not understood
+OK, WRONG, USAGE = 0, 1, 2
+# errors of which the user is told in a line
+FAILURES = OSError, ValueError, RuntimeError, LookupError, TypeError, MemoryError, ImportError
 
 
 def main(argv: Sequence[str] | None = None) -> int:

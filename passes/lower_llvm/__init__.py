@@ -1,5 +1,8 @@
 """Kernels of `ir/`, calls and lists of launches as LLVM IR text, and that text as machine code.
 
+Comes in: a kernel as data, with a name for it. Goes out: the text of a function, or machine code.
+Where a type or a primitive has no code it raises `scalar.Unsupported`, and NumPy computes instead.
+
 `builder.py` is what all generators write with. `scalar.py` turns expressions into straight code.
 `vmath/` has the functions of one number. `targets.py` says what the processor can do, `compile.py`
 makes machine code. Each folder is a family of kernels, but for `calls/`: that is how kernels are
