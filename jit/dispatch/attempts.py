@@ -22,6 +22,7 @@ from ..guards.outside_state import OutsideSearch, World
 from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..policy.account import TIMED, Policy
+from ..policy.outcomes import Outcome
 from ..replay.build import build
 from ..replay.build_in_parts import counts_new_data
 from ..report.reasons import OtherWays
@@ -75,9 +76,9 @@ class Attempts:
 
 
 class FirstRecording(Session):
-    """A call that no recording fits. `became`: what the attempt was, as a field of the policy's
-    ledger, `run_seconds`: how long the function itself ran, `new_kernels`: how much of that was for
-    kernels of eager mode that were in no cache, `recording`: what serves such calls from now on."""
+    """A call that no recording fits. `run_seconds`: how long the function itself ran,
+    `new_kernels`: how much of that was for kernels of eager mode that were in no cache,
+    `recording`: what serves such calls from now on."""
 
     def __init__(self, attempts: Attempts, call: Invocation) -> None:
         learned = attempts.learned
@@ -88,7 +89,7 @@ class FirstRecording(Session):
             attempts.refusals,
             attempts.recordings,
         )
-        self.became, self.run_seconds, self.new_kernels = "refused", math.inf, 0.0
+        self.became, self.run_seconds, self.new_kernels = Outcome.REFUSED, math.inf, 0.0
         self.watching = math.inf             # seconds that it took at most to watch the run
         self.recording: Recording | None = None
         self.is_new = True                   # Or was the recording there, and serves the call now?
@@ -131,12 +132,12 @@ class FirstRecording(Session):
             if self.learned.ran is not None:
                 raise
             self.ask_what_runs(e.reason)
-        self.became, self.has_model = "failed", self.model is not None
+        self.became, self.has_model = Outcome.FAILED, self.model is not None
 
     def ask_what_runs(self, reason: Reason) -> NoReturn:
         """Not all that the function reaches can be compared: code that never ran is not read."""
         self.learned.ran = self.lesson = CodeThatRan(reason.named(self.subject.fn, self.call.key))
-        self.learned.arrays_are_known, self.became = True, "set_up"
+        self.learned.arrays_are_known, self.became = True, Outcome.SET_UP
         self.learned.fix_numbers()
         raise Unrecorded
 
@@ -172,7 +173,7 @@ class FirstRecording(Session):
         waited, world = self.policy.waited, self.world
         if not self.policy.made and (world.gathers if 0 < waited < WAITS
                                      else world.sets_up and not waited):
-            self.became, self.only_set_up = "set_up", True
+            self.became, self.only_set_up = Outcome.SET_UP, True
             raise Unrecorded
 
     def unwatched(self) -> Any:
@@ -228,17 +229,17 @@ class FirstRecording(Session):
         self.new_kernels = native.compiling_seconds() - self.compiled
         self.watching = recheck.NODE * len(self.rec.nodes)
         if self.rec.followed.lengths and not self.numbers_become_sizes():
-            self.became = "set_up"
+            self.became = Outcome.SET_UP
             return
         findings = Findings(self, out)
         self.left = findings.left
         if self.rec.originals.are_lost and (
                 findings.results.alive or counts_new_data(self.rec, self.rec.nodes)):
             # What a backward needs is checked with what a forward made, and parts with the run.
-            self.learned.keeps_copies, self.became = True, "set_up"
+            self.learned.keeps_copies, self.became = True, Outcome.SET_UP
             return
         if self.may_set_up and self.leaves_its_start():
-            self.became = "set_up"
+            self.became = Outcome.SET_UP
             return
         # Before a program is made in vain. Making it may show more.
         if not self.only_computed():
@@ -251,7 +252,7 @@ class FirstRecording(Session):
             # What is drawn elsewhere is of the sizes that the run asked for.
             r = build(self, findings, None if self.rec.outside_draws.made else self.model)
         except ordered_kernels.Unready as e:
-            self.became = "ordered"
+            self.became = Outcome.ORDERED
             self.recordings.put_off(e.order)
             return
         if self.is_unwatched and not self.model.sizes.led(sizes.same_way(self.model, r.program)):
@@ -261,7 +262,7 @@ class FirstRecording(Session):
             if known is None:
                 self.register(r)
             else:
-                self.became, self.recording, self.is_new = "resized", known, False
+                self.became, self.recording, self.is_new = Outcome.RESIZED, known, False
                 self.refusals.recorded()
 
     def affords_kernels(self, seconds: float) -> bool:
@@ -327,7 +328,7 @@ class FirstRecording(Session):
         if not (self.is_unwatched and is_resized) and not r.replay.outside_draws:
             self.recordings.add_model(self.model_key, r)
         r.trial.proven = is_resized and self.policy.timings >= TIMED
-        self.became, self.recording = "resized" if is_resized else "recorded", r
+        self.became, self.recording = Outcome.RESIZED if is_resized else Outcome.RECORDED, r
 
     def note_what_it_showed(self, recorded: Recorded) -> None:
         """Note how the run was watched, and what the user's code was told in it."""
@@ -347,7 +348,7 @@ class FirstRecording(Session):
         # What a run that set up state made, as a cache that is made once, is only read by this one.
         reads_first = self.learned.watched(self.run.first_uses.uses.values())
         if self.has_learned() or numpys_were_inputs or reads_first:
-            self.became = "set_up"
+            self.became = Outcome.SET_UP
             return
         if type(error) is Wrong and self.model is not None:
             self.model.sizes.leave()

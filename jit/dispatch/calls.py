@@ -17,6 +17,7 @@ from ..guards.native_entry import MISSED
 from ..policy import not_worth_tracing, timing
 from ..policy.account import Policy
 from ..policy.not_worth_tracing import FIRST_LOOK, LOOKS
+from ..policy.outcomes import Outcome
 from ..replay import families
 from ..verify.recheck import Checks
 from .attempts import Attempts
@@ -55,7 +56,7 @@ class Calls:
         """The result of a call."""
         if modes.state.flags & modes.SPECIAL or is_off():
             if not (modes.state.observers or is_off()):  # Else it is a part of what is recorded.
-                self.policy.count("watched")
+                self.policy.count(Outcome.WATCHED)
             return self.subject.fn(*args, **kwargs)
         if self.refusals.drift is not None:
             return self.distrusted(args, kwargs)
@@ -66,7 +67,7 @@ class Calls:
             key, flat = self.learned.key(args, kwargs)
             kind = policy.kind(key, flat.others, flat.leaves)
         except TypeError:                    # The key cannot be hashed.
-            policy.count("refused")
+            policy.count(Outcome.REFUSED)
             return self.subject.fn(*args, **kwargs)
         call = Invocation(args, kwargs, key, flat, kind, begun)
         out = self.replays.result(call)
@@ -83,7 +84,7 @@ class Calls:
         try:
             taken = self.attempts.lock.acquire(False)
             if not taken:
-                return self.eager(call, "busy")
+                return self.eager(call, Outcome.BUSY)
             out = self.replays.passed_over(call)
             if out is MISSED:
                 return self.recorded(call)
@@ -98,7 +99,7 @@ class Calls:
         """A call of a function that did something else than its recording."""
         if self.subject.strict and self.refusals.drift is not None:
             self.refusals.stop(self.refusals.drift)
-        self.policy.count("refused")
+        self.policy.count(Outcome.REFUSED)
         return self.subject.fn(*args, **kwargs)
 
     def unasked(self, args: Args, kwargs: Kwargs) -> Any:
@@ -112,7 +113,7 @@ class Calls:
         self.doubt()
         return self.subject.fn(*args, **kwargs)
 
-    def eager(self, call: Invocation, why: str) -> Any:
+    def eager(self, call: Invocation, why: Outcome) -> Any:
         """A call that no recording fits and that is not recorded, for this reason."""
         policy, asked, start = self.policy, timing.clock() - call.begun, timing.busy()
         compiled = native.compiling_seconds()
@@ -190,7 +191,7 @@ class Calls:
         for comparison; or MISSED."""
         if table.is_sounding:
             table.sound()
-            return self.eager(call, "timed")
+            return self.eager(call, Outcome.TIMED)
         out = native_entry.enter(table.table, call.args, call.kwargs)
         if out is not MISSED:
             self.policy.told(call.kind, timing.busy() - start)
@@ -256,21 +257,20 @@ class Calls:
             return None
 
     # ---- recorded calls --------------------------------------------------------------------------
-    def against(self, call: Invocation) -> str | None:
-        """Why a call that no recording fits is eager, as a field of the ledger; None where it is to
-        be recorded."""
+    def against(self, call: Invocation) -> Outcome | None:
+        """Why a call that no recording fits is eager; None where it is to be recorded."""
         if call.declined:
             self.policy.declined(call.kind)
-            return "costly"
+            return Outcome.COSTLY
         slower = self.recordings.slower(call.key)
         if slower is not None:
             slower.counted += 1
             slower.entered += 1
-            return "slower"
+            return Outcome.SLOWER
         if self.refusals.hold(call.key):
-            return "refused"
+            return Outcome.REFUSED
         if self.recordings.are_ordered(call):
-            return "compiling"
+            return Outcome.COMPILING
         known = bool(self.recordings.of(call.key))
 
         def model() -> Recording | None:
@@ -284,10 +284,10 @@ class Calls:
             return families.may_begin(model(), [t._array.shape for t in call.flat.leaves])
         is_worth_it = bool(self.recordings.free) or not known and self.recordings.ventures(
             call.kind, has_model)
-        why: str | None = self.policy.against(call.kind, known, has_model, grows, is_worth_it)
+        why = self.policy.against(call.kind, known, has_model, grows, is_worth_it)
         if why is None and not known and not has_model() and self.recordings.had_better_wait(
                 call.args, call.kwargs, call.flat):
-            return "new"
+            return Outcome.NEW
         return why
 
     def recorded(self, call: Invocation) -> Any:
@@ -307,7 +307,8 @@ class Calls:
             self.policy.compiled(attempt.new_kernels, for_eager=True)
             self.policy.recorded(call.kind, took - attempt.new_kernels,
                                  attempt.run_seconds - attempt.new_kernels,
-                                 attempt.has_model and attempt.became != "recorded", attempt.became,
+                                 attempt.has_model and attempt.became is not Outcome.RECORDED,
+                                 attempt.became,
                                  kernels - attempt.new_kernels,
                                  attempt.watching)
         if attempt.recording is not None:

@@ -9,6 +9,7 @@ from whet.cpu import compile_time_estimates
 
 from ..guards import sizes
 from ..policy.account import FREE, Policy
+from ..policy.outcomes import Event
 from ..replay import families
 from .known_objects import KnownObjects
 from .learned import Learned
@@ -200,13 +201,13 @@ class Recordings:
         r.size = r.weigh()
         for other in self.policy.room(r.kind, r.size, [r, *self.all_models()], made=True) or ():
             self.drop(other)
-            self.policy.count("evicted")
+            self.policy.count(Event.EVICTED)
         self.policy.keep(r)
         self.tables.put(r)
 
     def unfit(self, r: Recording) -> None:
         """A call was none for a recording of its key."""
-        self.policy.count("missed")
+        self.policy.count(Event.MISSED)
         r.misses += 1
         if r.misses >= UNFIT and not r.calls:
             self.drop(r)                     # What it was made for does not come again.

@@ -10,6 +10,7 @@ from whet.cpu import compile_time_estimates, tiered_compilation
 from ..guards.native_entry import MISSED
 from ..policy import timing
 from ..policy.account import Policy
+from ..policy.outcomes import Event, Outcome
 from ..program.misses import Miss
 from .attempts import Attempts
 from .invocation import Invocation
@@ -41,7 +42,7 @@ class Replays:
                 continue
             r.second_look.known(r.calls)
             if not r.second_look.pays(gain):
-                policy.count("missed")
+                policy.count(Event.MISSED)
                 continue
             out = self.tried(r, call)
             if out is not MISSED:
@@ -191,7 +192,7 @@ class Replays:
                 return self.rerun(r, call)
             r.checks.made += 1
             r.counted += 1
-            self.policy.count("checked")
+            self.policy.count(Outcome.CHECKED)
             out = self.attempts.compared(call, r)
             r.checks.cost = timing.clock() - start
             return out
@@ -208,7 +209,7 @@ class Replays:
             self.recordings.drop(r)
         else:
             r.checks.made += 1
-        self.policy.count("checked")
+        self.policy.count(Outcome.CHECKED)
         out, attempt = self.attempts.first(call)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)

@@ -43,6 +43,7 @@ from .calls_of_machine_code import HARVEST, CallsOfMachineCode
 from .compiling import Compiling
 from .ledger import Cost, EagerBySize, Kind, Ledger, Overhead, average
 from .many_sizes import ManySizes
+from .outcomes import Outcome
 
 if TYPE_CHECKING:
     from whet.tensor_base import Base
@@ -140,9 +141,8 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         # Nothing is gained or lost until an eager call is timed.
         self.ledger.eager += worth if worth < math.inf else seconds
 
-    def ran(self, kind: Kind, seconds: float, asked: float, why: str) -> None:
-        """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the
-        ledger."""
+    def ran(self, kind: Kind, seconds: float, asked: float, why: Outcome) -> None:
+        """A call ran eagerly in so many seconds, and took `asked` in all."""
         kind.eager = min(kind.eager, seconds)
         self.ledger.eager += sum(max(min(run, seconds), alone) for run, alone in self.unpriced)
         self.unpriced = []
@@ -166,7 +166,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.idle += 1
         self.wasted = (self.wasted if self.idle > 1 else 0.0) + asking
         in_vain = self.idle >= PATIENCE or self.wasted > WASTED
-        nothing = why == "compiling" or self.balance < max(RESERVE, self.wanted)
+        nothing = why is Outcome.COMPILING or self.balance < max(RESERVE, self.wanted)
         if in_vain and nothing and self.asking > ASKING * self.typical:
             self.harvest(list(self.held))
             if not self.idle:                # Machine code has made replays between them.
@@ -180,13 +180,13 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         kind.eager = min(kind.eager, seconds)
         self.by_size.note(kind.elements, seconds)
         self.typical = seconds if self.typical == math.inf else self.typical
-        self.count("timed")
+        self.count(Outcome.TIMED)
 
     def replayed(self, kind: Kind, seconds: float, typical: bool = True) -> None:
         """A replay was made in so many seconds. `typical`: later ones will take about as long: it
         made no table, and its kernels are compiled well."""
         self.idle = 0
-        self.count("replayed")
+        self.count(Outcome.REPLAYED)
         worth = self.eager_seconds(kind)
         if 0 < worth < math.inf:
             self.ledger.saved += worth - seconds
@@ -250,11 +250,10 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         return (kind.calls - 1) * self.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
 
     def against(self, kind: Kind, known: bool, like: Callable[[], bool],
-                grows: Callable[[], bool], declared: bool) -> str | None:
-        """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do
-        calls of this kind have recordings? `like()`: is there a recording of other sizes?
-        `grows()`: one with which this one would give a plan for all sizes? `declared`: does the
-        user expect other sizes?"""
+                grows: Callable[[], bool], declared: bool) -> Outcome | None:
+        """Why a call is not to be recorded; None where it is. `known`: do calls of this kind have
+        recordings? `like()`: is there a recording of other sizes? `grows()`: one with which this
+        one would give a plan for all sizes? `declared`: does the user expect other sizes?"""
         kind.missed += kind.weight
         self.unserved += kind.weight * max(self.gain(kind), 0.0)
         self.planning = 0.0                  # of a plan that was tried in vain
@@ -267,24 +266,24 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
                 or not (self.full.is_known and cost > LEAP or self.strayed or like())):
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
-            return "new"
+            return Outcome.NEW
         if not next(self.turn) % HARVEST:
             self.harvest()
         eager = self.eager_seconds(kind)
         resized, full = self.resized(eager), self.full.of(eager)
         self.wanted = min(resized, full)
         if self.wanted > self.credit:
-            return "costly"
+            return Outcome.COSTLY
         if self.is_one_of_many(kind) and grows():
             self.wanted = self.saving(resized)
             if self.wanted > min(self.unserved, self.credit):
-                return "costly"
+                return Outcome.COSTLY
         elif not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
             self.wanted = full
-            return "costly"
+            return Outcome.COSTLY
         size = self.bytes // max(len(self.held), 1)
         is_full = self.bytes + size > eviction.LIMIT
-        return "crowded" if is_full and self.room(kind, size, ()) is None else None
+        return Outcome.CROWDED if is_full and self.room(kind, size, ()) is None else None
 
     def has_settled(self) -> bool:
         """Have recordings fitted more calls than a function needs to begin?"""
@@ -322,12 +321,12 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         served?"""
         return kind.missed * self.gain(kind) * kind.returns(cost) >= cost
 
-    def recorded(self, kind: Kind, seconds: float, run: float, like: bool, what: str,
+    def recorded(self, kind: Kind, seconds: float, run: float, like: bool, what: Outcome,
                  kernels: float = 0.0, watching: float = math.inf) -> None:
         """A call was recorded in so many seconds, of which the function itself, watched, ran for
-        `run`, and new kernels took so many; `what`: a field of the ledger. `watching`: what it
-        takes at most to watch as many operations."""
-        self.made += what != "ordered"       # the call is still to be recorded
+        `run`, and new kernels took so many. `watching`: what it takes at most to watch as many
+        operations."""
+        self.made += what is not Outcome.ORDERED         # the call is still to be recorded
         kind.missed = 0
         worth = min(self.eager_seconds(kind), run)
         # A watched call may take many times as long.
@@ -335,7 +334,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
             self.unpriced.append((run, run - watching))
             worth = 0.0
         self.count(what)
-        self.strayed = like and what == "failed"
+        self.strayed = like and what is Outcome.FAILED
         self.ledger.recording += seconds - worth
         if self.made == 1:
             self.first_cost = max(self.ledger.recording - GRACE, 0.0)
@@ -352,7 +351,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         """A call that was about to be recorded took so long, of which the function ran unwatched
         for `run`: it made state that later calls find, or one of these will."""
         self.waited += 1
-        self.count("set_up")
+        self.count(Outcome.SET_UP)
         self.ledger.recording += seconds - run
         self.ledger.spent += seconds
         self.ledger.eager += run

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..guards import table_index
 from ..guards.table_rows import Table
 from .ledger import EagerBySize, Kind, Ledger
+from .outcomes import Counted, Event, Outcome
 
 if TYPE_CHECKING:
     from ..guards.sized_table import SizedTable
@@ -31,9 +32,9 @@ class CallsOfMachineCode:
     skipped: int
     reaped: int
 
-    def count(self, what: str, n: int = 1) -> None:
-        """So many calls more of a field of the ledger."""
-        setattr(self.ledger, what, getattr(self.ledger, what) + n)
+    def count(self, what: Counted, n: int = 1) -> None:
+        """So many calls more that came to this."""
+        self.ledger.add(what, n)
 
     def eager_seconds(self, kind: Kind) -> float:
         """What an eager call of a kind takes, as far as it is known."""
@@ -56,7 +57,7 @@ class CallsOfMachineCode:
         self.idle += n
         worth = n * (self.typical if self.typical < math.inf else 0.0)
         self.skipped += n
-        self.count("unasked", n)
+        self.count(Outcome.UNASKED, n)
         self.ledger.spent += worth
         self.ledger.eager += worth
 
@@ -73,12 +74,12 @@ class CallsOfMachineCode:
             r.entered += n
             kind, worth = r.kind, self.eager_seconds(r.kind)
             if n <= 0 or worth == math.inf:
-                self.count("replayed", max(n, 0))
+                self.count(Outcome.REPLAYED, max(n, 0))
                 continue
             took = worth if r.slow else min(
                 kind.replay, kind.hasty, r.trial.seconds[0], max(self.ratio, 1.0) * worth)
             kind.calls += n
-            self.count("slower" if r.slow else "replayed", n)
+            self.count(Outcome.SLOWER if r.slow else Outcome.REPLAYED, n)
             self.ledger.spent += n * took
             self.ledger.eager += n * worth
             self.ledger.saved += n * (worth - took)
@@ -91,8 +92,8 @@ class CallsOfMachineCode:
             n, table.entered = table.calls - table.entered, table.calls
             worth = self.typical if self.typical < math.inf else 0.0
             took = min(self.ratio, 1.0) * worth
-            self.count("replayed", n)
-            self.count("sized", n)
+            self.count(Outcome.REPLAYED, n)
+            self.count(Event.SIZED, n)
             self.ledger.spent += n * took
             self.ledger.eager += n * worth
             self.ledger.saved += n * (worth - took)

@@ -7,28 +7,21 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from .outcomes import WHY_EAGER, Counted, Outcome
+
 NEWEST = 0.3                     # weight of the last measurement in an average
 STEPS = 4                        # sizes that are told apart, from one to twice as many elements
 FADING = 0.97                    # of an estimate: what is left of it each time it forbids something
 
 
+_counts = operator.attrgetter(*[o.field for o in Outcome])
+_eager_counts = operator.attrgetter(*[o.field for o in WHY_EAGER])
+
+
 @dataclasses.dataclass
 class Ledger:
-    """What became of a function's calls, and what they took. Counts of calls:
-
-    `replayed` by machine code or Python; `recorded` in full; `resized`: made like a recording of
-    other sizes; `unseen`: the first replays of sizes that no run had, `sized`: replays by a table
-    for all sizes (both are among `replayed`);
-    `checked`: recorded again for comparison; `timed`: eager in a trial; `failed`: recorded in vain;
-    `set_up`: watched, and seen to set up what later calls find (state that is made once);
-    `ordered`: recorded, but for kernels that are compiled with later calls first.
-    Eager calls by their reason: `new`: the first of their kind, `costly`: a recording costs more
-    than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer,
-    `refused`: cannot be recorded, `busy`: another thread was recording, `compiling`: kernels of
-    the next recording were still to be compiled, `unasked`: nothing could be
-    spent, so nobody asked, `watched`: hooks of saved tensors or anomaly mode were to see each
-    operation. `missed`: recordings that were tried in vain, or passed over as they
-    had been for long (several may be in one call); `evicted`: recordings that made room.
+    """What became of a function's calls, and what they took. There is a count for each `Outcome`
+    and for each `Event`.
 
     Seconds: `spent` by all calls; `eager`: what eager calls would have taken; `recording`: on
     recordings, beyond eager calls; `saved` by replays."""
@@ -58,17 +51,23 @@ class Ledger:
     recording: float = 0.0
     saved: float = 0.0
 
+    def add(self, what: Counted, n: int) -> None:
+        """So many calls more came to this."""
+        setattr(self, what.field, getattr(self, what.field) + n)
+
+    def count(self, what: Outcome) -> int:
+        """How many calls came to this."""
+        return int(getattr(self, what.field))
+
     @property
     def ran_eagerly(self) -> int:
         """Calls that were eager without being recorded or timed."""
-        return (self.new + self.costly + self.crowded + self.slower + self.refused + self.busy
-                + self.compiling + self.unasked + self.watched)
+        return sum(_eager_counts(self))
 
     @property
     def calls(self) -> int:
         """All calls."""
-        return (self.replayed + self.recorded + self.resized + self.checked + self.timed
-                + self.failed + self.set_up + self.ordered + self.ran_eagerly)
+        return sum(_counts(self))
 
 
 class Kind:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import abc
 
 from .ledger import Kind, Ledger, Overhead
+from .outcomes import Counted, Event
 
 GROWING = 0.5                    # of a recording: a plan for all sizes, where none took longer yet
 MARGIN = 1.25                    # of what a recording and a plan for all sizes took so far
@@ -66,8 +67,8 @@ class ManySizes:
         """May a recording of a kind take so many seconds?"""
 
     @abc.abstractmethod
-    def count(self, what: str, n: int = 1) -> None:
-        """So many calls more of a field of the ledger."""
+    def count(self, what: Counted, n: int = 1) -> None:
+        """So many calls more that came to this."""
 
     @abc.abstractmethod
     def eager_seconds(self, kind: Kind) -> float:
@@ -150,7 +151,7 @@ class ManySizes:
     def told(self, kind: Kind, seconds: float) -> None:
         """A table for all sizes was told of a call's, which it made, in so many seconds. (Those of
         the replay are counted with the table's.)"""
-        self.count("unseen")
+        self.count(Event.UNSEEN)
         beyond = max(seconds - self.replay_seconds, 0.0)
         self.telling.note(beyond)
         self.ledger.recording += beyond
@@ -161,7 +162,7 @@ class ManySizes:
     def unrun(self, kind: Kind, making: float, seconds: float) -> None:
         """A recording was made without a run, in `making` seconds, and a call by it, in so many
         with these."""
-        self.count("unseen")
+        self.count(Event.UNSEEN)
         eager = min(self.eager_seconds(kind), seconds)
         # Some bring kernels that eager mode needs, too.
         self.bare.note(making - self.planning)

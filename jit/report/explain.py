@@ -17,6 +17,7 @@ from ..effects.recipes import Constant, MadeArray, Number
 from ..effects.tensor_recipes import MadeTensor, MadeView
 from ..guards import result_steps
 from ..guards.immutable_types import PLAIN
+from ..policy.outcomes import WHY_EAGER
 from ..program.launch_lists import LaunchList
 from .names import (
     Names,
@@ -221,18 +222,6 @@ def refusal(traced: Traced) -> Reason | None:
     return traced._drift or traced._calls.refusals.first
 
 
-EAGER = {
-    "new": "the first of their kind",
-    "costly": "a recording would cost more than it may",
-    "crowded": "no room for another recording",
-    "slower": "shorter than replays",
-    "refused": "cannot be recorded",
-    "busy": "another thread was recording",
-    "compiling": "kernels of the next recording were still to be compiled",
-    "unasked": "tracing does not pay for them",
-    "watched": "hooks of saved tensors or anomaly mode see each operation"}
-
-
 def tally(traced: Traced) -> dict[str, Any]:
     """How many calls were replayed, recorded and eager, and why the latter; of several
     recordings one call may have `missed`."""
@@ -242,7 +231,7 @@ def tally(traced: Traced) -> dict[str, Any]:
         "eager": c.ran_eagerly, "failed": c.failed, "set_up": c.set_up,
         "ordered": c.ordered, "timed": c.timed,
         "checked": c.checked, "resized": c.resized, "missed": c.missed, "evicted": c.evicted,
-        "because": {k: n for k in EAGER if (n := getattr(c, k))}}
+        "because": {why.field: n for why in WHY_EAGER if (n := c.count(why))}}
 
 
 def spent(traced: Traced) -> dict[str, float]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from whet.ir import cost
 from whet.ir.drawing import amount
 
+from ..policy.outcomes import WHY_EAGER, Outcome
 from ..policy.timing import EARLY, TURNS
 from . import explain
 from .names import MODES
@@ -117,8 +118,8 @@ def calls(f: Facts) -> list[str]:
     out = wrapped(", ".join(found))
     if c["because"]:
         out += wrapped(
-            "eager ones: " + ", ".join(f"{n:,} {explain.EAGER[k]}"
-                                       for k, n in c["because"].items()), most=2)
+            "eager ones: " + ", ".join(f"{n:,} {WHY_EAGER[Outcome(why)]}"
+                                       for why, n in c["because"].items()), most=2)
     return out
 
 

@@ -8,6 +8,7 @@ import whet
 from whet.cpu import native
 from whet.jit.policy import account, ledger
 from whet.jit.policy.account import Policy
+from whet.jit.policy.outcomes import Outcome
 
 
 def test_what_an_eager_call_takes_is_known_by_its_size():
@@ -27,11 +28,11 @@ def test_a_replay_of_a_large_size_is_no_loss_though_most_are_small():
     policy = Policy()
     for n in range(200):
         small = policy.kind(n % 8, (), [whet.ones(10)])
-        policy.ran(small, 1e-4, 1e-4, "costly")
+        policy.ran(small, 1e-4, 1e-4, Outcome.COSTLY)
     for n in range(8):
-        policy.ran(policy.kind(100 + n, (), [whet.ones(1000)]), 1e-2, 1e-2, "costly")
+        policy.ran(policy.kind(100 + n, (), [whet.ones(1000)]), 1e-2, 1e-2, Outcome.COSTLY)
     for _ in range(50):
-        policy.ran(small, 1e-4, 1e-4, "costly")
+        policy.ran(small, 1e-4, 1e-4, Outcome.COSTLY)
     large = policy.kind("large", (), [whet.ones(1001)])
     policy.replayed(large, 5e-3)
     assert policy.ledger.saved == pytest.approx(5e-3)
@@ -43,7 +44,7 @@ def test_what_took_long_once_is_tried_again(monkeypatch, unlimited):
     policy = Policy()
     kind = policy.kind(0, (), [whet.ones(10)])
     for _ in range(20):
-        policy.ran(kind, 1e-3, 1e-3, "costly")
+        policy.ran(kind, 1e-3, 1e-3, Outcome.COSTLY)
     policy.ledger.spent += 1.0           # nothing can be spent
     for _ in range(5):
         policy.unrun(kind, 0.1, 0.1)
@@ -91,20 +92,20 @@ def test_kernels_that_a_plan_compiled_are_left_out_once():
     """Else the next recording would seem to cost nothing."""
     policy = Policy()
     kind = policy.kind(0, ())
-    policy.ran(kind, 0.01, 0.01, "costly")
+    policy.ran(kind, 0.01, 0.01, Outcome.COSTLY)
     policy.grown(0.085, 0.07)
     assert policy.family_seconds == pytest.approx(0.015)
-    policy.recorded(kind, 0.155, 0.012, True, "resized", 0.072)
+    policy.recorded(kind, 0.155, 0.012, True, Outcome.RESIZED, 0.072)
     assert policy.like.of(0.01) == pytest.approx(0.155 - 0.085 - 0.002 - 0.01)
 
 
 def test_a_plan_that_was_tried_before_is_no_part_of_a_recording():
     policy = Policy()
     kind = policy.kind(0, ())
-    policy.ran(kind, 0.01, 0.01, "costly")
+    policy.ran(kind, 0.01, 0.01, Outcome.COSTLY)
     policy.planned(0.05, 0.0)
     policy.against(kind, False, lambda: True, lambda: False, False)
-    policy.recorded(kind, 0.06, 0.012, True, "resized")
+    policy.recorded(kind, 0.06, 0.012, True, Outcome.RESIZED)
     assert policy.like.of(0.01) == pytest.approx(0.06 - 0.01)
 
 
@@ -118,7 +119,7 @@ def test_kernels_that_are_new_to_eager_mode_are_not_what_its_calls_take(monkeypa
         compiling[0] += 0.02
         return x + 1
     monkeypatch.setattr(native, "compiling_seconds", lambda: compiling[0])
-    monkeypatch.setattr(Policy, "against", lambda *_: "costly")
+    monkeypatch.setattr(Policy, "against", lambda *_: Outcome.COSTLY)
     traced = whet.jit.trace(compiled)
     traced(whet.ones(3))
     (kind,) = traced._calls.policy.kinds.values()

@@ -1,4 +1,5 @@
 """What tracing may cost over all calls of a function: with a clock that only the test moves on."""
+import dataclasses
 import gc
 import math
 import random
@@ -13,7 +14,9 @@ from whet import jit
 from whet.jit.guards import native_entry, sized_table, table_index
 from whet.jit.policy import account, eviction, many_sizes, timing
 from whet.jit.policy.account import Policy
+from whet.jit.policy.ledger import Ledger
 from whet.jit.policy.not_worth_tracing import why
+from whet.jit.policy.outcomes import WHY_EAGER, Event, Outcome
 
 from tests.loops.harness import untimed
 
@@ -80,7 +83,7 @@ class Simulated:
             self.has_plan = True
             p.grown(self.grows)
             took += self.grows
-        p.recorded(kind, took, 3 * worth, like, "resized" if like else "recorded")
+        p.recorded(kind, took, 3 * worth, like, Outcome.RESIZED if like else Outcome.RECORDED)
         r = self.recordings[key] = Recorded(kind, 1 << 16)
         for other in p.room(kind, r.size, [r], made=True):
             p.drop(other)
@@ -97,6 +100,16 @@ def mixes(count, passes=5):
     yield "epochs", [n for _ in range(passes) for n in rng.sample(range(count), count)]
     yield "fresh", list(range(count * passes))
     yield "twice", [n for k in range(count) for n in (k, k)]
+
+
+def test_a_ledger_counts_each_outcome_and_each_event():
+    counts = {f.name for f in dataclasses.fields(Ledger) if f.type is int}
+    assert counts == {x.field for x in (*Outcome, *Event)}
+    book = Ledger()
+    for n, what in enumerate((*Outcome, *Event), 1):
+        book.add(what, n)
+    assert book.calls == sum(map(book.count, Outcome)) > 0
+    assert book.ran_eagerly == sum(map(book.count, WHY_EAGER)) < book.calls
 
 
 @pytest.mark.parametrize("replay", [0.1, 0.7, 1.0, 1.3])
@@ -127,7 +140,7 @@ def test_what_it_spends_beyond_the_opening_is_within_the_bound():
     for n in 1, 2:
         f.call(n)
     assert len(f.recordings) == 1 and f.worst > 0
-    assert f.policy.against(kind, True, lambda: False, lambda: False, False) == "costly"
+    assert f.policy.against(kind, True, lambda: False, lambda: False, False) is Outcome.COSTLY
     behind = f.spent - f.eager
     for n in range(3, 2000):
         f.call(n)
@@ -445,8 +458,8 @@ def test_what_a_first_run_loads_eager_mode_would_have_loaded_too():
     for kernels and modules that are new to the process."""
     policy = Policy()
     kind = policy.kind(0, ())
-    policy.recorded(kind, 0.06, 0.05, False, "recorded", watching=0.008)
-    policy.ran(kind, 2e-4, 2e-4, "costly")
+    policy.recorded(kind, 0.06, 0.05, False, Outcome.RECORDED, watching=0.008)
+    policy.ran(kind, 2e-4, 2e-4, Outcome.COSTLY)
     assert policy.ledger.eager == pytest.approx(0.042 + 2e-4)
 
 
@@ -465,7 +478,7 @@ def test_what_misses_after_many_replays_is_no_opening():
     for _ in range(20):
         f.call(0)
     kind = f.policy.kind(0, ())
-    assert f.policy.against(kind, True, lambda: False, lambda: False, False) == "costly"
+    assert f.policy.against(kind, True, lambda: False, lambda: False, False) is Outcome.COSTLY
 
 
 def test_a_second_way_is_recorded_once_it_would_have_paid():
@@ -594,7 +607,7 @@ def test_a_failed_recording_is_told_of_where_no_other_is_due(monkeypatch):
     """Three tries are made before a function is given up, but they may be far apart."""
     f, x = jit.trace(lambda x: (time.sleep(0), x * 2)[1]), whet.ones(3)
     f(x)
-    monkeypatch.setattr(account.Policy, "against", lambda self, *given: "costly")
+    monkeypatch.setattr(account.Policy, "against", lambda self, *given: Outcome.COSTLY)
     with pytest.warns(jit.TraceWarning, match="eagerly so far: it calls time.sleep"):
         for _ in range(40):
             f(x)

@@ -9,6 +9,7 @@ from whet.jit.guards import native_entry
 from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.policy.ledger import Kind
+from whet.jit.policy.outcomes import Outcome
 from whet.jit.policy.second_look import LONGEST, SecondLook
 from whet.jit.program.program import Program
 from whet.jit.replay.recording import Recording
@@ -167,7 +168,7 @@ class Changing:
             p.ran(kind, self.worth, self.asks + self.worth, why)
             return self.asks + self.worth
         took = self.asks + self.worth + self.full
-        p.recorded(kind, took, 3 * self.worth, False, "recorded")
+        p.recorded(kind, took, 3 * self.worth, False, Outcome.RECORDED)
         self.known[way] = kind
         return took
 
