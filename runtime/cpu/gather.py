@@ -7,7 +7,7 @@ import numpy as np
 
 from ..dtypes import FROM_NUMPY
 from . import memory, native, taped_launches
-from .combinations import COMBINATIONS
+from .duplicate_indices import COMBINATIONS
 from .pointwise import move
 from .rows import contiguous
 

@@ -13,7 +13,7 @@ from ..indexing import strided
 from ..ir import scalar as s
 from ..ir.outline import broadcast_shapes
 from . import gather, memory, native
-from .combinations import COMBINATIONS
+from .duplicate_indices import COMBINATIONS
 from .pointwise import Pointwise, move
 from .rows import REFERENCE
 from .taped_launches import partial, table, verdict

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..cpu.combinations import COMBINATIONS
+from ..cpu.duplicate_indices import COMBINATIONS
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar as S
 from . import scans, sort

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..cpu import gather as picks
 from ..cpu import indexed
-from ..cpu.combinations import COMBINATIONS
+from ..cpu.duplicate_indices import COMBINATIONS
 from . import dims
 from .argument_guards import check_text
 from .batching import aligned, all_batched, example_ndim, shifted

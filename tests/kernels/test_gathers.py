@@ -3,7 +3,7 @@ range are found."""
 import numpy as np
 import pytest
 from whet.cpu import gather, thread_pool
-from whet.cpu.combinations import COMBINATIONS
+from whet.cpu.duplicate_indices import COMBINATIONS
 
 pytestmark = pytest.mark.skipif(gather.REFERENCE, reason="NumPy alone is wanted")
 
