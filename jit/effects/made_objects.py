@@ -17,7 +17,7 @@ from ..capture.refused import Refused
 from ..capture.tensor_sources import InPython
 from ..capture.varying_numbers import NUMBERS
 from ..guards.immutable_types import PLAIN
-from ..guards.instances import attributes, hidden, set_attribute
+from ..guards.instances import attributes, base_with_hidden_state, set_attribute
 from ..guards.origin import HEAP, origin_of_class, users
 from ..report.reasons import Returns
 from ..report.type_names import full_thing
@@ -243,7 +243,7 @@ class MadeObject(Made):
             return False
         own = _made_by(x)
         return all(b is object or b.__flags__ & HEAP or b in (own, dict) for b in t.__mro__) \
-            and (own is not object or hidden(t) is None) \
+            and (own is not object or base_with_hidden_state(t) is None) \
             and all(type(k) in PLAIN for k in (elements(x) if isinstance(x, dict) else ()))
 
     def describe(self, x: Any, results: Any) -> None:

@@ -24,7 +24,7 @@ def slots_of(c: type) -> list[str]:
     return [k for k, d in held.items() if type(d) is types.MemberDescriptorType]
 
 
-def hidden(t: type) -> type | None:
+def base_with_hidden_state(t: type) -> type | None:
     """The base of a class that keeps state where nobody can look, or None."""
     for b in t.__mro__:
         if type(vars(b).get("__new__")) is types.BuiltinFunctionType and b not in OPEN:
@@ -36,7 +36,8 @@ def hidden(t: type) -> type | None:
 
 def not_of_c(t: type) -> bool:
     """Do the instances of a class hold nothing but attributes?"""
-    return all(b is object or b.__flags__ & HEAP for b in t.__mro__) and hidden(t) is None
+    made_in_python = all(b is object or b.__flags__ & HEAP for b in t.__mro__)
+    return made_in_python and base_with_hidden_state(t) is None
 
 
 def attributes(x: Any) -> list[tuple[str, Any]]:

@@ -33,7 +33,7 @@ from . import allowed_calls as known
 from .array_places import ArrayContents
 from .context_places import ContextValue, default_of
 from .immutable_types import CONSTANT, PLAIN
-from .instances import has_dict, hidden, own_dict, slots_of
+from .instances import base_with_hidden_state, has_dict, own_dict, slots_of
 from .name_places import Attribute, AttributesDict
 from .object_places import TypeOf
 from .origin import origin_of_class, users
@@ -248,9 +248,9 @@ def unknown(walk: Walk, x: Any) -> None:
 
 
 # ---- instances -----------------------------------------------------------------------------------
-@OBJECTS.where(lambda t: hidden(t) is not None)
+@OBJECTS.where(lambda t: base_with_hidden_state(t) is not None)
 def partly_of_c(walk: Walk, x: Any) -> None:
-    base: Any = hidden(type(x))
+    base: Any = base_with_hidden_state(type(x))
     what = f"{full_thing(type(x))}, which is a kind of {base.__qualname__}"
     walk.unread[id(x)] = Reaches(what, x)
 
