@@ -24,7 +24,7 @@ from whet.tensor_base import Base
 from ..guards.origin import origin_of, ours
 from ..report.reasons import OfNumPy
 from .replace_stand_ins import HOLDS, REAL_OF
-from .varying_numbers import NUMBERS, hidden
+from .varying_numbers import NUMBERS, hide_slots
 
 if TYPE_CHECKING:
     from .numpy_arrays import Arrays
@@ -168,7 +168,7 @@ class Array:
         return format(_shown(self), spec)
 
 
-(real_of, tensor_of, recorder_of, provenance_of), _set = hidden(
+(real_of, tensor_of, recorder_of, provenance_of), _set = hide_slots(
     Array, "real", "tensor", "recorder", "provenance")
 Array.__name__ = Array.__qualname__ = "ndarray"
 

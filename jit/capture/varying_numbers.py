@@ -128,7 +128,7 @@ class Number:
         return function(*guarded_values(args), **guarded_values(kwargs))
 
 
-def hidden(cls: type, *names: str) -> tuple[list[Any], dict[str, Any]]:
+def hide_slots(cls: type, *names: str) -> tuple[list[Any], dict[str, Any]]:
     """How to read slots of a class, and how to set them, by no name that the user's code could
     find: the class has these names no more."""
     members = {name: vars(cls)[name] for name in names}
@@ -138,7 +138,7 @@ def hidden(cls: type, *names: str) -> tuple[list[Any], dict[str, Any]]:
             {name: member.__set__ for name, member in members.items()})
 
 
-(value_of, tensor_behind, recorder_of, bound_of), _set = hidden(
+(value_of, tensor_behind, recorder_of, bound_of), _set = hide_slots(
     Number, "value", "tensor", "recorder", "bound")
 
 

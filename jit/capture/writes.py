@@ -78,7 +78,8 @@ class Writes(Questions):
         """Change the shape of a tensor in place: of one that the run made, it is another value from
         now on."""
         made = (self.trying is None and self.is_made(t) and t._base is None
-                and self.values.number(t._array) is not None and not _counted(t, self.outside))
+                and self.values.number(t._array) is not None
+                and not _shares_versions(t, self.outside))
         if made and op.is_view:
             ins = self.operands((t,))
             try:
@@ -108,9 +109,9 @@ def counters(t: Base) -> Iterator[Cell]:
         cell = cell.aside
 
 
-def _counted(t: Base, outside: Mapping[int, Base]) -> bool:
-    """Are a tensor's versions counted with those of one from outside (it is `x.detach()`, or
-    `.data`)?"""
+def _shares_versions(t: Base, outside: Mapping[int, Base]) -> bool:
+    """Are a tensor's versions counted with those of one from outside, as those of `x.detach()` and
+    `.data` are?"""
     return t._cell is not None and any(c is t._cell for x in outside.values() for c in counters(x))
 
 

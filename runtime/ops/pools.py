@@ -168,7 +168,7 @@ def _window(name, x, n, kernel, stride, padding, dilation=1, ceil_mode=False):
     return kernel, stride, padding, dilation
 
 
-def _ordered(name, x):
+def _check_ordered(name, x):
     if x.dtype.kind == COMPLEX:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
 
@@ -188,7 +188,7 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n)
     """max_poolNd"""
     name = f"max_pool{n}d"
     x, batched = with_batch(name, x, n, least=INT)
-    _ordered(name, x)
+    _check_ordered(name, x)
     if not x.shape[1]:
         raise RuntimeError(f"{name}: Expected channels, but input has shape {list(x.shape)}")
     kernel, stride, padding, dilation = _window(name, x, n, kernel, stride, padding, dilation,
@@ -252,7 +252,7 @@ def adaptive_max_pool(x, size, return_indices, n):
     """adaptive_max_poolNd"""
     attrs = dict(output_size=_output_size(x, size, n))
     x, batched = with_batch(f"adaptive_max_pool{n}d", x, n)
-    _ordered(f"adaptive_max_pool{n}d", x)
+    _check_ordered(f"adaptive_max_pool{n}d", x)
     _not_empty(f"adaptive_max_pool{n}d", x.shape[1 if batched else 2:])
     return _best(adaptive_max_pool_op, adaptive_max_pool_values_op, x, attrs, return_indices,
                  batched)

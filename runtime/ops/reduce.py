@@ -153,7 +153,9 @@ sum_abs_op = ReduceOp(
 count_op = ReduceOp("count_nonzero", "sum", pre=s.cast(s.ne(s.arg(0), 0), "i64"))
 
 
-class _Arg(Op):
+class _PlaceOfExtremum(Op):
+    """The place of the first extremum: along one axis, or among all elements where `dim` is
+    None."""
     family = "reduce"
     memo = any_sizes = True
 
@@ -184,10 +186,10 @@ class _Arg(Op):
                 tuple(range(x.ndim)) if dim is None else (dim,))
 
 
-argmax_op, argmin_op = _Arg("argmax"), _Arg("argmin")
+argmax_op, argmin_op = _PlaceOfExtremum("argmax"), _PlaceOfExtremum("argmin")
 
 
-class _WithIndex(Op):
+class _ExtremumWithPlace(Op):
     """(values, indices) of the extremum along one axis."""
     family = "reduce"
     memo = any_sizes = True
@@ -232,11 +234,13 @@ def _select_vjp(g, y, _x, *, dim, keepdim):
     return [FUNCTIONS["zeros"](_x.shape, dtype=g.dtype, device=g.device).scatter(dim, i, g)]
 
 
-max_dim_op, min_dim_op = _WithIndex("max_dim", "max_index"), _WithIndex("min_dim", "min_index")
+max_dim_op = _ExtremumWithPlace("max_dim", "max_index")
+min_dim_op = _ExtremumWithPlace("min_dim", "min_index")
 
 
 # ---- the functions -------------------------------------------------------------------------------
-def _plain(op, x, dim, keepdim, dtype=None):
+def _reduced(op, x, dim, keepdim, dtype=None):
+    """A sum, a product or a mean, in the type that is asked for."""
     attrs = {"dim": dims.many(dim, x._array.ndim, op.name), "keepdim": bool(keepdim)}
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
@@ -260,7 +264,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None)
     tensor([4., 6.])
     """
     dim, keepdim = axis if dim is None else dim, keepdim if keepdims is None else keepdims
-    return _plain(sum_op, checked_input("sum", input), dim, keepdim, dtype)
+    return _reduced(sum_op, checked_input("sum", input), dim, keepdim, dtype)
 
 
 @function(out=True)
@@ -268,7 +272,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum, NaNs counted as zero."""
     if input.dtype.kind < FLOAT:
         return sum(input, dim, keepdim, dtype=dtype)
-    return _plain(nansum_op, input, dim, keepdim, dtype)
+    return _reduced(nansum_op, input, dim, keepdim, dtype)
 
 
 @function(out=True)
@@ -290,7 +294,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
             + what)
     if dtype is not None:
         input = input.to(dtype=dtype)
-    return _plain(mean_op, input, dim, keepdim)
+    return _reduced(mean_op, input, dim, keepdim)
 
 
 @function(out=True)
@@ -309,7 +313,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 @precise
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dimension."""
-    return _plain(prod_op, checked_input("prod", input), dim, keepdim, dtype)
+    return _reduced(prod_op, checked_input("prod", input), dim, keepdim, dtype)
 
 
 def check_nonempty(name, x, dim):
@@ -325,7 +329,8 @@ def check_nonempty(name, x, dim):
                 raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
-def _ordered(name, x):
+def _check_ordered(name, x):
+    """Raise where a function that compares elements has none that it can compare."""
     if checked_input(name, x).dtype.kind == COMPLEX:
         raise NotImplementedError(f"{name}(): complex numbers have no order, got {x.dtype}")
 
@@ -333,7 +338,7 @@ def _ordered(name, x):
 @function(out=True)
 def amax(input, dim=(), keepdim=False):
     """The greatest element, over any dimensions; its gradient is shared evenly between ties."""
-    _ordered("amax", input)
+    _check_ordered("amax", input)
     d = dims.many(dim, input.ndim, "amax")
     check_nonempty("amax", input, d)
     return apply(amax_op, (input,), {"dim": d, "keepdim": bool(keepdim)})
@@ -342,7 +347,7 @@ def amax(input, dim=(), keepdim=False):
 @function(out=True)
 def amin(input, dim=(), keepdim=False):
     """The least element, over any dimensions; its gradient is shared evenly between ties."""
-    _ordered("amin", input)
+    _check_ordered("amin", input)
     d = dims.many(dim, input.ndim, "amin")
     check_nonempty("amin", input, d)
     return apply(amin_op, (input,), {"dim": d, "keepdim": bool(keepdim)})
@@ -356,7 +361,7 @@ def aminmax(input, *, dim=None, keepdim=False):
 
 
 def _extremum(name, op_all, op_dim, op_two, input, dim, keepdim, other):
-    _ordered(name, input)
+    _check_ordered(name, input)
     if other is None and is_tensor(dim):
         other, dim = dim, None
     if other is not None:
@@ -390,8 +395,8 @@ def min(input, dim=None, keepdim=False, *, other=None):
     return _extremum("min", amin_op, min_dim_op, "minimum", input, dim, keepdim, other)
 
 
-def _arg(name, op, input, dim, keepdim):
-    _ordered(name, input)
+def _place_of_extremum(name, op, input, dim, keepdim):
+    _check_ordered(name, input)
     if dim is None:
         if input.numel() == 0:
             raise IndexError(
@@ -410,13 +415,13 @@ def _arg(name, op, input, dim, keepdim):
 @function(out=True)
 def argmax(input, dim=None, keepdim=False):
     """The index of the (first) greatest element."""
-    return _arg("argmax", argmax_op, input, dim, keepdim)
+    return _place_of_extremum("argmax", argmax_op, input, dim, keepdim)
 
 
 @function(out=True)
 def argmin(input, dim=None, keepdim=False):
     """The index of the (first) least element."""
-    return _arg("argmin", argmin_op, input, dim, keepdim)
+    return _place_of_extremum("argmin", argmin_op, input, dim, keepdim)
 
 
 def _truth(op, input, dim, keepdim):

@@ -138,7 +138,7 @@ _median_there = devices.there("sort", "median")
 median_value_op.there = lambda *arrays, **attrs: _median_there(*arrays, **attrs)[0]
 
 
-def _ordered(op, input):
+def _check_ordered(op, input):
     checked_input(op, input)
     if input.dtype.kind == COMPLEX:
         raise NotImplementedError(f"\"{op}\" not implemented for '{input.dtype.letter}'")
@@ -155,7 +155,7 @@ def sort(input, dim=-1, descending=False, *, stable=True, out=None):
     """
     if isinstance(dim, bool) and not isinstance(descending, bool):
         dim, descending = descending, False
-    _ordered("sort", input)
+    _check_ordered("sort", input)
     r = apply(
         sort_op, (input,), {"dim": dims.one(dim, input._array.ndim), "descending": bool(descending)}
     )
@@ -201,7 +201,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     >>> whet.topk(whet.tensor([1, 5, 3]), 2).values
     tensor([5, 3])
     """
-    _ordered("topk", input)
+    _check_ordered("topk", input)
     if input.dtype.kind == BOOL:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     d = dims.one(as_int(dim, "topk", "dim", 3), input._array.ndim)
@@ -218,7 +218,7 @@ def _kept(r, dim, keepdim, ndim):
 @function(out=True)
 def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices): the k-th smallest element (from 1) along a dimension."""
-    _ordered("kthvalue", input)
+    _check_ordered("kthvalue", input)
     a = input._array
     d = dims.one(as_int(dim, "kthvalue", "dim", 3), a.ndim)
     k = as_int(k, "kthvalue", "k", 2)
@@ -230,7 +230,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 # ---- median and mode -----------------------------------------------------------------------------
 def _median(op, kind, input, dim, keepdim, ignore_nan):
-    _ordered(op, input)
+    _check_ordered(op, input)
     a = input._array
     if dim is None:
         if not a.size:
@@ -267,7 +267,7 @@ def nanmedian(input, dim=None, keepdim=False):
 def mode(input, dim=-1, keepdim=False):
     """(values, indices): the most frequent element along a dimension (the least of several), and
     its last place."""
-    _ordered("mode", input)
+    _check_ordered("mode", input)
     a = input._array
     d = dims.one(dim, a.ndim)
     if a.ndim and not a.shape[d]:
