@@ -157,8 +157,8 @@ def near(walk: Walk, itemsizes: Iterable[int]) -> Walk:
 
 
 def _apart(step: int, itemsize: int) -> str:
-    """How many elements lie from one to the next, where these are few. (A step that is not known is
-    compared with each number, and never written.)"""
+    """How many elements lie from one to the next, where these are few. A step that is not known is
+    compared with each number, and never written."""
     return next((str(n) for n in range(2, APART + 1) if step == n * itemsize), "")
 
 

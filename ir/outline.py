@@ -89,7 +89,7 @@ class _Flags:
 
     @property
     def c_contiguous(self) -> bool:
-        """Does it lie in C order? (Along a dimension of one element it need not.)"""
+        """Does it lie in C order? Along a dimension of one element it need not."""
         a, step = self.of, self.of.itemsize
         if any(type(n) is int and n == 0 for n in a.shape):
             return True
@@ -103,7 +103,7 @@ class _Flags:
 
     @property
     def f_contiguous(self) -> bool:
-        """Does it lie in Fortran's order? (Along a dimension of one element it need not.)"""
+        """Does it lie in Fortran's order? Along a dimension of one element it need not."""
         turned: _Flags = self.of.T.flags
         return turned.c_contiguous
 
@@ -440,8 +440,8 @@ def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Size, ...]:
 
 
 def shares(a: object, b: object, *_: object) -> bool:
-    """May two arrays lie in the same memory? (Where parts of one memory overlap is asked of what
-    they are now.)"""
+    """May two arrays lie in the same memory? Where parts of one memory overlap is asked of what
+    they are now."""
     if type(a) is not Outline or type(b) is not Outline:
         return False
     if a.room is not b.room:

@@ -64,8 +64,8 @@ class Answers:
 
     @contextmanager
     def noting(self) -> Iterator[dict[str, bool]]:
-        """What is asked meanwhile, apart from the rest. (Plans that were found before are not found
-        again: what they asked would be missing.)"""
+        """What is asked meanwhile, apart from the rest. Plans that were found before are not found
+        again: what they asked would be missing."""
         before, self.asked = self.asked, {}
         self.turn += 1
         try:
@@ -84,8 +84,8 @@ class Answers:
         return True
 
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make()` gave for a key, where what it asked has the same answers now. (A key holds
-        sizes as texts, see `by_texts`.)"""
+        """What `make()` gave for a key, where what it asked has the same answers now. A key holds
+        sizes as texts, see `by_texts`."""
         known = self.answers.setdefault(key, [])
         for asked, made in known:
             if self.hold(asked):
@@ -118,8 +118,8 @@ class Answers:
                 original.bound += 1
 
     def part(self, text: str) -> str:
-        """The name of an expression. (While one thread plans, others may compute with the sizes of
-        what was planned before.)"""
+        """The name of an expression. While one thread plans, others may compute with the sizes of
+        what was planned before."""
         if text not in self.names:
             made = f"a{next(self.numbers)}"
             self.parts[made] = text

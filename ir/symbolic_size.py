@@ -38,8 +38,8 @@ T = TypeVar("T")
 
 
 class Unsized(BaseException):
-    """A plan wants the number itself. (No planning code may catch it, as it does other errors, and
-    go on.)"""
+    """A plan wants the number itself. No planning code may catch it, as it does other errors, and
+    go on."""
 
 
 class Facts(Answers):

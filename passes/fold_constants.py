@@ -5,8 +5,8 @@
 
 A guard on what depends on constants alone holds at each call, and is left out.
 
-(What the recorded run computed is no guide: it may have been written to since, by a write that
-nobody reads and that is in the list no more.)
+What the recorded run computed is no guide: it may have been written to since, by a write that
+nobody reads and that is in the list no more.
 """
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Constants:
 
     def still(self, new: Constants) -> bool:
         """Are these the constants of the same list on other sizes, and such equal there as are
-        equal here? (One of them may stand for both.)"""
+        equal here? One of them may stand for both."""
         if self.known.keys() != new.known.keys():
             return False
         pairs: dict[Content, Content] = {}

@@ -26,8 +26,8 @@ CONTRACTIONS = frozenset(("convolution", "matmul", "linear"))
 
 
 def fuse_epilogues(g: Listing) -> Listing:
-    """The list with contractions that take in the pointwise node that alone reads them. (`into`
-    must not be there yet: see `write_through`.)"""
+    """The list with contractions that take in the pointwise node that alone reads them. `into`
+    must not be there yet: see `write_through`."""
     nodes, arrays = g.nodes, g.arrays
     facts = _Facts(g)
     out: list[Node | None] = list(nodes)

@@ -251,8 +251,8 @@ class _Graph:
 
     def piece(self, n: int, done: set[int]) -> tuple[set[int], bool]:
         """The values that are connected with one by what can be computed again, and whether these
-        are all. (Of values that are in memory in any case, everybody may have as much as he
-        likes.)"""
+        are all. Of values that are in memory in any case, everybody may have as much as he
+        likes."""
         found, stack = {n}, [n]
         while stack:
             x = stack.pop()

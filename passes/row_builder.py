@@ -251,7 +251,7 @@ class _Builder:
         return isinstance(node, OpNode) and node.op.family in ("reduce", "rows")
 
     def made_of_little(self, x: int) -> bool:
-        """Could others compute a result rather than read it? (See `repeat` in `fuse_rows.py`.)"""
+        """Could others compute a result rather than read it? See `repeat` in `fuse_rows.py`."""
         node = self.uses.nodes[self.uses.maker[x]]
         return (isinstance(node, Fused) or fuse_pointwise.fusible(node, self.arrays)) and repays(
             node if isinstance(node, Fused) else fuse_pointwise.alone(node, self.arrays),

@@ -418,7 +418,7 @@ class Tensor:
 
     @declared_for_tracing.goes_by_no_size
     def is_conj(self):
-        """Is this a lazily conjugated tensor? (They are never lazy here.)"""
+        """Is it conjugated, or negated, only when its elements are read? Never here."""
         return False
 
     is_neg = is_conj

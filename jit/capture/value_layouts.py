@@ -34,8 +34,8 @@ MOST = 1 << 44                   # bytes of addresses of all values of a run: a 
 
 
 class Addresses:
-    """Addresses for arrays whose elements are never read or written. (The system gives a page
-    memory when it is first touched.)"""
+    """Addresses for arrays whose elements are never read or written. The system gives a page
+    memory when it is first touched."""
 
     def __init__(self) -> None:
         self.chunk = np.empty(0, np.uint8)

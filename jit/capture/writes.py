@@ -31,8 +31,8 @@ class Writes(Questions):
     """The part of a recorder that notes writes."""
 
     def inplace(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        """Write to a tensor, or change what it is, and note it. (Else code of the user's may
-        run.)"""
+        """Write to a tensor, or change what it is, and note it. Else code of the user's may
+        run."""
         alone = op.ours and not modes.state.saved_hooks
         return (Watch.unwatched(self.write, op, t, args, attrs) if alone
                 else self.write(op, t, args, attrs))

@@ -266,8 +266,8 @@ class FirstRecording(Session):
                 self.refusals.recorded()
 
     def affords_kernels(self, seconds: float) -> bool:
-        """May kernels be compiled now that take so long? (Those of the run would be there, were the
-        call recorded once more.)"""
+        """May kernels be compiled now that take so long? Those of the run would be there, were the
+        call recorded once more."""
         ran = timing.busy() - self.began - self.new_kernels
         return self.policy.affords_compiling(seconds, self.searched + ran)
 

@@ -145,7 +145,7 @@ class Learned:
 
     def look_at_counts(self, paths: Iterable[Recording], model: Recording | None) -> None:
         """A call fits none of these recordings, and a `model` but for sizes: does data decide sizes
-        otherwise? (With other sizes it nearly always does.)"""
+        otherwise? With other sizes it nearly always does."""
         reasons = [reason for r in paths for reason, _ in r.missed.counted()]
         self.counting |= {reason.where for reason in reasons if type(reason) is Branches}
         if (any(type(reason) is Shapes for reason in reasons)

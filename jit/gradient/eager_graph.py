@@ -44,8 +44,8 @@ Found: TypeAlias = list[tuple[tuple[int, int], Any]]
 
 
 def _rank(node: Any, start: int) -> Fraction:
-    """Where a node stands among all nodes of the run, from its first one on. (The number is a
-    fraction where a short cut was opened in the run.)"""
+    """Where a node stands among all nodes of the run, from its first one on. The number is a
+    fraction where a short cut was opened in the run."""
     k: Fraction | int = node.seq - start + 1
     return Fraction(k) / (k + 1)
 
@@ -264,8 +264,8 @@ def walk(order: Sequence[Any], grads: dict[Any, Any], ran: list[int]) -> Found:
 
 def used_up(t: Any, start: int) -> bool:
     """Is it certain that a gradient of this result comes to a node that was differentiated and
-    freed, and is all freed that was saved? (Else another error may come first, or a part of the
-    graph is alive.)"""
+    freed, and is all freed that was saved? Else another error may come first, or a part of the
+    graph is alive."""
     order = inside([t._node], start)
     nodes = [n for n in order if type(n) is not OutputOf]
     nodes += [v for n in nodes for v in _inner(n)]

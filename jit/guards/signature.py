@@ -143,8 +143,8 @@ class FlatArguments:
         return seen if self.sizes else apart_from_sizes(seen)
 
     def number(self, path: Path, x: float, is_length: bool) -> tuple[Any, ...]:
-        """A number that varies: a tensor stands for it. (One that becomes a size elsewhere, and is
-        none here, is as it is.)"""
+        """A number that varies: a tensor stands for it. One that becomes a size elsewhere, and is
+        none here, is as it is."""
         if is_length:
             return (self.length(path, int(x)) if lengths.is_one(x)
                     else (type(x), one_number(x) if type(x) is float else x))

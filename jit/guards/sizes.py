@@ -184,8 +184,8 @@ def _shapes(r: Recording, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def same_way(r: Recording, program: Program) -> bool:
-    """Did the run that a program is of come to the nodes of recording `r`, and to no others? (Of
-    one plan, those in it were compared.)"""
+    """Did the run that a program is of come to the nodes of recording `r`, and to no others?
+    Where both are of one plan, the nodes in it were compared already."""
     plan = r.program.plan
     compared = set(map(id, plan.nodes)) if program.plan is plan else frozenset[int]()
     return came_to(r, program.recorded, compared)

@@ -36,7 +36,7 @@ def bypass_all(fn: Callable[..., Any], uses: int) -> Table:
 
 def fingerprint(args: Sequence[Any], kwargs: Mapping[str, Any], aside: Collection[int] = ()) -> int:
     """What an index goes by: the sizes of tensors and the ints among the arguments, those `aside`
-    left out. (As `_seek` in machine code does.) Without machine code nothing goes by it."""
+    left out, as `_seek` in machine code has it. Without machine code nothing goes by it."""
     h = 0
     if L is None:
         return h

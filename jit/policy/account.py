@@ -195,8 +195,8 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         if typical:
             first, kind.replay = kind.replay == math.inf, min(kind.replay, seconds)
             kind.timed += 1
-            # Memory, tables and kernels are new to the first one. (What is typical says nothing
-            # of a kind: sizes differ.)
+            # Memory, tables and kernels are new to the first one. What is typical says nothing
+            # of a kind: sizes differ.
             if 0 < kind.eager < math.inf and (
                     not first or kind.replay < self.ratio * kind.eager):
                 self.ratio = average(self.ratio, min(kind.replay / kind.eager, 2.0))

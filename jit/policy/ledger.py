@@ -90,8 +90,8 @@ class Kind:
         self.met = [_reference(x) for x in objects]
 
     def came(self, unasked: int) -> None:
-        """A call came, and before it so many of which nobody asked what kind they are. (One that
-        comes for the first time shows nothing of these.)"""
+        """A call came, and before it so many of which nobody asked what kind they are. One that
+        comes for the first time shows nothing of these."""
         self.weight = 1 + unasked if self.calls else 1
         self.calls += self.weight
 
@@ -108,7 +108,7 @@ class Kind:
 
 class Cost:
     """What recordings of one sort cost beyond an eager call: on average, and in eager calls.
-    (More operations take longer both ways.)"""
+    More operations take longer both ways."""
     __slots__ = ("seconds", "calls", "was_made")
 
     def __init__(self, seconds: float) -> None:
@@ -186,7 +186,7 @@ class Overhead:
         self.seconds = seconds
 
     def note(self, seconds: float) -> None:
-        """It took so long. (Now and then another process has the processor.)"""
+        """It took so long. Now and then another process has the processor."""
         self.seconds = average(self.seconds, min(max(seconds, 0.0), 2 * self.seconds))
 
     def fade(self) -> None:

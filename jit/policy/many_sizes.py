@@ -149,8 +149,8 @@ class ManySizes:
         return False
 
     def told(self, kind: Kind, seconds: float) -> None:
-        """A table for all sizes was told of a call's, which it made, in so many seconds. (Those of
-        the replay are counted with the table's.)"""
+        """A table for all sizes was told of a call's, which it made, in so many seconds. Those of
+        the replay are counted with the table's."""
         self.count(Event.UNSEEN)
         beyond = max(seconds - self.replay_seconds, 0.0)
         self.telling.note(beyond)

@@ -162,7 +162,7 @@ def roughly_equal(a: Any, b: Any) -> bool:
 
 def near(a: Any, b: Any) -> bool:
     """Are two results the same, but for the rounding of some thousand operations on numbers as
-    large as the largest? (Of others than floats nothing can be said.)"""
+    large as the largest? Of others than floats nothing can be said."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     if a.dtype.kind != "f" or not a.size:

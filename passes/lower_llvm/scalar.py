@@ -2,8 +2,8 @@
 number of lanes.
 
 Every type has a form in memory and a form it is computed in: bool is a byte and an i1, f16 and bf16
-are 16 bits and an f32, the others are the same. (Complex numbers are so many bits in memory; what
-is computed is their parts, see `ir.complex_parts`.) A half result is rounded once, to nearest even,
+are 16 bits and an f32, the others are the same. Complex numbers are so many bits in memory; what
+is computed is their parts, see `ir.complex_parts`. A half result is rounded once, to nearest even,
 with its subnormals kept. What LLVM leaves undefined is defined here as the NumPy reference has it
 on x86: division by zero, shifts past the width, floats outside of an integer's range. A primitive
 without a compiled form raises `Unsupported`, and the caller runs the reference instead."""

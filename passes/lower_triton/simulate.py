@@ -138,8 +138,8 @@ def _rounding_cast(cast: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _through_f32(compute: Callable[..., Any], operands: int) -> Callable[..., Any]:
-    """An operation of the builder's that computes with bfloat16 in f32, and rounds. (The
-    interpreter takes the bits for whole numbers.)"""
+    """An operation of the builder's that computes with bfloat16 in f32, and rounds. The
+    interpreter takes the bits for whole numbers."""
     import triton.language as tl
     from triton.runtime import interpreter as ti
 

@@ -379,7 +379,7 @@ def stale_inputs(node):
 def keep_outputs(node, outs):
     """Give each of the several results of a native node an edge of its own, and the node what
     `record` and `save_outputs` give others: what the results are like, and what the backward reads
-    of them. (The node comes as that of the first result, which lets go of it here.)"""
+    of them. The node comes as that of the first result, which lets go of it here."""
     op, outline = node.op, []
     without = op.nondiff_outputs
     outs[0]._node = None

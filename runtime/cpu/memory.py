@@ -28,7 +28,7 @@ empty: Callable[..., np.ndarray]         # made at first use, by __getattr__
 
 def scratch(size, found=None):
     """Memory for `size` bytes, aligned to 64 bytes: `found`, if that is large enough, or new.
-    (Under a guard it ends where they do.)"""
+    Under a guard it ends where they do."""
     if type(size) is SymbolicSize:
         return Outline((size,), np.uint8)
     if found is not None and (

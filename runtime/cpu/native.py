@@ -147,7 +147,7 @@ def in_haste(wanted):
 
 
 def _compiled_well(emits):
-    """The code of kernels, compiled well. (No lock is needed.)"""
+    """The code of kernels, compiled well. No lock is needed."""
     return _translated(*_module(list(emits), emits))
 
 

@@ -19,8 +19,8 @@ is_there: Any = None
 
 
 class NotYet(BaseException):
-    """A kernel was ordered that is not there yet. (No error: nobody is to handle it but who
-    orders.)"""
+    """A kernel was ordered that is not there yet. No error: nobody is to handle it but who
+    orders."""
 
 
 class Order:
@@ -103,8 +103,8 @@ class Unready(Exception):
 
 def once_ready(make, affords):
     """make(), with the kernels that it asks for. Where some are not there yet, they are compiled
-    now if somebody `affords(seconds)` that, else Unready is raised. (It may be called twice, and
-    may go on after it got `NotYet`.)"""
+    now if somebody `affords(seconds)` that, else Unready is raised. It may be called twice, and
+    may go on after it got `NotYet`."""
     with ordering() as order:
         try:
             made = make()

@@ -12,8 +12,8 @@ from . import taped_launches as T
 
 
 class OutlineReader(T.Reader):
-    """Outlines are one memory where they have one room. (Each operand has one of its own; a result
-    whose sizes are known is an array.)"""
+    """Outlines are one memory where they have one room. Each operand has one of its own; a result
+    whose sizes are known is an array."""
 
     array_types = Outline, np.ndarray
 
@@ -81,8 +81,8 @@ def together(a: Any, b: Any) -> bool:
 
 
 def offset(a: Any, of: Any) -> Any:
-    """How many bytes after another outline's first element one begins. (Code that knows nothing of
-    symbolic sizes says int.)"""
+    """How many bytes after another outline's first element one begins. Code that knows nothing of
+    symbolic sizes says int."""
     return a.offset - of.offset
 
 

@@ -114,9 +114,9 @@ class _Launches(NamedTuple):
 
 
 def _launches(reader, tensors, made):
-    """What a call launched; None where it was something else, too. (The arguments of a pointwise
+    """What a call launched; None where it was something else, too. The arguments of a pointwise
     kernel are its operands themselves, in order, so that operands may share memory; elsewhere an
-    address tells: `recorded_call.apart` saw to that.)"""
+    address tells: `recorded_call.apart` saw to that."""
     if (any([m.size == 0 for m in made])
             or not all([isinstance(total, int) for _, total, *_ in reader.tape.launches])):
         return None

@@ -376,8 +376,8 @@ class Plan:
         return ColumnWalk.SEQUENTIAL if max(map(abs, step)) <= 512 else ColumnWalk.LANES
 
     def _one_panel(self, program, columns, outer):
-        """May lines be added up as few long ones? (What follows the sum may take so many
-        registers that a panel holds less than a line.)"""
+        """May lines be added up as few long ones? What follows the sum may take so many
+        registers that a panel holds less than a line."""
         return dense(program) and self._panels(program, columns, outer)[1] == 1
 
     @staticmethod

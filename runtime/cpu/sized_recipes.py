@@ -126,8 +126,8 @@ def kind_of(op: Any, attrs: dict[str, Any], kinds: list[int], arrays: list[Any])
 
 
 def form_of(a: np.ndarray) -> tuple[Any, ...]:
-    """What a tensor is beside its sizes. (A dimension of one element is broadcast, one of none has
-    nothing to do; dimensions in another order go another way.)"""
+    """What a tensor is beside its sizes. A dimension of one element is broadcast, one of none has
+    nothing to do; dimensions in another order go another way."""
     sizes = tuple([n if n < LEAST else LEAST for n in a.shape])
     if a.flags.c_contiguous:
         return a.dtype, sizes

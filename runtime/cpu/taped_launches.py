@@ -48,8 +48,8 @@ class Tape:
         return self.dry
 
     def listen(self, run: Callable[..., Any], *args: Any, **attrs: Any) -> Any:
-        """Run something, and take down what it launches. (Nothing is collected meanwhile: what
-        objects do at their end would be taken down, too.)"""
+        """Run something, and take down what it launches. Nothing is collected meanwhile: what
+        objects do at their end would be taken down, too."""
         with _one_at_a_time:
             taping = native.taping(self)
             collects, before = gc.isenabled(), getattr(_local, "tape", None)

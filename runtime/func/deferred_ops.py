@@ -438,8 +438,8 @@ class PendingLevel(Level):
         return self.beneath_in(state.flags & ~3 | self.flags & 3, f, *args)
 
     def beneath_in(self, flags, f, *args):
-        """f(*args) in the layer beneath, in a mode that is not that of now. (Operands of products
-        were made smaller already where `autocast` wants it.)"""
+        """f(*args) in the layer beneath, in a mode that is not that of now. Operands of products
+        were made smaller already where `autocast` wants it."""
         before = state.flags
         with modes.own_types():
             modes.set_flags(flags)

@@ -41,8 +41,8 @@ def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def check_together(arrays: Sequence[Any]) -> None:
-    """Raise where tensors are on several devices. (A number in a tensor of the CPU's may stand
-    beside others.)"""
+    """Raise where tensors are on several devices. A number in a tensor of the CPU's may stand
+    beside others."""
     told = [devices.of(a) for a in arrays
             if is_here(a) or isinstance(a, np.ndarray) and a.ndim]
     for d in told:

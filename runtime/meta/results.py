@@ -119,7 +119,7 @@ def _outlined(op: Any, outlines: Sequence[Any], attrs: Mapping[str, Any]) -> Any
 
 
 def _tried(op: Any, outlines: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """The results for some numbers. (They are such that matrices have inverses.)"""
+    """The results for some numbers. They are such that matrices have inverses."""
     size = sum([x.nbytes for x in outlines if type(x) is Outline])
     if size > MOST_TRIED:
         raise NotImplementedError(

@@ -193,8 +193,8 @@ class Stateful:
 
 
 def _load(module, state, prefix, metadata, assign, later, missing, unexpected, errors):
-    """A module's part of a state, and those of the modules in it. (A function of its own: one that
-    closes over itself is a cycle, which would keep the state until Python's collector comes.)"""
+    """A module's part of a state, and those of the modules in it. A function of its own: one that
+    closes over itself is a cycle, which would keep the state until Python's collector comes."""
     # What a trace of a module runs.
     module = module.fn if hasattr(type(module), "_traces") else module
     local = dict({} if metadata is None else metadata.get(prefix[:-1], {}))

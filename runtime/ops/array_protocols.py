@@ -447,8 +447,8 @@ def __array_function__(self, func, types, args, kwargs):
 
 
 def _arrays(x):
-    """What NumPy is given for a tensor, or for one in a container. (One that requires a gradient
-    raises.)"""
+    """What NumPy is given for a tensor, or for one in a container. One that requires a gradient
+    raises."""
     if is_tensor(x):
         return x.numpy()
     if type(x) in (list, tuple):

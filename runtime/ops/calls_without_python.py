@@ -141,8 +141,8 @@ class Watch(Observer):
         return bool(self.steps) and self.is_unchanged()
 
     def is_unchanged(self):
-        """Are tensors as the last step left them? (One may have been marked otherwise than by an
-        op.)"""
+        """Are tensors as the last step left them? One may have been marked otherwise than by an
+        op."""
         return all(state_of(t) == before for t, before in self.states)
 
     def ask(self, question, tensors):

@@ -157,7 +157,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 
 def _bent(x, bend, slope):
-    """Squared near zero, and from `bend` on straight, with that slope. (No infinite x is squared.)
+    """Squared near zero, and from `bend` on straight, with that slope. No infinite x is squared.
     """
     far = s.absolute(x)
     near = s.minimum(far, bend)

@@ -33,8 +33,8 @@ def _nonzero(a):
 
 
 def flat_places(a):
-    """The places of elements that are not zero, where all lie row by row. (A mask is searched in
-    a fraction of the time that numbers take.)"""
+    """The places of elements that are not zero, where all lie row by row. A mask is searched in
+    a fraction of the time that numbers take."""
     return (a if a.dtype == np.bool_ else a != 0).reshape(-1).nonzero()[0]
 
 

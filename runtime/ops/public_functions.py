@@ -16,9 +16,9 @@ def _compiled(source):
 
 
 def compile_function(name, source, env):
-    """A function from a line of source: called as directly as a hand-written one. (Most ops
-    share their lines: compiled once.) Those that have a say are asked first; what it cannot take it
-    hands over to operands that can."""
+    """A function from a line of source: called as directly as a hand-written one. Most ops share
+    their lines, which are compiled once. Those that have a say are asked first. What the function
+    cannot take it hands over to operands that can."""
     source = _with_overrides(source.replace(f"def {name}(", "def _f(", 1))
     names = {**env, "speakers": speakers, "hand_over": hand_over,
              "asks": functools.partial(_arguments_if, function_protocol.is_to_ask),

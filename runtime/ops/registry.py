@@ -349,8 +349,8 @@ class Observer:
         address. The number to give; None for the plain one."""
 
     def computed(self, outs):
-        """The op that runs has made these. (What it saves may be packed by hooks, which see
-        them.)"""
+        """The op that runs has made these. What it saves may be packed by hooks, which see
+        them."""
 
     def freed(self, node):
         """A backward has gone through a node, and dropped what the node had saved."""

@@ -21,7 +21,7 @@ OPERANDS = {"linear": ("input", "weight", "bias"), "convolution": ("input", "wei
 
 def _parameters(fn):
     """The names of a function's parameters; of those in machine code, what they say of themselves.
-    (`inspect.signature` takes ten times as long.)"""
+    `inspect.signature` takes ten times as long."""
     fn = inspect.unwrap(fn)
     if hasattr(fn, "__code__"):
         return fn.__code__.co_varnames[:fn.__code__.co_argcount + fn.__code__.co_kwonlyargcount]

@@ -55,7 +55,7 @@ def _each_alone(kind):
 
 
 def combined(a, at, values, kind, include_self=True):
-    """Put or combine values into places of an array. Was it done? (Means of bools are NumPy's.)"""
+    """Put or combine values into places of an array. Was it done? Means of bools are NumPy's."""
     if COMBINATIONS[kind].divides and a.dtype == np.bool_:
         return False
     if kind == "put":

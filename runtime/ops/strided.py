@@ -249,8 +249,8 @@ def _strided_sum_in_onnx(b, g, shape, size, stride, offset, base_stride):
 
 
 def _distinct(shape, stride):
-    """Do the elements lie in different places, as far as nested dimensions show? (False may be a
-    false alarm.)"""
+    """Do the elements lie in different places, as far as nested dimensions show? False may be a
+    false alarm."""
     reach = 0
     for s, n in sorted((abs(s), n) for s, n in zip(stride, shape) if n != 1):
         if n and s <= reach:

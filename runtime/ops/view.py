@@ -28,7 +28,7 @@ class ViewOp(Op):
 # ---- reshape -------------------------------------------------------------------------------------
 def _dense(a, r):
     """`r`, that is `a` in another shape, with the strides of row-major memory where `a` is that.
-    (NumPy lets an array of this shape be.)"""
+    NumPy lets an array of this shape be."""
     return a.reshape(-1).reshape(r.shape) if r.shape == a.shape and a.flags.c_contiguous else r
 
 
@@ -464,8 +464,8 @@ FUNCTIONS["matrix_transpose"] = lambda x: _matrix_transpose(x)
 
 # ---- basic indices -------------------------------------------------------------------------------
 def numpy_index(index):
-    """The index that NumPy understands. (A trailing `...` makes NumPy give views for single
-    elements too.)"""
+    """The index that NumPy understands. A trailing `...` makes NumPy give views for single
+    elements too."""
     return (*[builtins.slice(*i) if type(i) is tuple else i for i in index], ...)
 
 

@@ -248,16 +248,16 @@ def convolution(name, n, x, w, bias, stride, padding, dilation, groups):
 
 
 def _spans(i, x, w, padding, dilation):
-    """Has a kernel one place along a dimension of the image? (The result has one there: sizes that
-    are 1 are so wherever a trace serves.)"""
+    """Has a kernel one place along a dimension of the image? The result has one there: sizes that
+    are 1 are so wherever a trace serves."""
     return (x._array.shape[2 + i] == w._array.shape[2 + i]
             and padding[i] == 0 and dilation[i] == 1)
 
 
 def _along_the_rest(x, w, bias, spanned, stride, padding, dilation, groups):
     """A convolution whose kernel has one place along some dimensions: these are channels, and where
-    none is left it is a product. (The gradient of the input would be padded by the kernel's size,
-    and most of what is multiplied there would be zeros.)"""
+    none is left it is a product. The gradient of the input would be padded by the kernel's size,
+    and most of what is multiplied there would be zeros."""
     n = len(stride)
     rest = [i for i in range(n) if i not in spanned]
     order = (0, 1, *[2 + i for i in spanned], *[2 + i for i in rest])

@@ -17,7 +17,7 @@ def _folders():
 
 
 class _Ours(dict):
-    """Is a file of whet's? (By file: to look up a code object takes as long as it is.)"""
+    """Is a file of whet's? By file: to look up a code object takes as long as it is."""
 
     def __missing__(self, file):
         # what is made at run time has no file

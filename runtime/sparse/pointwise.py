@@ -60,8 +60,8 @@ def neg(input: Any) -> Any:
 
 @rule("neg_", "negative_")
 def neg_(self: Any) -> Any:
-    """The sign of each element changed in place. (It is the sum of places that are named twice
-    that changes its sign, too.)"""
+    """The sign of each element changed in place. It is the sum of places that are named twice
+    that changes its sign, too."""
     self._held.neg_()
     return self
 

@@ -144,8 +144,8 @@ class Timer:
 
     @contextlib.contextmanager
     def _threads(self) -> Iterator[None]:
-        """So many threads compute inside. (What is planned for others is forgotten: they change
-        once a measurement, if at all.)"""
+        """So many threads compute inside. What is planned for others is forgotten: they change
+        once a measurement, if at all."""
         before = whet.get_num_threads()
         if before != self.num_threads:
             whet.set_num_threads(self.num_threads)

@@ -295,7 +295,7 @@ class Tensor:
     def ipu(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor: """An error: there are no devices of ipu here."""
     def is_coalesced(self) -> _bool: """`is_coalesced()` of a sparse coordinate tensor. A dense one has none, and raises RuntimeError."""
     def is_complex(self) -> _bool: """Is the element type complex?"""
-    def is_conj(self) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
+    def is_conj(self) -> _bool: """Is it conjugated, or negated, only when its elements are read? Never here."""
     def is_contiguous(self, memory_format: MemoryFormat | None = None) -> _bool: """Is the memory in row-major order without gaps?"""
     @property
     def is_cpu(self) -> _bool: """Is the memory the CPU's?"""
@@ -312,7 +312,7 @@ class Tensor:
     is_mkldnn: _bool
     is_mps: _bool
     is_mtia: _bool
-    def is_neg(self) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
+    def is_neg(self) -> _bool: """Is it conjugated, or negated, only when its elements are read? Never here."""
     is_nested: _bool
     def is_nonzero(self) -> _bool: """Is the single element different from zero?"""
     def is_pinned(self, device: Device | None = None) -> _bool: """Is it in memory of the host that devices copy from and to by themselves?"""

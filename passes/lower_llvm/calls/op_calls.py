@@ -70,7 +70,7 @@ def _write(m: Module) -> None:
 
 def _resized(m: Module) -> None:
     """resized(address, *arrays, size): give a recipe for many sizes the words of these. Could it be
-    done? (There are always MAX_IN arrays, or others in their place.)"""
+    done? There are always MAX_IN arrays, or others in their place."""
     f = m.fn("resized", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     _, argv, _ = f.args
     recipe = Glue(f).ptr(f.call("PyLong_AsLongLong", "i64", f.load("ptr", argv, 8)))

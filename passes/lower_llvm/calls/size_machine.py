@@ -1,6 +1,6 @@
 """The machine that gives a block the words of other sizes: it computes what goes by sizes in the
-block's rows and in its list of launches, and writes it there. (Blocks are those of traced calls,
-recipes of ops, and programs for many sizes, see `sized_memory.py`.)
+block's rows and in its list of launches, and writes it there. Blocks are those of traced calls,
+recipes of ops, and programs for many sizes, see `sized_memory.py`.
 
 A block for many sizes has *code*: a head (`CODE`), for each symbol the argument and the dimension
 that has its value, the values that the words are of now, registers, and steps of four words each:

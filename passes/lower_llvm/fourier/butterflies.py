@@ -88,8 +88,8 @@ def turned(f: Fn, a: Complex, cosine: Val, sine: Val) -> Complex:
 def pass_of(m: Module, radix: int, elem: str) -> Val:
     """The helper that does a pass: of the numbers at x, into those at y. The numbers of a transform
     are in `groups` * `stride` * radix lines, two vectors each; `first`: how many numbers of a line
-    its real part begins at. Each result is turned by what the table has for it. (The angles of the
-    first group are zero, and where its code is there apart, it turns nothing.)"""
+    its real part begins at. Each result is turned by what the table has for it. The angles of the
+    first group are zero, and where its code is there apart, it turns nothing."""
     name = f"fourier_{radix}_{elem}"
     lanes = targets.current().lanes(BYTES[elem])
     ty = vec(elem, lanes)

@@ -2,8 +2,8 @@
 order.
 
 The order of each output element: K in blocks of 256; in a block one chain of fused multiply-adds in
-k order from +0; the block sums added left to right. (A product of one row or one column has
-another: see `one_row.py`.) Register tile, vector width, packing, strides and the cut into work
+k order from +0; the block sums added left to right. A product of one row or one column has
+another: see `one_row.py`. Register tile, vector width, packing, strides and the cut into work
 units change no bit of it.
 
 A kernel's arguments are slots of 8 bytes: the data pointers of A, B and C, the address of a table

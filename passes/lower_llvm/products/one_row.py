@@ -4,8 +4,8 @@ that memory's speed allows in every layout.
 The order of each output element: K in blocks of 4096; in a block CHAINS chains of fused
 multiply-adds from +0, chain c over the steps c, c + CHAINS ... of the block; the blocks added left
 to right, chain by chain; then the chains by halves: c and c + 8, c and c + 4, c and c + 2, c and c
-+ 1. (The one chain of `gemm` would keep a register busy with one output, where rows of K are
-adjacent and a register wants to read many of their elements.)
++ 1. The one chain of `gemm` would keep a register busy with one output, where rows of K are
+adjacent and a register wants to read many of their elements.
 
 Kernel `one_row` is for a B whose n is adjacent, `one_col` for one whose k is, or for any strides.
 Table and operands are those of `gemm`.

@@ -1,6 +1,6 @@
 """Pools: a vector holds one pixel of several planes (an image's channel), so windows of any shape
-and stride cost the same. (Rows of pixels side by side under even windows have `pool_rows`, and the
-same bits.)
+and stride cost the same. Rows of pixels side by side under even windows have `pool_rows`, and the
+same bits.
 
 A unit is a vector of planes times a block of outputs. It brings the input, a chunk of rows after
 another, into scratch as [pixel][plane], continues every output's chain over the window's taps in

@@ -13,7 +13,7 @@ from .dataset import TensorDataset
 
 
 class EndOfStream(Exception):
-    """A stream is over. (Not StopIteration, which means something else inside of a generator.)"""
+    """A stream is over. Not StopIteration, which means something else inside of a generator."""
 
 
 @dataclass(frozen=True)

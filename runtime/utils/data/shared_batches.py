@@ -29,7 +29,7 @@ from ...tensor import Tensor
 # blocks are not smaller than this many bytes, and a power of two
 SMALLEST = 1 << 16
 # so many blocks of a worker may be with the reader; what comes after that is copied out of its
-# block, which goes back at once. (A reader that keeps all batches would need a block for each.)
+# block, which goes back at once. A reader that keeps all batches would need a block for each.
 LENT = 16
 
 
