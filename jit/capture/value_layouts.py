@@ -93,7 +93,7 @@ class Values:
         self.real: list[Callable[[], Array | None]] = []
         # id of an array -> its number, or that of one that is gone
         self.numbers: dict[int, int] = {}
-        # value -> the room of the memory that it lies in; none where that was there before
+        # value -> where the stand-ins of its memory are; none where that was there before
         self.rooms: dict[int, StandInMemory] = {}
         self.addresses = Addresses()
         # value that lies on a device -> the device's number

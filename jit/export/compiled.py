@@ -31,9 +31,9 @@ class Compiled:
         self.program: Program = builder.build(
             g.nodes, layouts(g), outside, self.values, builder.Options(steady=steady)
         )
-        self.shared = self.not_alone(outside)
+        self.shared = self.are_shared(outside)
 
-    def not_alone(self, outside: Sequence[int]) -> list[bool]:
+    def are_shared(self, outside: Sequence[int]) -> list[bool]:
         """Which results lie in the memory of an input, of a constant or of an earlier result."""
         roots, seen, out = self.graph.roots(), set(outside), []
         for v in self.values:

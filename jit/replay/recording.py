@@ -147,7 +147,7 @@ class Recording:
         self.counted = self.misses = 0       # calls that Python counted; that it did not fit
         self.entered = 0                     # calls that are in the policy's account
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
-        self.second_look = SecondLook()                   # Is it worth a try?
+        self.second_look = SecondLook()      # Is it worth a try?
         self.may_be_hasty = True             # May some of its kernels have been compiled in haste?
 
     @property
@@ -169,7 +169,7 @@ class Recording:
         if n == 1 and self.prepare_like_another(args, kwargs, flat):
             return True
         tables.ready = native_table.table(self, args, kwargs, flat)
-        of_sizes = getattr(self.program, "of_sizes", None)
+        of_sizes = self.of_sizes
         if of_sizes is not None and tables.ready is not None:
             of_sizes.table = self.guards, tables.ready
             if of_sizes.sized is None and self.unseen and not self.is_given_leaves:
@@ -196,17 +196,21 @@ class Recording:
         return out(flat.boxes) if self.wants_boxes and out is not MISSED else out
 
     @property
+    def of_sizes(self) -> Any:
+        """What its program is one of for all sizes, as a function of them; None for a run's own."""
+        return getattr(self.program, "of_sizes", None)
+
+    @property
     def table_of_all_sizes(self) -> SizedTable | None:
         """The table that machine code has for all sizes of its plan, if there is one."""
-        of_sizes = getattr(self.program, "of_sizes", None)
-        return None if of_sizes is None else of_sizes.sized
+        return None if self.of_sizes is None else self.of_sizes.sized
 
     def prepare_like_another(self, args: Any, kwargs: Any, flat: Any) -> bool:
         """Make the table for calls like this one of one that a recording of other sizes has, if
         there is one: it compares whether the call fits, so this may come before that is known."""
         # Recordings that a family made are one run's, and one shows the others its table. A run of
         # its own gave its own results: numbers among them are of its sizes.
-        of_sizes = getattr(self.program, "of_sizes", None)
+        of_sizes = self.of_sizes
         if of_sizes is None or of_sizes.table is None:
             return False
         guards, table = of_sizes.table
