@@ -40,7 +40,6 @@ class Call:
         self.ready = ready or _yes
         self.calm = calm or _yes             # would it run no code of the user's?
 
-
     @property
     def only_asks(self) -> bool:
         """Does it nothing but ask whether things are as they were?"""

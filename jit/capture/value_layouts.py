@@ -54,7 +54,6 @@ class Addresses:
             raise MemoryError("the system has no addresses for all that it makes")
         return self.chunk, at
 
-
     def like(self, a: Array | Type) -> Array:
         """An array of the type and strides of another, or of a `Type`."""
         t = a if isinstance(a, Type) else Type.of(a)

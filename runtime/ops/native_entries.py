@@ -76,7 +76,6 @@ def install():
         METHODS[name] = PUBLIC[slow] = repeated_calls.method(
             base, at, op, None, op.nin, slow, name, _doc(written, name), writer=f"{op.name}_")
 
-
     # operands are asked what the method is, not the operator (as in PyTorch)
     PUBLIC.update({slow: METHODS[name] for slow, name in operators.items()})
 

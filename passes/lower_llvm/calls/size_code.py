@@ -104,7 +104,6 @@ class Lookup:
         self.words[at + 1:at + 2 + self.count] = got, *args
         self.words[at], self.used = 1, self.used + 1
 
-
     def items(self, got: tuple[int, ...]) -> int | None:
         """The address of several numbers; None where the machine does not have one of them."""
         if not all(type(x) is int and -WHOLE < x < WHOLE for x in got):

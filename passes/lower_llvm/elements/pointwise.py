@@ -439,7 +439,6 @@ class _Code:
         def word(table: Val, i: int | Val) -> Val:
             return f.load("i64", f.at(table, i, "i64"))
 
-
         def row(table: Val, d: int | Val) -> list[Val]:
             there = f.at(table, d * m, "i64")
             return [word(there, k) for k in range(m)]
