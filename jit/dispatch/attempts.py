@@ -35,8 +35,8 @@ from .refusals import Refusals
 from .subject import Subject
 
 if TYPE_CHECKING:
+    from ..guards.signature import Key
     from ..replay.recording import Recorded, Recording
-    from ..report.names import Key
     from ..report.reasons import Explained, Reason
     from .invocation import Invocation
 

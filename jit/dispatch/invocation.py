@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..policy import timing
 
 if TYPE_CHECKING:
-    from ..guards.signature import FlatArguments
+    from ..guards.signature import FlatArguments, Key
     from ..policy.ledger import Kind
-    from ..report.names import Key
 
 # what a function is called with
 Args: TypeAlias = Sequence[Any]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..report.names import Key
+    from ..guards.signature import Key
 
 
 class KnownObjects:

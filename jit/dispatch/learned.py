@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from ..capture.first_uses import FirstUse
     from ..effects.recipes import Recipe
     from ..guards.overwritten_attributes import SetFirst
+    from ..guards.signature import Key
     from ..guards.spots import Spot
     from ..replay.recording import Recording
-    from ..report.names import Key
     from .code_that_ran import CodeThatRan
     from .invocation import Args, Kwargs
 

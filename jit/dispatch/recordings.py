@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from whet.cpu.ordered_kernels import Order
 
     from ..capture.recorder import Recorder
-    from ..guards.signature import FlatArguments
+    from ..guards.signature import FlatArguments, Key
     from ..policy.ledger import Kind
     from ..replay.recording import Recording
-    from ..report.names import Key
     from .invocation import Args, Invocation, Kwargs
 
 PATHS = 8                        # recordings of one key

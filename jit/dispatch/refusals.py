@@ -9,7 +9,7 @@ from ..errors import TraceError, warn
 from .subject import Subject
 
 if TYPE_CHECKING:
-    from ..report.names import Key
+    from ..guards.signature import Key
     from ..report.reasons import Explained, Reason
 
 TRIES = 3                        # recordings of one key that may fail before it is given up

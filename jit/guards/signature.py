@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Hashable, Iterable, Set
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from whet.tensor import Size, Tensor, wants_gradient, wrap
@@ -17,6 +17,7 @@ from .instances import attributes
 from .number_paths import Branch, Path, is_record, parts
 from .tensor_facts import Look, look, named
 
+Key: TypeAlias = tuple[Any, ...]     # of a call: its arguments described, and its settings
 MOST = 256                       # numbers of a call that vary: each is an input of its own
 
 

@@ -24,11 +24,10 @@ from .replay import Replay
 if TYPE_CHECKING:
     from ..guards.call_settings import CallSettings
     from ..guards.outside_state import World
-    from ..guards.signature import FlatArguments
+    from ..guards.signature import FlatArguments, Key
     from ..guards.sized_table import SizedTable
     from ..policy.ledger import Kind
     from ..program.shape_symbols import Shapes
-    from ..report.names import Key
     from .families import Family
 
 # calls of other sizes that go another way: more are recorded in full at once, if few go its way

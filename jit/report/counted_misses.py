@@ -8,7 +8,7 @@ from .reasons import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .names import Key
+    from ..guards.signature import Key
 
 
 class CountedMisses:

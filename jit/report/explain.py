@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..effects.recipes import Recipe
+    from ..guards.signature import Key
     from ..replay.recording import Recording
     from ..trace import Traced
-    from .names import Key
     from .reasons import Reason
 
 

@@ -8,7 +8,7 @@ import inspect
 import os
 import re
 import types
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from whet import dtypes
@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from ..guards.places import Change, Place
+    from ..guards.signature import Key
     from ..guards.slots import Slot
-
-# what a call's arguments are, as `guards/signature.py` says it
-Key: TypeAlias = tuple[Any, ...]
-
 
 class Found(Protocol):
     """What a function reaches, as far as that is known: a World, or the walk that makes one."""

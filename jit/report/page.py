@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from whet.ir.folded_drawing import View
     from whet.ir.graph import Graph
 
+    from ..guards.signature import Key
     from ..replay.recording import Recording
     from ..trace import Traced
-    from .names import Key
 
 # views that are laid out as well as can be; of more, the part of the work that is done for each
 VIEWS, LEAST = 40, 0.2

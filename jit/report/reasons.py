@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..guards.places import Change
-    from .names import Found, Key
+    from ..guards.signature import Key
+    from .names import Found
 
 
 class Reason:

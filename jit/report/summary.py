@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from whet.ir.graph import Graph, Node
 
+    from ..guards.signature import Key
     from ..replay.recording import Recording
     from ..trace import Traced
     from .explain import Facts
-    from .names import Key
     from .reasons import Reason
 
 WIDE, TALL = 100, 40
