@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..report.names import differing
+from ..report.arguments_in_words import differing
 from ..report.reasons import Little, Others, Reason, Unfit, Varies
 from .account import FREE, Policy
 

@@ -19,18 +19,8 @@ from ..guards import result_steps
 from ..guards.immutable_types import PLAIN
 from ..policy.outcomes import WHY_EAGER
 from ..program.launch_lists import LaunchList
-from .names import (
-    Names,
-    arguments,
-    differing,
-    is_length,
-    is_tensor,
-    line_of,
-    said,
-    slot_name,
-    type_of,
-    varies,
-)
+from .arguments_in_words import arguments, differing, is_length, is_tensor, said, varies
+from .names import Names, line_of, slot_name, type_of
 from .unfused import unfused
 
 if TYPE_CHECKING:

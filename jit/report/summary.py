@@ -16,7 +16,7 @@ from whet.ir.drawing import amount
 from ..policy.outcomes import WHY_EAGER, Outcome
 from ..policy.timing import EARLY, TURNS
 from . import explain
-from .names import MODES
+from .arguments_in_words import MODES
 from .unfused import kind_of, unfused
 
 if TYPE_CHECKING:
