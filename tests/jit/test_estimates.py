@@ -1,4 +1,5 @@
 """What the policy thinks that calls take which were not timed."""
+import dataclasses
 import math
 import sys
 import time
@@ -8,7 +9,8 @@ import whet
 from whet.cpu import native
 from whet.jit.policy import account, ledger
 from whet.jit.policy.account import Policy
-from whet.jit.policy.outcomes import Outcome
+from whet.jit.policy.ledger import Ledger
+from whet.jit.policy.outcomes import WHY_EAGER, Event, Outcome
 
 
 def test_what_an_eager_call_takes_is_known_by_its_size():
@@ -124,3 +126,23 @@ def test_kernels_that_are_new_to_eager_mode_are_not_what_its_calls_take(monkeypa
     traced(whet.ones(3))
     (kind,) = traced._calls.policy.kinds.values()
     assert 0 < kind.eager < 0.01
+
+
+def test_a_ledger_counts_each_outcome_and_each_event():
+    counts = {f.name for f in dataclasses.fields(Ledger) if f.type is int}
+    assert counts == {x.field for x in (*Outcome, *Event)}
+    book = Ledger()
+    for n, what in enumerate((*Outcome, *Event), 1):
+        book.add(what, n)
+    assert book.calls == sum(map(book.count, Outcome)) > 0
+    assert book.ran_eagerly == sum(map(book.count, WHY_EAGER)) < book.calls
+
+
+def test_what_a_first_run_loads_eager_mode_would_have_loaded_too():
+    """A run takes longer than the eager calls after it: a part of that is for watching it, the rest
+    for kernels and modules that are new to the process."""
+    policy = Policy()
+    kind = policy.kind(0, ())
+    policy.recorded(kind, 0.06, 0.05, False, Outcome.RECORDED, watching=0.008)
+    policy.ran(kind, 2e-4, 2e-4, Outcome.COSTLY)
+    assert policy.ledger.eager == pytest.approx(0.042 + 2e-4)

@@ -1,5 +1,4 @@
 """What tracing may cost over all calls of a function: with a clock that only the test moves on."""
-import dataclasses
 import gc
 import math
 import random
@@ -14,9 +13,8 @@ from whet import jit
 from whet.jit.guards import native_entry, sized_table, table_index
 from whet.jit.policy import account, eviction, many_sizes, timing
 from whet.jit.policy.account import Policy
-from whet.jit.policy.ledger import Ledger
 from whet.jit.policy.not_worth_tracing import why
-from whet.jit.policy.outcomes import WHY_EAGER, Event, Outcome
+from whet.jit.policy.outcomes import Outcome
 
 from tests.loops.harness import untimed
 
@@ -100,16 +98,6 @@ def mixes(count, passes=5):
     yield "epochs", [n for _ in range(passes) for n in rng.sample(range(count), count)]
     yield "fresh", list(range(count * passes))
     yield "twice", [n for k in range(count) for n in (k, k)]
-
-
-def test_a_ledger_counts_each_outcome_and_each_event():
-    counts = {f.name for f in dataclasses.fields(Ledger) if f.type is int}
-    assert counts == {x.field for x in (*Outcome, *Event)}
-    book = Ledger()
-    for n, what in enumerate((*Outcome, *Event), 1):
-        book.add(what, n)
-    assert book.calls == sum(map(book.count, Outcome)) > 0
-    assert book.ran_eagerly == sum(map(book.count, WHY_EAGER)) < book.calls
 
 
 @pytest.mark.parametrize("replay", [0.1, 0.7, 1.0, 1.3])
@@ -451,16 +439,6 @@ def test_where_many_sizes_come_a_plan_for_all_of_them_is_saved_up_for(seconds, f
             break
     assert f.has_plan and len(f.recordings) <= 4 and f.worst <= account.CREDIT * full
     assert f.eager < 8 * full / account.ALLOWANCE
-
-
-def test_what_a_first_run_loads_eager_mode_would_have_loaded_too():
-    """A run takes longer than the eager calls after it: a part of that is for watching it, the rest
-    for kernels and modules that are new to the process."""
-    policy = Policy()
-    kind = policy.kind(0, ())
-    policy.recorded(kind, 0.06, 0.05, False, Outcome.RECORDED, watching=0.008)
-    policy.ran(kind, 2e-4, 2e-4, Outcome.COSTLY)
-    assert policy.ledger.eager == pytest.approx(0.042 + 2e-4)
 
 
 def test_two_sizes_in_turn_are_recorded_one_by_one():

@@ -1,5 +1,5 @@
-"""Gradients of functions that write to parts of what they compute, and memory that they leave unset,
-at sizes that no run had."""
+"""Gradients of functions that write to parts of what they compute, and memory that they leave
+unset, at sizes that no run had."""
 import math
 
 import numpy as np

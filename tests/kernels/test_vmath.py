@@ -8,8 +8,11 @@ from whet.passes.lower_llvm import vmath
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.vmath.check import call, references, ulps
 
-ONE = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc erfinv " \
-      "logit softplus silu mish gelu gelu_tanh tanhshrink erfcx ndtr ndtri sinc lgamma digamma trigamma polygamma2 cbrt rsqrt".split()
+ONE = """
+exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh
+acosh atanh sigmoid erf erfc erfinv logit softplus silu mish gelu gelu_tanh tanhshrink
+erfcx ndtr ndtri sinc lgamma digamma trigamma polygamma2 cbrt rsqrt
+""".split()
 TWO = "pow atan2 hypot min max fmin fmax fmod mod floordiv nextafter copysign".split()
 LANES = 0, 4, 8, 16
 
