@@ -61,6 +61,7 @@ class Session:
         # a recorded run launches one by one.
         self.ran_before = True
         self.has_run = False                 # Was the function called?
+        self.is_over = False                 # Is what the run left in its real form again?
 
     def has_learned(self) -> bool:
         """Has the run shown code that was not read, but will be from now on?"""
@@ -112,30 +113,36 @@ class Session:
             return self.unwatched()
         self.searched = timing.clock() - start
         self.exchange()
-        try:
-            out = self.observe()
-        except Exception as e:
-            if self.has_run:
-                raise
-            self.unprepared(e)
-        if not self.has_run:
-            return self.unwatched()
+        out = None
         try:
             try:
-                with _Uncollected(), _Roomy():
-                    self.conclude(out)
-            except (Refused, Unwatchable) as e:
-                self.failed(e)
+                out = self.observe()
             except Exception as e:
-                if is_raised(e):
+                if self.has_run:
                     raise
-                self.failed(Refused(Fault.raised(e)))
-            out = self.as_the_user_gets_it(out)
-            self.args, self.kwargs = (), {}
-            self.take_back()
+                self.unprepared(e)
+            if self.has_run:
+                out = self.concluded(out)
         except BaseException:
-            surely(self.replace_stand_ins, self.take_back)
+            if not self.is_over:             # an interrupt came as the run ended
+                surely(self.replace_stand_ins, self.take_back)
             raise
+        return out if self.has_run else self.unwatched()
+
+    def concluded(self, out: Any) -> Any:
+        """The result of a run that is over, as the user gets it."""
+        try:
+            with _Uncollected(), _Roomy():
+                self.conclude(out)
+        except (Refused, Unwatchable) as e:
+            self.failed(e)
+        except Exception as e:
+            if is_raised(e):
+                raise
+            self.failed(Refused(Fault.raised(e)))
+        out = self.as_the_user_gets_it(out)
+        self.args, self.kwargs = (), {}
+        self.take_back()
         return out
 
     def unwatched(self) -> Any:
@@ -350,6 +357,7 @@ class Session:
         reclaim([(x, None) for x in self.rec.number_stand_ins.numbers])
         self.outward.take_back()
         self.rec.numpys.take_back()
+        self.is_over = True
 
 
 class _Uncollected:
