@@ -203,7 +203,7 @@ class Watch:
         elif event == "c_call":
             self.native(arg, frame)
         elif (event == "return" and self.told is None and arg is not None and ours(frame)
-              and informs(arg)):
+              and not declared_for_tracing.is_sizeless(frame) and informs(arg)):
             self.returned(frame, arg)
 
     def returned(self, of: types.FrameType, x: Any) -> None:
@@ -214,7 +214,7 @@ class Watch:
             if origin.is_ours:
                 return
             frame = frame.f_back
-        if frame is not None and not declared_for_tracing.is_sizeless(of):
+        if frame is not None:
             is_guarded = (code is STAND_IN or code in declared_for_tracing.TELLING
                           or code is LENGTH and self.follows)
             self.note_told(frame, is_guarded or not tells(x))

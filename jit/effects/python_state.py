@@ -9,6 +9,8 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from whet import declared_for_tracing
+
 from ..capture import containers, numpy_stand_in
 from ..capture.containers import elements
 from ..capture.replace_stand_ins import HOLDS, REAL_OF, reclaim, replace_stand_ins
@@ -91,6 +93,7 @@ class GrowingDeque(collections.deque):   # type: ignore[type-arg]
     def __iadd__(self, xs: Iterable[Any]) -> Any:
         self.extend(xs)
         return self.real if self.has_ended else self
+    declared_for_tracing.goes_by_no_size(__iadd__)
 
     def end(self) -> None:
         """The real deque as the run has left it."""
@@ -103,6 +106,7 @@ def _adding(name: str) -> Callable[..., Any]:
 
     def method(self: Growing, *args: Any) -> Any:
         return plain(self.real if self.has_ended else self, *args)
+    declared_for_tracing.goes_by_no_size(method)     # nobody looks at what `+=` gives back
     return method
 
 

@@ -15,7 +15,7 @@ LEAST = 4
 # what has no gradient; what writes to parts; what goes one way at even and another at odd sizes
 OTHERS = {"onehot_", "scatter_", "gridp", "bow", "fill_diag", "write_", "up_like", "up_bilin",
           "half", "fft_", "unf", "windows2", "bins", "histogram", "members", "bessel", "halves",
-          "thirds"}
+          "thirds", "bags"}
 PARAMETERS = [p for m in vars(common).values() if isinstance(m, whet.nn.Module)
               for p in m.parameters()]
 
