@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices, function_protocol, tensor_base
+from .. import devices, function_protocol, profiler_listeners, tensor_base
 from ..autograd import modes
 from ..autograd.inplace import edge_of
 from ..autograd.node import Node, OutputOf, keep_outputs, stale_inputs
@@ -451,7 +451,8 @@ def apply_without_operands(op, attrs):
     nobody looks, as machine code has no recipes for these."""
     if state.flags & modes.SPECIAL:
         return apply(op, (), attrs)
-    if state.flags & modes.INFERENCE or devices.beyond is not None:
+    if (state.flags & modes.INFERENCE or devices.beyond is not None
+            or profiler_listeners.active is not None):
         return execute(op, (), attrs)
     return wrap(op.forward(**attrs))         # there is no history to record
 
