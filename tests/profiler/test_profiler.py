@@ -219,17 +219,20 @@ def test_a_data_dependent_miss_under_a_profiler_is_eagers():
 
 
 def test_the_sum_over_ops_is_about_the_time_of_a_busy_loop():
-    a = whet.randn(400, 400)
+    a = whet.randn(800, 800)                     # (long enough that a slow machine's Python is little of it)
     a @ a
-    shares = []
-    for _ in range(12):                          # (others may take the processor meanwhile)
+
+    def share_of_the_ops():
         with profile() as p:
             start = time.perf_counter()
-            for _ in range(30):
+            for _ in range(8):
                 a @ a
             took = (time.perf_counter() - start) * 1e6
-        shares.append(p.self_cpu_time_total / took)
-    assert max(shares) > 0.97 and max(shares) <= 1.0
+        return p.self_cpu_time_total / took
+
+    # others may take the processor meanwhile: the best of some
+    shares = [share_of_the_ops() for _ in range(12)]
+    assert 0.97 < max(shares) <= 1.0
 
 
 def test_the_trace_file_has_the_format_of_trace_events(tmp_path):
