@@ -153,24 +153,36 @@ class Calls:
             return MISSED
         if recordings.are_ordered(call):
             return MISSED
-        call.kind.tried, is_new = plans, key not in recordings.by_key
-        taken = False
-        try:
-            taken = self.attempts.lock.acquire(False)
-            table = self.knowing(call) if taken and is_new else None
-            if not taken or table is None and not self.made(call):
-                return MISSED
-        finally:
-            if taken:
-                self.attempts.lock.release()
-        if table is not None:
-            return self.told(table, call, start)
-        making, aside = timing.busy() - start, call.seconds_aside
-        out = self.replays.result(call)
-        if out is not MISSED:
-            compiling = call.seconds_aside - aside       # is in the account already
-            self.policy.unrun(call.kind, making, timing.busy() - start - compiling)
+        call.kind.tried = plans
+        if key not in recordings.by_key:
+            table = self.alone(self.knowing, call)
+            if table is not None:
+                return self.told(table, call, start)
+        aside, making, out = call.seconds_aside, 0.0, MISSED
+        # Recordings may lead different ways: which is the call's is seen as it goes.
+        while out is MISSED:
+            began = timing.busy()
+            r = self.alone(self.made, call)
+            if r is None:
+                break
+            making = timing.busy() - began
+            out = self.replays.tried(r, call)
+        took = timing.busy() - start - (call.seconds_aside - aside)  # compiling has an account
+        if out is MISSED:
+            call.begun += took
+            self.policy.unrun_in_vain(took)
+        else:
+            self.policy.unrun(call.kind, making, took)
         return out
+
+    def alone(self, make: Callable[[Invocation], Any], call: Invocation) -> Any:
+        """What `make` has for a call; None where another thread makes something."""
+        if not self.attempts.lock.acquire(False):
+            return None
+        try:
+            return make(call)
+        finally:
+            self.attempts.lock.release()
 
     def knowing(self, call: Invocation) -> SizedTable | None:
         """A table for all sizes that are like a call's, once Python's functions were asked what
@@ -197,19 +209,19 @@ class Calls:
             self.policy.told(call.kind, timing.busy() - start)
         return out
 
-    def made(self, call: Invocation) -> bool:
-        """Make a recording for the sizes of a call, without a run. True where there is one."""
+    def made(self, call: Invocation) -> Recording | None:
+        """A new recording for the sizes of a call, without a run, or None."""
         recordings, key = self.recordings, call.key
         models = recordings.untried(call)
         due = [t for t in self.policy.sized if t.is_due]
         if not models:
-            return False
+            return None
         if not due:
             if self.policy.sounds():
-                return False
+                return None
             if not self.policy.makes(call.kind):
                 call.declined = True
-                return False
+                return None
         for may_plan in (False, True):
             for model in models:
                 if not may_plan or self.policy.may_plan(call.kind):
@@ -220,8 +232,8 @@ class Calls:
                         r.prepare_like_another(call.args, call.kwargs, call.flat)
                         recordings.begin(key, call.flat.others).insert(0, r)
                         recordings.take_in(r)
-                        return True
-        return False
+                        return r
+        return None
 
     def checks(self, model: Recording, sized: SizedTable | None) -> Checks:
         """When a recording for sizes that were never seen is compared with a run: at once, where

@@ -62,8 +62,9 @@ class Replays:
 
     def tried(self, r: Recording, call: Invocation) -> Any:
         """The result by a recording, or MISSED."""
-        start, was_open = timing.clock(), self.tables.is_open(r)
+        start, was_open, in_vain = timing.clock(), self.tables.is_open(r), r.in_vain
         out = self.by(r, call)
+        r.in_vain = in_vain                  # the account has all that Python asks for
         if out is not MISSED:
             r.entered += 1
             r.second_look.fitted()

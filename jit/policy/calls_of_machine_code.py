@@ -70,6 +70,8 @@ class CallsOfMachineCode:
             recordings = held[first:first + HARVEST]
         self.harvest_sized()
         for r in recordings:
+            self.ledger.spent += r.in_vain
+            r.in_vain = 0.0
             n = r.calls - r.entered
             r.entered += n
             kind, worth = r.kind, self.eager_seconds(r.kind)

@@ -170,3 +170,9 @@ class ManySizes:
         self.ledger.recording += seconds - eager
         self.ledger.spent += seconds
         self.ledger.eager += min(self.first(kind), seconds)
+
+    def unrun_in_vain(self, seconds: float) -> None:
+        """It took so long to find that no recording can be made for a call without a run."""
+        self.planning = 0.0
+        self.ledger.recording += seconds
+        self.ledger.spent += seconds

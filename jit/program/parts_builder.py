@@ -10,10 +10,11 @@ from whet.passes.value_uses import memories
 
 from . import builder
 from .builder import Options, reached
-from .cut_at_counts import PartNodes, cut, goes_by_other_sizes, needs
+from .cut_at_counts import PartNodes, cut, needs
 from .liveness import Roots, seen_nodes
 from .numbered_parts import NumberedPart, those_met_again
 from .program_in_parts import LaterPart, PlacedPart, ProgramInParts
+from .whose_sizes import SizeSources
 from .writes_and_questions import LARGEST_COPY, ordered
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from whet.ir.values import Array
     from whet.tensor_base import Base
 
+    from ..capture.gradient_calls import GradientsOf
     from .program import Program
     from .told_numbers import Told
 
@@ -31,12 +33,13 @@ MANY = 4                         # ways to plan a part: those that go by several
 
 def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
                    results: Iterable[int], options: Options, numbers: Set[int],
-                   told: Mapping[int, Told] | None,
+                   told: Mapping[int, Told] | None, gradients_of: GradientsOf,
                    known: Sequence[ProgramInParts] = ()) -> ProgramInParts | None:
     """A program that makes `results` of `outside`, as `builder.build` makes it, in parts; None
     where it has but one, or leaves generators where a run without parts left them. `numbers`: the
     values that are made of sizes alone, `told`: where those that Python was told came to ops,
-    `known`: programs of other calls, whose parts may be shared.
+    `gradients_of`: see `GradientCalls`, `known`: programs of other calls, whose parts may be
+    shared.
 
     A number among the arguments that became a size (see `guards/lengths.py`) has no memory that
     could be given to a later part: there is no such program where one goes by it."""
@@ -60,7 +63,9 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
             or options.ends and any(isinstance(n, Draw) for part in found[1:] for n in part.nodes)):
         return None
     found[0].given = outside
-    give_sizes(found, [n for n in outside if n not in options.steady], arrays, told or {})
+    sources = SizeSources(
+        nodes, arrays, [*outside, *counted(found)], told or {}, gradients_of)
+    give_sizes(found, [n for n in outside if n not in options.steady], sources)
     options = dataclasses.replace(
         options, released={},
         steady={n: t for n, t in options.steady.items() if n not in order.written})
@@ -226,15 +231,15 @@ def steady(options: Options, part: PartNodes) -> dict[int, Base]:
     return {n: t for n, t in options.steady.items() if n in given}
 
 
-def give_sizes(parts: Sequence[PartNodes], outside: Sequence[int], arrays: Sequence[Array],
-               told: Mapping[int, Told]) -> None:
-    """Give a later part all that has sizes of its own where it may go by those of what it does not
-    read, as `zeros_like(x)` does. `outside`: what calls bring that is not the same each time."""
+def give_sizes(parts: Sequence[PartNodes], outside: Sequence[int], sources: SizeSources) -> None:
+    """Give a later part what has sizes of its own where it goes by those of what it does not read,
+    as `zeros_like(x)` does. `outside`: what calls bring that is not the same each time."""
     for k, part in enumerate(parts[1:], 1):
         part.told = [i for i, node in enumerate(part.nodes)
-                     if goes_by_other_sizes(node, arrays, told)]
-        if part.told:
-            part.given = sorted({*part.given, *outside, *counted(parts[:k])})
+                     if node.outs and node.outs[0] in sources.told]
+        there = {*outside, *counted(parts[:k])}
+        needed = sources.told_to([part.nodes[i] for i in part.told])
+        part.given = sorted({*part.given, *there.intersection(needed)})
 
 
 def gone(parts: Sequence[PartNodes], results: Iterable[int]) -> list[list[int]]:

@@ -117,6 +117,7 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
             r.backward.trial = r.trial
         r.kind = r.key = None  # type: ignore[assignment]
         r.counted = r.misses = r.entered = r.size = 0
+        r.in_vain = 0.0
         r.tables = TablesOfRecording(r.tables.moves_on)
         r.sizes = AmongSizes(shapes, r.sizes.lengths)
         r.slow, r.may_be_hasty, r.unseen = False, False, True

@@ -145,6 +145,8 @@ class Recording:
         # The account of its calls.
         self.counted = self.misses = 0       # calls that Python counted; that it did not fit
         self.entered = 0                     # calls that are in the policy's account
+        # seconds of calls that its table found not to fit in the midst, and are in no account
+        self.in_vain = 0.0
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
         self.second_look = SecondLook()      # Is it worth a try?
         self.may_be_hasty = True             # May some of its kernels have been compiled in haste?

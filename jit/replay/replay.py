@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from operator import itemgetter
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from whet.tensor import wrap
@@ -206,10 +207,12 @@ def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
     def rest(tensors: tuple[Any, ...], boxes: Any = ()) -> Any:
         if not lock.acquire(False):
             return MISSED
+        start = perf_counter()
         try:
             own = tensors if in_order else arranged(tensors)
             return run(arrays_of, own, boxes)
         except Miss:
+            recording.in_vain += perf_counter() - start
             return MISSED
         finally:
             lock.release()

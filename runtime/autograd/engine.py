@@ -131,6 +131,7 @@ def _release(node, observers):
 def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
     """Take the gradients through the nodes, newest first, and finish the leaves."""
     captured, state = {}, modes.state
+    walk = state.walk
     for node in reversed(order):
         g = grads.pop(node, None)
         if g is None or (need is not None and node not in need):
@@ -154,12 +155,15 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
             captured[node] = g
             if not _leads_on(node, need, targets):
                 continue
+        walk.at = node
         try:
             results = _backward(node, g, keep, need, targets)
         except BaseException:
             if not keep and isinstance(node, Shortcut):
                 node.broke_off()
             raise
+        finally:
+            walk.at = None
         if node.post_hooks:
             results = _run_post_hooks(node, results, g)
         if state.anomaly:

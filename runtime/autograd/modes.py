@@ -16,11 +16,12 @@ GRAD, INFERENCE, SPECIAL, CASTS, MUTE = 1, 2, 4, 0x38, 0x40
 
 
 class Walk:
-    """The backward that runs: its nodes, those that are `needed` (None: all), and its targets."""
-    __slots__ = ("nodes", "needed", "targets", "__weakref__")
+    """The backward that runs: its nodes, those that are `needed` (None: all), and its targets.
+    `at`: the node whose gradients are computed now."""
+    __slots__ = ("nodes", "needed", "targets", "at", "__weakref__")
 
     def __init__(self, nodes, needed, targets):
-        self.nodes, self.needed, self.targets = nodes, needed, targets
+        self.nodes, self.needed, self.targets, self.at = nodes, needed, targets, None
 
 
 class _State(threading.local):

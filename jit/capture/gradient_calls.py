@@ -1,0 +1,43 @@
+"""Which call of an op each recorded node computes the gradients of.
+
+A rule for gradients is told sizes that its operands need not have: the gradient of `x.sum()` is a
+number that is expanded to the sizes of `x`. They are sizes of what the op was given or made.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from whet.autograd import modes
+from whet.autograd.node import OutputOf
+from whet.ir.graph import Ref
+
+if TYPE_CHECKING:
+    from whet.autograd.node import Node as EagerNode
+    from whet.ops.registry import Op
+
+# by the first result of a node: the operands and results of the op whose gradients it computes
+GradientsOf: TypeAlias = Mapping[int, Sequence[int]]
+
+
+class GradientCalls:
+    """Those of one run."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, Sequence[int]] = {}
+        self.values: dict[int, Sequence[int]] = {}           # of an op, by its eager node's number
+
+    def ran(self, op: Op, ins: Sequence[Any], outs: Sequence[int], made: Any) -> None:
+        """An op has made something of `ins`; `outs`: the values of it."""
+        first = made[0] if type(made) is tuple else made
+        node: EagerNode | OutputOf | None = first._node
+        if type(node) is OutputOf:
+            node = node.parent
+        if node is not None and node.op is op:
+            self.values[node.seq] = [*(int(x) for x in ins if type(x) is Ref), *outs]
+        walk = modes.state.walk
+        # The user's code runs in the midst of a rule where he has hooks for what is saved.
+        if outs and walk is not None and walk.at is not None and not modes.state.saved_hooks:
+            known = self.values.get(walk.at.seq)
+            if known is not None:
+                self.of[outs[0]] = known
