@@ -56,14 +56,14 @@ ENDS = [
 @dataclasses.dataclass
 class Program(fuzz_harness.TwoSided):
     """`counts`: the statements of each count, `times`: how often the first is run, in a loop, where
-    there is one. `sizes`: how many rows each call has, `few` and `many`: see
+    there is one. `sizes`: how many rows each call has, `most_counts` and `most_ways`: see
     jit/program/parts_builder.py."""
     counts: list
     ends: list
     times: int
     sizes: list
-    few: int
-    many: int
+    most_counts: int
+    most_ways: int
     seed: int
 
     @classmethod
@@ -125,7 +125,7 @@ class Program(fuzz_harness.TwoSided):
         rng = np.random.default_rng(self.seed)
         w = whet.tensor(rng.standard_normal((4, 4)).astype("f"), requires_grad=True)
         state, seen = whet.zeros(()), []
-        with parts_go_by(self.few, self.many):
+        with parts_go_by(self.most_counts, self.most_ways):
             for n in self.sizes:
                 x, y = (whet.from_numpy(rng.standard_normal((n, 4)).astype("f")) for _ in range(2))
                 kind = whet.from_numpy(rng.integers(0, 5, n))
@@ -133,19 +133,21 @@ class Program(fuzz_harness.TwoSided):
         return seen, f
 
     def __str__(self):
-        return f"{self.source()}\nrows: {self.sizes}, few: {self.few}, many: {self.many}"
+        return (f"{self.source()}\nrows: {self.sizes}, most counts: {self.most_counts}, "
+                f"most ways: {self.most_ways}")
 
 
 @contextlib.contextmanager
-def parts_go_by(few, many):
+def parts_go_by(most_counts, most_ways):
     """Parts are split by counts from so many on, and set to sizes by machine code at once."""
     from whet.jit.program import parts_builder, program_in_parts
-    kept = parts_builder.FEW, parts_builder.MANY, program_in_parts.RESIZED
-    parts_builder.FEW, parts_builder.MANY, program_in_parts.RESIZED = few, many, 1
+    kept = parts_builder.MOST_COUNTS, parts_builder.MOST_WAYS, program_in_parts.RESIZED
+    parts_builder.MOST_COUNTS, parts_builder.MOST_WAYS = most_counts, most_ways
+    program_in_parts.RESIZED = 1
     try:
         yield
     finally:
-        parts_builder.FEW, parts_builder.MANY, program_in_parts.RESIZED = kept
+        parts_builder.MOST_COUNTS, parts_builder.MOST_WAYS, program_in_parts.RESIZED = kept
 
 
 if __name__ == "__main__":

@@ -67,9 +67,9 @@ def goes_by_other_sizes(node: Node, arrays: Sequence[Array | Type], told: Told) 
 
 def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[int, int],
         results: Sequence[int], numbers: Set[int], told: Told,
-        few: int) -> list[PartNodes] | None:
-    """The parts of a list; None where it has only one. Those that go by more than `few` counts are
-    split.
+        most_counts: int) -> list[PartNodes] | None:
+    """The parts of a list; None where it has only one. Those that go by more than `most_counts`
+    are split.
 
     `arrays`: how values lay in the run, `memory`: which values lie in one (`uses.memories`),
     `numbers`: the values that are made of sizes alone, `told`: those that came to attributes, by
@@ -80,7 +80,7 @@ def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[i
     if len(groups) == 1:
         return None
     values = {o for n in nodes if id(n) in counted for o in n.outs}
-    if len(values) > few:
+    if len(values) > most_counts:
         groups = split(groups, arrays, values, lambda node: needs(node, told))
     return Cut(nodes, groups, counted, numbers, told).parts(results)
 

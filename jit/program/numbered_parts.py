@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NumberedPart:
-    """`names`: which value of the whole list each is, of which the part is given so many as `given`
-    says. Nodes read so many as `read` says: the others are there for their sizes, which
-    `told_sizes` may be told. `told`: where numbers that Python was told came to ops, `steady`: the
-    tensors that are the same at each call."""
+    """`of_whole`: which value of the whole list each value is. Those that the part is given come
+    first, and before all those that its nodes read. The others are given for their sizes, which
+    the nodes `told_sizes` may be told. `told`: where numbers that Python was told came to ops,
+    `steady`: the tensors that are the same at each call."""
     nodes: list[Node]
-    names: list[int]
-    read: int
-    given: int
+    of_whole: list[int]
+    read_count: int
+    given_count: int
     told_sizes: list[Node]
     results: list[int]
     counted: set[int]
@@ -47,14 +47,14 @@ class NumberedPart:
         is_given = set(part.given)
         given = dict.fromkeys(
             x for node in part.nodes for x in needs(node, told or {}) if x in is_given)
-        read = len(given)
+        read_count = len(given)
         given.update(dict.fromkeys(part.given))
-        names = [*given, *(o for node in part.nodes for o in node.outs)]
-        own = {n: i for i, n in enumerate(names)}
-        made = set(names[len(given):])
+        of_whole = [*given, *(o for node in part.nodes for o in node.outs)]
+        own = {n: i for i, n in enumerate(of_whole)}
+        made = set(of_whole[len(given):])
         nodes = [node.numbered(own) for node in part.nodes]
         return cls(
-            nodes, names, read, len(part.given), [nodes[i] for i in part.told],
+            nodes, of_whole, read_count, len(part.given), [nodes[i] for i in part.told],
             sorted(own[n] for n in part.results), {own[n] for n in part.counted},
             told and {own[o]: {at: own[x] if type(x) is int else x for at, x in told[o].items()}
                       for o in told.keys() & made},
@@ -62,7 +62,7 @@ class NumberedPart:
 
     def is_at(self, other: NumberedPart) -> bool:
         """Has another one the same nodes, but for attributes and numbers?"""
-        return (self.given == other.given and self.read == other.read
+        return (self.given_count == other.given_count and self.read_count == other.read_count
                 and self.results == other.results
                 and self.told == other.told and are_one_list(self.nodes, other.nodes))
 

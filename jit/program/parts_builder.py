@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .told_numbers import Told
 
 
-FEW = 3                          # counts that a part may go by, at first
-MANY = 4                         # ways to plan a part: those that go by several counts are split
+MOST_COUNTS = 3                  # that a part may go by, until one is planned in MOST_WAYS
+MOST_WAYS = 4                    # to plan a part: from then on each part goes by one count
 
 
 def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
@@ -51,13 +51,13 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     in_order, order = ordered(alive, roots.root, outside, arrays)
     memory = memories(in_order, roots.root, arrays)
 
-    def cut_by(few: int) -> tuple[list[PartNodes] | None, list[int]]:
-        found = cut(in_order, arrays, memory, results, numbers, told or {}, few)
+    def cut_by(most_counts: int) -> tuple[list[PartNodes] | None, list[int]]:
+        found = cut(in_order, arrays, memory, results, numbers, told or {}, most_counts)
         return found, found and undone(found, roots, outside, order.undone) or []
-    few = counts_of_a_part(options.like)
-    found, written = cut_by(few)
+    most_counts = most_counts_of_a_part(options.like)
+    found, written = cut_by(most_counts)
     if sum(arrays[n].nbytes for n in written) > LARGEST_COPY:
-        found, written = cut_by(few := len(nodes))
+        found, written = cut_by(most_counts := len(nodes))
     there = {*outside, *(o for n in in_order for o in n.outs)}
     if (found is None or not all(there.issuperset(part.given) for part in found[1:])
             or options.ends and any(isinstance(n, Draw) for part in found[1:] for n in part.nodes)):
@@ -83,7 +83,8 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
         undone=written, draws=None, may_miss=True, keep=[x for p in parts for x in p.keep],
         launches=sum(p.launches for p in parts), hasty=set().union(*[p.hasty for p in parts]),
         inputs=reached(arrays[n] for n in outside), first=first, later=later,
-        gone=gone(found, results), counted=set(counted(found)), few=few, **lock)
+        gone=gone(found, results), counted=set(counted(found)), most_counts=most_counts,
+        **lock)
 
 
 def undone(parts: Sequence[PartNodes], roots: Roots, outside: Sequence[int],
@@ -95,12 +96,13 @@ def undone(parts: Sequence[PartNodes], roots: Roots, outside: Sequence[int],
     return list(dict.fromkeys((*early, *sorted(written & inputs))))
 
 
-def counts_of_a_part(like: Program | None) -> int:
+def most_counts_of_a_part(like: Program | None) -> int:
     """By how many counts a part may go. Each part costs time, so that there are as few as can be
     until one has to be planned in many ways, as counts are 0 or 1."""
     if not isinstance(like, ProgramInParts):
-        return FEW
-    return 1 if any(len(placed.part.ways) >= MANY for placed in like.later) else like.few
+        return MOST_COUNTS
+    has_many_ways = any(len(placed.shared.ways) >= MOST_WAYS for placed in like.later)
+    return 1 if has_many_ways else like.most_counts
 
 
 def alive_nodes(nodes: Sequence[Node], roots: Roots, outside: Sequence[int],
@@ -161,14 +163,14 @@ class PartsBuilder:
         placed, line = [], ""
         for k, (part, model) in enumerate(zip(parts, models, strict=True)):
             line = self.found[k].line or line
-            self.note(self.met(model, part), part.names)
-            placed.append(PlacedPart(model, part.names[:part.given],
-                                     [part.names[i] for i in part.results], line))
+            self.note(self.met(model, part), part.of_whole)
+            placed.append(PlacedPart(model, part.of_whole[:part.given_count],
+                                     [part.of_whole[i] for i in part.results], line))
         return placed
 
     def shared(self, k: int, part: NumberedPart) -> LaterPart:
         """Later part k: one that there is, if it is the same."""
-        shapes = [self.arrays[n].shape for n in part.names[:part.given]]
+        shapes = [self.arrays[n].shape for n in part.of_whole[:part.given_count]]
         model = self.model(k, part)
         if model is None:
             model = LaterPart(part, shapes)
@@ -181,18 +183,18 @@ class PartsBuilder:
         """A part that there is and does what this one does: of the program that the new one is
         like, of the new one itself, or of another one that is known."""
         if self.like is not None and self.may_share(self.like):
-            there = self.like.later[k].part
-            if there.part.is_at(part) and there.has_room_for(part):
+            there = self.like.later[k].shared
+            if there.numbered.is_at(part) and there.has_room_for(part):
                 self.lock = self.like.lock
                 return there
         for there in self.made:
-            if there.part.does_as(part) and there.has_room_for(part):
+            if there.numbered.does_as(part) and there.has_room_for(part):
                 return there
         for program in filter(self.may_share, self.known):
             for placed in program.later:
-                if placed.part.part.does_as(part) and placed.part.has_room_for(part):
+                if placed.shared.numbered.does_as(part) and placed.shared.has_room_for(part):
                     self.lock = program.lock
-                    return placed.part
+                    return placed.shared
         return None
 
     def may_share(self, program: ProgramInParts) -> bool:
@@ -201,16 +203,16 @@ class PartsBuilder:
 
     def met(self, model: LaterPart, part: NumberedPart) -> Program:
         """The program of a part for the sizes of the run, of which `model` has plans."""
-        arrays = [self.arrays[n] for n in part.names]
+        arrays = [self.arrays[n] for n in part.of_whole]
         for i, a in model.unread.items():
             arrays[i] = a
 
         def build(like: Program | None) -> Program:
             return builder.build(
-                part.nodes, arrays, range(part.given), part.results,
+                part.nodes, arrays, range(part.given_count), part.results,
                 dataclasses.replace(self.options, ends=(), like=like, recorded=part.nodes,
                                     steady=part.steady, counted=part.counted))
-        return model.meet(part.nodes, arrays[:part.given], build)
+        return model.meet(part.nodes, arrays[:part.given_count], build)
 
     def note(self, program: Program, names: Sequence[int]) -> None:
         """A part has its program for the sizes of the run; `names`: of its values, in the whole

@@ -120,8 +120,8 @@ class LaterPart:
     nodes share it, wherever they do: its values have numbers of their own. `shapes`: of what a run
     gave it."""
 
-    def __init__(self, part: NumberedPart, shapes: Shapes) -> None:
-        self.part, self.shapes = part, shapes
+    def __init__(self, numbered: NumberedPart, shapes: Shapes) -> None:
+        self.numbered, self.shapes = numbered, shapes
         self.ways: list[Way] = []            # the one that was used last comes first
         self.programs: dict[Any, Program] = {}
         self.resized: list[ResizedProgram] = []          # the last one that fitted comes first
@@ -163,14 +163,14 @@ class LaterPart:
 
     def has_room_for(self, part: NumberedPart) -> bool:
         """Can it plan for one that does the same?"""
-        return len(self.ways) < WAYS and self.part.keeps_as(part)
+        return len(self.ways) < WAYS and self.numbered.keeps_as(part)
 
     def learn(self, part: NumberedPart, shapes: Shapes) -> None:
         """A run came to the nodes of this part with what has these shapes: what is there for its
         sizes alone, and had others, is of no matter where nodes were told the same."""
-        unread = [i for i in range(part.read, part.given)
+        unread = [i for i in range(part.read_count, part.given_count)
                   if i not in self.unread and self.shapes[i] != shapes[i]]
-        if unread and self.part.is_told_as(part):
+        if unread and self.numbered.is_told_as(part):
             self.unread.update((i, np.empty((0,) * len(self.shapes[i]))) for i in unread)
             self.ways, self.programs, self.resized = [], {}, []
 
@@ -187,7 +187,7 @@ class LaterPart:
             made = build(way.like)
             if made.plan is way.like.plan:
                 try:
-                    way.grow(made, self.part.steady, self.part.told)
+                    way.grow(made, self.numbered.steady, self.numbered.told)
                     return made
                 except Unsized as e:
                     self.unsized = str(e)
@@ -206,20 +206,20 @@ class LaterPart:
 @dataclasses.dataclass(frozen=True)
 class PlacedPart:
     """A part as it stands in a program: the values that it is `given`, and those that others want
-    of it. `line`: of the user's, where it was counted."""
-    part: LaterPart
+    of it. Other programs may share the part. `line`: of the user's, where it was counted."""
+    shared: LaterPart
     given: list[int]
     results: list[int]
     line: str
 
     def take(self, env: list[Any]) -> None:
         """Run it."""
-        part, given = self.part, [env[n] for n in self.given]
+        part, given = self.shared, [env[n] for n in self.given]
         if part.unread:
             for i, a in part.unread.items():
                 given[i] = a
         made = part.program(given, self.line)(given)
-        for n, own in zip(self.results, part.part.results):
+        for n, own in zip(self.results, part.numbered.results):
             env[n] = made[own]
 
 
@@ -233,12 +233,12 @@ def fits(program: Program, given: Sequence[Array | Type]) -> bool:
 class ProgramInParts(Program):
     """The program of all parts. `gone`: the values that nobody needs after each, `backwards`: those
     of calls through which gradients flow, `recorded_program`: that of a run, where it is for
-    arguments of other sizes. A part that goes by more than `few` counts was split, where that can
-    be."""
+    arguments of other sizes. A part that goes by more than `most_counts` was split, where that
+    can be."""
     first: Program
     later: list[PlacedPart]
     gone: list[list[int]]
-    few: int
+    most_counts: int
     backwards: BackwardByCounts | None = None
     recorded_program: ProgramInParts | None = None
 
@@ -263,7 +263,7 @@ class ProgramInParts(Program):
         backward, model = ((None if p.backwards is None else p.backwards.model)
                            for p in (self, other))
         return (backward is model
-                and all(a.part is b.part and a.given == b.given
+                and all(a.shared is b.shared and a.given == b.given
                         for a, b in zip(self.later, other.later, strict=True))
                 and are_one_list(self.first.recorded, other.first.recorded))
 
@@ -272,7 +272,7 @@ class ProgramInParts(Program):
 
     def distrust(self) -> None:
         for placed in self.later:
-            placed.part.close()
+            placed.shared.close()
         if self.backwards is not None:
             self.backwards.distrust()
 
@@ -303,7 +303,7 @@ class ProgramInParts(Program):
     @property
     def parts(self) -> list[Program]:
         """The programs of the parts, for the sizes of a run each."""
-        return [self.first, *(placed.part.ways[0].like for placed in self.later)]
+        return [self.first, *(placed.shared.ways[0].like for placed in self.later)]
 
     def forget(self) -> None:
         for p in self.parts:

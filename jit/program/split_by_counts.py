@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Counts: TypeAlias = "frozenset[int]"     # values whose sizes data decides
 
-SHORT = 4                                # nodes that go by no count, and stay where they are
-MOST = 8                                 # parts for each count, and as many more
+SHORT_RUN = 4                            # nodes; fewer that go by no count join their neighbours
+PARTS_PER_COUNT = 8                      # more than that on average, and a group stays whole
 NONE: Counts = frozenset()
 
 
@@ -98,7 +98,7 @@ def split(groups: Sequence[list[Node]], arrays: Sequence[Array | Type], counted:
     for group in groups[1:]:
         counts = {id(node): sizes.meet(node) for node in group}
         runs = joined(runs_of(views_where_read(group, needs), counts))
-        out += runs if len(runs) <= MOST * (len(counted) + 1) else [group]
+        out += runs if len(runs) <= PARTS_PER_COUNT * (len(counted) + 1) else [group]
     return out
 
 
@@ -141,9 +141,9 @@ def joined(runs: Sequence[tuple[Counts, list[Node]]]) -> list[list[Node]]:
     """The runs, of which short ones that go by no count join the one before."""
     out: list[tuple[Counts, list[Node]]] = []
     for c, nodes in runs:
-        if out and (c == out[-1][0] or not c and len(nodes) < SHORT):
+        if out and (c == out[-1][0] or not c and len(nodes) < SHORT_RUN):
             out[-1] = out[-1][0], [*out[-1][1], *nodes]
-        elif out and not out[-1][0] and len(out[-1][1]) < SHORT:
+        elif out and not out[-1][0] and len(out[-1][1]) < SHORT_RUN:
             out[-1] = c, [*out[-1][1], *nodes]
         else:
             out.append((c, nodes))

@@ -30,10 +30,12 @@ def bits(xs):
 
 
 class Experts(nn.Module):
-    """Each token goes through the two experts that its scores choose."""
+    """Each token goes through the two experts that its scores choose. `asks`: are experts that no
+    token chose left out?"""
 
-    def __init__(self, experts=6, d=8, hidden=16):
+    def __init__(self, experts=6, d=8, hidden=16, asks=False):
         super().__init__()
+        self.asks = asks
         self.scores = nn.Linear(d, experts, bias=False)
         self.experts = nn.ModuleList([
             nn.Sequential(nn.Linear(d, hidden), nn.SiLU(), nn.Linear(hidden, d))
@@ -45,20 +47,7 @@ class Experts(nn.Module):
         out = whet.zeros_like(x)
         for k, expert in enumerate(self.experts):
             place, row = whet.where(mask[k])
-            out.index_add_(0, row, expert(x[row]) * weights[row, place, None])
-        return out
-
-
-class ExpertsAsked(Experts):
-    """Experts that no token chose do nothing."""
-
-    def forward(self, x):
-        weights, chosen = whet.topk(F.softmax(self.scores(x), dim=1), 2, dim=-1)
-        mask = F.one_hot(chosen, num_classes=len(self.experts)).permute(2, 1, 0)
-        out = whet.zeros_like(x)
-        for k, expert in enumerate(self.experts):
-            place, row = whet.where(mask[k])
-            if row.shape[0] == 0:
+            if self.asks and row.shape[0] == 0:
                 continue
             out.index_add_(0, row, expert(x[row]) * weights[row, place, None])
         return out
@@ -88,15 +77,15 @@ def test_experts_share_their_plans(n):
         assert bits([traced(x)]) == bits([through(x)])
     assert calls_of(traced)["replayed"] >= CALLS - 14
     placed = parts_of(traced)
-    assert len(placed) >= 6 and len({id(p.part) for p in placed}) <= len(placed) - 5
+    assert len(placed) >= 6 and len({id(p.shared) for p in placed}) <= len(placed) - 5
 
 
-@pytest.mark.parametrize("kind", (Experts, ExpertsAsked))
-def test_steps_of_training(kind):
+@pytest.mark.parametrize("asks", (False, True))
+def test_steps_of_training(asks):
     results = []
     for trace in (False, True):
         whet.manual_seed(0)
-        model, rng = kind(), np.random.default_rng(1)
+        model, rng = Experts(asks=asks), np.random.default_rng(1)
         optimizer = whet.optim.SGD(model.parameters(), 0.1, momentum=0.9)
 
         def step(x):
@@ -109,7 +98,7 @@ def test_steps_of_training(kind):
         losses = [run(tokens(rng, 7)) for _ in range(CALLS)]
         results.append(bits([*losses, *model.parameters()]))
     assert results[0] == results[1]
-    if kind is Experts:
+    if not asks:
         assert calls_of(run)["replayed"] >= CALLS // 2
 
 
@@ -166,8 +155,8 @@ def test_parts_are_split_once_they_have_many_ways(monkeypatch):
     for _ in range(4 * CALLS):
         x = tokens(rng, 8)
         assert bits(traced(x)) == bits(of_masks(x))
-    counts = [r.program.few for r in traced._calls.policy.held if r.program.goes_by_counts]
-    assert counts[0] == parts_builder.FEW and counts[-1] == 1
+    counts = [r.program.most_counts for r in traced._calls.policy.held if r.program.goes_by_counts]
+    assert counts[0] == parts_builder.MOST_COUNTS and counts[-1] == 1
     assert calls_of(traced)["replayed"] >= 3 * CALLS
 
 
@@ -197,11 +186,11 @@ def test_numbered_parts():
     whet.manual_seed(0)
     model = Experts()
     placed = program_of(lambda x: model(x).detach()).later
-    parts = [p.part.part for p in placed]
+    parts = [p.shared.numbered for p in placed]
     assert len({id(p) for p in parts}) < len(parts)
     one = parts[0]
-    assert one.names[:one.given] != list(range(one.given))
-    assert all(o >= one.given for node in one.nodes for o in node.outs)
+    assert one.of_whole[:one.given_count] != list(range(one.given_count))
+    assert all(o >= one.given_count for node in one.nodes for o in node.outs)
     assert one.does_as(one) and those_met_again([one, one]) == [True, True]
     assert those_met_again([one]) == [False]
     other = NumberedPart(**{**vars(one), "nodes": one.nodes[:-1]})
@@ -212,8 +201,8 @@ def test_lists_are_split_where_counts_change():
     whet.manual_seed(0)
     model = Experts()
     p = program_of(lambda x: model(x).detach())
-    whole, apart = (cut(p.recorded, p.arrays, p.origin, p.results, set(), {}, few)
-                    for few in (9, 1))
+    whole, apart = (cut(p.recorded, p.arrays, p.origin, p.results, set(), {}, most_counts)
+                    for most_counts in (9, 1))
     assert len(whole) == 2 and len(apart) >= 7
     assert sum(len(part.counted) for part in apart) == sum(len(part.counted) for part in whole) == 6
     for part in apart[1:7]:
@@ -231,7 +220,8 @@ def test_what_is_there_for_its_size_alone_is_learned():
     rng, traced = np.random.default_rng(0), whet.jit.trace(through)
     for _ in range(30):
         traced(tokens(rng, 9))
-    placed = [p for p in parts_of(traced) if p.part.part.read < p.part.part.given]
-    assert any(p.part.unread for p in placed)
+    placed = [p for p in parts_of(traced)
+              if p.shared.numbered.read_count < p.shared.numbered.given_count]
+    assert any(p.shared.unread for p in placed)
     assert calls_of(traced)["replayed"] >= 10
-    assert program_in_parts.WAYS > max(len(p.part.ways) for p in placed)
+    assert program_in_parts.WAYS > max(len(p.shared.ways) for p in placed)
