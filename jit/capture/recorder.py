@@ -26,8 +26,8 @@ from whet.tensor_base import Base, Cell
 
 from ..guards.origin import calls_only_ours
 from ..report.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
+from .calls_behind_gradients import CallsBehindGradients
 from .followed_sizes import FollowedSizes, Found
-from .gradient_calls import GradientCalls
 from .memory_ceiling import COPIES, FEW
 from .noted_call import Call, nothing
 from .number_stand_ins import NumberStandIns
@@ -114,7 +114,7 @@ class Recorder(Writes):
         # ids of the tensors among the arguments that were others at the call before
         self.new_arguments: Set[int] = frozenset()
         self.followed, self.follows = FollowedSizes(), False     # sizes that are told; are they?
-        self.gradient_calls = GradientCalls()
+        self.calls_behind_gradients = CallsBehindGradients()
         self.runner: CodeType | None = None  # the code that calls the function
         # why it is no recording; is that so at some calls only?
         self.reason: Reason | None = None
@@ -325,7 +325,7 @@ class Recorder(Writes):
         self.nodes.append(
             OpNode(op, ins, attrs, outs, where()) if position is
             None else Draw(op, attrs, outs, where(), position))
-        self.gradient_calls.ran(op, ins, outs, out)
+        self.calls_behind_gradients.ran(op, ins, outs, out)
 
     def draw(self, generator: Generator, op: Op, shape: Iterable[int]) -> Any:
         """Random numbers: drawn anew at each replay."""

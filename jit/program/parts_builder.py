@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from whet.ir.values import Array
     from whet.tensor_base import Base
 
-    from ..capture.gradient_calls import GradientsOf
+    from ..capture.calls_behind_gradients import GradientsOf
     from .program import Program
     from .told_numbers import Told
 
 
 MOST_COUNTS = 3                  # that a part may go by, until one is planned in MOST_WAYS
 MOST_WAYS = 4                    # to plan a part: from then on each part goes by one count
+LONG = 16                        # nodes for each count: then each part goes by one from the start
 
 
 def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
@@ -38,7 +39,7 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     """A program that makes `results` of `outside`, as `builder.build` makes it, in parts; None
     where it has but one, or leaves generators where a run without parts left them. `numbers`: the
     values that are made of sizes alone, `told`: where those that Python was told came to ops,
-    `gradients_of`: see `GradientCalls`, `known`: programs of other calls, whose parts may be
+    `gradients_of`: see `CallsBehindGradients`, `known`: programs of other calls, whose parts may be
     shared.
 
     A number among the arguments that became a size (see `guards/lengths.py`) has no memory that
@@ -54,7 +55,7 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     def cut_by(most_counts: int) -> tuple[list[PartNodes] | None, list[int]]:
         found = cut(in_order, arrays, memory, results, numbers, told or {}, most_counts)
         return found, found and undone(found, roots, outside, order.undone) or []
-    most_counts = most_counts_of_a_part(options.like)
+    most_counts = most_counts_of_a_part(options.like, in_order)
     found, written = cut_by(most_counts)
     if sum(arrays[n].nbytes for n in written) > LARGEST_COPY:
         found, written = cut_by(most_counts := len(nodes))
@@ -96,11 +97,12 @@ def undone(parts: Sequence[PartNodes], roots: Roots, outside: Sequence[int],
     return list(dict.fromkeys((*early, *sorted(written & inputs))))
 
 
-def most_counts_of_a_part(like: Program | None) -> int:
-    """By how many counts a part may go. Each part costs time, so that there are as few as can be
-    until one has to be planned in many ways, as counts are 0 or 1."""
+def most_counts_of_a_part(like: Program | None, nodes: Sequence[Node]) -> int:
+    """By how many counts a part may go. Each part costs time, so that where nodes are few there are
+    as few as can be, until one has to be planned in many ways, as counts are 0 or 1."""
     if not isinstance(like, ProgramInParts):
-        return MOST_COUNTS
+        counts = sum(isinstance(n, OpNode) and n.op.sized_by_data for n in nodes)
+        return 1 if len(nodes) >= LONG * counts else MOST_COUNTS
     has_many_ways = any(len(placed.shared.ways) >= MOST_WAYS for placed in like.later)
     return 1 if has_many_ways else like.most_counts
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.values import Array, Type
 
-    from ..capture.gradient_calls import GradientsOf
+    from ..capture.calls_behind_gradients import GradientsOf
     from .cut_at_counts import Told
 
 UNKNOWN = -1                                 # no value has this number
@@ -28,7 +28,7 @@ ANY = -1                                     # a set of sources as bits: all of 
 class SizeSources:
     """From which `sources` the sizes of each value come: those that a call brings, and those that
     it counts. A value's sizes are a function of those of all that it was computed of, and of those
-    that its nodes were told. `gradients_of`: see `GradientCalls`."""
+    that its nodes were told. `gradients_of`: see `CallsBehindGradients`."""
 
     def __init__(self, nodes: Iterable[Node], arrays: Sequence[Array | Type],
                  sources: Iterable[int], told: Told, gradients_of: GradientsOf) -> None:

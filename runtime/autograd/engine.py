@@ -131,7 +131,6 @@ def _release(node, observers):
 def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
     """Take the gradients through the nodes, newest first, and finish the leaves."""
     captured, state = {}, modes.state
-    walk = state.walk
     for node in reversed(order):
         g = grads.pop(node, None)
         if g is None or (need is not None and node not in need):
@@ -155,15 +154,12 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
             captured[node] = g
             if not _leads_on(node, need, targets):
                 continue
-        walk.at = node
         try:
             results = _backward(node, g, keep, need, targets)
         except BaseException:
             if not keep and isinstance(node, Shortcut):
                 node.broke_off()
             raise
-        finally:
-            walk.at = None
         if node.post_hooks:
             results = _run_post_hooks(node, results, g)
         if state.anomaly:
@@ -196,10 +192,15 @@ def _backward(node, g, keep, need, targets):
     """The gradients that a node gives. Some ops write over what they saved where nobody reads it
     again, and some can leave out what does not lead to a target."""
     op = node.op
-    if need is not None and getattr(op, "wants_needs", False):
-        return op.backward(node, g, tuple([
-            e is not None and (e in need or id(e) in targets) for e in node.edges]))
-    return (op.backward if keep else getattr(op, "last_backward", op.backward))(node, g)
+    walk: Any = modes.state.walk
+    walk.at = node
+    try:
+        if need is not None and getattr(op, "wants_needs", False):
+            return op.backward(node, g, tuple([
+                e is not None and (e in need or id(e) in targets) for e in node.edges]))
+        return (op.backward if keep else getattr(op, "last_backward", op.backward))(node, g)
+    finally:
+        walk.at = None
 
 
 def _give_leaf(leaves, leaf, g):

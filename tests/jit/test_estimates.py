@@ -146,3 +146,26 @@ def test_what_a_first_run_loads_eager_mode_would_have_loaded_too():
     policy.recorded(kind, 0.06, 0.05, False, Outcome.RECORDED, watching=0.008)
     policy.ran(kind, 2e-4, 2e-4, Outcome.COSTLY)
     assert policy.ledger.eager == pytest.approx(0.042 + 2e-4)
+
+
+def test_what_tables_try_in_vain_is_in_the_account(monkeypatch):
+    """They find in the midst of a call that it goes another way."""
+    monkeypatch.setattr(account, "GRACE", math.inf)
+
+    def by_count(x):
+        found, = whet.where(x > 1)
+        return x[found].sum() if len(found) == 0 else x[found].exp().mean()
+    traced = whet.jit.trace(by_count)
+    policy = traced._calls.policy
+    lost = 0.0
+    for k in range(200):
+        traced(whet.full((9,), float(k % 7 == 0) * 2))
+        lost = max(lost, sum(r.in_vain for r in policy.held))
+    assert lost > 0
+    traced(whet.full((9,), 2.0))
+    before, now = policy.ledger.spent, sum(r.in_vain for r in policy.held)
+    policy.harvest(list(policy.held))
+    assert policy.ledger.spent >= before + now and not any(r.in_vain for r in policy.held)
+    before = policy.ledger.spent
+    policy.unrun_in_vain(0.5)
+    assert policy.ledger.spent == before + 0.5

@@ -32,8 +32,8 @@ class Recorded:
     slow = False
 
     def __init__(self, kind, size):
-        self.kind, self.size, self.calls, self.entered, self.trial = kind, size, 0, 0, timing.Trial(
-        )
+        self.kind, self.size, self.calls, self.entered = kind, size, 0, 0
+        self.trial, self.in_vain = timing.Trial(), 0.0
 
 
 class Simulated:

@@ -225,3 +225,39 @@ def test_what_is_there_for_its_size_alone_is_learned():
     assert any(p.shared.unread for p in placed)
     assert calls_of(traced)["replayed"] >= 10
     assert program_in_parts.WAYS > max(len(p.shared.ways) for p in placed)
+
+
+def test_gradients_are_given_the_counts_that_they_go_by(monkeypatch):
+    monkeypatch.setattr(parts_builder, "LONG", 0)
+    w = whet.randn(8, 4, requires_grad=True)
+
+    def through(x):
+        above, below = x[x[:, 0] > 0.5], x[x[:, 1] < 0]
+        w.grad = None
+        ((above @ w).sum() + (below @ w).exp().mean()).backward()
+        return w.grad
+    p = program_of(through)
+    parts = [placed.shared.numbered for placed in p.later]
+    assert any(part.told_sizes for part in parts)
+    for placed in p.later:
+        assert len(p.counted.intersection(placed.given)) <= 1
+        assert not placed.shared.unread
+
+
+def test_sizes_that_are_new_take_any_way_that_has_a_plan():
+    def by_count(x):
+        found, = whet.where(x[:, 0] > 1)
+        return x[found].sum(0) if len(found) == 0 else (x[found] * 2).exp().sum(0) + x.mean(0)
+    rng, traced = np.random.default_rng(0), whet.jit.trace(by_count)
+    for n in [*range(20, 30)] * 12:
+        x = tokens(rng, n)
+        x[:, 0] = -x[:, 0].abs() if rng.random() < 0.5 else x[:, 0].abs() + 1
+        assert bits([traced(x)]) == bits([by_count(x)])
+    before = calls_of(traced)
+    for n in range(30, 90):
+        x = tokens(rng, n)
+        x[:, 0] = -x[:, 0].abs() if n % 2 else x[:, 0].abs() + 1
+        assert bits([traced(x)]) == bits([by_count(x)])
+    after = calls_of(traced)
+    assert after["replayed"] == before["replayed"] + 60
+    assert after["recorded"] == before["recorded"]

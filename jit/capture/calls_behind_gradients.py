@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 GradientsOf: TypeAlias = Mapping[int, Sequence[int]]
 
 
-class GradientCalls:
+class CallsBehindGradients:
     """Those of one run."""
 
     def __init__(self) -> None:
@@ -30,9 +30,9 @@ class GradientCalls:
     def ran(self, op: Op, ins: Sequence[Any], outs: Sequence[int], made: Any) -> None:
         """An op has made something of `ins`; `outs`: the values of it."""
         first = made[0] if type(made) is tuple else made
-        node: EagerNode | OutputOf | None = first._node
-        if type(node) is OutputOf:
-            node = node.parent
+        node: EagerNode | None = first._node
+        if isinstance(first._node, OutputOf):
+            node = first._node.parent
         if node is not None and node.op is op:
             self.values[node.seq] = [*(int(x) for x in ins if type(x) is Ref), *outs]
         walk = modes.state.walk
