@@ -5,17 +5,14 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from whet.ir.graph import Draw, OpNode, Type
-from whet.passes.value_uses import memories
+from whet.ir.graph import OpNode, Type
 
 from . import builder
 from .builder import Options, reached
-from .cut_at_counts import PartNodes, cut, needs
-from .liveness import Roots, seen_nodes
+from .divided_nodes import DividedNodes
 from .numbered_parts import NumberedPart, those_met_again
 from .program_in_parts import LaterPart, PlacedPart, ProgramInParts
-from .whose_sizes import SizeSources
-from .writes_and_questions import LARGEST_COPY, ordered
+from .writes_and_questions import LARGEST_COPY
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from whet.tensor_base import Base
 
     from ..capture.calls_behind_gradients import GradientsOf
+    from .cut_at_counts import PartNodes
     from .program import Program
     from .told_numbers import Told
 
@@ -46,55 +44,15 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     could be given to a later part: there is no such program where one goes by it."""
     if not any(isinstance(n, OpNode) and n.op.sized_by_data for n in nodes):
         return None
-    outside, results = list(outside), list(dict.fromkeys(results))
-    roots = Roots(nodes, outside, results)
-    alive = alive_nodes(nodes, roots, outside, results, numbers)
-    in_order, order = ordered(alive, roots.root, outside, arrays)
-    memory = memories(in_order, roots.root, arrays)
-
-    def cut_by(most_counts: int) -> tuple[list[PartNodes] | None, list[int]]:
-        found = cut(in_order, arrays, memory, results, numbers, told or {}, most_counts)
-        return found, found and undone(found, roots, outside, order.undone) or []
-    most_counts = most_counts_of_a_part(options.like, in_order)
-    found, written = cut_by(most_counts)
-    if sum(arrays[n].nbytes for n in written) > LARGEST_COPY:
-        found, written = cut_by(most_counts := len(nodes))
-    there = {*outside, *(o for n in in_order for o in n.outs)}
-    if (found is None or not all(there.issuperset(part.given) for part in found[1:])
-            or options.ends and any(isinstance(n, Draw) for part in found[1:] for n in part.nodes)):
+    divided = DividedNodes(nodes, arrays, list(outside), list(dict.fromkeys(results)), numbers,
+                           told or {})
+    divided.cut(most_counts_of_a_part(options.like, divided.nodes))
+    if sum(arrays[n].nbytes for n in divided.undone()) > LARGEST_COPY:
+        divided.cut(most_counts=len(nodes))
+    if not divided.has_all_it_needs() or options.ends and divided.draws_later():
         return None
-    found[0].given = outside
-    sources = SizeSources(
-        nodes, arrays, [*outside, *counted(found)], told or {}, gradients_of)
-    give_sizes(found, [n for n in outside if n not in options.steady], sources)
-    options = dataclasses.replace(
-        options, released={},
-        steady={n: t for n, t in options.steady.items() if n not in order.written})
-    maker = PartsBuilder(arrays, found, options, told, known)
-    first, later = maker.first(), maker.later()
-    # A part that others share works in memory of its own: one call at a time.
-    lock = {} if maker.lock is None else {"lock": maker.lock}
-    recorded = list(nodes if options.recorded is None else options.recorded)
-    parts = maker.programs
-    return ProgramInParts(
-        recorded=recorded, nodes=maker.nodes, plan=first.plan,
-        origin=roots.recorded, arrays=[Type.of(a) for a in maker.arrays], outside=outside,
-        results=results, notes=list(options.notes), rewritten=None,
-        steps=[s for p in parts for s in p.steps], called=maker.called,
-        undone=written, draws=None, may_miss=True, keep=[x for p in parts for x in p.keep],
-        launches=sum(p.launches for p in parts), hasty=set().union(*[p.hasty for p in parts]),
-        inputs=reached(arrays[n] for n in outside), first=first, later=later,
-        gone=gone(found, results), counted=set(counted(found)), most_counts=most_counts,
-        **lock)
-
-
-def undone(parts: Sequence[PartNodes], roots: Roots, outside: Sequence[int],
-           early: Sequence[int]) -> list[int]:
-    """What a call may have written to when it finds that a part has no plan for its sizes: what is
-    written before that part, and what is written `early`, before a question."""
-    inputs = set(outside)
-    written = {roots.root[x] for part in parts[:-1] for node in part.nodes for x in node.written()}
-    return list(dict.fromkeys((*early, *sorted(written & inputs))))
+    divided.give_sizes(options.steady, gradients_of)
+    return PartsBuilder(divided, options, told, known).program()
 
 
 def most_counts_of_a_part(like: Program | None, nodes: Sequence[Node]) -> int:
@@ -107,30 +65,20 @@ def most_counts_of_a_part(like: Program | None, nodes: Sequence[Node]) -> int:
     return 1 if has_many_ways else like.most_counts
 
 
-def alive_nodes(nodes: Sequence[Node], roots: Roots, outside: Sequence[int],
-                results: Sequence[int], numbers: Set[int]) -> list[Node]:
-    """The nodes whose doing somebody sees, what makes numbers, and what makes the values of whose
-    sizes these are."""
-    alive = set(map(id, seen_nodes(nodes, roots.root, outside, results)))
-    alive.update(id(n) for n in nodes if n.outs and numbers >= set(n.outs))
-    wanted: set[int] = set()
-    for node in reversed(nodes):
-        if id(node) in alive or not wanted.isdisjoint(node.outs):
-            alive.add(id(node))
-            wanted.update(needs(node, {}))
-    return [n for n in nodes if id(n) in alive]
-
-
 class PartsBuilder:
     """The making of the parts. `known` are programs of other calls, whose parts may be shared:
     `lock` is the one of those of which some are. `nodes` and `called` are what all parts launch and
     what they have Python do, as nodes of the whole list."""
 
-    def __init__(self, arrays: Sequence[Array], found: list[PartNodes], options: Options,
-                 told: Mapping[int, Told] | None, known: Sequence[ProgramInParts]) -> None:
-        self.found, self.options, self.told = found, options, told
+    def __init__(self, divided: DividedNodes, options: Options, told: Mapping[int, Told] | None,
+                 known: Sequence[ProgramInParts]) -> None:
+        self.divided, self.told = divided, told
+        written = divided.order.written
+        self.options = dataclasses.replace(
+            options, released={},
+            steady={n: t for n, t in options.steady.items() if n not in written})
         # of all values; passes number what they add to a part behind those of the parts before
-        self.arrays: list[Any] = list(arrays)
+        self.arrays: list[Any] = list(divided.arrays)
         self.programs: list[Program] = []
         self.nodes: list[Node] = []
         self.called: list[Node] = []
@@ -139,11 +87,31 @@ class PartsBuilder:
         self.made: list[LaterPart] = []
         like = options.like
         self.like = (like if isinstance(like, ProgramInParts)
-                     and len(like.later) + 1 == len(found) else None)
+                     and len(like.later) + 1 == len(divided.parts) else None)
+
+    def program(self) -> ProgramInParts:
+        """The program of all parts."""
+        divided, parts = self.divided, self.programs
+        first, later = self.first(), self.later()
+        # A part that others share works in memory of its own: one call at a time.
+        lock = {} if self.lock is None else {"lock": self.lock}
+        recorded = self.options.recorded
+        return ProgramInParts(
+            recorded=list(divided.recorded if recorded is None else recorded), nodes=self.nodes,
+            plan=first.plan, origin=divided.roots.recorded,
+            arrays=[Type.of(a) for a in self.arrays], outside=divided.outside,
+            results=divided.results, notes=list(self.options.notes), rewritten=None,
+            steps=[s for p in parts for s in p.steps], called=self.called,
+            undone=divided.undone(), draws=None, may_miss=True,
+            keep=[x for p in parts for x in p.keep], launches=sum(p.launches for p in parts),
+            hasty=set().union(*[p.hasty for p in parts]),
+            inputs=reached(divided.arrays[n] for n in divided.outside), first=first, later=later,
+            gone=divided.gone(), counted=set(divided.counted()), most_counts=divided.most_counts,
+            **lock)
 
     def first(self) -> Program:
         """The program of the first part."""
-        part = self.found[0]
+        part = self.divided.parts[0]
         program = builder.build(
             part.nodes, self.arrays, part.given, part.results,
             dataclasses.replace(
@@ -158,13 +126,13 @@ class PartsBuilder:
     def later(self) -> list[PlacedPart]:
         """The other parts."""
         parts = [NumberedPart.of(part, self.told, steady(self.options, part))
-                 for part in self.found[1:]]
+                 for part in self.divided.parts[1:]]
         parts = [dataclasses.replace(part, steady={}) if again else part
                  for part, again in zip(parts, those_met_again(parts), strict=True)]
         models = [self.shared(k, part) for k, part in enumerate(parts)]
         placed, line = [], ""
         for k, (part, model) in enumerate(zip(parts, models, strict=True)):
-            line = self.found[k].line or line
+            line = self.divided.parts[k].line or line
             self.note(self.met(model, part), part.of_whole)
             placed.append(PlacedPart(model, part.of_whole[:part.given_count],
                                      [part.of_whole[i] for i in part.results], line))
@@ -233,30 +201,3 @@ def steady(options: Options, part: PartNodes) -> dict[int, Base]:
     """The tensors that are the same at each call, of what a part is given."""
     given = set(part.given)
     return {n: t for n, t in options.steady.items() if n in given}
-
-
-def give_sizes(parts: Sequence[PartNodes], outside: Sequence[int], sources: SizeSources) -> None:
-    """Give a later part what has sizes of its own where it goes by those of what it does not read,
-    as `zeros_like(x)` does. `outside`: what calls bring that is not the same each time."""
-    for k, part in enumerate(parts[1:], 1):
-        part.told = [i for i, node in enumerate(part.nodes)
-                     if node.outs and node.outs[0] in sources.told]
-        there = {*outside, *counted(parts[:k])}
-        needed = sources.told_to([part.nodes[i] for i in part.told])
-        part.given = sorted({*part.given, *there.intersection(needed)})
-
-
-def gone(parts: Sequence[PartNodes], results: Iterable[int]) -> list[list[int]]:
-    """The values that nobody needs after each part, of those that parts make."""
-    last: dict[int, int] = {}
-    for k, part in enumerate(parts):
-        last.update(dict.fromkeys((*part.results, *part.given), k))
-    made: set[Any] = {n for part in parts for n in part.results} - {*counted(parts)}
-    wanted = set(results)
-    return [[n for n, at in last.items() if at == k and n in made - wanted]
-            for k in range(len(parts))]
-
-
-def counted(parts: Sequence[PartNodes]) -> list[int]:
-    """The values whose sizes data decides."""
-    return sorted(n for part in parts for n in part.counted)
