@@ -43,6 +43,10 @@ SIX, PAIRS = IterableWrapper(range(6)), IterableWrapper([(1, 2), (3, 4)])
     (lambda: SequenceWrapper("abc").zip(SequenceWrapper("de")), [("a", "d"), ("b", "e")]),
     (lambda: SequenceWrapper("abcde").batch(2), [["a", "b"], ["c", "d"], ["e"]]),
     (lambda: SequenceWrapper("abcdef").shuffle().set_seed(2), ["c", "d", "b", "e", "f", "a"]),
+    (lambda: SequenceWrapper("abcdef").shuffle().set_seed(2).batch(4),
+     [["c", "d", "b", "e"], ["f", "a"]]),
+    (lambda: SequenceWrapper("abc").shuffle(indices=[2, 0]).set_shuffle(False).map(str.upper),
+     ["C", "A"]),
 ])
 def test_datapipes_give(made, wanted):
     assert list(made()) == wanted
@@ -54,7 +58,10 @@ def test_datapipes_give(made, wanted):
     (lambda: SIX.zip([1]), TypeError), (lambda: SIX.batch(0), AssertionError),
     (lambda: list(SIX.fork(2, buffer_size=2)[0]), BufferError), (lambda: SIX.none, AttributeError),
     (lambda: len(SIX.filter(odd)), TypeError), (lambda: list(SIX.unbatch()), IndexError),
-    (lambda: SequenceWrapper("ab").batch(2)[1], IndexError)])
+    (lambda: SequenceWrapper("ab").batch(2)[1], IndexError),
+    (lambda: SIX.groupby(odd, group_size=2, guaranteed_group_size=3), AssertionError),
+    (lambda: SIX.groupby(odd, guaranteed_group_size=3), AssertionError),
+    (lambda: len(SIX.demux(2, odd)[0]), TypeError)])
 def test_datapipes_refuse(wrong, error):
     with pytest.raises(error):
         wrong()
@@ -62,8 +69,9 @@ def test_datapipes_refuse(wrong, error):
 
 def test_lengths():
     assert [len(pipe) for pipe in (SIX.map(str), SIX.batch(4), SIX.concat(SIX), SIX.mux(SIX),
-                                   SIX.sharding_filter(), SequenceWrapper("abc").batch(2))
-            ] == [6, 2, 12, 12, 6, 2]
+                                   SIX.sharding_filter(), SequenceWrapper("abc").batch(2),
+                                   SIX.fork(2)[1], SequenceWrapper("abc").shuffle())
+            ] == [6, 2, 12, 12, 6, 2, 6, 3]
 
 
 def test_a_second_iterator_ends_the_first():
@@ -86,6 +94,17 @@ def test_workers_of_a_loader_share_a_stream(workers):
     pipe = SIX.shuffle().sharding_filter()
     assert sorted(data.DataLoader(pipe, batch_size=None, num_workers=workers)) == list(range(6))
     assert list(data.DataLoader(pipe, batch_size=None, shuffle=False)) == list(range(6))
+
+
+def test_a_loader_takes_a_shuffled_sequence_as_a_stream():
+    pipe = SequenceWrapper("abcdef").shuffle()
+    assert isinstance(pipe, data.IterDataPipe)
+    assert sorted(sum(data.DataLoader(pipe, batch_size=4), [])) == list("abcdef")
+    assert list(data.DataLoader(pipe, batch_size=None, shuffle=False)) == list("abcdef")
+
+
+def test_functions_are_seen_among_the_names_of_a_datapipe():
+    assert {"shuffle", "fork"} <= set(dir(SIX)) and "fork" not in dir(SequenceWrapper("a"))
 
 
 def test_a_loader_that_shuffles_adds_what_is_missing():

@@ -2,14 +2,14 @@
 import fnmatch
 import itertools
 import os
-import random
 
 from ..collate import default_collate
 from ..sampler import SequentialSampler
 from ..worker_info import get_worker_info
-from .map import _copied, _datapipes, drawn_seed
+from .combining import InBatches, OfOne, OneAfterTheOther, SideBySide, copied
 from .pipes import DataChunk, IterDataPipe, functional_datapipe
 from .shared_streams import Demultiplexer, Forker
+from .shuffling import Shuffling
 
 __all__ = [
     "Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter",
@@ -24,24 +24,14 @@ class IterableWrapper(IterDataPipe):
         self.iterable, self.deepcopy = iterable, deepcopy
 
     def __iter__(self):
-        yield from _copied(self.iterable, self.deepcopy)
+        yield from copied(self.iterable, self.deepcopy)
 
     def __len__(self):
         return len(self.iterable)
 
 
-class _OfOne(IterDataPipe):
-    """A datapipe of another one, with as many items."""
-
-    def __init__(self, datapipe):
-        self.datapipe = datapipe
-
-    def __len__(self):
-        return len(self.datapipe)
-
-
 @functional_datapipe("map")
-class Mapper(_OfOne):
+class Mapper(OfOne, IterDataPipe):
     """A function of each item, or of parts of it: `input_col` has their keys, and `output_col` the
     key of what is replaced, -1 for one more part."""
 
@@ -98,7 +88,7 @@ class Filter(IterDataPipe):
 
 
 @functional_datapipe("collate")
-class Collator(_OfOne):
+class Collator(OfOne, IterDataPipe):
     """Tensors of batches, by `default_collate` or another function."""
 
     def __init__(self, datapipe, conversion=default_collate, collate_fn=None):
@@ -110,24 +100,14 @@ class Collator(_OfOne):
 
 
 @functional_datapipe("batch")
-class Batcher(IterDataPipe):
+class Batcher(InBatches, IterDataPipe):
     """Lists of `batch_size` items."""
-
-    def __init__(self, datapipe, batch_size, drop_last=False, wrapper_class=DataChunk):
-        if batch_size <= 0:
-            raise AssertionError("Batch size is required to be larger than 0!")
-        self.datapipe, self.batch_size, self.drop_last = datapipe, batch_size, drop_last
-        self.wrapper_class = wrapper_class
 
     def __iter__(self):
         items = iter(self.datapipe)
         while batch := list(itertools.islice(items, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield self.wrapper_class(batch)
-
-    def __len__(self):
-        whole, rest = divmod(len(self.datapipe), self.batch_size)
-        return whole + (rest > 0 and not self.drop_last)
 
 
 @functional_datapipe("unbatch")
@@ -162,8 +142,9 @@ class Grouper(IterDataPipe):
 
     def __init__(self, datapipe, group_key_fn, *, keep_key=False, buffer_size=10000,
                  group_size=None, guaranteed_group_size=None, drop_remaining=False):
-        if group_size is None and guaranteed_group_size is not None:
-            raise ValueError("guaranteed_group_size must be used with group_size")
+        if guaranteed_group_size is not None and not 0 < guaranteed_group_size <= (group_size or 0):
+            raise AssertionError("guaranteed_group_size must be > 0 and <= group_size, which must "
+                                 "be set")
         self.datapipe, self.group_key_fn, self.keep_key = datapipe, group_key_fn, keep_key
         self.buffer_size, self.group_size = buffer_size, group_size
         self.least = group_size if guaranteed_group_size is None else guaranteed_group_size
@@ -195,48 +176,36 @@ class Grouper(IterDataPipe):
 
 
 @functional_datapipe("concat")
-class Concater(IterDataPipe):
+class Concater(OneAfterTheOther, IterDataPipe):
     """One datapipe after the other."""
-
-    def __init__(self, *datapipes):
-        self.datapipes = _datapipes(datapipes, IterDataPipe, "Concat")
+    takes = IterDataPipe
 
     def __iter__(self):
         return itertools.chain.from_iterable(self.datapipes)
 
-    def __len__(self):
-        return sum(map(len, self.datapipes))
-
 
 @functional_datapipe("zip")
-class Zipper(IterDataPipe):
+class Zipper(SideBySide, IterDataPipe):
     """Tuples of the items of several datapipes, as long as all have one."""
-
-    def __init__(self, *datapipes):
-        self.datapipes = _datapipes(datapipes, IterDataPipe, "Zip")
+    takes = IterDataPipe
 
     def __iter__(self):
         return zip(*self.datapipes)
 
-    def __len__(self):
-        return min(map(len, self.datapipes))
-
 
 @functional_datapipe("mux")
-class Multiplexer(IterDataPipe):
+class Multiplexer(SideBySide, IterDataPipe):
     """An item of each datapipe in turn, until one has no more."""
-
-    def __init__(self, *datapipes):
-        self.datapipes = _datapipes(datapipes, IterDataPipe, "Multiplexer")
+    takes = IterDataPipe
 
     def __iter__(self):
         return itertools.chain.from_iterable(zip(*self.datapipes))
 
     def __len__(self):
-        return min(map(len, self.datapipes)) * len(self.datapipes)
+        return super().__len__() * len(self.datapipes)
 
 
-class Sampler(_OfOne):
+class Sampler(OfOne, IterDataPipe):
     """What a sampler gives of a datapipe."""
 
     def __init__(self, datapipe, sampler=SequentialSampler, sampler_args=None, sampler_kwargs=None):
@@ -251,34 +220,25 @@ class Sampler(_OfOne):
 
 
 @functional_datapipe("shuffle")
-class Shuffler(_OfOne):
+class Shuffler(OfOne, Shuffling):
     """The items in an order that a seed gives: each is drawn from the `buffer_size` that come
     next. A loader's `shuffle=False` turns it off."""
 
     def __init__(self, datapipe, *, buffer_size=10000, unbatch_level=0):
         if buffer_size <= 0:
             raise ValueError("buffer_size should be larger than 0")
-        super().__init__(datapipe if unbatch_level == 0 else UnBatcher(datapipe, unbatch_level))
-        self.buffer_size, self._enabled, self._seed = buffer_size, True, None
-        self._times = 0
+        Shuffling.__init__(self)
+        OfOne.__init__(
+            self, datapipe if unbatch_level == 0 else UnBatcher(datapipe, unbatch_level))
+        self.buffer_size = buffer_size
 
-    def set_shuffle(self, shuffle=True):
-        """Whether it shuffles."""
-        self._enabled = shuffle
-        return self
+    def in_order(self):
+        """The items as they come."""
+        return self.datapipe
 
-    def set_seed(self, seed):
-        """The order of the next iteration."""
-        self._seed = seed
-        return self
-
-    def __iter__(self):
-        if not self._enabled:
-            yield from self.datapipe
-            return
-        draws = random.Random(drawn_seed(self._seed, self._times))
+    def shuffled(self, draws):
+        """The items, each drawn from a buffer that the next one refills."""
         buffer: list = []
-        self._seed, self._times = None, self._times + 1
         for item in self.datapipe:
             if len(buffer) < self.buffer_size:
                 buffer.append(item)
@@ -291,7 +251,7 @@ class Shuffler(_OfOne):
 
 
 @functional_datapipe("sharding_filter")
-class ShardingFilter(_OfOne):
+class ShardingFilter(OfOne, IterDataPipe):
     """Every n-th item, where a loader has n workers: each gives its share. `apply_sharding` says
     who this is, if it is none of those."""
 

@@ -15,6 +15,9 @@ class _Functions:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         return functools.partial(made, self)
 
+    def __dir__(self):
+        return [*super().__dir__(), *type(self).functions]
+
     @classmethod
     def register_function(cls, function_name, function):
         """Give all datapipes of the kind a function of a name."""

@@ -35,7 +35,8 @@ class _Source:
 
 
 class _Reader(IterDataPipe):
-    """One of the datapipes that a source feeds. `spread` puts an item where it belongs."""
+    """One of the datapipes that a source feeds. `spread` puts an item where it belongs, and tells
+    how many items each reader gets."""
 
     def __init__(self, source, which, spread):
         self.source, self.which, self.spread = source, which, spread
@@ -56,6 +57,9 @@ class _Reader(IterDataPipe):
                 return
             self.spread(source, item, self.which)
 
+    def __len__(self):
+        return self.spread.length(self.source)
+
 
 class _Copies:
     """Each reader gets each item."""
@@ -70,6 +74,9 @@ class _Copies:
         # For the reader that asks first: what is put for it is taken at once.
         for which in (reader, *(i for i in range(source.count) if i != reader)):
             source.put(which, self.COPIES[self.how](item))
+
+    def length(self, source):
+        return len(source.datapipe)
 
 
 class _Shares:
@@ -86,6 +93,9 @@ class _Shares:
             raise ValueError("Output of the classification fn should be between 0 and "
                              f"{source.count - 1}. {which} is returned.")
         source.put(which, item)
+
+    def length(self, source):
+        raise TypeError(f"how many items a datapipe of `{source.name}` has is known at its end")
 
 
 def _readers(source, spread):
