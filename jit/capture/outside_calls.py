@@ -75,7 +75,9 @@ KNOWN = frozenset((*TIMES, *MATH, *ASKED))
 # logging.info and the others
 MODULE = {getattr(logging, name): level for name, level in LEVELS.items()}
 EQUAL = tuple, types.MethodType              # what is the same to a recording where it is equal
-# what has no stand-in (of others an abstract class is asked)
+# of these there are many kinds, which an abstract class knows
+OUTWARD = io.IOBase, logging.Logger, CACHED
+# what has no stand-in (of others it is asked)
 NEVER = frozenset((
     int, float, complex, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, type,
     types.ModuleType, types.CellType, types.CodeType, types.MethodType, Tensor))
@@ -83,7 +85,7 @@ NEVER = frozenset((
 
 def stands(x: Any) -> bool:
     """Is there a stand-in for such an object?"""
-    t = type(x)
+    t: type = type(x)
     if t is np.ndarray:
         return takes(x)
     if t is types.BuiltinFunctionType:
@@ -95,7 +97,13 @@ def stands(x: Any) -> bool:
         return draws(x)
     if t is types.FunctionType:
         return x in MODULE or x is logging.getLogger or x in MAKERS
-    return t not in NEVER and (isinstance(x, io.IOBase | logging.Logger | CACHED)
+    return _is_outward(t) or x.__class__ is not t and isinstance(x, OUTWARD)
+
+
+@functools.lru_cache(1024)
+def _is_outward(t: type) -> bool:
+    """Is there a stand-in for objects of a type? It is asked of all that a function reaches."""
+    return t not in NEVER and (issubclass(t, OUTWARD)
                                or is_generator(t) or is_compiled_function(t))
 
 
@@ -135,7 +143,7 @@ class Outward:
             return Function(x, self, functools.partial(self.rec.numpys.make, x))
         if isinstance(x, functools.partial):
             return functools.partial(self.stand_in(x.func), *x.args, **x.keywords)
-        if isinstance(x, io.IOBase | logging.Logger | CACHED):
+        if isinstance(x, OUTWARD):
             return (Stream if isinstance(x, io.IOBase) else
                     Logger if isinstance(x, logging.Logger) else Cache)(x, self)
         if is_generator(type(x)):
