@@ -139,7 +139,8 @@ def grouped(nodes: Sequence[Node], memory: Mapping[int, int], counted: Set[int],
         at = len(groups) - 1
         is_counted = id(node) in counted
         if id(node) in early or is_view(node):
-            at = max([max(there.get(x, 0), written.get(memory[x], 0))
+            # A number among the arguments has no memory: nobody writes to it.
+            at = max([max(there.get(x, 0), written.get(memory.get(x, x), 0))
                       for x in needs(node, told)], default=0)
         elif has_ended:
             at += 1

@@ -106,23 +106,23 @@ def views_where_read(nodes: Sequence[Node],
                      needs: Callable[[Node], Sequence[int]]) -> list[list[Node]]:
     """Each node that is no view, behind the views that it is the first to read; the last list has
     those that none of them reads."""
-    waiting: dict[int, Node] = {}            # by their results
+    waiting: dict[int, int] = {}             # by their results: where in the list they are
     out: list[list[Node]] = []
-    for node in nodes:
+    for place, node in enumerate(nodes):
         if node.is_view:
-            waiting.update(dict.fromkeys(node.outs, node))
+            waiting.update(dict.fromkeys(node.outs, place))
             continue
-        found, todo = {id(node): node}, [*needs(node)]
+        found, todo = {place}, [*needs(node)]
         while todo:
-            view = waiting.get(todo.pop())
-            if view is not None:
-                found[id(view)] = view
-                todo += needs(view)
-                for o in view.outs:
+            at = waiting.get(todo.pop())
+            if at is not None:
+                found.add(at)
+                todo += needs(nodes[at])
+                for o in nodes[at].outs:
                     del waiting[o]
-        out.append([*found.values()][::-1])
-    left = {id(view): view for view in waiting.values()}
-    return [*out, [*left.values()]] if left else out
+        out.append([nodes[i] for i in sorted(found)])
+    left = sorted({*waiting.values()})
+    return [*out, [nodes[i] for i in left]] if left else out
 
 
 def runs_of(lists: Sequence[list[Node]],

@@ -261,3 +261,33 @@ def test_sizes_that_are_new_take_any_way_that_has_a_plan():
     after = calls_of(traced)
     assert after["replayed"] == before["replayed"] + 60
     assert after["recorded"] == before["recorded"]
+
+
+def test_views_that_several_parts_read_come_behind_what_they_are_of():
+    def overlap(boxes, scores):
+        keep = scores > 0.3
+        boxes, scores = boxes[keep], scores[keep]
+        order = scores.argsort(descending=True)
+        best = int(order[0])
+        a, b = boxes[best:best + 1], boxes[order[1:]]
+        area = (a[:, 2] - a[:, 0]) * (a[:, 3] - a[:, 1])
+        return area[:, None] + whet.maximum(a[:, None, :2], b[:, :2])[:, :, 0]
+    rng, traced = np.random.default_rng(0), whet.jit.trace(overlap)
+    for k in range(14):
+        n = 8 + 4 * (k % 2)
+        args = [whet.from_numpy(rng.random(s).astype(np.float32)) for s in ((n, 4), (n,))]
+        assert bits([traced(*args)]) == bits([overlap(*args)]), k
+
+
+def test_places_that_go_by_numbers_among_the_arguments_and_by_counts():
+    table, steps = whet.linspace(0.9, 0.1, 20), [5]
+
+    def look_up(x, t):
+        before = t - 20 // steps[0]
+        return x * table[t] + t * 0.01 + (table[before] if before >= 0 else table[0] * 0)
+    traced = whet.jit.trace(look_up)
+    for n in (5, 10, 4):
+        steps[0] = n
+        for t in range(20 - 20 // n, -1, -20 // n):
+            x = whet.ones(3)
+            assert bits([traced(x, t)]) == bits([look_up(x, t)]), (n, t)
