@@ -35,7 +35,7 @@ BOUNDS = {
     "asin": (1.25, 1.25), "acos": (1.25, 1.25), "atan": (1.25, 1.3), "sinh": (1.5, 1.6),
     "cosh": (1.5, 1.6), "tanh": (1.9, 2.1), "asinh": (1.25, 1.25), "acosh": (1.25, 1.25),
     "atanh": (1.1, 1.1), "sigmoid": (1.7, 1.7), "erf": (1.45, 1), "erfc": (.51, 2),
-    "erfinv": (1.95, 2), "lgamma": (.51, None), "digamma": (.51, None), "trigamma": (.51, 3),
+    "erfinv": (1.01, 2), "lgamma": (.51, None), "digamma": (.51, None), "trigamma": (.51, 3),
     "polygamma2": (.51, 6), "cbrt": (.8, .8), "rsqrt": (1.5, 1.5), "pow": (.6, .8),
     "atan2": (1.4, 1.4), "hypot": (.51, 1.3), "logit": (1.6, 1.1), "softplus": (1.4, 1.2),
     "silu": (1.8, 1.8), "mish": (1.4, 1.2), "gelu": (1.9, 2.5), "gelu_tanh": (1.7, 1.7),

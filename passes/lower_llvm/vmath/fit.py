@@ -207,11 +207,12 @@ def of_distributions() -> Iterator[Polynomial]:
         "-2.9999"), 3, 24, float, lambda t: 1 / inverse(t + 3)
     yield "erfinv_tail", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(6) - 3.25, .75, 20, float, None
     yield "erfinv_far", lambda t: inverse((t + 5) ** 2), -1, 1.03, 18, float, None
-    # beside ERFINV_HIGH_F32
+    # beside ERFINV_HIGH_F32 and ERFINV_TAIL_HIGH_F32
     yield "erfinv_middle_f32", lambda t: inverse(t + 3) - single(inverse(3)), mp.mpf(
         "-2.9999"), 3.02, 11, single, lambda t: 1 / inverse(t + 3)
-    yield "erfinv_tail_f32", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(
-        6) - 3.25, .76, 8, single, lambda t: 1 / inverse((t + 3.25) ** 2)
+    yield "erfinv_tail_f32", lambda t: inverse((t + 3.25) ** 2) - single(
+        inverse(mp.mpf(3.25) ** 2)), mp.sqrt(6) - 3.25, .76, 10, single, lambda t: 1 / inverse(
+            (t + 3.25) ** 2)
     # p of ndtri, which has arguments near 0, goes on from where that of erfinv ends
     yield "ndtri_far", lambda t: inverse((t + 9) ** 2), -3.01, 3.01, 18, float, lambda t: 1 / (
         t + 9)
@@ -265,6 +266,7 @@ def emit_module(polys: Iterable[tuple[str, list[float], float]]) -> str:
         f"DIGAMMA_ROOT = ({root!r}, {float(DIGAMMA_ROOT - 1 - root)!r})    # less 1"]
     out += [f"LGAMMA_CONSTANT = {float(mp.log(2 * mp.pi) / 2 - mp.mpf(1) / 2)!r}"]
     out += [f"ERFINV_HIGH_F32 = {single(inverse(mp.mpf(3)))!r}"]
+    out += [f"ERFINV_TAIL_HIGH_F32 = {single(inverse(mp.mpf(3.25) ** 2))!r}"]
     out += [f"LOG{b}_SLOPE = {single(1 / mp.log(b))!r}" for b in (2, 10)]
     out += ["# The bits of 2/pi in words of 64, after a word of zeros.", "TWO_OVER_PI_WORDS = ("]
     with mp.workprec(1400):

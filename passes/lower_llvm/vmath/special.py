@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import coefficients as C
 from .core import INF, NAN, clamp, function, poly, through_double, two_sum
-from .explog import exp_of_sum, exp_parts_of_sum, exp_scale, log, log_sum, mantissa
+from .explog import LN2_F32, exp_of_sum, exp_parts_of_sum, exp_scale, log, log_sum, mantissa
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Val
@@ -105,20 +105,36 @@ def erfinv_edges(f: Operations, x: Val, r: Val) -> Val:
     return f.sel(f.cmp("ugt", a, 1.0), NAN, r)
 
 
+def scaled_in_two(f: Operations, x: Val, t: Val, lost: Val, high: float,
+                  coefficients: Sequence[float]) -> Val:
+    """x times the polynomial, to whose first coefficient `high` is added. Its last two sums and
+    the product keep what they lose; `lost`: what t lost."""
+    low, slope = coefficients[:2]
+    top, r = f.const(x.ty, high), poly(f, t, coefficients[2:])
+    q = f.fma(t, r, slope)
+    p = f.fma(t, q, top)
+    rest = f.fma(lost, q, f.fma(t, f.fma(t, r, slope - q), low))
+    return f.fma(x, p, x * (f.fma(t, q, top - p) + rest))
+
+
 @function("erfinv", "float")
 def erfinv_f32(f: Operations, x: Val) -> Val:
-    """x p(w), w = -log(1 - x^2). Up to w = 6 (|x| = 0.9988) p is a polynomial in w - 3, whose last
-    sum keeps what it loses; beyond, one in sqrt(w)."""
+    """x p(w), w = -log(1 - x^2). Up to w = 6 (|x| = 0.9988) p is a polynomial in w - 3; beyond,
+    one in sqrt(w) - 3.25. Of both arguments is kept what their roundings lost."""
     k, m, _ = mantissa(f, f.fma(-x, x, 1.0), normal=True)
-    w = -log_sum(f, k, m - 1.0)
-    t, high = w - 3.0, f.const(x.ty, C.ERFINV_HIGH_F32)
-    q = poly(f, t, C.ERFINV_MIDDLE_F32[1:])
-    p = f.fma(t, q, high)
-    lost = f.fma(t, q, high - p) + C.ERFINV_MIDDLE_F32[0]
-    near = f.fma(x, p, x * lost)
+    z = m - 1.0
+    w = -log_sum(f, k, z)
+    more = -(f.fma(k, LN2_F32, w) + log_sum(f, f.const(x.ty, 0.0), z))
+    t = w - 3.0
+    near = scaled_in_two(f, x, t, (w - (t + 3.0)) + more, C.ERFINV_HIGH_F32, C.ERFINV_MIDDLE_F32)
     outside = f.cmp("ogt", w, 6.0)
-    r, = f.if_(f.any(outside), lambda: [f.sel(
-        outside, x * poly(f, f.sqrt(w) - 3.25, C.ERFINV_TAIL_F32), near)], lambda: [near])
+
+    def tail() -> list[Val]:
+        s = f.sqrt(w)
+        lost = (f.fma(-s, s, w) + more) * (0.5 / s)
+        far = scaled_in_two(f, x, s - 3.25, lost, C.ERFINV_TAIL_HIGH_F32, C.ERFINV_TAIL_F32)
+        return [f.sel(outside, far, near)]
+    r, = f.if_(f.any(outside), tail, lambda: [near])
     return erfinv_edges(f, x, r)
 
 
