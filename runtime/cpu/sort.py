@@ -47,6 +47,20 @@ def median(x, axis=-1, ignore_nan=False):
     return _along(x, axis, _selected, "nanmedian" if ignore_nan else "median", 0)
 
 
+def median_value(x, axis=-1, ignore_nan=False):
+    """The same without its position."""
+    value, position = median(x, axis, ignore_nan)
+    partial(position)
+    return value
+
+
+def order(keys):
+    """The places of a vector's elements in ascending order; of equal ones the first one first."""
+    values, positions = sort(keys)
+    partial(values)
+    return positions
+
+
 def mode(x, axis=-1):
     """The most frequent element along an axis (the least of several) and its last position, the
     axis at size 1."""

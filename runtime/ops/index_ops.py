@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..cpu import gather as picks
-from ..cpu import indexed, memory, taped_launches
+from ..cpu import indexed, memory, recorded_call, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT
 from ..ir.outline import Outline, broadcast_shapes, like_first, numeral
@@ -185,11 +185,25 @@ def _one_index(index, shape, sizes):
 _one_places: dict = {}
 
 
-def _sum_at(g, *index, size, dims):
-    out = np.zeros(size, g.dtype)
-    if put_slices(out, g, *index, dims=dims, accumulate=True):
+def _sum_by_launches(g, *index, size, dims):
+    """The sums by launches alone: those of slices, or for few elements those of any places; None
+    where these do not do it."""
+    if not indexed.suit(g, *index) or 0 in size:
+        return None
+    out = indexed.filled(memory.empty(size, g.dtype), 0)
+    how = {"dims": dims, "accumulate": True}
+    if put_slices(out, g, *index, **how) or recorded_call.are_few([g]) and _put_alone(
+            out, g, *index, **how):
         return out
-    return add_at(out, [in_bounds(i, size[d], d) for i, d in zip(index, dims)], g, dims)
+    return None
+
+
+def _sum_at(g, *index, size, dims):
+    out = _sum_by_launches(g, *index, size=size, dims=dims)
+    if out is not None:
+        return out
+    return add_at(np.zeros(size, g.dtype),
+                  [in_bounds(i, size[d], d) for i, d in zip(index, dims)], g, dims)
 
 
 class _Places:
@@ -287,7 +301,7 @@ index_op.any_sizes = True
 index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
 index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,),
                   batch=_index_sum_each, onnx=in_onnx.summed_at_index)
-index_sum_op.any_sizes = True
+index_sum_op.memo = index_sum_op.any_sizes = True
 index_sum_op.there = lambda g, *index, size, dims: devices.beyond.summed_at(
     g, Named(index, dims, wraps=True), size)
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]

@@ -12,7 +12,7 @@ from .. import random as generators
 from ..autograd import modes
 from ..cpu import memory, taped_launches
 from ..cpu.pointwise import Pointwise
-from ..cpu.sort import sort
+from ..cpu.sort import order
 from ..ir import scalar as s
 from ..ir.outline import Outline
 from ..tensor import wrap
@@ -395,22 +395,14 @@ range_op = Op(
     batch=native)
 range_op.launches = range_op.any_sizes = True
 range_op.outlined = lambda words, low, span: Outline(words.shape, np.int64)
-FEW_KEYS = 64                    # so many places NumPy has sorted before a kernel is launched
 
 
-def _order(keys):
-    """The places of the keys in ascending order; of equal keys the first one first."""
-    if keys.ndim != 1 or keys.size < FEW_KEYS:
-        return np.argsort(keys, kind="stable").astype(np.int64)
-    return sort(keys)[1]
-
-
-order_op = Op("random_order", _order, samples=lambda make: [
+order_op = Op("random_order", order, samples=lambda make: [
     Sample(FUNCTIONS["tensor"]([3, 1, 2, 1], dtype=dtypes.uint64))], batch=native)
 range_op.there = lambda words, **at: devices.beyond.random_draws.ranged(words, **at)
 order_op.there = lambda keys: devices.beyond.random_draws.ordered(keys)
 order_op.doc = "The places of the keys in ascending order."
-order_op.any_sizes = order_op.as_large = True
+order_op.memo = order_op.any_sizes = order_op.as_large = True
 order_op.outlined = lambda keys: Outline(keys.shape, np.int64)
 
 

@@ -114,7 +114,7 @@ median_op = PickOp(
 # The median of all elements has no place. As with the greatest of all, ties share the gradient.
 median_value_op = Op(
     "median_value",
-    lambda a, dim, ignore_nan: kernels.median(a, dim, ignore_nan)[0],
+    lambda a, dim, ignore_nan: kernels.median_value(a, dim, ignore_nan),
     lambda g, y, x, dim, ignore_nan: extremum_vjp(g, y, x, dim=(dim,), keepdim=True),
     samples=lambda make: [
         Sample(make(5), dim=0, ignore_nan=False),
