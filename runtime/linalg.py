@@ -330,11 +330,11 @@ def lstsq(A, B, rcond=None, *, driver=None):
         raise RuntimeError(
             f"linalg.lstsq: input.size(-2) should match other.size(-2), got {tuple(A.shape)} and "
             f"{tuple(B.shape)}")
-    rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
-    if m < n or driver in ("gelsy", "gelsd", "gelss"):
-        x = pinv(A, rcond) @ b
+    if driver is None and m >= n:
+        x, rank = _least_squares(A, b, rcond)
     else:
-        x = _least_squares(A, b, rank, rcond) if driver is None else _by_qr(A, b)
+        rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
+        x = _by_factors(*qr(A), b) if driver == "gels" and m >= n else pinv(A, rcond) @ b
     real = A.dtype.to_real() if A.dtype.kind == 3 else A.dtype
     left = (((A @ x
               - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty(
@@ -343,21 +343,33 @@ def lstsq(A, B, rcond=None, *, driver=None):
     return _types.linalg_lstsq((x.squeeze(-1) if vector else x, left, rank, s))
 
 
-def _by_qr(A, b):
-    """The X for which |A @ X - b| is least, of matrices whose columns are independent."""
-    q, r = qr(A)
+def _by_factors(q, r, b):
+    """The X for which |q @ r @ X - b| is least, of matrices whose columns are independent."""
     return solve_triangular(r, q.mH @ b, upper=True)
 
 
-def _least_squares(A, b, rank, rcond):
-    """The same of any matrices with no more columns than rows, and of several X the least."""
+def _least_squares(A, b, rcond):
+    """The same of any matrices with no more columns than rows, of several X the least; and the
+    ranks of the matrices, which are those of their factors R."""
+    q, r = qr(A)
     m, n = A.shape[-2:]
-    full = rank == n
-    if not _ask(_has_zero, full.to(_int64)):
-        return _by_qr(A, b)
-    full = full.unsqueeze(-1).unsqueeze(-1)
+    if _are_surely_regular(r.detach(), _tolerances(A, None, rcond)[1]):
+        return (_by_factors(q, r, b),
+                _F["full"](A.shape[:-2], n, dtype=_int64, device=A.device))
+    rank = matrix_rank(A, rtol=rcond)
+    full = (rank == n).unsqueeze(-1).unsqueeze(-1)
     some = _F["eye"](m, n, dtype=A.dtype, device=A.device)  # in the place of what has no inverse
-    return _F["where"](full, _by_qr(_F["where"](full, A, some), b), pinv(A, rcond) @ b)
+    return _F["where"](full, _by_factors(*qr(_F["where"](full, A, some)), b),
+                       pinv(A, rcond) @ b), rank
+
+
+def _are_surely_regular(r, rtol):
+    """Is the least singular value of each upper triangle more than `rtol` of the greatest? The
+    product of its norm and that of its inverse is no less than their quotient."""
+    inverse = solve_triangular(r, _F["eye"](r.shape[-1], dtype=r.dtype, device=r.device)
+                               .expand(r.shape), upper=True)
+    squares = [x.abs().square().sum((-2, -1)) for x in (r, inverse)]
+    return not _ask(_has_zero, (squares[0] * squares[1] * (rtol * rtol) < 1).to(_int64))
 
 
 def tensorinv(A, ind=2):

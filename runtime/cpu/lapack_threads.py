@@ -16,7 +16,7 @@ LARGE = 1 << 16                  # numbers of a matrix that several threads may 
 OPENMP = "KMP_DUPLICATE_LIB_OK"
 _lock = threading.Lock()
 _state = {"inside": 0}
-_before: list = []               # (a library, how many threads it had)
+_before: list = []               # (a library, how many threads it had if more than one)
 
 
 @functools.cache
@@ -41,7 +41,8 @@ class one_thread:
             with _lock:
                 _state["inside"] += 1
                 if _state["inside"] == 1:
-                    _before[:] = [(x, x.get_num_threads()) for x in _libraries()]
+                    had = [(x, x.get_num_threads()) for x in _libraries()]
+                    _before[:] = [(x, threads) for x, threads in had if threads != 1]
                     for library, _ in _before:
                         library.set_num_threads(1)
 

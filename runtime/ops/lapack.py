@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from .. import return_types
+from ..autograd.modes import is_grad_enabled
 from ..cpu import factorisations
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
 from ..ir.outline import Outline, like_first
@@ -13,7 +14,7 @@ from .host_family import batched_matrices, host, matrix, square
 from .minors import MOST_ROWS, cofactors, inverse_or_infinite
 from .number_questions import has_zero
 from .onnx import matrices as in_onnx
-from .registry import Op, apply, ask, check_one_type, sizes_of
+from .registry import Op, apply, ask, check_one_type, is_tensor, sizes_of
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 
@@ -412,17 +413,33 @@ _eigh = host("eigh", lambda a, *, upper: tuple(np.linalg.eigh(a, "U" if upper el
 _eigh.op.inner = True
 
 
+def _upper(UPLO):
+    """Is it the upper triangle that is read?"""
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return UPLO.upper() == "U"
+
+
 def eigh(A, UPLO="L"):
     """Eigenvalues (ascending) and eigenvectors of a symmetric matrix, of which one triangle is
     read."""
-    if UPLO.upper() not in ("L", "U"):
-        raise RuntimeError(f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return return_types.linalg_eigh(_eigh(A, upper=UPLO.upper() == "U"))
+    return return_types.linalg_eigh(_eigh(A, upper=_upper(UPLO)))
+
+
+_eigvalsh = host("eigvalsh", lambda a, *, upper: np.linalg.eigvalsh(a, "U" if upper else "L"),
+                 infer=square("eigvalsh"),
+                 vjp=lambda g, _y, a, *, upper: _eigh_vjp(
+                     (g, None), tuple(_eigh(a, upper=upper)), a, upper=upper))
+_eigvalsh.op.inner = True         # one triangle is read, and both get a gradient
+_eigvalsh.op.outlined = lambda a, *, upper: Outline(
+    a.shape[:-1], FROM_NUMPY[a.dtype].to_real().np)
 
 
 def eigvalsh(A, UPLO="L"):
     """Eigenvalues (ascending) of a symmetric matrix."""
-    return eigh(A, UPLO).eigenvalues
+    if is_tensor(A) and A.requires_grad and is_grad_enabled():
+        return eigh(A, UPLO).eigenvalues           # the gradient wants the vectors
+    return _eigvalsh(A, upper=_upper(UPLO))
 
 
 def _pinv_outlined(a, _atol, _rtol, *, hermitian):
@@ -434,7 +451,7 @@ pinv.op.outlined = _pinv_outlined
 _eigh.op.outlined = lambda a, *, upper: (
     Outline(a.shape[:-1], FROM_NUMPY[a.dtype].to_real().np), like_first(a))
 for _of in (_inv, _det, _slogdet, _solve, solve_triangle, _cholesky, _cholesky_ex, pinv, _qr_op,
-            _svd, _svdvals, _eigh):
+            _svd, _svdvals, _eigh, _eigvalsh):
     _of.op.any_sizes = True
 
 

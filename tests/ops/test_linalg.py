@@ -79,6 +79,44 @@ def test_gradients(fn):
     assert gradcheck(fn, (matrices(4, 3),), atol=1e-5)
 
 
+def _refused(*_, **__):
+    raise AssertionError("this is not wanted here")
+
+
+def test_eigenvalues_alone_are_found_without_vectors(monkeypatch):
+    a = matrices(4, 4).detach()
+    a = a + a.mT
+    turned = matrices(4, 4).detach()
+    values, vectors = whet.linalg.eigh(a)
+    slopes = ((vectors.mT @ (turned + turned.mT) @ vectors).diagonal())
+    monkeypatch.setattr(np.linalg, "eigh", _refused)
+    assert whet.allclose(whet.linalg.eigvalsh(a), values)
+    assert whet.allclose(whet.linalg.eigvalsh(a.triu(), "U"), values)
+    with pytest.raises(AssertionError, match="not wanted"):
+        whet.linalg.eigvalsh(a.requires_grad_())
+    monkeypatch.undo()
+    found, along = whet.func.jvp(
+        whet.linalg.eigvalsh, (a.detach(),), (turned + turned.mT,))
+    assert whet.allclose(found, values) and whet.allclose(along, slopes)
+
+
+def test_least_squares_of_regular_matrices_want_no_singular_values(monkeypatch):
+    a, b = matrices(5, 3).detach(), matrices(5, 2).detach()
+    wanted = whet.linalg.pinv(a) @ b
+    short = a.clone()
+    short[:, 2] = short[:, 0] - short[:, 1]
+    least = whet.linalg.pinv(short) @ b
+    monkeypatch.setattr(np.linalg, "svd", _refused)
+    x, _, rank, _ = whet.linalg.lstsq(a, b)
+    assert whet.allclose(x, wanted) and rank == 3
+    with pytest.raises(AssertionError, match="not wanted"):
+        whet.linalg.lstsq(short, b)
+    monkeypatch.undo()
+    both = whet.linalg.lstsq(whet.stack([a, short]), whet.stack([b, b]))
+    assert both.rank.tolist() == [3, 2]
+    assert whet.allclose(both.solution, whet.stack([wanted, least]))
+
+
 def test_second_gradients():
     a = matrices(3, 3)
     assert gradgradcheck(lambda a: whet.linalg.inv(a + 3 * whet.eye(3, dtype=a.dtype)), (a,),
