@@ -123,9 +123,16 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
 BLOCK = 1 << 14
 
 
+# NumPy has nothing to warn of where both ends are plain numbers below this
+ORDINARY = 1e30
+
+
 def evenly(start, end, steps, dtype):
     """Evenly spaced numbers, from both ends towards the middle, so that the last value is `end`
     itself."""
+    if dtype.kind == FLOAT and dtype.itemsize > 2 and 1 < steps <= BLOCK and all(
+            type(x) in (int, float) and -ORDINARY < x < ORDINARY for x in (start, end)):
+        return _evenly_few(start, end, steps, dtype)
     wide = np.complex128 if dtype.kind == COMPLEX else np.float64
     with np.errstate(all="ignore"):
         if steps == 1:
@@ -139,6 +146,16 @@ def evenly(start, end, steps, dtype):
             part, last = out[k:k + BLOCK], steps - 1 - k
             part[...] = end - step * np.arange(last, last - part.size, -1, dtype=np.float64)
         return out
+
+
+def _evenly_few(start, end, steps, dtype):
+    """The same of few numbers, by fewer calls of NumPy."""
+    out, half = memory.empty((steps,), dtype.np), steps // 2
+    far = np.arange(steps, dtype=np.float64)
+    far *= (float(end) - float(start)) / (steps - 1)
+    np.add(far[:half], start, out[:half], casting="unsafe")
+    np.subtract(end, far[steps - 1 - half::-1], out[half:], casting="unsafe")
+    return out
 
 
 def _one(x):

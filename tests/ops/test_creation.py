@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import whet
+from whet.ops import ranges
 
 
 @pytest.mark.parametrize(
@@ -107,6 +108,18 @@ def test_tensor_copies_and_as_tensor_shares():
     f = whet.frombuffer(b, dtype=whet.int16, count=2, offset=2)
     f.fill_(1)
     assert b == bytearray([0, 0, 1, 0, 1, 0, 0, 0])
+
+
+@pytest.mark.parametrize("dtype", [whet.float32, whet.float64])
+def test_few_numbers_have_the_bits_that_they_have_among_many(dtype, monkeypatch):
+    """Few are made by fewer steps."""
+    def found():
+        return [whet.linspace(start, end, steps, dtype=dtype).numpy().tobytes()
+                for start, end in ((0, 1), (-2.2, 1e29), (7, -3), (1e-30, 0.1))
+                for steps in (2, 3, 10, 77)]
+    few = found()
+    monkeypatch.setattr(ranges, "ORDINARY", 0)
+    assert found() == few
 
 
 def test_sequences():
