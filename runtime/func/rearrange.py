@@ -48,7 +48,8 @@ def _sides(pattern):
 
 
 def _groups(side, pattern):
-    found: list[list[str]] = []
+    """The names of each dimension of a side; None where `...` stands for dimensions."""
+    found: list[list[str] | None] = []
     inside: list[str] | None = None
     if _PART.sub("", side).strip():
         raise ValueError(f"rearrange: what is no name stands in {pattern!r}")
@@ -60,6 +61,8 @@ def _groups(side, pattern):
             inside = None
         elif part in ("(", ")"):
             raise ValueError(f"rearrange: brackets do not match in {pattern!r}")
+        elif part == "..." and inside is None:
+            found.append(None)
         elif part.isidentifier() or part in ("1", "..."):
             names = [] if part == "1" else [part]
             if inside is None:
@@ -75,16 +78,16 @@ def _groups(side, pattern):
 
 def _with_dots_named(left, right, ndim, pattern):
     """Both sides with names of their own for the dimensions that `...` stands for."""
-    if ["..."] not in left:
-        if any("..." in group for group in (*left, *right)):
-            raise ValueError(f"rearrange: '...' must stand on the left of {pattern!r}, alone")
-        return left, right
-    names = [f"...{i}" for i in range(ndim - len(left) + 1)]
+    is_joined = any(group is not None and "..." in group for group in left)
+    is_wanted = any(group is None or "..." in group for group in right)
+    if is_joined or is_wanted and None not in left:
+        raise ValueError(f"rearrange: '...' must stand on the left of {pattern!r}, alone")
+    names = [f"...{i}" for i in range(ndim - len(left) + 1)] if None in left else []
 
     def named(groups):
         made = []
         for group in groups:
-            if group == ["..."]:
+            if group is None:
                 made += [[name] for name in names]
             else:
                 made.append([n for name in group for n in (names if name == "..." else [name])])

@@ -17,6 +17,9 @@ import whet
     ("a b -> a 1 b ()", (2, 3), {}, lambda a: a[:, None, :, None]),
     ("b h w (p q c) -> b c (h p) (w q)", (1, 2, 2, 8), {"p": 2, "q": 2},
      lambda a: a.reshape(1, 2, 2, 2, 2, 2).transpose(0, 5, 1, 3, 2, 4).reshape(1, 2, 4, 4)),
+    ("a ... -> (...) a", (2, 3, 4), {}, lambda a: a.reshape(2, 12).T),
+    ("a ... -> a (...)", (2,), {}, lambda a: a[:, None]),
+    ("a ... b -> ... (b a)", (2, 3, 4), {}, lambda a: a.transpose(1, 2, 0).reshape(3, 8)),
 ])
 def test_rearrange_moves_splits_and_joins_dimensions(pattern, shape, lengths, wanted):
     a = np.arange(np.prod(shape)).reshape(shape)
@@ -33,7 +36,8 @@ def test_rearrange_takes_several_tensors_as_one():
     ("a b -> a", {}, "one side"), ("a a -> a", {}, "twice"), ("(a b c -> a", {}, "brackets"),
     ("(a c) b -> a c b", {}, "inferred"), ("(a c) b -> a c b", {"a": 3}, "size 2"),
     ("a -> a", {}, "1 dimensions"), ("a b", {}, "expected a pattern"),
-    ("a b -> b a", {"z": 2}, "not in"), ("a, b -> b a", {}, "no name")])
+    ("a b -> b a", {"z": 2}, "not in"), ("a, b -> b a", {}, "no name"),
+    ("a (...) -> a ...", {}, "alone"), ("a b -> a (b ...)", {}, "alone")])
 def test_rearrange_says_what_is_wrong_with_a_pattern(pattern, lengths, said):
     with pytest.raises(ValueError, match=said):
         whet.func.rearrange(whet.ones(2, 3), pattern, **lengths)
