@@ -7,8 +7,9 @@ native.py          machine code by key: found, compiled, launched. cache.py keep
                    tiered_compilation.py compiles a kernel twice: quickly at once, well later.
 thread_pool.py     the threads
 memory.py          large memory, which is kept when it dies and handed out again: allocator.py
-gemm.py            how a product is cut and shared out over threads. conv_plan.py, pooling.py,
-                   rows.py and pointwise.py say the same of their kernels.
+gemm.py            how a product is cut and shared out over threads, by the kernels that
+                   product_kernels.py chooses. conv_plan.py, pooling.py, rows.py and pointwise.py
+                   say the same of theirs.
 repeated_calls.py  calls that were made before: machine code repeats them
 taped_launches.py  what an op launches, written down for the programs of traces
 

@@ -4,15 +4,13 @@ What a call needs beyond its data pointers depends on dtypes, shapes and strides
 out once, as a `Plan`, and found again by them, so that a small product costs a dictionary look-up
 and a launch. No choice made here changes a bit of a result: the order of the sums is the kernels'
 (`passes/lower_llvm/products/gemm.py`, and for one row or column `one_row.py`), and it knows only
-the sizes.
+the sizes. Which kernel is taken is chosen in `product_kernels.py`.
 """
-import functools
 import itertools
 import math
 from functools import partial
 from typing import NamedTuple
 
-import ml_dtypes
 import numpy as np
 from whet import dtypes
 from whet.ir import kernel as K
@@ -20,38 +18,27 @@ from whet.ir import scalar
 from whet.ir.memory_spans import address
 from whet.ir.outline import broadcast_shapes, broadcast_to
 from whet.ir.outline import table as numbers_of
-from whet.ir.symbolic_size import at_least, at_most, fixed, plan_for
-from whet.passes.lower_llvm import targets
+from whet.ir.symbolic_size import at_least, at_most, plan_for
 from whet.passes.lower_llvm.calls import share_out
-from whet.passes.lower_llvm.modules import new_module
-from whet.passes.lower_llvm.products import few_rows, one_row
 from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from . import memory, native, small_products, taped_launches, thread_pool, tiered_compilation
 from .complex_matrices import parts_in_rows, real_factors
 from .pointwise import move
+from .product_kernels import (
+    DTYPE,
+    FEW_ROWS,
+    ROWS_EACH,
+    ROWS_IN_PLACE,
+    SHORT,
+    UNIT_STEPS,
+    choose,
+)
 from .rows import contiguous
 
-SHORT = {
-    np.dtype(t): s
-    for t, s in (("f4", "f32"), ("f8", "f64"), ("f2", "f16"), (ml_dtypes.bfloat16, "bf16"),
-                 ("i1", "i8"), ("i2", "i16"), ("i4", "i32"), ("i8", "i64"), ("u1", "u8"),
-                 ("u2", "u16"), ("u4", "u32"), ("u8", "u64"), ("?", "bool"))}
-DTYPE = {s: d for d, s in SHORT.items()}
-MAX_COLS = 2048                          # of a unit: 256 rows of them are packed at a time
 MAX_PLANS = 8192
-ROWS_EACH = 112                          # that a thread should have below each other
-# multiply-adds that are worth a thread of their own: some microseconds
-UNIT_STEPS = 1 << 20
-FEW = 8                                  # rows for which `gemv` is quicker than packing
-# rows for which a matrix with adjacent columns is read where it is
-IN_PLACE = 28
-# bytes read of a matrix of which a tile reads a line here, a line there
-LINES = 1 << 24
-MANY = 1024                              # rows beside which packing costs nothing
-NEAR = 1 << 15                           # bytes of a matrix that costs the same in any order
-NEAR_ROWS = 64                           # of a matrix that may be read in columns
+MANY_ROWS = 1024                         # rows beside which packing costs nothing
 # multiply-adds of a matrix with its own transpose of which half are worth several launches
 MIRRORED = 1 << 23
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
@@ -288,9 +275,18 @@ def pack(b):
     return Packed(data, b)
 
 
+class Packing(NamedTuple):
+    """What packs a matrix, or several."""
+    size: int                            # elements of the result
+    dtype: np.dtype
+    kernel: int
+    units: int
+    grain: int
+    table: np.ndarray
+
+
 def packing_of(b):
-    """What packs b, a matrix or several: (elements of the result, their type, kernel, units, grain,
-    table); None where they are too far apart for one launch."""
+    """What packs b, a matrix or several; None where they are too far apart for one launch."""
     short = SHORT[b.dtype]
     wide = kernels.WIDE.get(short, short)
     (k, n), (outer, inner) = b.shape[-2:], _collapse(b.shape[:-2], [b.strides[:-2]])
@@ -302,9 +298,9 @@ def packing_of(b):
     kernel = native.kernel(f"gemm/pack/many/{short}/{b_mode}",
                            lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
     count, panels = math.prod(b.shape[:-2]), -(-n // width)
-    return (count * panels * width * max(k, 1), DTYPE[wide], kernel, count * panels,
-            max(1, (1 << 18) // max(1, k * width)),
-            numbers_of([k, n, *b.strides[-2:], many, outer_step, inner_step]))
+    return Packing(count * panels * width * max(k, 1), DTYPE[wide], kernel, count * panels,
+                   max(1, (1 << 18) // max(1, k * width)),
+                   numbers_of([k, n, *b.strides[-2:], many, outer_step, inner_step]))
 
 
 def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
@@ -338,8 +334,8 @@ def kept_plan(a, b, epilogue, operands):
     if (a.ndim < 2 or b.ndim != 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not b.size
             or has_one_row(a.shape, b.shape)):
         return None
-    if not (IN_PLACE if b.strides[1] == b.itemsize else FEW) < math.prod(a.shape[:-1]) <= MANY \
-            or max(b.shape) <= small_products.SIDE:
+    if not (ROWS_IN_PLACE if b.strides[1] == b.itemsize else FEW_ROWS
+            ) < math.prod(a.shape[:-1]) <= MANY_ROWS or max(b.shape) <= small_products.SIDE:
         return None
     plan = _packed_plan(a, b, epilogue, operands)
     return None if plan is None or plan.parts or plan.swapped else (plan, packing_of(b))
@@ -349,8 +345,7 @@ class Rows(NamedTuple):
     """A product whose units are tiles of whole rows, so that any rows of it may be computed at
     any time."""
     plan: Plan
-    # what packs the second operand first (see `packing_of`), or None: it is read where it is
-    packing: tuple
+    packing: Packing | None              # of the second operand; None: it is read where it is
     tile: int                            # rows of a unit
     rows: int                            # of each of so many
     matrices: int
@@ -367,7 +362,7 @@ def by_rows(a, b, epilogue, operands):
         packing = packing_of(b)
         if packing is None:
             return None
-        each = packing[0] // math.prod(b.shape[:-2]) * packing[1].itemsize
+        each = packing.size // math.prod(b.shape[:-2]) * packing.dtype.itemsize
         steps = [each * math.prod(b.shape[i + 1:-2]) for i in range(b.ndim - 2)]
         there = np.lib.stride_tricks.as_strided(np.empty(1, b.dtype), b.shape,
                                                 (*steps, b.itemsize, b.itemsize))
@@ -376,7 +371,7 @@ def by_rows(a, b, epilogue, operands):
         return None
     tile, rows = (int(plan.table[place(x)]) for x in ("rows", "m"))
     matrices, rest = divmod(plan.total, -(-rows // tile))
-    whole = not rest and rows > FEW and plan.table[place("cols")] >= plan.table[place("n")]
+    whole = not rest and rows > FEW_ROWS and plan.table[place("cols")] >= plan.table[place("n")]
     return Rows(plan, packing, tile, rows, matrices) if whole else None
 
 
@@ -469,21 +464,22 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to, small):
 def _tiled(p, short, dst, tail, packed, threads, sharing):
     """(kernel, units, grain, table, bytes of scratch) of products by tiles, rows or columns."""
     m, n, k, a, b, c, (outer, inner) = p[:7]
-    key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner,
-                                                       tail, p.one, packed, sharing)
+    chosen = choose(p, short, dst, tail, packed, sharing)
+    rows, cols, scratch = chosen.rows, chosen.cols, chosen.scratch
     total = outer * inner * -(-m // rows) * -(-n // cols) if m and n else 0
     facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows,
-                 cols=cols, inner=inner, in_place=in_place, scratch=scratch)
+                 cols=cols, inner=inner, in_place=int(chosen.in_place), scratch=scratch)
     for x, (x_outer, x_inner) in zip("abc", p.steps[:3], strict=True):
         facts[f"{x}_outer"], facts[f"{x}_inner"] = x_outer, x_inner
     numbers = ([facts[x] for x in kernels.DIMS]
                + [x for o, y in zip(p.more, p.steps[3:], strict=True) for x in (o[0], *y)])
-    steps = UNIT_STEPS if m > FEW else UNIT_STEPS // 8
+    steps = UNIT_STEPS if m > FEW_ROWS else UNIT_STEPS // 8
     grain = at_least(steps // at_least(rows * cols * k, 1), 1)
-    if not in_place:                         # a thread packs B for each piece that it takes
+    if not chosen.in_place:                  # a thread packs B for each piece that it takes
         grain = at_least(grain, at_most(total // sharing, ROWS_EACH // at_least(rows, 1)))
-    return (native.kernel(key, emit), total, share_out.word(grain, threads if scratch else 0),
-            numbers_of(numbers), scratch * threads)
+    return (native.kernel(chosen.key, chosen.emit), total,
+            share_out.word(grain, threads if scratch else 0), numbers_of(numbers),
+            scratch * threads)
 
 
 def _collapse(sizes, sides):
@@ -500,89 +496,3 @@ def _collapse(sizes, sides):
     sizes, *sides = ((list(x) for x in zip(*merged, strict=True))
                      if merged else [[] for _ in range(1 + len(sides))])
     return sizes, sides
-
-
-def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
-    """The kernel, as (key, emit), and how it is used: (whether B is read in place, rows and
-    columns of a unit, scratch bytes)."""
-    s, lanes = DTYPE[short].itemsize, kernels.shape(short).lanes
-    # B in the first-level cache is as good in any order
-    few = 1 if n * k * s <= 1 << 16 else FEW if s >= 4 else 3
-    if one or (0 < m <= few and count and not packed and (b[1] == s or (b[0] == s and n >= lanes))):
-        parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // max(1, count)
-        cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
-        if one and b[0] != s and b[1] == s:
-            near = k <= NEAR_ROWS or (k <= one_row.BLOCK and n * k * s <= NEAR)
-            kind, emit = f"one_row{'/near' if near else ''}", partial(one_row.one_row, near=near)
-        elif one:
-            # columns a page apart meet in one cache set
-            most = 4 if _page_apart(b[1]) else 8
-            side = next(x for x in (8, 4, 2, 1) if x <= max(1, min(n, most)))
-            kind = f"one_col/{side}{'' if b[0] == s else '/any'}"
-            emit = partial(one_row.one_col, count=side, adjacent=b[0] == s)
-        else:
-            kind, emit = ("rows", few_rows.few_rows) if b[1] == s else ("cols", few_rows.few_cols)
-            kind, emit = f"{kind}/{(m := fixed(m))}", partial(emit, m=m)
-        return (f"gemv/{short}/{kind}/{tail or ''}",
-                partial(emit, dtype=short, dst=dst, epilogue=tail), 0, m, cols, 0)
-    # vectors, and with them caches
-    a_mode, small = "place", kernels.shape(short).lanes * s < 64
-    # Rows a page apart would all meet in one cache set; and of a transposed A a register tile reads
-    # a line of each step.
-    apart = _page_apart(a[0]) if a[1] == s else not small or _page_apart(a[1])
-    if (short in kernels.WIDE
-            or (apart and m > 28 or small and m > kernels.MC) and n > 96 and k > 64):
-        a_mode = "rows" if a[1] == s else "cols"
-    b_mode = "packed" if packed else "rows" if b[1] == s else "cols"
-    near = m * n * k * s <= LINES if small else n * k * s <= few_rows.FAR
-    in_place = b[1] == s and (m <= IN_PLACE or not _page_apart(b[0]) and near)
-    if (in_place and not packed and n * k * s <= NEAR and short not in kernels.WIDE
-            and targets.current().name == "avx512"):
-        b_mode = "place"                     # masks cost nothing
-    rows, cols = _units(short, m, n, k, count, threads)
-    scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64
-    for part in kernels.parts(short, a_mode, b_mode):
-        bring_part(*part)
-    emit = partial(kernels.gemm, dtype=short, a_mode=a_mode, b_mode=b_mode, dst=dst, epilogue=tail)
-    return f"gemm/{short}/{a_mode}/{b_mode}/{tail or ''}", emit, int(in_place), rows, cols, scratch
-
-
-@functools.lru_cache(None)
-def bring_part(part, dtype):
-    """Let kernels that are compiled or loaded from now on call a part that they share."""
-    def text():
-        module = new_module()
-        module.writing = f"gemm/part/{part}/{dtype}"
-        kernels.emit_part(module, part, dtype)
-        return module.text()
-
-    for name, place in native.image(f"gemm/part/{part}/{dtype}", text,
-                                    kernels.part_names(part, dtype)).items():
-        native.export(name, place)
-
-
-def _bring_named(name):
-    """Bring the part that has a function of this name."""
-    dtype, function = name.removeprefix(kernels.PREFIX).split(".")
-    whose = next((part for start, part in (("tile", "tiles"), ("masked", "masked"))
-                  if function.startswith(start)), function)
-    bring_part(whose, dtype)
-
-
-native.provide(kernels.PREFIX, _bring_named)
-
-
-def _page_apart(stride):
-    return stride and stride % 4096 == 0
-
-
-def _units(short, m, n, k, count, threads):
-    """Rows and columns of a work unit. A thread's units are neighbours, and those below each other
-    it does as one: so a unit is one tile high. The columns are cut where a thread would get too few
-    rows to make up for the packing of all columns of B."""
-    tile = kernels.shape(short)
-    useful = min(threads, m * n * k * count // UNIT_STEPS)
-    across = -(-n // (MAX_COLS if short not in kernels.WIDE else MAX_COLS // 4)) or 1
-    if useful > 1:
-        across = max(across, min(-(-useful * ROWS_EACH // (m * count)), n // (2 * tile.width)))
-    return tile.rows[0], max(1, -(-n // across // tile.width)) * tile.width

@@ -14,7 +14,7 @@ from whet.passes.lower_llvm.products.recurrences import Series as Series
 from whet.passes.lower_llvm.products.recurrences import State as State
 from whet.passes.lower_llvm.products.recurrences import Steps as Steps
 
-from . import gemm, memory, native, taped_launches
+from . import gemm, memory, native, product_kernels, taped_launches
 from .rows import contiguous
 
 
@@ -29,13 +29,14 @@ def run(what, sizes, first, matrices, arrays, is_reversed):
     size, dtype, pack, units, pack_grain, table = gemm.packing_of(matrices)
     packed = taped_launches.partial(memory.empty((size,), dtype))
     native.launch(pack, units, pack_grain, matrices, packed, table)
-    gemm.bring_part("tiles", what.dtype)
+    product_kernels.bring_part("tiles", what.dtype)
     kernel = native.kernel(f"steps/{what}", partial(kernels.steps, what=what))
     each = kernels.unit_rows(what.dtype)
     work = count * (each * what.sums) * width * k
     numbers = numbers_of([count, rows, width, k, 0 if first is None else k, int(is_reversed)])
-    native.launch(kernel, -(-rows // each), at_least(gemm.UNIT_STEPS // at_least(work, 1), 1),
-                  numbers, None if first is None else contiguous(first), packed, *arrays)
+    grain = at_least(product_kernels.UNIT_STEPS // at_least(work, 1), 1)
+    first = None if first is None else contiguous(first)
+    native.launch(kernel, -(-rows // each), grain, numbers, first, packed, *arrays)
 
 
 def _by_numpy(what, sizes, first, matrices, arrays, is_reversed):
@@ -52,7 +53,8 @@ def _by_numpy(what, sizes, first, matrices, arrays, is_reversed):
         sums = [np.zeros((rows, width), matrices.dtype) if source is None else
                 gemm.matmul(source, m) for m in matrices]
         made = scalar.evaluate([e for e, _ in what.results],
-                               [*sums, *(part(p, t) for p in what.reads)], gemm.DTYPE.__getitem__)
+                               [*sums, *(part(p, t) for p in what.reads)],
+                               product_kernels.DTYPE.__getitem__)
         for x, (_, p) in zip(made, what.results, strict=True):
             part(p, t)[...] = x
         array, at = what.source

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..autograd import modes
 from ..autograd.node import SavedOutput
-from ..cpu import gemm, memory, taped_launches
+from ..cpu import gemm, memory, product_kernels, taped_launches
 from ..cpu import recurrences as kernels
 from ..cpu.pointwise import move
 from ..cpu.rows import contiguous
@@ -151,7 +151,7 @@ class RecurrentOp(_StepsOp):
                 named[f"before{i}"] = memory.empty((count, rows, size), dtype)
         if not keep or cell.lone:
             taped_launches.partial(sums)
-        recipe = forward_recipe(cell, gemm.SHORT[dtype], b_hh is not None, keep)
+        recipe = forward_recipe(cell, product_kernels.SHORT[dtype], b_hh is not None, keep)
         matrices = contiguous(w_hh).reshape(cell.gates, size, size).swapaxes(1, 2)
         kernels.run(recipe.what, (count, rows, size), states[0], matrices,
                     [named[name] for name in recipe.names], is_reversed)
@@ -256,7 +256,7 @@ class RecurrentBackwardOp(_StepsOp):
             name = f"g_state{i}"
             made[name] = memory.empty((rows, size), kept.dtype)
             move(made[name], named[name])
-        recipe = self.recipe(named, gemm.SHORT[kept.dtype])
+        recipe = self.recipe(named, product_kernels.SHORT[kept.dtype])
         arrays = {**{k: contiguous(x) for k, x in named.items()}, "kept": kept, **made}
         kernels.run(recipe.what, (count, rows, size), None, contiguous(w)[None],
                     [arrays[name] for name in recipe.names], not is_reversed)

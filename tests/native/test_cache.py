@@ -465,10 +465,10 @@ def test_another_target_is_another_cache(run, start):
 
 TOGETHER = """
 from functools import partial
-from whet.cpu import gemm
+from whet.cpu import product_kernels
 from whet.passes.lower_llvm.products import gemm as products
 for part in products.parts("f32", "rows", "rows"):
-    gemm.bring_part(*part)
+    product_kernels.bring_part(*part)
 product = partial(products.gemm, dtype="f32", a_mode="rows", b_mode="rows", dst="f32",
                   epilogue=None)
 native.kernels([("product", product), ("store/7", lambda m, symbol: emit(m, symbol, 7))])
