@@ -135,6 +135,13 @@ FAULTS = [
         "Factors",
     ),
     Fault(
+        "a row of R is written up to whole vectors",
+        GENERATORS + "factors/reflections.py",
+        "f.put(f.lanes_below(w.width - c, lanes),",
+        "f.put(f.lanes_below(w.stride - c, lanes),",
+        "Factors",
+    ),
+    Fault(
         "what lies before a row of real numbers is read as their mirror image",
         GENERATORS + "fourier/kernels.py",
         "~f.lanes_below(before * -2 - k * n, n)",

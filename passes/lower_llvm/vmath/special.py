@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import coefficients as C
 from .core import INF, NAN, clamp, function, poly, through_double, two_sum
@@ -100,6 +100,7 @@ through_double("erfcx")
 
 
 def erfinv_edges(f: Operations, x: Val, r: Val) -> Val:
+    """The inverse r of x, but infinite at -1 and 1, and nan beyond."""
     a = f.fabs(x)
     r = f.sel(f.cmp("oeq", a, 1.0), f.copysign(INF, x), r)
     return f.sel(f.cmp("ugt", a, 1.0), NAN, r)
@@ -138,29 +139,38 @@ def erfinv_f32(f: Operations, x: Val) -> Val:
     return erfinv_edges(f, x, r)
 
 
-def erfinv_by_argument(f: Operations, w: Val, *tails: tuple[float, float, Sequence[float]]) -> Val:
-    """erfinv(x) / x for w = -log(1 - x^2): a polynomial in w - 3 up to w = 6, beyond it those of
-    `tails`, (from which w on, middle, polynomial), in sqrt(w)."""
+class Tail(NamedTuple):
+    """The polynomial of erfinv(x) / x in sqrt(w) - `middle`, from w = `start` on."""
+    start: float
+    middle: float
+    coefficients: Sequence[float]
+
+
+TAILS = Tail(6.0, 3.25, C.ERFINV_TAIL), Tail(16.0, 5.0, C.ERFINV_FAR)
+# of arguments that are nearer to 1 than a number of type double can be
+FAR_TAILS = Tail(36.0, 9.0, C.NDTRI_FAR), Tail(144.0, 19.5, C.NDTRI_FARTHEST)
+
+
+def erfinv_over_x(f: Operations, w: Val, tails: Sequence[Tail]) -> Val:
+    """erfinv(x) / x for w = -log(1 - x^2): a polynomial in w - 3 up to where the first tail
+    starts."""
     near = poly(f, w - 3.0, C.ERFINV_MIDDLE)
-    outside = f.cmp("ogt", w, 6.0)
+    outside = f.cmp("ogt", w, tails[0].start)
 
     def outer() -> list[Val]:
         s = f.sqrt(w)
         r = near
-        for start, at, coefficients in tails:
-            r = f.sel(f.cmp("ogt", w, start), poly(f, s - at, coefficients), r)
+        for tail in tails:
+            r = f.sel(f.cmp("ogt", w, tail.start), poly(f, s - tail.middle, tail.coefficients), r)
         return [r]
     return f.if_(f.any(outside), outer, lambda: [near])[0]
-
-
-TAILS = (6.0, 3.25, C.ERFINV_TAIL), (16.0, 5.0, C.ERFINV_FAR)
 
 
 @function("erfinv", "double")
 def erfinv_f64(f: Operations, x: Val) -> Val:
     a = f.fabs(x)
     w = -log(f, (1.0 - a) * (a + 1.0))
-    return erfinv_edges(f, x, erfinv_by_argument(f, w, *TAILS) * x)
+    return erfinv_edges(f, x, erfinv_over_x(f, w, TAILS) * x)
 
 
 @function("ndtri", "double")
@@ -168,11 +178,9 @@ def ndtri(f: Operations, p: Val) -> Val:
     """sqrt(2) erfinv(2 p - 1), whose w is -log(4 p (1 - p)): it loses nothing where p is small."""
     w = -log(f, (p + p) * ((1.0 - p) * 2.0))
 
-    def far() -> list[Val]:
-        return [erfinv_by_argument(f, w, *TAILS, (36.0, 9.0, C.NDTRI_FAR),
-                                   (144.0, 19.5, C.NDTRI_FARTHEST))]
-    scaled, = f.if_(f.any(f.cmp("ogt", w, 36.0)), far,
-                    lambda: [erfinv_by_argument(f, w, *TAILS)])
+    scaled, = f.if_(f.any(f.cmp("ogt", w, FAR_TAILS[0].start)),
+                    lambda: [erfinv_over_x(f, w, (*TAILS, *FAR_TAILS))],
+                    lambda: [erfinv_over_x(f, w, TAILS)])
     r = f.fma(p, 2.0, -1.0) * 1.4142135623730951 * scaled
     r = f.sel(f.cmp("oeq", p, 0.0), -INF, f.sel(f.cmp("oeq", p, 1.0), INF, r))
     return f.sel(f.cmp("uge", p, 0.0) & f.cmp("ole", p, 1.0), r, NAN)
