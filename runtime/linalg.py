@@ -334,7 +334,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
         x, rank = _least_squares(A, b, rcond)
     else:
         rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
-        x = _by_factors(*qr(A), b) if driver == "gels" and m >= n else pinv(A, rcond) @ b
+        x = _by_factors(qr(A), b) if driver == "gels" and m >= n else pinv(A, rcond) @ b
     real = A.dtype.to_real() if A.dtype.kind == 3 else A.dtype
     left = (((A @ x
               - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty(
@@ -343,8 +343,9 @@ def lstsq(A, B, rcond=None, *, driver=None):
     return _types.linalg_lstsq((x.squeeze(-1) if vector else x, left, rank, s))
 
 
-def _by_factors(q, r, b):
+def _by_factors(factors, b):
     """The X for which |q @ r @ X - b| is least, of matrices whose columns are independent."""
+    q, r = factors
     return solve_triangular(r, q.mH @ b, upper=True)
 
 
@@ -354,12 +355,12 @@ def _least_squares(A, b, rcond):
     q, r = qr(A)
     m, n = A.shape[-2:]
     if _are_surely_regular(r.detach(), _tolerances(A, None, rcond)[1]):
-        return (_by_factors(q, r, b),
+        return (_by_factors((q, r), b),
                 _F["full"](A.shape[:-2], n, dtype=_int64, device=A.device))
     rank = matrix_rank(A, rtol=rcond)
     full = (rank == n).unsqueeze(-1).unsqueeze(-1)
     some = _F["eye"](m, n, dtype=A.dtype, device=A.device)  # in the place of what has no inverse
-    return _F["where"](full, _by_factors(*qr(_F["where"](full, A, some)), b),
+    return _F["where"](full, _by_factors(qr(_F["where"](full, A, some)), b),
                        pinv(A, rcond) @ b), rank
 
 

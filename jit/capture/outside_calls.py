@@ -24,21 +24,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet import declared_for_tracing
 from whet.autograd import modes
-from whet.ops.python_calls import CLOCKS, NUMERIC, clock
+from whet.ops.python_calls import clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base, is_strided
 
 from ..guards.origin import is_compiled_function, ours
 from ..report.reasons import Caches, Calls, Inspects, Prints
 from ..report.type_names import thing
-from .array_parts import takes
-from .caches import CACHED, Cache
+from .caches import Cache
 from .noted_call import CONVERSIONS, NUMERALS, Call, fits, kept, passed
 from .numpy_arrays import MAKERS
 from .numpy_stand_in import Array, tensor_of
 from .outside_draws import Drawer, draws, is_generator
 from .repeated_output import (
-    METHODS,
     frame_above,
     handlers_of,
     is_pythons_own,
@@ -48,8 +46,8 @@ from .repeated_output import (
     warn_at,
 )
 from .replace_stand_ins import reclaim
+from .replaced_objects import ASKED, MATH, MODULE, OUTWARD, TIMES
 from .stand_ins import (
-    LEVELS,
     Function,
     Logger,
     StandIn,
@@ -65,48 +63,7 @@ if TYPE_CHECKING:
     from .purity import Watch
     from .recorder import Recorder
 
-TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
-# of numbers
-ASKED: dict[Any, Callable[[Any], Any]] = {
-    math.isnan: lambda v: v != v,
-    math.isinf: lambda v: abs(v) == math.inf,
-    math.isfinite: lambda v: abs(v) < math.inf}
-KNOWN = frozenset((*TIMES, *MATH, *ASKED))
-# logging.info and the others
-MODULE = {getattr(logging, name): level for name, level in LEVELS.items()}
 EQUAL = tuple, types.MethodType              # what is the same to a recording where it is equal
-# of these there are many kinds, which an abstract class knows
-OUTWARD = io.IOBase, logging.Logger, CACHED
-# what has no stand-in (of others it is asked)
-NEVER = frozenset((
-    int, float, complex, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, type,
-    types.ModuleType, types.CellType, types.CodeType, types.MethodType, Tensor))
-
-
-def stands(x: Any) -> bool:
-    """Is there a stand-in for such an object?"""
-    t: type = type(x)
-    if t is np.ndarray:
-        return takes(x)
-    if t is types.BuiltinFunctionType:
-        return (x is print or x is warnings.warn or x in KNOWN or x in MAKERS or draws(x)
-                or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS)
-    if t is functools.partial:
-        return stands(x.func)
-    if t is types.MethodType:
-        return draws(x)
-    if t is types.FunctionType:
-        return x in MODULE or x is logging.getLogger or x in MAKERS
-    return _is_outward(t) or x.__class__ is not t and isinstance(x, OUTWARD)
-
-
-@functools.lru_cache(1024)
-def _is_outward(t: type) -> bool:
-    """Is there a stand-in for objects of a type? It is asked of all that a function reaches."""
-    return t not in NEVER and (issubclass(t, OUTWARD)
-                               or is_generator(t) or is_compiled_function(t))
-
-
 # during a run that name leads to a stand-in
 PRINT = print
 

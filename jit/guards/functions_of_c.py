@@ -11,7 +11,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from ..capture.outside_calls import stands
+from ..capture.replaced_objects import stands
 from ..report.reasons import Calls, Inspects
 from .allowed_calls import problem_of_call
 from .asked_functions import array_opens_files_by

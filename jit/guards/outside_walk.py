@@ -17,7 +17,7 @@ from whet.tensor import Tensor
 
 from ..capture.caches import CACHED, data_in
 from ..capture.numpy_stand_in import stands_as_memory
-from ..capture.outside_calls import stands
+from ..capture.replaced_objects import stands
 from ..capture.varying_numbers import METHODS
 from ..report.reasons import Inspects, Reason, TooMuch
 from .allowed_calls import tells_who_watches

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.tensor_base import Base
 
-from ..capture.outside_calls import stands
+from ..capture.replaced_objects import stands
 from ..report.reasons import Calls, Inspects
 from . import allowed_calls as known
 from . import asked_functions as asked

@@ -1,0 +1,63 @@
+"""Which objects something stands for while a function is recorded."""
+from __future__ import annotations
+
+import functools
+import io
+import logging
+import math
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from whet.ops.python_calls import CLOCKS, NUMERIC
+from whet.tensor import Tensor
+
+from ..guards.origin import is_compiled_function
+from .array_parts import takes
+from .caches import CACHED
+from .numpy_arrays import MAKERS
+from .outside_draws import draws, is_generator
+from .repeated_output import METHODS
+from .stand_ins import LEVELS
+
+TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
+# of numbers
+ASKED: dict[Any, Callable[[Any], Any]] = {
+    math.isnan: lambda v: v != v,
+    math.isinf: lambda v: abs(v) == math.inf,
+    math.isfinite: lambda v: abs(v) < math.inf}
+KNOWN = frozenset((*TIMES, *MATH, *ASKED))
+# logging.info and the others
+MODULE = {getattr(logging, name): level for name, level in LEVELS.items()}
+# of these there are many kinds, which an abstract class knows
+OUTWARD = io.IOBase, logging.Logger, CACHED
+# what has no stand-in (of others it is asked)
+NEVER = frozenset((
+    int, float, complex, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, type,
+    types.ModuleType, types.CellType, types.CodeType, types.MethodType, Tensor))
+
+
+def stands(x: Any) -> bool:
+    """Is there a stand-in for such an object?"""
+    t: type = type(x)
+    if t is np.ndarray:
+        return takes(x)
+    if t is types.BuiltinFunctionType:
+        return (x is print or x is warnings.warn or x in KNOWN or x in MAKERS or draws(x)
+                or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS)
+    if t is functools.partial:
+        return stands(x.func)
+    if t is types.MethodType:
+        return draws(x)
+    if t is types.FunctionType:
+        return x in MODULE or x is logging.getLogger or x in MAKERS
+    return _is_outward(t) or x.__class__ is not t and isinstance(x, OUTWARD)
+
+
+@functools.lru_cache(1024)
+def _is_outward(t: type) -> bool:
+    """Is there a stand-in for objects of a type? It is asked of all that a function reaches."""
+    return t not in NEVER and (issubclass(t, OUTWARD)
+                               or is_generator(t) or is_compiled_function(t))
