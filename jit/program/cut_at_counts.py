@@ -13,18 +13,18 @@ anew. So each part knows whose memory a value lies in, and what a number is made
 """
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
-from whet.ir.graph import Draw, Node, OpNode
+from whet.ir.graph import Node, OpNode
 from whet.ir.values import Array, Type
 from whet.passes.value_uses import is_view
 
 from .split_by_counts import split
 
-Told = Mapping[int, Mapping[tuple[Any, ...], Any]]   # see `FollowedSizes.at`
+if TYPE_CHECKING:
+    from .needed_values import Needs
 
 
 @dataclass
@@ -48,44 +48,26 @@ def is_counted(node: Node, arrays: Sequence[Array | Type]) -> bool:
     return told is None or bool(told(**node.attrs) != arrays[node.outs[0]].shape)
 
 
-def goes_by_other_sizes(node: Node, arrays: Sequence[Array | Type], told: Told) -> bool:
-    """May a node be told a size of what it does not read? Of a view that keeps all elements one
-    size follows from the others."""
-    if isinstance(node, Draw):
-        return True
-    if not isinstance(node, OpNode):
-        return False
-    known = told.get(node.outs[0], {}) if node.outs else {}
-    sizes: Counter[int] = Counter()
-    for name in node.op.size_attrs & node.attrs.keys():
-        x = node.attrs[name]
-        places = [((name, i), n) for i, n in enumerate(x)] if type(x) is tuple else [((name,), x)]
-        sizes.update(n for place, n in places if place not in known and type(n) is int and n > 1)
-    sizes.subtract(n for x in node.refs() for n in arrays[x].shape)
-    return (+sizes).total() > node.op.keeps_elements
-
-
 def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[int, int],
-        results: Sequence[int], numbers: Set[int], told: Told,
+        results: Sequence[int], numbers: Set[int], needs: Needs,
         most_counts: int) -> list[PartNodes] | None:
     """The parts of a list; None where it has only one. Those that go by more than `most_counts`
     are split.
 
     `arrays`: how values lay in the run, `memory`: which values lie in one (`uses.memories`),
-    `numbers`: the values that are made of sizes alone, `told`: those that came to attributes, by
-    the first result of their node."""
-    nodes = behind_what_they_need(nodes, told)
+    `numbers`: the values that are made of sizes alone."""
+    nodes = behind_what_they_need(nodes, needs)
     counted = {id(n) for n in nodes if is_counted(n, arrays)}
-    groups = grouped(nodes, memory, counted, told)
+    groups = grouped(nodes, memory, counted, needs)
     if len(groups) == 1:
         return None
     values = {o for n in nodes if id(n) in counted for o in n.outs}
     if len(values) > most_counts:
-        groups = split(groups, arrays, values, lambda node: needs(node, told))
-    return Cut(nodes, groups, counted, numbers, told).parts(results)
+        groups = split(groups, arrays, values, needs)
+    return Cut(nodes, groups, counted, numbers, needs).parts(results)
 
 
-def behind_what_they_need(nodes: Sequence[Node], told: Told) -> list[Node]:
+def behind_what_they_need(nodes: Sequence[Node], needs: Needs) -> list[Node]:
     """The nodes in such an order that those which are told sizes of a value come behind it: their
     operands do not say so."""
     makers = {o for n in nodes for o in n.outs}
@@ -95,28 +77,21 @@ def behind_what_they_need(nodes: Sequence[Node], told: Told) -> list[Node]:
     for node in nodes:
         waiting.append(node)
         for n in list(waiting):
-            if made.issuperset(makers.intersection(needs(n, told))):
+            if made.issuperset(makers.intersection(needs(n))):
                 waiting.remove(n)
                 out.append(n)
                 made.update(n.outs)
     return out
 
 
-def needs(node: Node, told: Told) -> list[int]:
-    """The values that a node goes by, and those of whose sizes it is told."""
-    numbers = told.get(node.outs[0], {}).values() if node.outs else ()
-    of = () if node.op is None else [int(node.attrs[k]) for k in node.op.value_attrs]
-    return [*map(int, node.refs()), *of, *numbers]
-
-
-def made_for(nodes: Sequence[Node], counted: Set[int], told: Told) -> set[int]:
+def made_for(nodes: Sequence[Node], counted: Set[int], needs: Needs) -> set[int]:
     """What is counted, and what makes something for it and does nothing else, by their ids."""
     found = set(counted)
     wanted: set[int] = set()
     for node in reversed(nodes):
         if id(node) in counted or not wanted.isdisjoint(node.outs) and makes_alone(node):
             found.add(id(node))
-            wanted.update(needs(node, told))
+            wanted.update(needs(node))
     return found
 
 
@@ -126,12 +101,12 @@ def makes_alone(node: Node) -> bool:
 
 
 def grouped(nodes: Sequence[Node], memory: Mapping[int, int], counted: Set[int],
-            told: Told) -> list[list[Node]]:
+            needs: Needs) -> list[list[Node]]:
     """The nodes in groups that end with what is counted. What is counted, and what is made for it,
     comes as early as a group ends, and what it reads is there; a view lies in the group of what it
     is of."""
     groups: list[list[Node]] = [[]]
-    early = made_for(nodes, counted, told)
+    early = made_for(nodes, counted, needs)
     there: dict[int, int] = {}               # value -> the first group that may read it
     written: dict[int, int] = {}             # memory -> the last group that writes to it
     has_ended = False
@@ -141,7 +116,7 @@ def grouped(nodes: Sequence[Node], memory: Mapping[int, int], counted: Set[int],
         if id(node) in early or is_view(node):
             # A number among the arguments has no memory: nobody writes to it.
             at = max([max(there.get(x, 0), written.get(memory.get(x, x), 0))
-                      for x in needs(node, told)], default=0)
+                      for x in needs(node)], default=0)
         elif has_ended:
             at += 1
         if at == len(groups):
@@ -158,8 +133,8 @@ class Cut:
     """The work of finding what each group needs."""
 
     def __init__(self, nodes: Sequence[Node], groups: Sequence[Sequence[Node]], counted: Set[int],
-                 numbers: Set[int], told: Told) -> None:
-        self.groups, self.counted, self.numbers, self.told = groups, counted, numbers, told
+                 numbers: Set[int], needs: Needs) -> None:
+        self.groups, self.counted, self.numbers, self.needs = groups, counted, numbers, needs
         self.place = {id(n): i for i, n in enumerate(nodes)}
         self.maker = {o: n for n in nodes for o in n.outs}
         self.home = {o: k for k, group in enumerate(groups) for n in group for o in n.outs}
@@ -179,7 +154,7 @@ class Cut:
         """A part without its results."""
         again: dict[int, Node] = {}          # views and numbers of the parts before, by place
         given: dict[int, None] = {}
-        todo = [x for n in self.groups[k] for x in needs(n, self.told)]
+        todo = [x for n in self.groups[k] for x in self.needs(n)]
         while todo:
             x = todo.pop()
             node = self.maker.get(x)
@@ -188,7 +163,7 @@ class Cut:
             elif self.home[x] != k and self.is_made_anew(node):
                 if self.place[id(node)] not in again:
                     again[self.place[id(node)]] = node
-                    todo += needs(node, self.told)
+                    todo += self.needs(node)
             elif self.home[x] != k:
                 given[x] = None
         nodes = [*(again[i] for i in sorted(again)), *self.groups[k]]

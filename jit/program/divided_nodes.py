@@ -2,33 +2,31 @@
 written before the last one, and what nobody needs after each."""
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence, Set
+from collections.abc import Container, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Draw
 from whet.passes.value_uses import memories
 
-from .cut_at_counts import PartNodes, cut, needs
+from .cut_at_counts import PartNodes, cut
 from .liveness import Roots, seen_nodes
-from .whose_sizes import SizeSources
 from .writes_and_questions import ordered
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.values import Array
 
-    from ..capture.calls_behind_gradients import GradientsOf
-    from .told_numbers import Told
+    from .needed_values import Needs
 
 
 class DividedNodes:
     """Nodes that make `results` of `outside`, and their parts once they are cut. `numbers`: the
-    values that are made of sizes alone, `told`: where those that Python was told came to ops."""
+    values that are made of sizes alone."""
 
     def __init__(self, nodes: Sequence[Node], arrays: Sequence[Array], outside: list[int],
-                 results: list[int], numbers: Set[int], told: Mapping[int, Told]) -> None:
+                 results: list[int], numbers: Set[int], needs: Needs) -> None:
         self.recorded, self.arrays, self.outside, self.results = nodes, arrays, outside, results
-        self.numbers, self.told = numbers, told
+        self.numbers, self.needs = numbers, needs
         self.roots = Roots(nodes, outside, results)
         self.nodes, self.order = ordered(self.alive(), self.roots.root, outside, arrays)
         self.memory = memories(self.nodes, self.roots.root, arrays)
@@ -45,12 +43,12 @@ class DividedNodes:
         for node in reversed(nodes):
             if id(node) in alive or not wanted.isdisjoint(node.outs):
                 alive.add(id(node))
-                wanted.update(needs(node, {}))
+                wanted.update(self.needs(node))
         return [n for n in nodes if id(n) in alive]
 
     def cut(self, most_counts: int) -> None:
         """Cut them. A part that goes by more than `most_counts` is split, where that can be."""
-        found = cut(self.nodes, self.arrays, self.memory, self.results, self.numbers, self.told,
+        found = cut(self.nodes, self.arrays, self.memory, self.results, self.numbers, self.needs,
                     most_counts)
         self.parts, self.most_counts = found or [], most_counts
         if self.parts:
@@ -73,19 +71,15 @@ class DividedNodes:
         """Does a later part draw random numbers?"""
         return any(isinstance(n, Draw) for part in self.parts[1:] for n in part.nodes)
 
-    def give_sizes(self, steady: Container[int], gradients_of: GradientsOf) -> None:
-        """Give a later part what has sizes of its own where it goes by those of what it does not
-        read, as `zeros_like(x)` does. `steady`: what is the same at each call, `gradients_of`: see
-        `CallsBehindGradients`."""
-        sources = SizeSources(self.recorded, self.arrays, [*self.outside, *self.counted()],
-                              self.told, gradients_of)
+    def give_sizes(self, steady: Container[int]) -> None:
+        """Give a later part all that has sizes of its own where it may go by those of what it does
+        not need, as `zeros_like(x)` does. `steady`: what is the same at each call."""
         varying = [n for n in self.outside if n not in steady]
         for k, part in enumerate(self.parts[1:], 1):
             part.told = [i for i, node in enumerate(part.nodes)
-                         if node.outs and node.outs[0] in sources.told]
-            there = {*varying, *counted(self.parts[:k])}
-            needed = sources.told_to([part.nodes[i] for i in part.told])
-            part.given = sorted({*part.given, *there.intersection(needed)})
+                         if self.needs.goes_by_other_sizes(node, self.arrays)]
+            if part.told:
+                part.given = sorted({*part.given, *varying, *counted(self.parts[:k])})
 
     def gone(self) -> list[list[int]]:
         """The values that nobody needs after each part, of those that parts make."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from whet.ir.graph import Draw, Node, Ref
 from whet.passes.compare_nodes import are_one_list
 
-from .cut_at_counts import needs
 from .size_expressions import equal
 
 if TYPE_CHECKING:
     from whet.tensor_base import Base
 
     from .cut_at_counts import PartNodes
+    from .needed_values import Needs
     from .told_numbers import Told
 
 
@@ -41,12 +41,10 @@ class NumberedPart:
     steady: dict[int, Base]
 
     @classmethod
-    def of(cls, part: PartNodes, told: Mapping[int, Told] | None,
-           steady: Mapping[int, Base]) -> NumberedPart:
-        """The nodes of a part; `told` and `steady` are of the whole list."""
-        is_given = set(part.given)
-        given = dict.fromkeys(
-            x for node in part.nodes for x in needs(node, told or {}) if x in is_given)
+    def of(cls, part: PartNodes, needs: Needs, steady: Mapping[int, Base]) -> NumberedPart:
+        """The nodes of a part; `needs` and `steady` are of the whole list."""
+        is_given, told = set(part.given), needs.told
+        given = dict.fromkeys(x for node in part.nodes for x in needs(node) if x in is_given)
         read_count = len(given)
         given.update(dict.fromkeys(part.given))
         of_whole = [*given, *(o for node in part.nodes for o in node.outs)]

@@ -10,6 +10,7 @@ from whet.ir.graph import OpNode, Type
 from . import builder
 from .builder import Options, reached
 from .divided_nodes import DividedNodes
+from .needed_values import Needs
 from .numbered_parts import NumberedPart, those_met_again
 from .program_in_parts import LaterPart, PlacedPart, ProgramInParts
 from .writes_and_questions import LARGEST_COPY
@@ -45,14 +46,14 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     if not any(isinstance(n, OpNode) and n.op.sized_by_data for n in nodes):
         return None
     divided = DividedNodes(nodes, arrays, list(outside), list(dict.fromkeys(results)), numbers,
-                           told or {})
+                           Needs.of(nodes, arrays, told, gradients_of))
     divided.cut(most_counts_of_a_part(options.like, divided.nodes))
     if sum(arrays[n].nbytes for n in divided.undone()) > LARGEST_COPY:
         divided.cut(most_counts=len(nodes))
     if not divided.has_all_it_needs() or options.ends and divided.draws_later():
         return None
-    divided.give_sizes(options.steady, gradients_of)
-    return PartsBuilder(divided, options, told, known).program()
+    divided.give_sizes(options.steady)
+    return PartsBuilder(divided, options, known).program()
 
 
 def most_counts_of_a_part(like: Program | None, nodes: Sequence[Node]) -> int:
@@ -70,9 +71,9 @@ class PartsBuilder:
     `lock` is the one of those of which some are. `nodes` and `called` are what all parts launch and
     what they have Python do, as nodes of the whole list."""
 
-    def __init__(self, divided: DividedNodes, options: Options, told: Mapping[int, Told] | None,
+    def __init__(self, divided: DividedNodes, options: Options,
                  known: Sequence[ProgramInParts]) -> None:
-        self.divided, self.told = divided, told
+        self.divided = divided
         written = divided.order.written
         self.options = dataclasses.replace(
             options, released={},
@@ -125,7 +126,7 @@ class PartsBuilder:
 
     def later(self) -> list[PlacedPart]:
         """The other parts."""
-        parts = [NumberedPart.of(part, self.told, steady(self.options, part))
+        parts = [NumberedPart.of(part, self.divided.needs, steady(self.options, part))
                  for part in self.divided.parts[1:]]
         parts = [dataclasses.replace(part, steady={}) if again else part
                  for part, again in zip(parts, those_met_again(parts), strict=True)]

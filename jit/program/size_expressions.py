@@ -115,7 +115,7 @@ class SizeExpressions:
         for places in (shapes, [self.facts.symbols], self.shapes.values()):
             found: dict[str, Size] = {}
             for shape in places:
-                for some in _several([(n, *self.pair(n)) for n in shape]):
+                for some in several([(n, *self.pair(n)) for n in shape]):
                     sizes, first, second = zip(*some, strict=True)
                     if (of(math.prod(first)), of(math.prod(second))) == (x, y):
                         n = math.prod(sizes)
@@ -238,7 +238,7 @@ class SizeExpressions:
         return tuple(out)
 
 
-def _several(xs: Sequence[T]) -> Iterator[tuple[T, ...]]:
+def several(xs: Sequence[T]) -> Iterator[tuple[T, ...]]:
     """One or more of some things, in all ways."""
     if len(xs) <= MOST_DIMS:
         for k in range(1, len(xs) + 1):

@@ -9,6 +9,7 @@ import whet.nn.functional as F
 from whet import nn
 from whet.jit.policy import account, many_sizes, timing
 from whet.jit.program.cut_at_counts import cut
+from whet.jit.program.needed_values import Needs
 
 from .ledgers import calls_of, served
 
@@ -346,7 +347,7 @@ def test_views_are_no_results_of_a_part():
     recordings = traced._calls.recordings.by_key.values()
     recording = next(r for rs in recordings for r in rs if r.program.goes_by_counts)
     p = recording.program
-    parts = cut(p.recorded, p.arrays, p.origin, p.results, set(), {}, 9)
+    parts = cut(p.recorded, p.arrays, p.origin, p.results, set(), Needs(), 9)
     assert len(parts) == 2
     assert not any(n.is_view and o in parts[1].given for n in p.recorded for o in n.outs)
     assert calls_of(traced)["replayed"] >= CALLS - 6

@@ -1,0 +1,118 @@
+"""The values that a node goes by: those that it reads, and those of whose sizes it is told.
+
+    %5 = index(%0, %3)
+    %6 = mean(%5)
+    %8 = div(%7, 44)                        in the gradient of %6: told the sizes of %5
+    %9 = expand(%8, size=(11, 4))           so is this
+
+Parts are planned for the sizes of what they are given. What a node is told is a function of these
+only where the part is given what it is a size of.
+"""
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from whet.ir.graph import Draw, OpNode
+
+from .size_expressions import COUNTED, several
+
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+    from whet.ir.values import Array, Type
+
+    from ..capture.calls_behind_gradients import GradientsOf
+    from .told_numbers import Told
+
+
+class Needs:
+    """What nodes need. `told`: the values of numbers that Python was told and that came to
+    attributes (see `FollowedSizes.at`); None where these are not followed. `like`: the values of
+    whose sizes nodes are told. Both are by the first result of the node."""
+
+    def __init__(self, told: Mapping[int, Told] | None = None) -> None:
+        self.told = told
+        self.like: dict[int, list[int]] = {}
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node], arrays: Sequence[Array | Type],
+           told: Mapping[int, Told] | None, gradients_of: GradientsOf) -> Needs:
+        """Those of a list of nodes; `gradients_of`: see `CallsBehindGradients`."""
+        needs = cls(told)
+        for node in nodes:
+            of = gradients_of.get(node.outs[0], ()) if node.outs else ()
+            if of and isinstance(node, OpNode):
+                found = needs.behind(node, arrays, of)
+                if found:
+                    needs.like[node.outs[0]] = found
+        return needs
+
+    def __call__(self, node: Node) -> list[int]:
+        """The values that a node goes by."""
+        of = () if node.op is None else [int(node.attrs[k]) for k in node.op.value_attrs]
+        found = [*map(int, node.refs()), *of]
+        if node.outs:
+            found += [*self.numbers(node).values(), *self.like.get(node.outs[0], ())]
+        return found
+
+    def numbers(self, node: Node) -> Told:
+        """The values of the numbers that Python was told, by where a node has them."""
+        return self.told.get(node.outs[0], {}) if self.told else {}
+
+    def goes_by_other_sizes(self, node: Node, arrays: Sequence[Array | Type]) -> bool:
+        """May a node be told a size of what it does not need? Of a view that keeps all elements one
+        size follows from the others."""
+        if isinstance(node, Draw):
+            return True
+        return (isinstance(node, OpNode)
+                and self.other_sizes(node, arrays).total() > node.op.keeps_elements)
+
+    def other_sizes(self, node: OpNode, arrays: Sequence[Array | Type]) -> Counter[int]:
+        """The sizes that a node is told and that nothing has that it needs."""
+        known = self.numbers(node)
+        sizes: Counter[int] = Counter()
+        for name in node.op.size_attrs & node.attrs.keys():
+            x = node.attrs[name]
+            places = ([((name, i), n) for i, n in enumerate(x)] if type(x) is tuple
+                      else [((name,), x)])
+            sizes.update(n for place, n in places
+                         if place not in known and type(n) is int and n > 1)
+        sizes.subtract(n for x in (*node.refs(), *self.like.get(node.outs[0], ()))
+                       for n in arrays[x].shape)
+        return +sizes
+
+    def behind(self, node: OpNode, arrays: Sequence[Array | Type],
+               of: Sequence[int]) -> list[int]:
+        """The operands and results of an op, which `of` are, of whose sizes a node of its gradient
+        is told: not those whose sizes what it reads has as well."""
+        sizes = self.other_sizes(node, arrays)
+        if sizes.total() <= node.op.keeps_elements:
+            sizes = Counter()
+        read = [arrays[x].shape for x in node.refs()]
+        numbers = [x for x in numbers_of(node) if not any(is_made_of(x, s) for s in read)]
+        found = []
+        for v in of:
+            shape = arrays[v].shape
+            its_own, made = Counter(shape) & sizes, [x for x in numbers if is_made_of(x, shape)]
+            if its_own or made:
+                found.append(v)
+                sizes -= its_own
+                numbers = [x for x in numbers if x not in made]
+        return found
+
+
+def numbers_of(node: OpNode) -> list[int | float]:
+    """The numbers of a node that may have been computed of sizes."""
+    return [x for x in (*node.ins, *[x for x in node.attrs.values() if type(x) is float])
+            if type(x) in (int, float)]
+
+
+def is_made_of(x: Any, shape: Sequence[int]) -> bool:
+    """Can a number have been computed of some of these sizes?"""
+    for some in several(shape):
+        n = math.prod(some)
+        if n > 1 and (x in (n, n - 1) if type(x) is int else any(x == f(n) for f in COUNTED)):
+            return True
+    return False
