@@ -27,6 +27,8 @@ class Later:
     """What the engine asks of ops, which are loaded after it: `ops/creation.py` brings it."""
     literal: Any
     zeros_like: Any
+    lies_as: Any
+    copy_laid_as: Any
 
 
 later = Later()
@@ -265,7 +267,8 @@ def _check_nan(node, results):
 
 
 def _accumulate(leaf, g, create):
-    """leaf.grad += g. A gradient that nothing else holds becomes `.grad` itself."""
+    """leaf.grad += g. A gradient that nothing else holds becomes `.grad` itself, where it lies in
+    memory as the leaf does; a new `.grad` lies so whatever made it."""
     extra = leaf._extra
     if extra and "node" in extra:
         g = _run_pre_hooks(extra["node"].pre_hooks, g)
@@ -274,11 +277,11 @@ def _accumulate(leaf, g, create):
         if have is None:
             try:
                 a = g._array
-                mine = (getrefcount(g) <= _unshared and g._cell is None and a.flags.c_contiguous
-                        and a.flags.writeable)
+                mine = (getrefcount(g) <= _unshared and g._cell is None and a.flags.writeable
+                        and later.lies_as(a, leaf._array))
             except AttributeError:           # a sparse one
                 mine = False
-            leaf._grad = g if mine else (g if create else g.detach()).clone()
+            leaf._grad = g if mine else later.copy_laid_as(g if create else g.detach(), leaf)
         elif create or issubclass(type(have), Composite):
             leaf._grad = have + g
         else:

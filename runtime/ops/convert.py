@@ -4,8 +4,8 @@ from math import prod
 import numpy as np
 
 from .. import devices, dtypes
+from ..autograd import engine, modes
 from ..autograd import inplace as ip
-from ..autograd import modes
 from ..autograd.engine import cast_gradient
 from ..cpu import pointwise as kernels
 from ..cpu import recorded_call
@@ -13,12 +13,13 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, STORED
 from ..ir.outline import like_first
 from ..layouts import contiguous_format, preserve_format
 from ..tensor import shown, wrap
+from ..tensor_base import is_strided
 from . import float8
 from .argument_guards import check_flag
 from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated
 from .casting import CASTS, copy_array
-from .creation import as_format, like_array
+from .creation import as_format, like_array, order_in_memory
 from .from_data import as_tensor, scalar_tensor
 from .onnx import gather_and_scatter as in_onnx
 from .pointwise_family import PointwiseOp, inplace
@@ -34,7 +35,10 @@ clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], pr
 
 
 def _copy_each_to_format(op, n, inputs, batched, attrs):
-    rule = native if attrs["memory_format"] is contiguous_format else folded()
+    wanted = attrs["memory_format"]
+    if type(wanted) is tuple:
+        return native(op, n, inputs, batched, {"memory_format": (0, *[d + 1 for d in wanted])})
+    rule = native if wanted is contiguous_format else folded()
     return rule(op, n, inputs, batched, attrs)
 
 
@@ -42,7 +46,8 @@ copy_to_format_op = Op(
     "clone_format", copy_array, lambda g, _y, _x, memory_format: [g],
     onnx=lambda b, x, memory_format: x, samples=lambda make: [
         Sample(make(2, 3), memory_format=contiguous_format),
-        Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))],
+        Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last")),
+        Sample(make(2, 3, 2), memory_format=(2, 0, 1))],
     batch=_copy_each_to_format, linear=(0,))
 copy_to_format_op.on_device = lambda arrays, attrs, index: devices.beyond.laid(
     arrays[0], like_array(arrays[0], arrays[0].dtype, attrs["memory_format"]).strides)
@@ -81,6 +86,32 @@ def clone(input, *, memory_format=preserve_format):
     if memory_format is preserve_format:
         return apply(clone_op, (input,), NO_ATTRS)
     return apply(copy_to_format_op, (input,), {"memory_format": memory_format})
+
+
+def lies_as(a, b):
+    """Does array `a` lie in memory as `b` of its shape does, or row by row where elements of `b`
+    lie apart or on one another?"""
+    order = None if b.flags.c_contiguous else _dense_order(b)
+    return (a if order is None else a.transpose(order)).flags.c_contiguous
+
+
+def _dense_order(a):
+    """The dimensions of an array, the outermost in memory first; None where it lies row by row, or
+    has gaps."""
+    order = order_in_memory(a)
+    return order if order is None or a.transpose(order).flags.c_contiguous else None
+
+
+def copy_laid_as(t, other):
+    """A copy of a tensor that lies in memory as `lies_as` says, with the same history."""
+    if not (is_strided(t) and is_strided(other)) or lies_as(t._array, other._array):
+        return t.clone()
+    order = _dense_order(other._array)
+    return apply(copy_to_format_op, (t,), {
+        "memory_format": contiguous_format if order is None else order})
+
+
+engine.later.lies_as, engine.later.copy_laid_as = lies_as, copy_laid_as
 
 
 @method()
