@@ -19,7 +19,7 @@ from .number_questions import all_below, are_probabilities, fixed_number, has_ne
 from .pointwise_family import PointwiseOp
 from .public_functions import compile_function
 from .question_kernels import asked
-from .registry import apply, ask, check_one_type, check_tensors, is_tensor
+from .registry import apply, ask, check_one_type, check_tensors, is_tensor, sizes_of
 from .sample_inputs import reals
 from .softmax import log_softmax
 from .surface import FUNCTIONS as F
@@ -405,7 +405,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     x = (target.exp() *
          (target - input) if log_target else F["xlogy"](target, target) - target * input)
     if reduction == "batchmean":
-        return x.sum() / input.shape[0] if input.ndim else x.sum()
+        return x.sum() / sizes_of(input)[0] if input.ndim else x.sum()
     return reduced(x, legacy(size_average, reduce, reduction))
 
 
