@@ -4,8 +4,9 @@
 
 A program finds rows of its arguments by a few questions (`where`, `nonzero`, masks), one after the
 other or in a loop. What it does with them goes by their numbers in all ways that Python has: writes
-in place, sizes of others, branches, gradients. Calls find none, one, some or all rows. How many
-counts a part may go by is drawn, too.
+in place, sizes of others, branches, gradients. Beside them it goes by numbers among the arguments
+and by places that data decides. Calls find none, one, some or all rows. How many counts a part may
+go by is drawn, too.
 """
 import contextlib
 import dataclasses
@@ -31,13 +32,17 @@ BRANCHES = [
     "if {i}.numel() <= 1:\n    res.append(x * 2)\nelse:\n    out[0] = 3",
     "if len({i}) == 1:\n    total = total + {i}.shape[0]\nelse:\n    total = total * 2",
     "if len({i}) > most:\n    {i} = {i}[:most]"]
-ROWS_OF = ["{s} = x[{i}]", "{s} = y[{i}]"]
+ROWS_OF = [
+    "{s} = x[{i}]", "{s} = y[{i}]",
+    "{s} = x[{i}]\n{s} = whet.stack([{s}[:, 2] - {s}[:, 0], {s}[:, 3], {s}[:, 0]], 1) @ w[:3]"]
 STEPS = [
     "{s} = {s} * 2 + 1", "{s} = {s} @ w", "{s} = whet.relu({s})", "{s} = {s} - {s}.sum(0)",
     "{s} = F.softmax({s}, 1)", "{s} = {s} * x[0]", "{s} = {s} ** 2 / max(len({i}), 1)",
     "{s} = {s}.exp()", "{s} = whet.cat([{s}, {s}])[:len({i})]",
     "{s} = {s} + whet.ones({s}.shape[0], 1)",
-    "{s} = {s} + whet.arange({s}.shape[0])[:, None]"]
+    "{s} = {s} + whet.arange({s}.shape[0])[:, None]",
+    "{s} = {s}[{s}[:, 0].argsort(descending=True)]",
+    "{s} = {s} * table[at]", "{s} = {s} + (table[at - most] if at >= most else table[0] * 0)"]
 USES = [
     "out.index_add_(0, {i}, {s})", "out[{i}] = {s}", "out[{i}] += {s}", "total = total + {s}.sum()",
     "res.append({s}.sum(0))", "res.append({s})", "res.append({i})", "res.append(out.clone())",
@@ -46,7 +51,11 @@ USES = [
     "res.append(whet.zeros({i}.shape[0] + 1, 2))", "total = total + {s}.amax(1).sum()",
     "total = total + (x[:, 0].expand_as(y[:, 0]) * state).sum() * {s}.numel()",
     "total = total + {s}.std(0).nan_to_num(0).sum()",
-    "res.append(whet.full((y.shape[0],), 2.0) * {s}.sum())"]
+    "res.append(whet.full((y.shape[0],), 2.0) * {s}.sum())", "res.append({s}[:, 1:3].T[0] * at)",
+    "if len({i}):\n    at_most = int({s}[:, 0].argmax())\n"
+    "    res.append({s}[at_most:at_most + 1] - {s}[1:])",
+    "if len({i}):\n    best = {s}[:, 0].argmax().item()\n    out[best] = {s}[best]",
+    "res.append({s}[:at].sum(0))", "res.append(x[at:at + most][:, :2].T)"]
 ENDS = [
     "res.append(whet.cat([{all}]).sum(0))", "res.append(sum(len(s) for s in [{all}]) * x.sum())",
     "loss = total + out.sum()\n"
@@ -101,7 +110,7 @@ class Program(fuzz_harness.TwoSided):
         lines += [line for text in self.ends for line in text.format(all=names).split("\n")]
         body = "\n".join(f"    {line}" for line in [*lines, "return [*res, out, total]"])
         return ("import whet\nimport whet.nn.functional as F\n\n\n"
-                f"def f(x, y, kind, w, state, most):\n{body}\n")
+                f"def f(x, y, kind, w, state, table, most, at):\n{body}\n")
 
     def smaller(self):
         for k in range(len(self.counts) if len(self.counts) > 1 else 0):
@@ -124,12 +133,14 @@ class Program(fuzz_harness.TwoSided):
         f = whet.jit.trace(space["f"]) if traced else space["f"]
         rng = np.random.default_rng(self.seed)
         w = whet.tensor(rng.standard_normal((4, 4)).astype("f"), requires_grad=True)
-        state, seen = whet.zeros(()), []
+        state, table, seen = whet.zeros(()), whet.linspace(0.9, 0.1, 8), []
         with parts_go_by(self.most_counts, self.most_ways):
             for n in self.sizes:
                 x, y = (whet.from_numpy(rng.standard_normal((n, 4)).astype("f")) for _ in range(2))
                 kind = whet.from_numpy(rng.integers(0, 5, n))
-                seen.append(observed(outcome(lambda: f(x, y, kind, w, state, 2)), x, y, state))
+                most, at = 1 + len(seen) // 12, len(seen) % 3 + 1
+                result = outcome(lambda: f(x, y, kind, w, state, table, most, at))
+                seen.append(observed(result, x, y, state))
         return seen, f
 
     def __str__(self):
