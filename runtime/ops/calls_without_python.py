@@ -31,7 +31,7 @@ from .registry import REGISTRY, Observer, apply, is_tensor
 declared_for_tracing.only_computes(globals())
 call_key = tensor_base.native_call_key
 MISSED = object()
-STEPS = 24                       # that a known call has at most: of more, ops take most of the time
+STEPS = 48                       # that a known call has at most: of more, ops take most of the time
 TURNS = 10                       # calls in which the two ways are timed
 FEW = 64                         # elements of a constant, which a known call keeps
 KEYS = 1 << 10                   # of a function: so many are known, or known to be no such calls
@@ -369,14 +369,14 @@ def known_call(watch, out, args, kwargs):
     that cannot be told."""
     if not watch.is_all():
         return None
-    steps = [(what, _picked([watch.counted(i) for i in at]), more, sizes)
+    steps = [_prepared(what, [watch.counted(i) for i in at], more, sizes)
              for what, at, more, sizes in watch.steps]
     several = isinstance(out, tuple)
     found = [watch.counted(watch.where.get(id(t))) if is_tensor(t) else None
              for t in (out if several else (out,))]
     write = None
     if type(steps[-1][0]) is Write:
-        last, operands, attrs, _ = steps.pop()
+        last, _, operands, attrs, _ = steps.pop()
         write = functools.partial(_write, last.op, last.op.writes or last.op, operands, attrs)
     if None in found and not (write and out is None):
         return None
@@ -385,7 +385,7 @@ def known_call(watch, out, args, kwargs):
     made = [watch.counted(-1 - i) for i in range(len(watch.made))]
     if len(steps) == 1 and not write and found == made and (
             type(out) is tuple or not several) and steps[0][0] is not DRAW:
-        (op, operands, attrs, _), = steps
+        (op, _, operands, attrs, _), = steps
         if not watch.steps[0][1]:
             return functools.partial(_made, op, attrs, kept)
         return functools.partial(_one, op, operands, attrs, watch.numbers, parts, kept)
@@ -398,6 +398,12 @@ def known_call(watch, out, args, kwargs):
 def frozen(x):
     """What keeps objects alive that a key knows by address, whatever becomes of a list of them."""
     return tuple(map(frozen, x)) if isinstance(x, tuple | list) else x
+
+
+def _prepared(what, at, more, sizes):
+    """A step as it is taken: (what, its only operand's place or None, a function that gives its
+    operands or None where it has none, more, sizes)."""
+    return what, at[0] if len(at) == 1 else None, _picked(at) if at else None, more, sizes
 
 
 def _picked(at):
@@ -440,19 +446,24 @@ def _several(steps, write, numbers, parts, kept, result, make, args, kwargs):
 
 def _taken(steps, values, draws):
     """Take the steps. Are answers and sizes those that were?"""
-    for what, picked, more, sizes in steps:
-        if what is DRAW:
-            values.append(drawn(picked(values)[0], more, draws))
-            continue
+    for what, at, picked, more, sizes in steps:
         if type(what) is Question:
             if what.ask(*[t._array for t in picked(values)]) != more:
                 return False
-            continue
-        out = apply(what, tuple(picked(values)), more)
-        made = out if type(out) is tuple else (out,)
-        if sizes is not None and [t._array.shape for t in made] != sizes:
-            return False
-        values += made
+        elif what is DRAW:
+            values.append(drawn(values[at], more, draws))
+        else:
+            out = (apply(what, (values[at],), more) if at is not None
+                   else apply(what, picked(values), more) if picked
+                   else registry.apply_without_operands(what, more))
+            if type(out) is tuple:
+                if sizes is not None and [t._array.shape for t in out] != sizes:
+                    return False
+                values += out
+            else:
+                if sizes is not None and out._array.shape != sizes[0]:
+                    return False
+                values.append(out)
     return True
 
 

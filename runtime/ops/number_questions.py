@@ -33,6 +33,16 @@ def all_below(a, n):
     return np.maximum.reduce(once.view(np.uint64), None) < n
 
 
+def all_between(a, low, high):
+    """Are all elements at least `low` and at most `high`, and none not a number?"""
+    numbers = listed(a)
+    if numbers is not None:
+        return all([low <= x <= high for x in numbers])
+    if type(a) is np.ndarray and a.size and a.dtype.kind == "f":     # two passes, and no masks
+        return bool(np.minimum.reduce(a, None) >= low and np.maximum.reduce(a, None) <= high)
+    return bool(((a >= low) & (a <= high)).all())
+
+
 @asked(lambda x, _: scalar.eq(x, 0))
 def has_zero(a):
     """Is any element zero?"""
@@ -53,4 +63,4 @@ def has_negative(a):
 @asked(lambda x, _: ~((x >= 0) & (x <= 1)))
 def are_probabilities(a):
     """Are all elements between 0 and 1?"""
-    return bool(((a >= 0) & (a <= 1)).all())
+    return all_between(a, 0, 1)

@@ -18,7 +18,7 @@ from ..ir.outline import Outline
 from ..tensor import wrap
 from .batching import native
 from .creation import check_options, placed
-from .number_questions import are_probabilities, has_negative
+from .number_questions import all_between, are_probabilities, has_negative
 from .out_arguments import give_out
 from .pointwise_family import PointwiseOp
 from .question_kernels import asked
@@ -537,15 +537,18 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     return _first(p, draw("uniform64", p.shape, generator, p.device), num_samples)
 
 
+LARGEST, SMALLEST = 1.7976931348623157e308, 5e-324               # positive numbers of float64
+
+
 @asked(lambda x, _: ~((x >= 0) & (x < math.inf)))
 def _are_weights(a):
     """Can all elements be weights?"""
-    return bool(((a >= 0) & (a < math.inf)).all())
+    return all_between(a, 0, LARGEST)
 
 
 @asked(lambda x, _: ~(x > 0))
 def _are_positive(a):
-    return bool((a > 0).all())
+    return all_between(a, SMALLEST, math.inf)
 
 
 def _choices(a):

@@ -8,6 +8,7 @@ from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
 from .argument_errors import checked_input
+from .number_questions import listed
 from .out_arguments import give_out
 from .pointwise_family import PointwiseOp
 from .question_kernels import asked
@@ -88,8 +89,9 @@ def _rescaled(x, r, attrs):
     @asked(lambda x, t: s.isinf(x) | (x < LEAST[t]) if t in LEAST else s.isinf(x))
     def out_of_range(a):
         least = LEAST.get(a.dtype, 0.0)
-        if a.size == 1:                      # the usual case, in which Python asks sooner
-            return not least <= a.item() < math.inf and not math.isnan(a.item())
+        numbers = listed(a)                  # the usual case, in which Python asks sooner
+        if numbers is not None:
+            return any([x < least or x == math.inf for x in numbers])
         return bool((np.isinf(a) | (a < least)).any())
     if not ask(out_of_range, r) or x._array.size == 0:
         return r

@@ -41,7 +41,9 @@ CALLS = [
     lambda g: F.smooth_l1_loss(x(3, 4, grad=g), x(3, 4), beta=0.5),
     lambda g: F.kl_div(x(3, 4, grad=g), x(3, 4), reduction="batchmean"),
     lambda g: F.embedding(places(), x(4, 3, grad=g)),
-    lambda g: F.one_hot(places(), 4),
+    lambda g: F.one_hot(places(), 4), lambda g: F.multi_margin_loss(x(5, 4, grad=g), places()),
+    lambda g: F.grid_sample(x(1, 2, 8, 8, grad=g), x(1, 5, 5, 2, grad=g), padding_mode="border",
+                            align_corners=True),
     lambda g: F.pad(x(2, 3, grad=g), (1, 2), value=3.0),
     lambda g: F.normalize(x(3, 4, grad=g), dim=0),
     lambda g: F.cosine_similarity(x(3, 4, grad=g), x(3, 4)),
@@ -140,6 +142,39 @@ def test_the_second_call_is_watched_and_later_ones_take_turns(monkeypatch):
     assert [type(v) for v in known("avg_pool2d")] != [Turns]
     often(lambda: F.avg_pool2d(x(1, 2, 6, 6), 2), 2)
     assert len(known("avg_pool2d")) == 2, "other sizes are another call"
+
+
+def test_sampling_an_image_that_goes_on_at_its_borders_is_known():
+    """In 27 steps."""
+    calls_without_python.forget()
+    image, grid = x(1, 2, 8, 8), x(1, 5, 5, 2)
+    often(lambda: F.grid_sample(image, grid, padding_mode="border", align_corners=True), 2)
+    assert [type(v) for v in known("grid_sample")] == [Turns]
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_whether_numbers_are_probabilities_is_seen_of_few_and_of_many(count):
+    """And of what is not a number."""
+    for bad in (-1e-6, 1.000001, float("nan"), float("inf"), -float("inf")):
+        for dtype in (whet.float32, whet.float64):
+            p = whet.full((count,), 0.5, dtype=dtype)
+            p[0], p[1] = 0.0, 1.0
+            assert set(p.bernoulli()[:2].tolist()) == {0.0, 1.0}
+            p[-1] = bad
+            with pytest.raises(RuntimeError, match="p_in"):
+                p.bernoulli()
+            if bad != bad or bad < 0 or bad == float("inf"):
+                with pytest.raises(RuntimeError, match="probability tensor"):
+                    whet.multinomial(p, 1)
+
+
+def test_norms_of_few_and_of_many_rows_beyond_the_range_of_squares():
+    for rows in (2, 50):
+        a = whet.full((rows, 3), 1e30)
+        a[1], a[0, 0] = 1e-30, float("nan")
+        found = a.norm(dim=1)
+        assert found[0].isnan() and whet.allclose(found[1], whet.tensor(3 ** 0.5 * 1e-30), atol=0)
+        assert rows == 2 or whet.allclose(found[2:], whet.tensor(3 ** 0.5 * 1e30))
 
 
 @pytest.mark.parametrize("name, call", [
