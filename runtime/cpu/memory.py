@@ -41,6 +41,18 @@ def scratch(size, found=None):
     return block[at:at + max(size, 1)]
 
 
+# Bytes from which the view takes less time than the elements' longer way. NumPy writes elements one
+# by one, and bytes as the processor does it best: 400 KB of float32 in 19 and 10 us.
+CLEARED_AS_BYTES = 1 << 12
+
+
+def clear(a):
+    """Write zeros over an array."""
+    if a.nbytes >= CLEARED_AS_BYTES and a.flags.c_contiguous:
+        a = a.reshape(-1).view(np.uint8)
+    a.fill(0)
+
+
 def __getattr__(name):
     if name != "empty":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -196,7 +196,9 @@ def _full(size, value, dtype, memory_format=None):
 def _zeros(size, dtype, memory_format=None):
     if memory_format is None and math.prod(size) * dtype.itemsize < memory.SMALLEST:
         return np.zeros(size, dtype.np)
-    return _full(size, dtype.np.type(0), dtype, memory_format)
+    a = new_array(size, dtype.np, memory_format)
+    memory.clear(a)
+    return a
 
 
 def _new_samples(make):

@@ -1,11 +1,11 @@
 """Writing by masks, and filling."""
-from math import prod
+from math import copysign, prod
 
 import numpy as np
 
 from ..autograd import inplace as ip
 from ..autograd import modes
-from ..cpu import indexed, pointwise, scan, taped_launches
+from ..cpu import indexed, memory, pointwise, scan, taped_launches
 from ..dtypes import BOOL, FLOAT
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
@@ -261,7 +261,10 @@ def fill_(self, value):
     """Write a number to every element."""
     if fits(value, self._array) and ip.writes_at_once(self):
         ip.check_writable(self, "fill_")
-        self._array.fill(value)
+        if value == 0 and copysign(1.0, value) > 0:
+            memory.clear(self._array)
+        else:
+            self._array.fill(value)
         self._bump("fill_")
         return self
     if is_tensor(value):

@@ -110,6 +110,27 @@ def test_tensor_copies_and_as_tensor_shares():
     assert b == bytearray([0, 0, 1, 0, 1, 0, 0, 0])
 
 
+@pytest.mark.parametrize("dtype", [whet.float32, whet.bfloat16, whet.int64, whet.bool,
+                                   whet.complex64])
+def test_large_memory_that_was_used_is_cleared(dtype):
+    """As bytes, where it lies row by row."""
+    for count in (1 << 8, 1 << 14, 1 << 17):
+        whet.ones(count, dtype=dtype)                # which leaves its memory to the next
+        made = whet.zeros(count, dtype=dtype)
+        assert not made.view(whet.uint8).any()
+        used = whet.ones(count // 16, 16, dtype=dtype)
+        assert not used[:, 1:].zero_().any() and used[:, 0].all()
+        assert not used.t().fill_(0).any() and not used.view(whet.uint8).any()
+    lies = whet.zeros_like(whet.ones(2, 3, 64, 64, dtype=dtype), memory_format=whet.channels_last)
+    assert not lies.any() and lies.stride() == (12288, 1, 192, 3)
+
+
+def test_a_negative_zero_is_no_zero_of_bytes():
+    for count in (8, 1 << 14):
+        assert whet.empty(count).fill_(-0.0).signbit().all()
+        assert not whet.empty(count).fill_(-0.0).fill_(0.0).signbit().any()
+
+
 @pytest.mark.parametrize("dtype", [whet.float32, whet.float64])
 def test_few_numbers_have_the_bits_that_they_have_among_many(dtype, monkeypatch):
     """Few are made by fewer steps."""
