@@ -11,6 +11,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -172,13 +173,13 @@ def measure(name, how):
         "allocator, later": calls, "refused": refused}
 
 
-def ask(name, how):
-    """The same of a process of its own."""
+def ask(name, how, compiled):
+    """The same of a process of its own. `compiled` is a folder for the code of modules: to compile
+    it takes Python more memory than some programs do."""
+    env = dict(os.environ, OMP_NUM_THREADS="1", PYTHONPYCACHEPREFIX=compiled)
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     out = subprocess.run([sys.executable, "-m", "benchmarks.memory", name, how],
-                         capture_output=True,
-                         text=True,
-                         check=True,
-                         env=dict(os.environ, OMP_NUM_THREADS="1"))
+                         capture_output=True, text=True, check=True, env=env)
     return json.loads(out.stdout.splitlines()[-1])
 
 
@@ -192,17 +193,19 @@ def main():
     table = Table("memory",
                   "Peak memory over the process's own, eager and traced", ["eager"],
                   megabytes)
-    for name in PROGRAMS:
-        ask(name, "whet"), ask(name, "eager")            # (kernels are on disk afterwards)
-        got = {how: [] for how in KINDS}
-        for _ in range(ROUNDS):
-            for how in KINDS:
-                got[how].append(ask(name, how))
-        median = lambda how, what: statistics.median(x[what] for x in got[how])
-        took = f"{median('eager', 'seconds'):.2f} -> {median('whet', 'seconds'):.2f}"
-        for what in ("first calls", "later calls"):
-            notes = {"seconds of the first": took if what == "first calls" else ""}
-            table.add(f"{name}: {what}", {how: median(how, what) for how in KINDS}, **notes)
+    with tempfile.TemporaryDirectory() as compiled:
+        for name in PROGRAMS:
+            for how in KINDS:                # kernels and modules are on disk afterwards
+                ask(name, how, compiled)
+            got = {how: [] for how in KINDS}
+            for _ in range(ROUNDS):
+                for how in KINDS:
+                    got[how].append(ask(name, how, compiled))
+            median = lambda how, what: statistics.median(x[what] for x in got[how])
+            took = f"{median('eager', 'seconds'):.2f} -> {median('whet', 'seconds'):.2f}"
+            for what in ("first calls", "later calls"):
+                notes = {"seconds of the first": took if what == "first calls" else ""}
+                table.add(f"{name}: {what}", {how: median(how, what) for how in KINDS}, **notes)
     table.finish()
 
 
