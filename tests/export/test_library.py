@@ -414,7 +414,7 @@ def test_a_child_of_a_fork_goes_on_without_the_threads(digits, tmp_path):
     path, exported, x = digits
     np.save(tmp_path / "x.npy", x)
     done = subprocess.run(
-        [sys.executable, "-c", FORK, EXAMPLES, path, tmp_path / "x.npy"], timeout=60)
+        [sys.executable, "-c", FORK, EXAMPLES, path, tmp_path / "x.npy"], timeout=300)
     assert done.returncode == 0
 
 

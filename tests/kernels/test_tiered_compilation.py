@@ -136,7 +136,7 @@ if sys.argv[1] == "leave":
 if sys.argv[1] == "child":                   # goes on with what its parent put off, once somebody asks
     pid = os.fork()
     if pid == 0:
-        end = time.time() + 20
+        end = time.time() + 60
         while tiered_compilation.among(list(tiered_compilation._pending)) and time.time() < end:
             time.sleep(0.02)
         os._exit(len(tiered_compilation._pending))
@@ -157,12 +157,12 @@ if sys.argv[1] == "fork":
     print(n, *codes)
     sys.exit()
 if sys.argv[1] == "busy":                    # replays go on, one after the other
-    start, x = time.time(), whet.ones(3)
-    while tiered_compilation._pending and time.time() < start + 20:
+    start, x = time.process_time(), whet.ones(3)      # others may take the processor meanwhile
+    while tiered_compilation._pending and time.process_time() < start + 20:
         f(x)
-    print(n, len(tiered_compilation._pending), int(time.time() > start + 5))
+    print(n, len(tiered_compilation._pending), int(time.process_time() > start + 10))
     sys.exit()
-end = time.time() + 20
+end = time.time() + 60
 while (tiered_compilation._pending or tiered_compilation._background.thread) and time.time() < end:
     time.sleep(0.02)
 threads = sum(t.name == "whet-compile" for t in threading.enumerate())
@@ -174,7 +174,7 @@ print(n, len(tiered_compilation._pending), threads)
 def test_what_was_put_off_is_compiled_well(how, tmp_path):
     env = {**os.environ, "WHET_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT, how], env=env,
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     n, *rest = map(int, done.stdout.split())
     assert n > 0

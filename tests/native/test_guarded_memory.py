@@ -82,7 +82,7 @@ print(arena % guarded_memory.PAGE == 0 and (is_large or not native.enabled()))
 def test_all_memory_is_guarded(side, native_entries):
     env = {**os.environ, "WHET_GUARD": side, "WHET_NATIVE": native_entries}
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT], env=env,
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["True"] * 3
 

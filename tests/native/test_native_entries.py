@@ -300,7 +300,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert work() == want
 """
     r = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
-                       timeout=120)
+                       timeout=300)
     assert r.returncode == 0, r.stderr
 
 

@@ -259,7 +259,7 @@ except MemoryError as error:
 """
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True,
-                          timeout=60)
+                          timeout=300)
     assert done.returncode == 0 and "1073741824 bytes" in done.stdout, done.stderr
 
 

@@ -257,7 +257,7 @@ def test_threads_end_when_nobody_reads_any_more():
     assert len(workers) == 3
     del it
     for t in workers:
-        t.join(5)
+        t.join(30)
     assert not any(t.is_alive() for t in workers)
 
 
