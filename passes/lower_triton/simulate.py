@@ -10,6 +10,7 @@ are chains of fused multiply-adds, and every address is checked against the arra
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import random
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .source import Programs, Source
 
 _lock = threading.RLock()           # the interpreter's state is global
+_numpy_types: dict[str, Any] = {}   # of Triton's types, by their names
 
 
 class OutOfBounds(RuntimeError):
@@ -156,18 +158,58 @@ def _through_f32(compute: Callable[..., Any], operands: int) -> Callable[..., An
     return new
 
 
+def _fused(data: np.ndarray[Any, Any]) -> Callable[..., Any] | None:
+    """The interpreter's multiply-add that rounds once, for arrays of one shape like this one;
+    None for types of which it makes others."""
+    from triton.runtime import interpreter as ti
+    names = {"float32": "fma_fp32", "float64": "fma_fp64"}
+    found: Callable[..., Any] | None = getattr(
+        ti._interpreter, names.get(data.dtype.name, ""), None)
+    return found
+
+
+def _fma_without_broadcasts(fma: Callable[..., Any]) -> Callable[..., Any]:
+    """A multiply-add of the builder's. What has one shape already is not broadcast again, which
+    takes longer than the sums."""
+    from triton.runtime import interpreter as ti
+
+    def new(self: Any, x: Any, y: Any, z: Any) -> Any:
+        at_once = _fused(z.data)
+        if at_once is None or not np.shape(x.data) == np.shape(y.data) == np.shape(z.data):
+            return fma(self, x, y, z)
+        return ti.TensorHandle(at_once(x.data, y.data, z.data), z.dtype.scalar)
+    return new
+
+
 def _fused_dot(self: Any, a: Any, b: Any, d: Any, *rest: Any) -> Any:
     """A product of matrices as chains of fused multiply-adds, for a builder."""
     import triton.language as tl
     from triton.runtime import interpreter as ti
     x, y = (_to_f32(h.data) if h.dtype.scalar == tl.bfloat16 else h.data.astype(d.data.dtype)
             for h in (a, b))
-    acc, ty = d, d.dtype.scalar
-    for k in range(x.shape[-1]):
-        parts = np.broadcast_arrays(x[..., k:k + 1], y[..., k:k + 1, :])
-        factors = [ti.TensorHandle(np.ascontiguousarray(p), ty) for p in parts]
-        acc = self.create_fma(*factors, acc)
+    steps = (x.shape[-1], *np.shape(d.data))
+    xs, ys = (np.ascontiguousarray(np.broadcast_to(v, steps))
+              for v in (np.moveaxis(x, -1, 0)[..., None], np.moveaxis(y, -2, 0)[..., None, :]))
+    acc, at_once, ty = d, _fused(d.data), d.dtype.scalar
+    if at_once is not None:
+        data = d.data
+        for k in range(len(xs)):
+            data = at_once(xs[k], ys[k], data)
+        return ti.TensorHandle(data, ty)
+    for k in range(len(xs)):
+        acc = self.create_fma(ti.TensorHandle(xs[k], ty), ti.TensorHandle(ys[k], ty), acc)
     return acc
+
+
+def _remembered(find: Callable[..., Any]) -> Callable[..., Any]:
+    """What finds NumPy's type for one of Triton's, which makes a table of all of them at each
+    call."""
+    def new(ty: Any) -> Any:
+        name = ty.scalar.name
+        if name not in _numpy_types:
+            _numpy_types[name] = find(ty)
+        return _numpy_types[name]
+    return new
 
 
 def _splat(self: Any, ty: Any, x: Any) -> Any:
@@ -213,12 +255,17 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
     from triton.runtime.jit import JITFunction
     B, undo = ti.InterpreterBuilder, []
 
-    def put(obj: Any, name: str, value: Callable[..., Any]) -> None:
+    def put(obj: Any, name: str, value: Any) -> None:
         undo.append((obj, name, vars(obj).get(name), name in vars(obj)))
         setattr(obj, name, value)
 
-    check = _checked(regions)
+    check, builder = _checked(regions), ti.interpreter_builder
     knob = knobs.runtime.interpret
+    # Whether integers overflow is computed for each of their sums, and told in debugging alone.
+    put(builder, "options",
+        dataclasses.replace(builder.options, sanitize_overflow=builder.options.debug))
+    put(ti, "_get_np_dtype", _remembered(ti._get_np_dtype))
+    put(B, "create_fma", _fma_without_broadcasts(B.create_fma))
     put(B, "cast_impl", _rounding_cast(B.cast_impl))
     put(B, "create_fp_to_fp", _rounding_cast(B.create_fp_to_fp))
     for name, operands in (("binary_op", 2), ("unary_op", 1), ("ternary_op", 3), ("create_fma", 3)):

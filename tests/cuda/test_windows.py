@@ -114,13 +114,14 @@ def test_winograds_method_is_taken_where_the_cpu_takes_it(gpus):
     assert any("cast_cast_add_mul_cast_mul" in s.name for _, s, _ in gpus.kernels)
 
 
-@pytest.mark.parametrize("taps,at", (
-    ((1, 3, 3), dict(padding=(0, 1, 1))), ((3, 3, 3), dict(padding=1)),
-    ((3, 3, 3), dict(padding=(1, 1, 0), stride=(2, 1, 1))),
-    ((2, 3, 3), dict(padding=(2, 1, 1), dilation=(2, 1, 1), groups=2))))
-def test_winograds_method_in_volumes(gpus, taps, at):
+# the first has tiles for several blocks of a product; the others are as small as pays
+@pytest.mark.parametrize("taps,size,at", (
+    ((1, 3, 3), (5, 7, 8), dict(padding=(0, 1, 1))), ((3, 3, 3), (3, 5, 6), dict(padding=1)),
+    ((3, 3, 3), (3, 5, 8), dict(padding=(1, 1, 0), stride=(2, 1, 1))),
+    ((2, 3, 3), (3, 5, 6), dict(padding=(2, 1, 1), dilation=(2, 1, 1), groups=2))))
+def test_winograds_method_in_volumes(gpus, taps, size, at):
     groups = at.get("groups", 1)
-    both(lambda x, w, b: F.conv3d(x, w, b, **at), whet.randn(2, 16 * groups, 5, 7, 8),
+    both(lambda x, w, b: F.conv3d(x, w, b, **at), whet.randn(2, 16 * groups, *size),
          whet.randn(16 * groups, 16, *taps), whet.randn(16 * groups))
     assert any("cast_cast_add_mul_cast_mul" in s.name for _, s, _ in gpus.kernels)
 

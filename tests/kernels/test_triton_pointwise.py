@@ -221,6 +221,23 @@ def test_a_kernel_that_reaches_too_far_is_found():
         simulate.run(source, [a, a[:9].copy(), np.zeros(10, np.float32)], {"n": 10})
 
 
+def test_a_simulation_computes_what_is_read_and_takes_its_patches_back(monkeypatch):
+    """Whether sums of integers overflow is told in debugging alone, and not computed otherwise."""
+    from triton.language.semantic import TritonSemantic
+    from triton.runtime import interpreter as ti
+    from whet.passes.lower_triton import simulate
+
+    def state():
+        return ti.interpreter_builder.options, ti._get_np_dtype, ti.InterpreterBuilder.create_fma
+    before, less, compared = state(), TritonSemantic.less_equal, []
+    monkeypatch.setattr(TritonSemantic, "less_equal",
+                        lambda *args: (compared.append(1), less(*args))[1])
+    a, out = numbers(2000), np.zeros(2000, np.float32)
+    simulate.run(lower.lower(kernel(X + Y, "f32", "f32")), [a, a, out], {"n": 2000})
+    same(out, a + a)
+    assert not compared and state() == before
+
+
 def test_nothing_imports_triton_before_it_compiles():
     code = (
         "import sys, whet; from whet.passes.lower_triton import pointwise, rows, contract, "
