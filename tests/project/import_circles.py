@@ -7,13 +7,14 @@
 none.
 """
 import argparse
-import ast
 import functools
 import json
 import pathlib
 from collections.abc import Iterator
 
 import networkx as nx
+
+from tests.project import statements
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -31,29 +32,19 @@ def modules() -> dict[str, pathlib.Path]:
     return found
 
 
-def for_types_alone(tree: ast.AST) -> Iterator[ast.AST]:
-    """What stands under `if TYPE_CHECKING:`, which no program runs."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            for statement in node.body:
-                yield from ast.walk(statement)
-
-
 def imports(module: str, path: pathlib.Path, known: dict[str, pathlib.Path]) -> Iterator[str]:
     """The modules of the project that a module imports anywhere as it runs."""
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    tree = ast.parse(path.read_text())
-    never_run = {id(node) for node in for_types_alone(tree)}
-    for node in ast.walk(tree):
-        if id(node) in never_run:
+    for one in statements.imports(path):
+        if one.for_types_alone:
             continue
-        if isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name in known)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[:len(package) - node.level + 1] if node.level else []
-            source = ".".join([*base, *([node.module] if node.module else [])])
-            for a in node.names:
-                full = f"{source}.{a.name}"
+        if one.level is None:
+            yield from (name for name in one.names if name in known)
+        else:
+            base = package[:len(package) - one.level + 1] if one.level else []
+            source = ".".join([*base, *([one.module] if one.module else [])])
+            for name in one.names:
+                full = f"{source}.{name}"
                 if full in known or source in known:
                     yield full if full in known else source
 

@@ -5,6 +5,8 @@ import pathlib
 
 import pytest
 
+from tests.project import statements
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -12,8 +14,11 @@ def examples():
     """(file, name, docstring, line) of every docstring with an example."""
     for folder in ("runtime", "ir", "passes", "jit"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text())
-            for node in ast.walk(tree):
+            text = path.read_text()
+            if ">>>" not in text:
+                continue
+            tree = statements.tree(text)
+            for node in [tree, *statements.below(tree)]:
                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                     doc = ast.get_docstring(node)
                     if doc and ">>>" in doc:
