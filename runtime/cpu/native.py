@@ -45,7 +45,8 @@ _waiting: dict = {}                      # key -> entry of the cache that is loa
 _asked: set = set()                      # keys of the bytes that were asked for
 # functions that are called with the IR text of what is compiled
 on_compile: list = []
-# key -> (IR text, symbol in it) of what is compiled, where code is wanted that leaves the process
+# key -> (IR text, symbol in it) of what is compiled, where code is wanted that leaves the process:
+# the cache, which has no texts, gives nothing then and keeps nothing
 sources: dict | None = None
 # addresses that code may name and the process does not export
 _exports: dict = {}
@@ -238,13 +239,16 @@ def _store():
             code, names = mapped_code.join(alone)
             at = mapped_code.load(code, (), _resolve)
             _loaded.update({key: at + offset for key, offset in names.items()})
-        atexit.register(lambda: store.pack(_found.keys() | _asked))
+        atexit.register(lambda: keeps() and store.pack(_found.keys() | _asked))
     return store
 
 
 def _cached(key):
-    """Take a key's code from the cache; False where it is not there."""
+    """Take a key's code from the cache; False where it is not there, or where its text is
+    wanted."""
     store = _store()
+    if sources is not None:
+        return False
     if key in _loaded:
         _found[key] = _loaded.pop(key)
     elif store is not None:
@@ -256,8 +260,8 @@ def _cached(key):
 
 
 def keeps():
-    """Is there a cache on disk?"""
-    return _store() is not None
+    """Is there a cache on disk, to which this process adds?"""
+    return sources is None and _store() is not None
 
 
 def cached(key):
@@ -304,7 +308,7 @@ def _translated(text, symbols, opt=2):
 def _keep(entry):
     """Load machine code, and keep it for later processes."""
     _load(entry)
-    if _store() is not None:
+    if keeps():
         _store().put(entry)
 
 

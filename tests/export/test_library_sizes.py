@@ -207,7 +207,7 @@ def test_too_many_sizes_of_their_own_are_refused(monkeypatch):
 
 
 def test_what_the_process_of_a_level_refuses_is_an_export_error(tmp_path, monkeypatch):
-    few = "from whet.jit.export.library import sized_ways; sized_ways.MOST_ALONE = 3\nmain("
+    few = "from whet.jit.export.library import sized_ways; sized_ways.MOST_ALONE = 3; main("
     monkeypatch.setattr(worker, "START", worker.START.replace("main(", few))
     x = whet.ones(2, 1, 6, 6)
     exported = whet.export(

@@ -1,5 +1,5 @@
-"""A process of its own that makes a level: there kernels are written for the level's target, and
-each is compiled, so that its text is known."""
+"""A process of its own for each level: there kernels are written for the level's target, and each
+is compiled, so that its text is known. They are forked from one that has loaded whet."""
 
 from __future__ import annotations
 
@@ -16,17 +16,32 @@ from .level_parts import LevelProgram
 # what would have kernels be others than a library's
 ASIDE = ("WHET_CPU", "WHET_CHECK", "WHET_GUARD", "WHET_NATIVE", "WHET_JIT", "WHET_SHOW")
 # Its own path comes first: what lies beside the user's program may be called as Python's modules.
-# Texts are for the target, and kept, before anything is compiled: whet.jit does so as it loads.
+# Texts are for the target, and kept, before kernels are compiled: whet.jit does so as it loads.
+# What whet itself compiles is for Python alone, and comes from the cache.
 START = f"""
-import json, sys
-path, archive, target, *arguments = json.loads(sys.argv[1])
+import json, os, sys, traceback
+path, archive, threads, made = json.loads(sys.argv[1])
 sys.path += [p for p in path if p and p not in sys.path]
 from whet.cpu import native
 from whet.passes.lower_llvm import targets
-targets.write_for(target)
-native.sources = {{}}
-from {__name__} import main
-main(archive, *arguments)
+running = []
+for target, file in made:
+    running.append(os.fork())
+    if not running[-1]:
+        code = 1
+        try:
+            targets.write_for(target)
+            native.sources = {{}}
+            from {__name__} import main
+            main(archive, threads, file)
+            code = 0
+        except BaseException:
+            print(f"for {{target}}:", file=sys.stderr)
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+sys.exit(any([os.waitpid(child, 0)[1] for child in running]))
 """
 
 
@@ -36,18 +51,15 @@ def programs(
     """The programs of the graph in an archive for each of some targets, made side by side;
     `threads` is the most that a launch may use."""
     env = {k: v for k, v in os.environ.items() if k not in ASIDE}
-    env["WHET_CACHE"] = "0"
-    made, running = [os.path.join(folder, t) for t in targets], []
-    for target, path in zip(targets, made):
-        arguments = json.dumps([sys.path, archive, target, threads, path])
-        command = [sys.executable, "-P", "-c", START, arguments]
-        running.append(
-            subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        )
-    said = [p.communicate()[1].decode(errors="replace") for p in running]
-    for target, p, text in zip(targets, running, said):
-        if p.returncode:
-            raise RuntimeError(f"the process that makes code for {target} failed:\n{text}")
+    made = [os.path.join(folder, t) for t in targets]
+    arguments = json.dumps([sys.path, archive, threads, list(zip(targets, made))])
+    command = [sys.executable, "-P", "-c", START, arguments]
+    done = subprocess.run(
+        command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace")
+        raise RuntimeError(f"a process that makes code for {', '.join(targets)} failed:\n{said}")
     found = []
     for path in made:
         with open(path, "rb") as f:
