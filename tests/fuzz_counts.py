@@ -9,6 +9,7 @@ and by places that data decides. Calls find none, one, some or all rows. How man
 go by is drawn, too.
 """
 import contextlib
+import math
 import dataclasses
 import random
 import sys
@@ -152,13 +153,16 @@ class Program(fuzz_harness.TwoSided):
 def parts_go_by(most_counts, most_ways):
     """Parts are split by counts from so many on, and set to sizes by machine code at once."""
     from whet.jit.program import parts_builder, program_in_parts
-    kept = parts_builder.MOST_COUNTS, parts_builder.MOST_WAYS, program_in_parts.RESIZED
-    parts_builder.MOST_COUNTS, parts_builder.MOST_WAYS = most_counts, most_ways
-    program_in_parts.RESIZED = 1
+    drawn = {(parts_builder, "MOST_COUNTS"): most_counts, (parts_builder, "MOST_WAYS"): most_ways,
+             (parts_builder, "LONG"): math.inf, (program_in_parts, "RESIZED"): 1}
+    kept = {place: getattr(*place) for place in drawn}
     try:
+        for place, x in drawn.items():
+            setattr(*place, x)
         yield
     finally:
-        parts_builder.MOST_COUNTS, parts_builder.MOST_WAYS, program_in_parts.RESIZED = kept
+        for place, x in kept.items():
+            setattr(*place, x)
 
 
 if __name__ == "__main__":
