@@ -323,7 +323,7 @@ def _packed_plan(a, b, epilogue, operands):
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
     plan = _plans.get(key)
     if plan is None:
-        plan = plan_for(Packed, key, lambda: _make_plan(a, b, epilogue, operands, True),
+        plan = plan_for(Packed, key, lambda: _make_plan(a, b, epilogue, operands, packed=True),
                         partial(_keep_plan, key))
     return plan
 
@@ -366,7 +366,7 @@ def by_rows(a, b, epilogue, operands):
         steps = [each * math.prod(b.shape[i + 1:-2]) for i in range(b.ndim - 2)]
         there = np.lib.stride_tricks.as_strided(np.empty(1, b.dtype), b.shape,
                                                 (*steps, b.itemsize, b.itemsize))
-        plan = _make_plan(a, there, epilogue, operands, True, whole=True)
+        plan = _make_plan(a, there, epilogue, operands, packed=True, whole=True)
     if plan is None or plan.parts or plan.swapped:
         return None
     tile, rows = (int(plan.table[place(x)]) for x in ("rows", "m"))
@@ -448,23 +448,23 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to, small):
             raise Unsupported("an epilogue whose operands do not lie beside a column")
         m, n, a, b, batches[:2] = n, m, b[::-1], a[::-1], batches[1::-1]
         more = [x[::-1] for x in more]
-    tail = None if epilogue is None else kernels.Epilogue(epilogue, tuple([
+    kernel_epilogue = None if epilogue is None else kernels.Epilogue(epilogue, tuple([
         kernels.Operand(SHORT[o.dtype], x[1] != 0) for x, o in zip(more, operands, strict=True)]))
     parts = tuple(tuple(sum(map(int.__mul__, at, y)) for y in batches)
                   for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
     outer, inner = [1, 1, *batch][-2:]
     batches = [[0, 0, *y][-2:] for y in batches]
     p = small_products.Products(m, n, k, a, b, c, (outer, inner), tuple(batches), tuple(more), one)
-    found = small_products.launch(p, short, dst, tail) if small else None
+    found = small_products.launch(p, short, dst, kernel_epilogue) if small else None
     kernel, total, grain, table, scratch = ((*found, 0) if found is not None else _tiled(
-        p, short, dst, tail, packed, threads, sharing))
+        p, short, dst, kernel_epilogue, packed, threads, sharing))
     return Plan(shape, DTYPE[dst], kernel, total, grain, table, scratch, swapped, parts)
 
 
-def _tiled(p, short, dst, tail, packed, threads, sharing):
+def _tiled(p, short, dst, epilogue, packed, threads, sharing):
     """(kernel, units, grain, table, bytes of scratch) of products by tiles, rows or columns."""
     m, n, k, a, b, c, (outer, inner) = p[:7]
-    chosen = choose(p, short, dst, tail, packed, sharing)
+    chosen = choose(p, short, dst, epilogue, packed, sharing)
     rows, cols, scratch = chosen.rows, chosen.cols, chosen.scratch
     total = outer * inner * -(-m // rows) * -(-n // cols) if m and n else 0
     facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows,

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
-from whet.ir.symbolic_size import fixed
+from whet.ir.symbolic_size import Size, fixed
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.modules import new_module
 from whet.passes.lower_llvm.products import few_rows, one_row
 from whet.passes.lower_llvm.products import gemm as kernels
+from whet.passes.lower_llvm.products.pack import WIDE
 
 from . import native
 
@@ -47,19 +48,19 @@ class Chosen(NamedTuple):
     """A kernel and how it is used."""
     key: str
     emit: Any                            # the generator
-    rows: int                            # of a unit
-    cols: int
+    rows: Size                           # of a unit
+    cols: Size
     in_place: bool = False               # may B's rows be read where they are?
-    scratch: int = 0                     # bytes for each thread
+    scratch: Size = 0                    # bytes for each thread
 
 
-def choose(p, short, dst, tail, is_packed, threads):
-    """The kernel of products `p` of elements `short`, whose results are `dst` after the epilogue
-    `tail`, and how it is used. `is_packed`: does B lie in the order in which kernels read it? So
-    many `threads` take the units."""
+def choose(p, short, dst, epilogue, is_packed, threads):
+    """The kernel of products `p` of elements `short`, whose results are `dst` after an epilogue,
+    and how it is used. `is_packed`: does B lie in the order in which kernels read it? So many
+    `threads` take the units."""
     s, lanes = DTYPE[short].itemsize, kernels.shape(short).lanes
     if not p.one and not _few(p, s, lanes, is_packed):
-        return _in_tiles(p, short, dst, tail, is_packed, threads)
+        return _in_tiles(p, short, dst, epilogue, is_packed, threads)
     m, count = p.m, p.batch[0] * p.batch[1]
     parts = min(8 * threads, p.n * p.k * count // (UNIT_STEPS // 8)) // max(1, count)
     cols = max(4 * lanes, -(-p.n // max(1, parts) // lanes) * lanes)
@@ -70,8 +71,8 @@ def choose(p, short, dst, tail, is_packed, threads):
         name, generator = (("rows", few_rows.few_rows) if p.b[1] == s else
                            ("cols", few_rows.few_cols))
         kind, emit = f"{name}/{m}", partial(generator, m=m)
-    return Chosen(f"gemv/{short}/{kind}/{tail or ''}",
-                  partial(emit, dtype=short, dst=dst, epilogue=tail), m, cols)
+    return Chosen(f"gemv/{short}/{kind}/{epilogue or ''}",
+                  partial(emit, dtype=short, dst=dst, epilogue=epilogue), m, cols)
 
 
 def _few(p, s, lanes, is_packed):
@@ -94,7 +95,7 @@ def _one_row(p, s):
             partial(one_row.one_col, count=side, adjacent=b[0] == s))
 
 
-def _in_tiles(p, short, dst, tail, is_packed, threads):
+def _in_tiles(p, short, dst, epilogue, is_packed, threads):
     """The kernel of tiles: where it packs A and B and where it reads them as they lie."""
     s, (m, n, k, a, b) = DTYPE[short].itemsize, p[:5]
     # of vectors, and with them of caches
@@ -104,22 +105,23 @@ def _in_tiles(p, short, dst, tail, is_packed, threads):
     # a line of each step.
     apart = _page_apart(a[0]) if a[1] == s else not is_small or _page_apart(a[1])
     least_m, least_n, least_k = SMALL_A
-    if (short in kernels.WIDE
+    if (short in WIDE
             or (apart and m > least_m or is_small and m > kernels.MC) and n > least_n
             and k > least_k):
         a_mode = "rows" if a[1] == s else "cols"
     b_mode = "packed" if is_packed else "rows" if b[1] == s else "cols"
     near = m * n * k * s <= LINES if is_small else n * k * s <= few_rows.FAR
     in_place = b[1] == s and (m <= ROWS_IN_PLACE or not _page_apart(b[0]) and near)
-    if (in_place and not is_packed and n * k * s <= NEAR and short not in kernels.WIDE
+    if (in_place and not is_packed and n * k * s <= NEAR and short not in WIDE
             and targets.current().name == "avx512"):
         b_mode = "place"                     # masks cost nothing
     rows, cols = _unit(short, m, n, k, p.batch[0] * p.batch[1], threads)
     scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64
     for part in kernels.parts(short, a_mode, b_mode):
         bring_part(*part)
-    emit = partial(kernels.gemm, dtype=short, a_mode=a_mode, b_mode=b_mode, dst=dst, epilogue=tail)
-    return Chosen(f"gemm/{short}/{a_mode}/{b_mode}/{tail or ''}", emit, rows, cols, in_place,
+    emit = partial(kernels.gemm, dtype=short, a_mode=a_mode, b_mode=b_mode, dst=dst,
+                   epilogue=epilogue)
+    return Chosen(f"gemm/{short}/{a_mode}/{b_mode}/{epilogue or ''}", emit, rows, cols, in_place,
                   scratch)
 
 
@@ -133,7 +135,7 @@ def _unit(short, m, n, k, count, threads):
     rows to make up for the packing of all columns of B."""
     tile = kernels.shape(short)
     useful = min(threads, m * n * k * count // UNIT_STEPS)
-    across = -(-n // (MAX_COLS if short not in kernels.WIDE else MAX_COLS // 4)) or 1
+    across = -(-n // (MAX_COLS if short not in WIDE else MAX_COLS // 4)) or 1
     if useful > 1:
         across = max(across, min(-(-useful * ROWS_EACH // (m * count)), n // (2 * tile.width)))
     return tile.rows[0], max(1, -(-n // across // tile.width)) * tile.width

@@ -1,5 +1,5 @@
 """Products and convolutions of bytes on the CPU: unsigned bytes times signed ones, sums of 32 bits,
-and what follows them (`passes/lower_llvm/quantised/tail.py`).
+and what follows them (`passes/lower_llvm/quantised/epilogue.py`).
 
 Images lie pixel by pixel (as channels_last tensors), and so do results. Weights are packed once
 (`quantised_weights.py`).
@@ -29,9 +29,9 @@ FEW_STEPS = 32
 UNIT_STEPS = 1 << 22             # products of bytes that are worth a thread of their own
 
 
-class Tail(NamedTuple):
-    """What becomes of sums: the numbers of `tail.py`. Results are bytes around `zero`, or floats
-    where that is None."""
+class Epilogue(NamedTuple):
+    """What becomes of sums: the numbers of `quantised/epilogue.py`. Results are bytes around
+    `zero`, or floats where that is None."""
 
     low: float
     high: float
@@ -80,7 +80,7 @@ def tiles_allowed():
 
 
 # ---- calls ---------------------------------------------------------------------------------------
-def _dense(name, x, w, parameters, residual, shape, packed, tail):
+def _dense(name, x, w, parameters, residual, shape, packed, epilogue):
     """The operands as kernels read them without further looking. `shape`: of the result, by pixel;
     `packed`: of the weights."""
     room = packed[0], packed[1] * dots.PANEL
@@ -92,40 +92,41 @@ def _dense(name, x, w, parameters, residual, shape, packed, tail):
             raise RuntimeError(
                 f"{name}: expected an operand of type {np.dtype(t)} and shape {list(sizes)}, got "
                 f"{a.dtype} and {list(a.shape)}")
-    zero = tail.zero or 0
-    inside = tail.zero is None or 0 <= tail.low + zero <= tail.high + zero <= 255
-    if not tail.low <= tail.high or not inside or not 0 <= zero <= 255:
+    zero = epilogue.zero or 0
+    inside = epilogue.zero is None or 0 <= epilogue.low + zero <= epilogue.high + zero <= 255
+    if not epilogue.low <= epilogue.high or not inside or not 0 <= zero <= 255:
         raise RuntimeError(
-            f"{name}: results from {tail.low} to {tail.high} around {tail.zero} are no bytes")
+            f"{name}: results from {epilogue.low} to {epilogue.high} around {epilogue.zero} are no "
+            "bytes")
     return [a if a is None else in_order(a) for a in (w, *parameters, residual)]
 
 
-def linear(x, w, shift, scale, bias, residual, features, tail):
+def linear(x, w, shift, scale, bias, residual, features, epilogue):
     """x (..., K), unsigned bytes, times packed weights: (..., features)."""
     k, shape = x.shape[-1], (*x.shape[:-1], features)
     w, *parameters, residual = _dense(
         "quantised_linear", x, w, (shift, scale, bias), residual, shape,
-        packed_shape(1, features, k), tail)
+        packed_shape(1, features, k), epilogue)
     x = in_order(x)
     if REFERENCE:
         total = x.astype("f8") @ unpacked(w, features, k)[0].T.astype("f8")
-        return finished(total, [of_features(p, features) for p in parameters], residual, tail)
-    y = memory.empty(shape, tail.dtype)
+        return finished(total, [of_features(p, features) for p in parameters], residual, epilogue)
+    y = memory.empty(shape, epilogue.dtype)
     rows = y.size // features if features else 0
     threads = thread_pool.get_num_threads()
-    key = ("quantised linear", rows, k, features, tail, residual is None, threads)
+    key = ("quantised linear", rows, k, features, epilogue, residual is None, threads)
     plan = known.get(key)
     if plan is None:
         facts = dict(rows=rows, columns=features, x_row=k, y_row=features, p_group=0)
         image = dict.fromkeys(gather.DIMS, 0)
         image |= dict.fromkeys(("height", "width", "out_height", "out_width", "taps_y"), 1)
         image |= dict(segments=1, span=1, bytes=k, image_x=k)
-        plan = remember(key, _plan(k, 1, facts, image, tail, residual is not None, True))
+        plan = remember(key, _plan(k, 1, facts, image, epilogue, residual is not None, True))
     _run(plan, x, w, parameters, residual, y)
     return y
 
 
-def conv(x, w, shift, scale, bias, residual, features, window, tail):
+def conv(x, w, shift, scale, bias, residual, features, window, epilogue):
     """x (N, C, H, W), unsigned bytes, convolved with packed weights: (N, features, H', W'), pixel
     by pixel in memory. `window`: a `Window`."""
     n, channels = x.shape[:2]
@@ -138,18 +139,18 @@ def conv(x, w, shift, scale, bias, residual, features, window, tail):
     w, *parameters, residual = _dense(
         "quantised_conv", x, w, (shift, scale, bias),
         None if residual is None else by_pixel(residual), (n, *size, features),
-        window.packed(channels, features), tail)
+        window.packed(channels, features), epilogue)
     x = by_pixel(x)
-    y = memory.empty((n, *size, features), tail.dtype)
+    y = memory.empty((n, *size, features), epilogue.dtype)
     if REFERENCE:
         total = _reference_sums(x, w, features, size, window)
-        y[...] = finished(total, [of_features(p, features) for p in parameters], residual, tail)
+        y[...] = finished(total, [of_features(p, features) for p in parameters], residual, epilogue)
         return y.transpose(0, 3, 1, 2)
-    key = ("quantised conv", x.shape, features, window, tail, residual is None,
+    key = ("quantised conv", x.shape, features, window, epilogue, residual is None,
            thread_pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
-        plan = remember(key, _conv_plan(x.shape, features, size, window, tail,
+        plan = remember(key, _conv_plan(x.shape, features, size, window, epilogue,
                                         residual is not None, shift.shape[1]))
     _run(plan, x, w, parameters, residual, y)
     return y.transpose(0, 3, 1, 2)
@@ -178,7 +179,7 @@ def _run(plan, x, w, parameters, residual, y):
 
 
 # ---- plans ---------------------------------------------------------------------------------------
-def _conv_plan(shape, features, size, window, tail, residual, per_group):
+def _conv_plan(shape, features, size, window, epilogue, residual, per_group):
     n, height, width, channels = shape
     each, (taps_y, taps_x), groups = channels // window.groups, window.taps, window.groups
     alone = window.by_channel(channels, features)
@@ -194,18 +195,18 @@ def _conv_plan(shape, features, size, window, tail, residual, per_group):
         taps_y=taps_y, segments=taps_x // span, span=span, padding=window.blank)
     if alone:
         return quantised_channels.plan(
-            kind(), taps_y * taps_x, facts, image, tail, residual, Plan)
+            kind(), taps_y * taps_x, facts, image, epilogue, residual, Plan)
     plain = window.taps == window.stride == (1, 1) and not any(window.padding)
-    return _plan(each * taps_y * taps_x, groups, facts, image, tail, residual, plain)
+    return _plan(each * taps_y * taps_x, groups, facts, image, epilogue, residual, plain)
 
 
-def _plan(k, groups, facts, image, tail, residual, direct):
+def _plan(k, groups, facts, image, epilogue, residual, direct):
     """The plan of a product of k steps; `direct`: rows lie one after the other in x."""
     how, threads = kind(), thread_pool.get_num_threads()
     if how == "amx" and k <= FEW_STEPS:              # a tile would be empty for the most part
         how = "vnni"
     direct = direct and k % (dots.TILE if how == "amx" else 4) == 0
-    form = products.Form(how, not direct, tail.zero is not None, residual)
+    form = products.Form(how, not direct, epilogue.zero is not None, residual)
     row, rows, columns = padded(k, dots.TILE), facts["rows"], facts["columns"]
     unit_rows = min(UNIT_ROWS, max(32, ROW_BYTES // max(row, 1) // 32 * 32))
     useful = min(4 * threads, max(1, rows * columns * groups * k // UNIT_STEPS))
@@ -219,7 +220,7 @@ def _plan(k, groups, facts, image, tail, residual, direct):
     sums_at = padded(unit_rows * row + 64, 64) if form.gathered else 0
     each = sums_at + 4 * dots.WIDE * max(dots.rows_of(how))
     facts = {
-        "x_group": 0, "y_group": 0, **facts, **tail.words(), "steps": -(-k // 4),
+        "x_group": 0, "y_group": 0, **facts, **epilogue.words(), "steps": -(-k // 4),
         "row_bytes": row, "unit_rows": unit_rows, "w_group": padded(columns, dots.WIDE) * row,
         "row_blocks": row_blocks, "unit_columns": wide, "column_blocks": column_blocks,
         "scratch": each, "sums_at": sums_at}
@@ -231,15 +232,15 @@ def _plan(k, groups, facts, image, tail, residual, direct):
 
 
 # ---- the same in NumPy ---------------------------------------------------------------------------
-def finished(total, parameters, residual, tail):
+def finished(total, parameters, residual, epilogue):
     """What becomes of sums (..., columns), given as exact integers of any type."""
     shift, scale, bias = parameters
     total = (total.astype("i8") + shift).astype("i4")
     v = total.astype("f4") * scale + bias
     if residual is not None:
-        v = v + residual.astype("f4") * np.float32(tail.residual_scale)
-    v = np.minimum(np.maximum(v, np.float32(tail.low)), np.float32(tail.high))
-    return v if tail.zero is None else (np.rint(v).astype("i4") + tail.zero).astype("u1")
+        v = v + residual.astype("f4") * np.float32(epilogue.residual_scale)
+    v = np.minimum(np.maximum(v, np.float32(epilogue.low)), np.float32(epilogue.high))
+    return v if epilogue.zero is None else (np.rint(v).astype("i4") + epilogue.zero).astype("u1")
 
 
 def _reference_sums(x, w, features, size, window):

@@ -18,16 +18,16 @@ def fours(taps):
     return -(-taps // 4)
 
 
-def plan(how, taps, facts, image, tail, residual, make):
+def plan(how, taps, facts, image, epilogue, residual, make):
     """A `Plan`, made by `make(kernel, units, grain, scratch, table)`."""
-    form = products.Form(how, False, tail.zero is not None, residual)
+    form = products.Form(how, False, epilogue.zero is not None, residual)
     rows, columns, threads = facts["rows"], facts["columns"], thread_pool.get_num_threads()
     useful = min(4 * threads, max(1, rows * columns * taps // UNIT_TAPS))
     unit_rows = max(1, min(UNIT_ROWS, -(-rows // useful)))
     sums_at = -(-unit_rows * fours(taps) * 4 * 8 // 64) * 64
     blank_at = sums_at + unit_rows * dots.WIDE * 4
     each = blank_at + -(-(columns + dots.WIDE) // 64) * 64
-    facts = {**tail.words(), "rows": rows, "columns": columns, "y_row": facts["y_row"],
+    facts = {**epilogue.words(), "rows": rows, "columns": columns, "y_row": facts["y_row"],
              "fours": fours(taps), "unit_rows": unit_rows, "scratch": each, "sums_at": sums_at,
              "blank_at": blank_at, "row_bytes": 4 * fours(taps)}
     table = [facts[x] for x in depthwise.DIMS] + [image[x] for x in gather.DIMS]

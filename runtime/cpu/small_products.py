@@ -36,20 +36,20 @@ class Products(NamedTuple):
     one: bool
 
 
-def launch(p, short, dst, tail):
+def launch(p, short, dst, epilogue):
     """(kernel, units, grain, table) of such products; None where they are others."""
     if short not in small.TYPES or not 1 <= p.k <= STEPS:
         return None
     p = as_many(p, size(short))
     if p is None:
         return None
-    form = form_of(p, size(short), size(dst), tail)
+    form = form_of(p, size(short), size(dst), epilogue)
     if form is None:
         return None
     outer, inner = p.batch
-    key = f"gemm/small/{short}/{'/'.join(map(str, form[:-1]))}/{tail or ''}{form.operands or ''}"
-    kernel = native.kernel(key, partial(small.small, dtype=short, form=form, dst=dst,
-                                        epilogue=tail))
+    what = f"{'/'.join(map(str, form[:-1]))}/{epilogue or ''}{form.operands or ''}"
+    kernel = native.kernel(f"gemm/small/{short}/{what}", partial(
+        small.small, dtype=short, form=form, dst=dst, epilogue=epilogue))
     facts = dict.fromkeys(kernels.DIMS, 0)
     facts.update(m=p.m, n=p.n, k=p.k, rows=p.m, cols=p.n, inner=inner)
     for x, (x_outer, x_inner) in zip("abc", p.steps[:3], strict=True):
@@ -80,7 +80,7 @@ def as_many(p, s):
     return None
 
 
-def form_of(p, s, dst_size, tail):
+def form_of(p, s, dst_size, epilogue):
     """The form of the kernel; None where something lies otherwise than it can be read."""
     m, n, k = (fixed(x) for x in (p.m, p.n, p.k))
     a_turned, b_turned = _turned(m, k, p.a, s), _turned(k, n, p.b, s)
@@ -88,7 +88,7 @@ def form_of(p, s, dst_size, tail):
         return None
     group = _group(p, (m, n, k), s, dst_size)
     kinds = [_kind(m, n, group, o, y[1], size(x.dtype)) for o, y, x in zip(
-        p.more, p.steps[3:], tail.operands if tail else (), strict=True)]
+        p.more, p.steps[3:], epilogue.operands if epilogue else (), strict=True)]
     if None in kinds:
         return None
     a_once, b_once = p.steps[0][1] == 0, p.steps[1][1] == 0

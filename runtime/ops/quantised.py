@@ -165,9 +165,8 @@ def _linear(
     residual_scale,
     unit=1.0,
 ):
-    return kernels.linear(
-        x, w, shift, scale, bias, residual, features, kernels.Tail(low, high, zero, residual_scale)
-    )
+    epilogue = kernels.Epilogue(low, high, zero, residual_scale)
+    return kernels.linear(x, w, shift, scale, bias, residual, features, epilogue)
 
 
 def _conv(
@@ -201,7 +200,7 @@ def _conv(
         residual,
         features,
         window,
-        kernels.Tail(low, high, zero, residual_scale),
+        kernels.Epilogue(low, high, zero, residual_scale),
     )
 
 
@@ -227,13 +226,13 @@ def weights(make, pack, *shape):
 
 def _linear_samples(make):
     for shape, features in (((5,), 3), ((3, 64), 40), ((2, 7, 130), 33)):
-        for tail in (TO_BYTES, TO_FLOATS):
+        for epilogue in (TO_BYTES, TO_FLOATS):
             yield Sample(
                 _bytes(make, *shape),
                 *weights(make, packing.pack, 1, features, shape[-1]),
                 None,
                 features=features,
-                **tail,
+                **epilogue,
             )
             more = _bytes(make, *shape[:-1], features)
             yield Sample(
@@ -241,7 +240,7 @@ def _linear_samples(make):
                 *weights(make, packing.pack, 1, features, shape[-1]),
                 more,
                 features=features,
-                **tail,
+                **epilogue,
             )
 
 
@@ -254,7 +253,7 @@ def _conv_samples(make):
     ):
         window = packing.Window(taps, stride, padding, dilation, groups, 77)
         size = window.out_size(shape[2:])
-        for tail, more in (
+        for epilogue, more in (
             (TO_BYTES, None),
             (TO_FLOATS, None),
             (TO_BYTES, _bytes(make, shape[0], features, *size)),
@@ -263,7 +262,7 @@ def _conv_samples(make):
             parameters = weights(make, pack, features, shape[1] // groups, *taps)
             yield Sample(
                 _bytes(make, *shape), *parameters, more,
-                features=features, **window._asdict(), **tail
+                features=features, **window._asdict(), **epilogue
             )
 
 

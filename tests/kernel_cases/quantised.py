@@ -77,10 +77,10 @@ class Quantised(Family):
             (1, 3, 12, 17, 49, 130), (1, 4, 63, 64, 130, 256), (1, 16, 31, 33, 64)
         )
         for i, (m, k, n) in enumerate(sizes):
-            tail, added = (BYTES, FLOATS)[i % 2], i % 3 == 0
+            epilogue, added = (BYTES, FLOATS)[i % 2], i % 3 == 0
 
-            def f(x, more=None, tail=tail, given=parameters(pack, i, 1, n, k), n=n):
-                return ops.linear_op(x, *given, more, features=n, **tail)
+            def f(x, more=None, epilogue=epilogue, given=parameters(pack, i, 1, n, k), n=n):
+                return ops.linear_op(x, *given, more, features=n, **epilogue)
 
             yield Case(f"linear {m} {k} {n}", f, [op("u1", m, k), *[op("u1", m, n)] * added])
 
@@ -94,11 +94,11 @@ class Quantised(Family):
         for i, ((c, o, groups), taps, size, (stride, padding, dilation)) in enumerate(plans):
             window = Window(taps, (stride,) * 2, (padding,) * 2, (dilation,) * 2, groups, i)
             out = window.out_size(size)
-            tail, added = (BYTES, FLOATS)[i % 2], i % 3 == 0
+            epilogue, added = (BYTES, FLOATS)[i % 2], i % 3 == 0
             if min(out) <= 0:
                 continue
             make = functools.partial(pack_window, window=window)
-            given, at = parameters(make, i, o, c // groups, *taps), window._asdict() | tail
+            given, at = parameters(make, i, o, c // groups, *taps), window._asdict() | epilogue
 
             def f(x, more=None, given=given, at=at, o=o):
                 return ops.conv_op(x.permute(0, 3, 1, 2), *given, more, features=o, **at)

@@ -15,8 +15,8 @@ from whet.passes.lower_llvm.modules import new_module
 from whet.passes.lower_llvm.quantised import products
 
 RNG = np.random.default_rng(0)
-TO_BYTES = Q.Tail(-120.0, 127.0, 128, 0.3)
-TAILS = [TO_BYTES, Q.Tail(-np.inf, np.inf, None, 0.5), Q.Tail(0.0, 255.0, 0, 0.7)]
+TO_BYTES = Q.Epilogue(-120.0, 127.0, 128, 0.3)
+EPILOGUES = [TO_BYTES, Q.Epilogue(-np.inf, np.inf, None, 0.5), Q.Epilogue(0.0, 255.0, 0, 0.7)]
 KINDS = ["amx", "vnni", "pairs"]
 
 
@@ -46,18 +46,18 @@ def some_bytes(*shape):
     return RNG.integers(0, 256, shape).astype("u1")
 
 
-def wanted(total, parameters, residual, tail):
+def wanted(total, parameters, residual, epilogue):
     """From the definition, a step at a time."""
     shift, scale, bias = parameters
     total = (total + shift.astype("i8") + 2**31) % 2**32 - 2**31
     v = (total.astype("f4") * scale).astype("f4") + bias
     if residual is not None:
-        v = v + (residual.astype("f4") * np.float32(tail.residual_scale)).astype("f4")
-    v = np.clip(v, np.float32(tail.low), np.float32(tail.high))
-    return v if tail.zero is None else (np.round(v) + tail.zero).astype("u1")
+        v = v + (residual.astype("f4") * np.float32(epilogue.residual_scale)).astype("f4")
+    v = np.clip(v, np.float32(epilogue.low), np.float32(epilogue.high))
+    return v if epilogue.zero is None else (np.round(v) + epilogue.zero).astype("u1")
 
 
-@pytest.mark.parametrize("tail", TAILS, ids=str)
+@pytest.mark.parametrize("epilogue", EPILOGUES, ids=str)
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize(
     "size",
@@ -72,7 +72,7 @@ def wanted(total, parameters, residual, tail):
         (0, 8, 8),
     ],
 )
-def test_linear(kind, size, tail, residual):
+def test_linear(kind, size, epilogue, residual):
     m, k, n = size
     x, w, r = (
         some_bytes(m, k),
@@ -80,9 +80,9 @@ def test_linear(kind, size, tail, residual):
         some_bytes(m, n) if residual else None,
     )
     p = parameters(1, n, 1 if m % 2 else 100)
-    got = Q.linear(x, pack(w), *p, r, n, tail)
+    got = Q.linear(x, pack(w), *p, r, n, epilogue)
     total = x.astype("i8") @ w[0].T.astype("i8")
-    assert got.tobytes() == wanted(total, [a[0, :n] for a in p], r, tail).tobytes()
+    assert got.tobytes() == wanted(total, [a[0, :n] for a in p], r, epilogue).tobytes()
 
 
 # items, channels, height, width, features, taps, stride, padding, dilation, groups
@@ -102,10 +102,10 @@ CONVOLUTIONS = [
 ]
 
 
-@pytest.mark.parametrize("tail", TAILS[:2], ids=str)
+@pytest.mark.parametrize("epilogue", EPILOGUES[:2], ids=str)
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize("plan", CONVOLUTIONS, ids=str)
-def test_convolution(kind, plan, tail, residual):
+def test_convolution(kind, plan, epilogue, residual):
     n, c, h, w, o, k, s, p, d, g = plan
     x = some_bytes(n, h, w, c).transpose(0, 3, 1, 2)
     weights = RNG.integers(-128, 128, (o, c // g, k, k)).astype("i1")
@@ -114,7 +114,7 @@ def test_convolution(kind, plan, tail, residual):
     given = parameters(len(packed), o // len(packed))
     size = window.out_size((h, w))
     r = some_bytes(n, o, *size) if residual else None
-    got = Q.conv(x, packed, *given, r, o, window, tail)
+    got = Q.conv(x, packed, *given, r, o, window, epilogue)
     # the padding is the byte that stands for zero: convolve what it stands for
     image = np.pad(x.astype("f8"), ((0, 0), (0, 0), (p, p), (p, p)), constant_values=77)
     total = whet.nn.functional.conv2d(
@@ -126,14 +126,14 @@ def test_convolution(kind, plan, tail, residual):
     )
     columns = [quantised_weights.of_features(a, o).reshape(-1, 1, 1) for a in given]
     assert got.shape == (n, o, *size)
-    assert np.array_equal(got, wanted(total.numpy().astype("i8"), columns, r, tail))
+    assert np.array_equal(got, wanted(total.numpy().astype("i8"), columns, r, epilogue))
 
 
 def test_sums_go_around_at_32_bits(kind):
     k = 1 << 17
     x, w = np.full((1, k), 255, "u1"), np.full((1, 1, k), 127, "i1")
     zero = np.zeros((1, 32), "i4"), np.ones((1, 32), "f4"), np.zeros((1, 32), "f4")
-    got = Q.linear(x, pack(w), *zero, None, 1, TAILS[1])
+    got = Q.linear(x, pack(w), *zero, None, 1, EPILOGUES[1])
     assert got.item() == np.float32((255 * 127 * k + 2**31) % 2**32 - 2**31)
 
 
@@ -142,7 +142,7 @@ def test_ties_go_to_even(kind):
     x, w = np.ones((1, 4), "u1"), np.zeros((1, n, 4), "i1")
     w[0, :, 0] = np.arange(n) - 32
     room = np.zeros((1, n), "i4"), np.full((1, n), 0.5, "f4"), np.zeros((1, n), "f4")
-    got = Q.linear(x, pack(w), *room, None, n, Q.Tail(-128.0, 127.0, 128, 0.0))
+    got = Q.linear(x, pack(w), *room, None, n, Q.Epilogue(-128.0, 127.0, 128, 0.0))
     assert np.array_equal(got[0].astype(int) - 128, np.rint((np.arange(n) - 32) / 2).astype(int))
 
 

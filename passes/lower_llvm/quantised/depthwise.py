@@ -12,7 +12,7 @@ Arguments as those of `products.py`; weights are packed as those of a product wh
 from __future__ import annotations
 
 from ..builder import Fn, Module, Val
-from . import dots, gather, tail
+from . import dots, epilogue, gather
 from .products import ARGUMENTS, Form
 
 DIMS = (
@@ -25,13 +25,13 @@ DIMS = (
     "sums_at",
     "blank_at",
     "row_bytes",
-    *tail.NUMBERS,
+    *epilogue.NUMBERS,
 )
 
 
 def depthwise(m: Module, symbol: str, form: Form) -> None:
     """Write the kernel."""
-    finish = tail.tail(m, symbol, form.bytes_out, form.residual)
+    finish = epilogue.function(m, symbol, form.bytes_out, form.residual)
     f = m.kernel(symbol)
     unit = Unit(f, form, finish)
     f.loop(f.args[1], f.args[2], 1, unit.emit)
@@ -50,7 +50,7 @@ class Unit:
             name: f.load("i64", f.at(table, len(DIMS) + i, "i64"))
             for i, name in enumerate(gather.DIMS)
         }
-        self.numbers = tail.numbers(f, self.d.__getitem__)
+        self.numbers = epilogue.numbers(f, self.d.__getitem__)
         self.mine = f.bytes_at(self.arguments["scratch"], f.args[3] * self.d["scratch"])
         self.sums = f.bytes_at(self.mine, self.d["sums_at"])
         self.blank = f.bytes_at(self.mine, self.d["blank_at"])
@@ -185,8 +185,8 @@ class Unit:
         f = self.f
         if rest is None:
             return f.load("<16 x i8>", x)
-        if tail.wide_masks():
-            return f.mload("<16 x i8>", x, tail.first_lanes(f, rest, dots.PANEL))
+        if epilogue.wide_masks():
+            return f.mload("<16 x i8>", x, epilogue.first_lanes(f, rest, dots.PANEL))
         here = f.alloca("i8", dots.PANEL)
-        tail.copy(f, here, x, f.imin(rest, f.const("i64", dots.PANEL)), "i8")
+        epilogue.copy(f, here, x, f.imin(rest, f.const("i64", dots.PANEL)), "i8")
         return f.load("<16 x i8>", here)

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import targets
 from ..builder import Fn, Module, Val, vec
-from . import tail
+from . import epilogue
 
 DIMS = (
     "pixel",
@@ -127,7 +127,7 @@ def copied(f: Fn, source: Val, at: Val, size: Val, width: int) -> Val:
 
     def rest() -> None:
         if width == 64:
-            mask = tail.first_lanes(f, size - whole, width)
+            mask = epilogue.first_lanes(f, size - whole, width)
             found = f.mload(ty, f.bytes_at(source, whole), mask)
             f.store(found, f.bytes_at(at, whole))
             return

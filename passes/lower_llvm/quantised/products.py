@@ -3,10 +3,10 @@ packed weights.
 
 A unit is a block of rows times a block of columns of a group. Where rows of x cannot be read where
 they lie, the unit writes them into its thread's memory first. Then each pair of panels meets all
-rows of the block, a tile after the other, and each tile goes through the tail while it is in the
-first-level cache.
+rows of the block, a tile after the other, and each tile goes through the epilogue while it is in
+the first-level cache.
 
-Arguments: x, w, shift, scale, bias, residual, y, scratch, table. The table has DIMS, the tail's
+Arguments: x, w, shift, scale, bias, residual, y, scratch, table. The table has DIMS, the epilogue's
 numbers, and for a convolution those of the gathering.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..builder import Fn, Module, Val
-from . import dots, gather, tail
+from . import dots, epilogue, gather
 
 DIMS = (
     "rows",
@@ -34,7 +34,7 @@ DIMS = (
     "column_blocks",
     "scratch",
     "sums_at",
-    *tail.NUMBERS,
+    *epilogue.NUMBERS,
 )
 ARGUMENTS = ("x", "w", "shift", "scale", "bias", "residual", "y", "scratch", "table")
 
@@ -59,7 +59,7 @@ def kernel(m: Module, symbol: str, form: Form) -> None:
     """Write the kernel."""
     sizes = dots.rows_of(form.kind)
     micros = {n: dots.micro(m, symbol, form.kind, n) for n in sizes}
-    finish = tail.tail(m, symbol, form.bytes_out, form.residual)
+    finish = epilogue.function(m, symbol, form.bytes_out, form.residual)
     fetch = gather.gather(m, symbol, len(DIMS)) if form.gathered else None
     f = m.kernel(symbol)
     if form.kind == "amx":
@@ -81,7 +81,7 @@ class Unit:
             name: f.load("ptr", f.at(f.args[0], i, "i64")) for i, name in enumerate(ARGUMENTS)}
         self.arguments, table = arguments, arguments["table"]
         self.d = {name: f.load("i64", f.at(table, i, "i64")) for i, name in enumerate(DIMS)}
-        self.numbers = tail.numbers(f, self.d.__getitem__)
+        self.numbers = epilogue.numbers(f, self.d.__getitem__)
         self.mine = f.bytes_at(arguments["scratch"], f.args[3] * self.d["scratch"])
         self.sums = f.bytes_at(self.mine, self.d["sums_at"])
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from .. import targets
 from ..builder import Fn, Module, Val
-from . import tail
+from . import epilogue
 
 PANEL = 32
 LANES = 16
@@ -105,6 +105,6 @@ def put(f: Fn, sums: list[Val], bias: Val, to: Val, left: Val) -> None:
         here = f.alloca("float", PANEL)
         for j, v in enumerate(found):
             f.store(v, f.at(here, j * LANES))
-        tail.copy(f, to, here, left, "float")
+        epilogue.copy(f, to, here, left, "float")
 
     f.if_(f.cmp("sge", left, PANEL), whole, some)

@@ -72,15 +72,15 @@ def _are_known(*values):
     return all(v.array is not None for v in values)
 
 
-def linear(b, x, w, shift, scale, bias, residual=None, *, features, unit=1.0, **tail):
+def linear(b, x, w, shift, scale, bias, residual=None, *, features, unit=1.0, **epilogue):
     """The op `quantised_linear`."""
     (weights,) = packing.unpacked(known(b, w), features, x.shape[-1])
     parameters = [_of_features(b, p, features) for p in (shift, scale, bias)]
     if b.pairs and _are_known(*parameters):
         arrays = [p.array for p in parameters]
-        return quantised_pairs.linear(b, x, weights, arrays, residual, unit=unit, **tail)
+        return quantised_pairs.linear(b, x, weights, arrays, residual, unit=unit, **epilogue)
     total = b.MatMulInteger(x, b.constant(np.ascontiguousarray(weights.T)))
-    return _tail(b, total, parameters, residual, **tail)
+    return _epilogue(b, total, parameters, residual, **epilogue)
 
 
 def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, high, zero,
@@ -90,11 +90,11 @@ def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, hi
     weights = packing.unpacked_window(known(b, w), window, channels, features)
     weights = np.ascontiguousarray(weights.transpose(0, 3, 1, 2))
     parameters = [_of_features(b, p, features) for p in (shift, scale, bias)]
-    tail = dict(low=low, high=high, zero=zero, residual_scale=residual_scale)
+    epilogue = dict(low=low, high=high, zero=zero, residual_scale=residual_scale)
     if b.pairs and _are_known(*parameters):
         arrays = [p.array for p in parameters]
         return quantised_pairs.convolution(
-            b, x, weights, arrays, residual, window, unit=unit, **tail)
+            b, x, weights, arrays, residual, window, unit=unit, **epilogue)
     total = b.ConvInteger(
         x,
         b.constant(weights),
@@ -108,7 +108,7 @@ def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, hi
     shift, *more = [b.Reshape(p, b.ints((-1, 1, 1))) for p in parameters]
     blank = window.blank * weights.astype("i4").sum((1, 2, 3)).reshape(-1, 1, 1)
     shift = b.Add(shift, b.constant(blank.astype("i4")))
-    return _tail(b, total, [shift, *more], residual, **tail)
+    return _epilogue(b, total, [shift, *more], residual, **epilogue)
 
 
 def weight_only(b, x, w, scales, bias, *, features, bits, block):
@@ -118,8 +118,8 @@ def weight_only(b, x, w, scales, bias, *, features, bits, block):
     return b.Add(b.MatMul(x, b.constant(real.T.copy())), b.constant(bias[:features]))
 
 
-def _tail(b, total, parameters, residual, *, low, high, zero, residual_scale):
-    """What follows sums, as `passes/lower_llvm/quantised/tail.py` states it."""
+def _epilogue(b, total, parameters, residual, *, low, high, zero, residual_scale):
+    """What follows sums, as `passes/lower_llvm/quantised/epilogue.py` states it."""
     shift, scale, bias = parameters
     v = b.Add(b.Mul(b.cast(b.Add(total, shift), "f32"), scale), bias)
     if residual is not None:

@@ -114,7 +114,7 @@ def _zero_of(sums, shift):
     return int(-shift[at[0]] // sums[at[0]]) if at.size else 0
 
 
-def linear(b, x, weights, parameters, residual, *, residual_scale, unit, **tail):
+def linear(b, x, weights, parameters, residual, *, residual_scale, unit, **epilogue):
     """The op `quantised_linear`."""
     layer = Layer(b, x, weights, parameters, unit)
     added = layer.added(residual, residual_scale)
@@ -122,14 +122,14 @@ def linear(b, x, weights, parameters, residual, *, residual_scale, unit, **tail)
         v = b.Gemm(layer.real(x), layer.weight(), layer.biases(), transB=1)
     else:
         v = b.Add(b.MatMul(layer.real(x), layer.weight(1)), layer.biases())
-    return layer.finished(v, added, **tail)
+    return layer.finished(v, added, **epilogue)
 
 
-def convolution(b, x, weights, parameters, residual, window, *, residual_scale, unit, **tail):
+def convolution(b, x, weights, parameters, residual, window, *, residual_scale, unit, **epilogue):
     """The op `quantised_conv`."""
     layer = Layer(b, x, weights, parameters, unit)
     added = layer.added(residual, residual_scale)
     at = dict(strides=list(window.stride), pads=[*window.padding] * 2, group=window.groups,
               dilations=list(window.dilation), kernel_shape=list(window.taps))  # fmt: skip
     v = b.Conv(layer.real(x), layer.weight(), layer.biases(), **at)
-    return layer.finished(v, added, **tail)
+    return layer.finished(v, added, **epilogue)

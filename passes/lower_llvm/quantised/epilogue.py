@@ -33,13 +33,13 @@ SIGNATURE = [
 ]
 
 
-def tail(m: Module, name: str, bytes_out: bool, residual: bool) -> Val:
+def function(m: Module, name: str, bytes_out: bool, residual: bool) -> Val:
     """The address of a function that stores rows of 32 sums at y, of which so many columns are
     wanted; `row` elements lie between rows of y and of the residual, which is bytes."""
-    f = m.fn(f"{name}_tail", SIGNATURE, linkage="internal", attrs="noinline")
+    f = m.fn(f"{name}_epilogue", SIGNATURE, linkage="internal", attrs="noinline")
     rows = _Rows(f, bytes_out, residual)
     f.if_(f.cmp("sge", rows.columns, WIDE), rows.whole, rows.partial)
-    return Val(f, f"@{name}_tail", "ptr")
+    return Val(f, f"@{name}_epilogue", "ptr")
 
 
 class _Rows:
