@@ -30,7 +30,6 @@ from .row_kernels import (
     in_fours,
     narrow_kernel,
     one_of_few,
-    order_free,
     per_grain,
     row_kernel,
     short_kernel,
@@ -40,6 +39,7 @@ from .row_kernels import (
     walks,
     weight,
 )
+from .rows_in_memory import RowsInMemory
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
 _plans: dict = {}
@@ -86,39 +86,6 @@ def _turned(y, shape, order):
     if not turned.flags.c_contiguous:
         taped_launches.partial(y)
     return contiguous(turned)
-
-
-class _Dims:
-    """The outer or the reduced dimensions: sizes, and strides of every array; neighbours are one
-    dimension where every array allows it."""
-
-    def __init__(self, sizes, strides):
-        self.sizes, self.strides = [], []                     # strides[dimension][array]
-        for size, st in zip(sizes, strides, strict=True):
-            if size == 1:
-                continue
-            if self.sizes and all(a == b * size for a, b in zip(self.strides[-1], st, strict=True)):
-                self.sizes[-1] *= size
-                self.strides[-1] = st
-            else:
-                self.sizes.append(size)
-                self.strides.append(st)
-
-
-def _by_memory(dims, shape, arrays):
-    """Dimensions from the one with the largest steps on; those of one element, whose steps say
-    nothing, stay where they are."""
-    moved = iter(sorted((a for a in dims if shape[a] != 1),
-                        key=lambda a: -sum(abs(st[a]) for st, _ in arrays)))
-    return [a if shape[a] == 1 else next(moved) for a in dims]
-
-
-def _row_strides(shape, itemsize):
-    strides, step = [], itemsize
-    for s in reversed(shape):
-        strides.insert(0, step)
-        step *= s
-    return strides
 
 
 class Plan:
@@ -173,63 +140,39 @@ class Plan:
 
     def _orient(self, operands):
         """The way to run without copies; None if there is none."""
-        program, shape = self.program, self.shape
-        arrays = [(x.strides, x.itemsize) for x, o in zip(operands, program.operands, strict=True)
-                  if o.is_full]
-        natural = _row_strides(shape, 1)
-        arrays += [([s * t.itemsize for s in natural], t.itemsize)
-                   for full, t in zip(self.full_out, self.out_types, strict=True) if full]
-        each = [x for x, o in zip(operands, program.operands, strict=True) if o.is_row]
-        rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(each)]
-
-        fixed = any(self.full_out) or rows_at
-        outer = self.outer if fixed else _by_memory(self.outer, shape, arrays)
-        inside = _by_memory(self.axes, shape, arrays) if order_free(program) else self.axes
-        order = [self.outer.index(a) for a in outer]
-        row_steps = [self._row_steps(x) for x in each]
-        reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
-        rest = _Dims([shape[a] for a in outer],
-                     [[*(st[a] for st, _ in arrays), *(steps[a] for steps in row_steps)]
-                      for a in outer])
+        there = RowsInMemory(self, operands)
+        rest, order, arrays = there.rest, there.order, len(there.arrays)
         if len(rest.sizes) > 2:
             return None
-        chosen = self._narrow(reduced, rest, arrays, rows_at, order)
-        if chosen is not None:
-            return chosen
-        if self.n and len(reduced.sizes) > 1:
-            pieces = len(reduced.sizes) == 2 and not any(
-                isinstance(s, R.Reduce) and s.has_position for s in program.stages) and all(
-                    s == size for s, (_, size) in zip(reduced.strides[1], arrays, strict=True))
-            return self._by_rows(rest, len(arrays), order, reduced) if pieces else None
-        step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
-        together = all(s == size for s, (_, size) in zip(step, arrays, strict=True))
-        beside = together and self.n > 3 and short_rows(self.program, self.n)
-        if self.n <= SHORT and self.count >= 16 and len(rest.sizes) == 1 and not beside:
-            steps = rest.strides[0]
-            dense = all(s == size for s, (_, size) in zip(steps[len(arrays):], rows_at,
-                                                          strict=True))
-            if dense and any(s != size for s, (_, size) in zip(steps, arrays, strict=False)):
-                return self._by_columns(step, rest, len(arrays), order, ColumnWalk.APART)
-        if together:
-            return self._by_rows(rest, len(arrays), order)
+        run = self._narrow(there)
+        if run is not None:
+            return run
+        if self.n and len(there.reduced.sizes) > 1:
+            return (self._by_rows(rest, arrays, order, there.reduced)
+                    if there.is_in_pieces(self.program) else None)
+        step = there.step(self.n)
+        if self._has_short_rows(there, step):
+            return self._by_columns(step, rest, arrays, order, ColumnWalk.APART)
+        if there.follow(step):
+            return self._by_rows(rest, arrays, order)
         if rest.sizes and self.n < 2**31:
-            steps, sizes = rest.strides[-1], [size for _, size in (*arrays, *rows_at)]
-            # Results have steps.
-            still = [i for i, s in enumerate(steps) if not s and s != sizes[i]]
-            if all(s == size for i, (s, size) in enumerate(zip(steps, sizes, strict=True))
-                   if i not in still) and 0 in [i in still for i in range(len(arrays))]:
-                return self._by_columns(step, rest, len(arrays), order, still=still)
+            still = there.same_in_all_columns()
+            if still is not None:
+                return self._by_columns(step, rest, arrays, order, still=still)
         return None
 
-    def _row_steps(self, x):
-        """The strides of a row operand, by dimension."""
-        if x.ndim == len(self.shape):
-            return x.strides
-        return dict(zip(self.outer, _row_strides(self.plain_rows, x.itemsize), strict=True))
+    def _has_short_rows(self, there, step):
+        """Are rows so short that several are better walked side by side, although what is beside
+        an element lies apart?"""
+        if there.follow(step) and self.n > 3 and short_rows(self.program, self.n):
+            return False
+        return (self.n <= SHORT and self.count >= 16 and len(there.rest.sizes) == 1
+                and there.row_operands_are_dense() and not there.columns_follow())
 
-    def _narrow(self, reduced, rest, arrays, rows_at, order):
+    def _narrow(self, there):
         """The way for rows of a few elements that follow each other in memory; None where they
         are not that."""
+        reduced, rest, arrays = there.reduced, there.rest, there.arrays
         program, size, pieces = self.program, (reduced.sizes or [1])[-1], 1
         if len(reduced.sizes) == 2:
             pieces = reduced.sizes[0]
@@ -253,7 +196,7 @@ class Plan:
             return k if k == m or itemsize >= 4 and not out else None
         inputs = len(arrays) - sum(self.full_out)
         hows = [how(i, n, size, steps[i], i >= inputs) for i, (_, n) in enumerate(arrays)]
-        hows += [how(i, n, 1, 0, False) for i, n in rows_at]
+        hows += [how(i, n, 1, 0, False) for i, n in enumerate(there.row_bytes, len(arrays))]
         if None in hows or max(hows) < 1 or not one_of_few(program, self.n):
             return None
         columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
@@ -268,7 +211,7 @@ class Plan:
         kernel = chosen(lambda pieces, *hows: narrow_kernel(program, size, pieces, hows),
                         pieces, *hows)
         grain = at_least(per_grain(self.program) // (self.n * lanes), 1)
-        return self._direct(kernel, outer * -(-columns // lanes), grain, numbers, order)
+        return self._direct(kernel, outer * -(-columns // lanes), grain, numbers, there.order)
 
     def _strides_in_order(self, arrays, full, row):
         """The strides as kernels want them: of operands, then of outputs. `full(i)`, `row(i)`
@@ -303,7 +246,7 @@ class Plan:
         sizes = [*([rest.sizes[1]] if rank == 2 else []), *([reduced.sizes[1]] if reduced else [])]
         if self._splits(self.count):
             return self._split(
-                lambda p: row_kernel(p, rank, True, reduced is not None),
+                lambda p: row_kernel(p, rank, partial=True, pieces=reduced is not None),
                 lambda walk: [*sizes, *self._walk_strides(walk, arrays, full, row, plain)],
                 lambda walk: self.count, (self.count, 1), order)
         grain = at_least(per_grain(self.program) // at_least(self.n, 1), 1)
@@ -312,7 +255,7 @@ class Plan:
         if short:
             kernel = chosen(functools.partial(short_kernel, self.program, rank), *short)
         else:
-            kernel = row_kernel(self.program, rank, False, reduced is not None)
+            kernel = row_kernel(self.program, rank, partial=False, pieces=reduced is not None)
         if order == sorted(order):
             self.by_row = kernel, tuple(numbers)
         return self._direct(kernel, self.count, grain, numbers, order)
@@ -340,7 +283,7 @@ class Plan:
                 fits = mode is not ColumnWalk.DENSE or self._one_panel(p, columns, outer)
                 vectors, _ = self._panels(p, columns, outer)
                 return column_kernel(p, vectors, mode if fits else ColumnWalk.SEQUENTIAL,
-                                     self._masked(p, columns, vectors), True)
+                                     self._masked(p, columns, vectors), partial=True)
 
             def numbers_of(walk):
                 return [columns, *self._walk_strides(walk, arrays, of, row_of,
@@ -354,7 +297,8 @@ class Plan:
         program = self.program
         addr = chosen(
             lambda vectors, columns: column_kernel(
-                program, vectors, mode, self._masked(program, columns, vectors), False, still),
+                program, vectors, mode, self._masked(program, columns, vectors), partial=False,
+                still=still),
             vectors, columns)
         return self._direct(addr, units, grain, numbers, order)
 
