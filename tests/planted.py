@@ -136,7 +136,7 @@ FAULTS = [
     ),
     Fault(
         "a row of R is written up to whole vectors",
-        GENERATORS + "factors/reflections.py",
+        GENERATORS + "factors/qr.py",
         "f.put(f.lanes_below(w.width - c, lanes),",
         "f.put(f.lanes_below(w.stride - c, lanes),",
         "Factors",

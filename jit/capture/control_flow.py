@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import OpNode, Ref
 from whet.ir.value_keys import layout_key, value_key
-from whet.ops import control
+from whet.ops import control_flow
 from whet.ops.registry import is_tensor
 from whet.tensor import Tensor, wants_gradient
 from whet.tensor_base import Base
@@ -69,7 +69,7 @@ def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Calla
                 results = own_values(rec, out, taken)
                 other, nodes = attempt(rec, false_fn if answer else true_fn, operands)
                 others = own_values(rec, other, nodes)
-                if control.structure(other) != control.structure(out) or any(
+                if control_flow.structure(other) != control_flow.structure(out) or any(
                         layout_key(rec.arrays[a]) != layout_key(rec.arrays[b])
                         for a, b in zip(results, others)):
                     raise NotANode("the branches give other shapes, types or layouts")
@@ -89,7 +89,7 @@ def while_loop(rec: Recorder, cond_fn: Callable[..., Any], body_fn: Callable[...
                carried: tuple[Any, ...]) -> Any:
     """A while_loop under a recorder."""
     noted, before = NotedRounds(rec, carried), Before(body_fn, cond_fn, carried)
-    out = control.rounds(cond_fn, body_fn, carried, noted.done)
+    out = control_flow.rounds(cond_fn, body_fn, carried, noted.done)
     if rec.reason is None:
         try:
             before.compare()
@@ -117,7 +117,7 @@ class NotedRounds:
 
     def become_a_node(self, body_fn: Callable[..., Any], out: Any) -> None:
         """Make one node of the rounds."""
-        if not all(is_tensor(x) for x in (*self.answers, *control.leaves(self.states[0]))):
+        if not all(is_tensor(x) for x in (*self.answers, *control_flow.leaves(self.states[0]))):
             raise NotANode("Python counts")
         rec, states = self.rec, self.states
         parts = [rec.nodes[a:b] for a, b in zip(self.marks, self.marks[1:])]
@@ -128,7 +128,7 @@ class NotedRounds:
         self.must_be_alike(asks, bodies, carried, asked)
         known = set(carried[0])
         for state, nodes in zip(states[1:], bodies):
-            for t in control.leaves(state):
+            for t in control_flow.leaves(state):
                 if rec.value(t) not in known:
                     known.update(own_values(rec, t, nodes))
         results, start = own_values(rec, out, None), carried[0]
@@ -142,7 +142,7 @@ class NotedRounds:
 
     def values_of(self, state: tuple[Any, ...]) -> list[int]:
         """The values of what is carried."""
-        return [self.rec.value(t) for t in control.leaves(state)]
+        return [self.rec.value(t) for t in control_flow.leaves(state)]
 
     def must_be_alike(self, asks: Sequence[Sequence[Node]], bodies: Sequence[Sequence[Node]],
                       carried: Sequence[Sequence[int]], asked: Sequence[int]) -> None:
@@ -168,10 +168,11 @@ class NotedRounds:
         rec, state = self.rec, self.states[0]
         made, nodes = attempt(rec, body_fn, state)
         made = tuple(made) if isinstance(made, tuple | list) else (made,)
-        if control.structure(made) != control.structure(state):
+        if control_flow.structure(made) != control_flow.structure(state):
             raise NotANode("what is carried has another structure")
         after = self.values_of(made)
-        own_values(rec, [t for t, n in zip(control.leaves(made), after) if n not in start], nodes)
+        new = [t for t, n in zip(control_flow.leaves(made), after) if n not in start]
+        own_values(rec, new, nodes)
         if self.layouts(after) != self.layouts(start) or len(set(after)) != len(after):
             raise NotANode("what is carried is laid out in another way, or carried twice")
         return nodes, after
@@ -181,7 +182,7 @@ def own_values(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[in
     """The values of results, which must be tensors without history that some nodes (None: any)
     made, each with memory of its own."""
     found = []
-    for t in control.leaves(out):
+    for t in control_flow.leaves(out):
         if type(t) is not Tensor or wants_gradient(t) or t._base is not None or t._extra:
             raise NotANode("gradients flow through a result, or it is a view")
         n = rec.value(t)

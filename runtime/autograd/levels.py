@@ -293,7 +293,7 @@ class Level(registry.Observer):
 
     def while_loop(self, cond_fn, body_fn, carried):
         """Rounds for all examples, as long as there is one that goes on."""
-        from ..ops.control import rounds_apart
+        from ..ops.control_flow import rounds_apart
 
         def goes_on(*carried):
             answer = cond_fn(*carried)

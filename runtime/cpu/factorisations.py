@@ -5,7 +5,7 @@ from functools import partial
 from math import prod
 
 import numpy as np
-from whet.passes.lower_llvm.factors import kernels, reflections
+from whet.passes.lower_llvm.factors import elimination, qr
 from whet.passes.lower_llvm.factors.panel import lanes_of
 
 from . import gemm, memory, native, taped_launches
@@ -67,7 +67,7 @@ class Factors:
             taped_launches.partial(self.pivots), taped_launches.partial(self.info)
         else:
             taped_launches.partial(self.flag)
-        _launch(_kernel("eliminate", self.elem, kernels.eliminate), self.count, self.steps,
+        _launch(_kernel("eliminate", self.elem, elimination.eliminate), self.count, self.steps,
                 contiguous(a), self.panels, self.pivots, self.info, self.flag, self.m, self.n,
                 self.stride)
         if must_be_regular and self.flag[0]:
@@ -86,7 +86,7 @@ def _panel(a):
     """The same by one kernel."""
     found = Factors(a).eliminate(a, must_be_regular=False)
     out = memory.empty(a.shape, a.dtype)
-    _launch(_kernel("unpack", found.elem, kernels.unpack), found.count, out.size, found.panels,
+    _launch(_kernel("unpack", found.elem, elimination.unpack), found.count, out.size, found.panels,
             out, found.m, found.n, found.stride)
     return out, found.pivots, found.info
 
@@ -161,7 +161,7 @@ def _solution(found, b, shape, dtype):
         return out
     width = _whole(columns, found.elem)
     room = taped_launches.partial(memory.empty((found.count, found.n, width), dtype))
-    write = partial(kernels.solve, inverse=b is None)
+    write = partial(elimination.solve, inverse=b is None)
     _launch(_kernel("solve", found.elem, write, b is None), found.count,
             2 * found.n * found.n * columns, found.panels, found.pivots, b, room, out, found.n,
             columns, found.stride, width)
@@ -176,7 +176,7 @@ def determinant(a):
     found = Factors(a).eliminate(a, must_be_regular=False)
     taped_launches.partial(found.pivots), taped_launches.partial(found.info)
     out = memory.empty(tuple(found.batch), a.dtype)
-    _launch(_kernel("determinant", found.elem, kernels.determinant), found.count, found.n,
+    _launch(_kernel("determinant", found.elem, elimination.determinant), found.count, found.n,
             found.panels, found.pivots, out, found.n, found.stride)
     return out
 
@@ -192,8 +192,8 @@ def cholesky(a):
     stride = _whole(n, elem)
     panels = taped_launches.partial(memory.empty((count, n, stride), a.dtype))
     taped_launches.verdict(bad)
-    _launch(_kernel("cholesky", elem, kernels.cholesky), count, n * n * n, a, panels, out, bad, n,
-            stride)
+    _launch(_kernel("cholesky", elem, elimination.cholesky), count, n * n * n,
+            a, panels, out, bad, n, stride)
     if bad[0]:
         raise np.linalg.LinAlgError("Matrix is not positive definite")
     return out
@@ -214,7 +214,7 @@ def orthogonal(a, *, mode):
     stride, width = _whole(n, elem), _whole(columns, elem)
     panels, factors, room = (taped_launches.partial(memory.empty((count, *sizes), a.dtype))
                              for sizes in ((m, stride), (min(m, n),), (m, width)))
-    _launch(_kernel("orthogonal", elem, reflections.orthogonal), count,
+    _launch(_kernel("orthogonal", elem, qr.orthogonal), count,
             2 * m * n * min(m, n) + 2 * m * columns * min(m, n), a, panels, factors, room, q, r,
             m, n, columns, rows, stride, width)
     return q, r
@@ -251,7 +251,7 @@ def _triangle(a, b, upper, unit):
     *batch, n, columns = b.shape
     out, width = memory.empty(b.shape, b.dtype), _whole(columns, elem)
     room = taped_launches.partial(memory.empty((prod(batch), n, width), b.dtype))
-    write = partial(kernels.triangular, upper=upper, unit=unit, turned=turned)
+    write = partial(elimination.triangular, upper=upper, unit=unit, turned=turned)
     _launch(_kernel("triangular", elem, write, upper, unit, turned), prod(batch),
             n * n * columns, a, b, room, out, n, columns, width)
     return out

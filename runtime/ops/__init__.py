@@ -21,7 +21,7 @@ for _family in (
     "random_in_place random_counts python_calls numpy_calls window pools quantised norm "
     "native_norms activation attention recurrent loss ctc embedding grid_sampling resize "
     "lapack fourier array_protocols cross_product comparisons covariance sample_gradient "
-    "numerics_settings control special operators functional_names view_copies "
+    "numerics_settings control_flow special operators functional_names view_copies "
     "legacy_argument_orders saved_names module_parts hashing user_kernels removed "
     "quantised_names"
 ).split():

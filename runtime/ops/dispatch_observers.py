@@ -1,7 +1,7 @@
 """Observers beneath all transforms, who see what is computed and let it pass."""
 from .. import devices
 from ..autograd import modes
-from . import control, registry
+from . import control_flow, registry
 from .changes_in_place import in_place
 
 state = modes.state
@@ -55,7 +55,7 @@ class Passing(registry.Observer):
 
     def while_loop(self, cond_fn, body_fn, carried):
         """Rounds: what is called is seen."""
-        return control.rounds(cond_fn, body_fn, carried)
+        return control_flow.rounds(cond_fn, body_fn, carried)
 
     def custom(self, op, function, args, kwargs):
         """An operator of a user's (`library.custom_op`), beneath gradients."""

@@ -10,8 +10,8 @@ from ..cpu import factorisations
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
 from ..ir.outline import Outline, like_first
 from .batching import broadcast
+from .determinant_gradients import MOST_ROWS, cofactors, inverse_or_infinite
 from .host_family import batched_matrices, host, matrix, square
-from .minors import MOST_ROWS, cofactors, inverse_or_infinite
 from .number_questions import has_zero
 from .onnx import matrices as in_onnx
 from .registry import Op, apply, ask, check_one_type, is_tensor, sizes_of

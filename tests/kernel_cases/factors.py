@@ -19,13 +19,13 @@ class Factors(Family):
     """Elimination, Cholesky factors, triangles, and what is solved by them."""
 
     generators = (
-        "kernels.eliminate",
-        "kernels.unpack",
-        "kernels.solve",
-        "kernels.triangular",
-        "kernels.determinant",
-        "kernels.cholesky",
-        "reflections.orthogonal",
+        "elimination.eliminate",
+        "elimination.unpack",
+        "elimination.solve",
+        "elimination.triangular",
+        "elimination.determinant",
+        "elimination.cholesky",
+        "qr.orthogonal",
     )
     kinds = tuple(
         f"factors/{x}/float"

@@ -9,7 +9,7 @@ import pytest
 import whet
 import whet.onnx
 from whet import nn
-from whet.ops.control import leaves
+from whet.ops.control_flow import leaves
 
 onnx = pytest.importorskip("onnx")
 WEIGHT = whet.arange(16.0).reshape(4, 4) / 10
