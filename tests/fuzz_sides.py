@@ -395,7 +395,7 @@ def interpreted():
         try:
             made = dict(zip(self.outside, given))
             made |= zip(wanted, interpret(g, *given, streams=streams))
-        except Exception as e:               # (as programs do: eager will raise it)
+        except Exception as e:               # as programs do: eager will raise it
             for a, b in zip(given, before):
                 if a.flags.writeable:
                     a[...] = b

@@ -84,7 +84,7 @@ def sweep(f, every=1):
     functions are no straight lines."""
     def chunks():
         steps = np.arange(0, CHUNK * every, every, dtype=np.uint32)
-        # (one for all: new memory for each would take as long as what is computed)
+        # one for all: new memory for each would take as long as what is computed
         bits = np.empty_like(steps)
         for first in range(0, ALL, CHUNK * every):
             n = min(CHUNK, -(-(ALL - first) // every))

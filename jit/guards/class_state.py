@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_VERSION, HEAD
 
-# (of Module: it comes and goes with the hooks, which are watched themselves; of modules: builtins
-# are compared by name)
+# `_hooks` of Module comes and goes with the hooks, which are watched themselves. The builtins of
+# modules are compared by name.
 NOT_COMPARED = frozenset(("_hooks", "__builtins__"))
 SIZE_OF_TYPES: int = getattr(type, "__basicsize__")
 # names and values of a class and its bases

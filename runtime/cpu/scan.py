@@ -142,8 +142,8 @@ def _run(kind, x, axis, out):
     rows = x.size // (n * columns)
     addr = _kernel(kind, name, NAMES[out], columns > 1)
     if not x.flags.c_contiguous:
-        # (of more than one dimension, a copy is nothing that a recording knows: it could be no
-        # plan's table)
+        # With more than one dimension a copy is nothing that a recording knows: it could be no
+        # plan's table.
         x = contiguous(x)[None]
     if columns > 1:
         panel = 4 * _lanes()

@@ -235,7 +235,7 @@ def _put_together(column):
         return _rows(first, rows)
     wanted: dict = {}
     for b, row in zip(blocks, rows):
-        wanted.setdefault(b, {})[row] = None            # (later: where it lies among the parts)
+        wanted.setdefault(b, {})[row] = None            # later: where it lies among the parts
     parts, n = [], 0
     for b, places in wanted.items():
         some = sorted(places)

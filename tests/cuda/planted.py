@@ -120,7 +120,7 @@ def main():
     numbers = args.numbers or range(len(FAULTS))
     chosen = [FAULTS[k] for k in numbers]
     rows, copies = [], queue.SimpleQueue()
-    # (an error in one copy leaves others at work: their folders go when they can)
+    # an error in one copy leaves others at work: their folders go when they can
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, \
             ThreadPool(args.jobs) as pool:
         for k in range(args.jobs):

@@ -17,7 +17,7 @@ _OF_DOTS = re.compile(r"call (?:\w+ )*" + _WIDTH + r">? @llvm\.fmuladd")
 # an sm_80 adds and multiplies numbers of bfloat16 by fused multiply-adds, with 1 and with -0
 _BY_FMA = re.compile(r"\bf(?:add|sub|mul) (?:<(\d+) x )?bfloat")
 _MADE = re.compile(r"\bfma\.rn(?:\.\w+)*?\.(?:f|bf)(?:64|32|16)(x2)?\b")
-# (that a number is no NaN, say, LLVM finds out and writes down: no licence)
+# that a number is no NaN, say, LLVM finds out and writes down: no licence
 _FREE = re.compile(r"\b(?:f(?:add|sub|mul|div|rem|neg|cmp)|call)(?: \w+)* "
                    r"(contract|fast|afn|arcp|reassoc)\b")
 _AMD_FMA = re.compile(r"\bv_(?:pk_)?(?:fma|fmac|mad|mac)\w*_f(?:16|32|64)")

@@ -32,7 +32,7 @@ def test_the_best_fit_is_taken_and_cut(memory):
     first, gap, second, end = (a.allocate(n, s) for n in (4096, 512, 2048, 512))
     at = second.block.address
     del first, second
-    a.empty_cache()                         # (what is let go of waits for one of just its size)
+    a.empty_cache()                         # what is let go of waits for one of just its size
     third = a.allocate(1024, s)
     assert third.block.address == at and third.block.after.size == 1024
     assert third.block.after.free and gap and end

@@ -233,7 +233,7 @@ def test_lookups_and_losses_do_not_wait(gpus, monkeypatch):
     w, x = whet.randn(5, 40), whet.randn(3, 5)
     i, t = whet.tensor([4, 0, 2]), whet.tensor([1, -100, 4])
     there = [a.cuda() for a in (w, x, i, t)]
-    F.embedding(there[2], there[0])         # (what kernels note bad data in is laid out once)
+    F.embedding(there[2], there[0])         # what kernels note bad data in is laid out once
     monkeypatch.setattr(gpus.driver, "copy_and_wait", None)
     rows = F.embedding(there[2], there[0])
     loss = F.cross_entropy(there[1], there[3])

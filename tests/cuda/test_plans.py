@@ -47,7 +47,7 @@ def test_numbers_are_told_at_each_call(gpus, no_host, numbers):
         same(whet.full((3,), number, device="cuda", dtype=whet.float64),
              whet.full((3,), number, dtype=whet.float64))
         plans_at.append(kept(gpus))
-    assert plans_at[-1] <= plans_at[0] + 1          # (fill_ has two ways)
+    assert plans_at[-1] <= plans_at[0] + 1          # fill_ has two ways
 
 
 def test_the_default_type_decides_about_results(gpus, no_host):
@@ -95,7 +95,7 @@ def test_attributes_that_are_equal_are_not_always_the_same(gpus, no_host):
 
 
 def test_operands_that_lie_on_one_another_have_no_plan(gpus, no_host):
-    x, there = whet.arange(5000.0), whet.arange(5000.0).cuda()       # (several programs)
+    x, there = whet.arange(5000.0), whet.arange(5000.0).cuda()       # several programs
     for a in (x, there):
         a[1:] += a[:-1]
         a[:-2].mul_(a[2:])

@@ -90,7 +90,7 @@ def test_numbers_of_another_type_or_value_are_told_apart(gpus, no_host):
 
 
 def test_operands_that_share_memory_are_written_as_they_were_read(gpus, no_host):
-    x, apart = whet.arange(6400.).view(80, 80), whet.ones(80, 80)     # (for several programs)
+    x, apart = whet.arange(6400.).view(80, 80), whet.ones(80, 80)     # for several programs
     there, other = x.cuda(), apart.cuda()
     for _ in range(4):
         same(there.add_(other.T), x.add_(apart.T))

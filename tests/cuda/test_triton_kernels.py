@@ -332,7 +332,7 @@ def test_what_a_kernel_writes_to_is_read_off_its_code():
         "read either other carried lock places apart swapped".split(), "*fp32")
     source = given(tangled_kernel, {**pointers, "places": "*i32", "lock": "*i32", "n": "i32",
                                     "flag": "i32"}, {"BLOCK": 64}, {})
-    with pytest.raises(Exception, match="type"):         # (`last` changes its type)
+    with pytest.raises(Exception, match="type"):         # `last` changes its type
         written(source)
     source = given(tangled_kernel, {**pointers, "places": "*i32", "read": "*i32", "lock": "*i32",
                                     "n": "i32", "flag": "i32"}, {"BLOCK": 64}, {})

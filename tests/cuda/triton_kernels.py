@@ -123,7 +123,7 @@ def norm_backward_kernel(g, x, weight, means, scales, to_x, to_weight, to_bias, 
     first = tl.sum(inner, axis=0) / columns
     second = tl.sum(inner * normal, axis=0) / columns
     tl.store(to_x + row * columns + at, (inner - first - normal * second) * scale, mask=mask)
-    # (sums by atomic operations would have other bits at each call)
+    # sums by atomic operations would have other bits at each call
     tl.store(to_weight + row * columns + at, grad * normal, mask=mask)
     tl.store(to_bias + row * columns + at, grad, mask=mask)
 

@@ -60,7 +60,7 @@ def test_an_expression_is_right_for_all_values_with_the_same_answers(seed):
         except ZeroDivisionError:
             continue
         got = evaluate(*other)
-        # (what was asked is so of these: then the code goes the same way)
+        # what was asked is so of these: then the code goes the same way
         if got is not None:
             held += 1
             assert (got, then) == (now, answers)

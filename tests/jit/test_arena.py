@@ -91,9 +91,9 @@ def test_a_piece_takes_the_place_of_one_that_its_step_is_the_last_to_need():
     a, b, c = pieces((1000, 0, 1), (1000, 1, 2), (1000, 2, 3))
     assert plan([a, b, c], [(a, b), (b, c)]) == 1024
     a, b, c = pieces((1000, 0, 2), (1000, 1, 2), (1000, 2, 3))
-    assert plan([a, b, c], [(a, b)]) == 3072          # (a is needed later)
+    assert plan([a, b, c], [(a, b)]) == 3072          # a is needed later
     a, b, c = pieces((1000, 0, 1), (1000, 1, 2), (1000, 1, 3))
-    assert plan([a, b, c], [(a, b), (a, c)]) == 2048  # (one of them does)
+    assert plan([a, b, c], [(a, b), (a, c)]) == 2048  # one of them does
 
 
 def test_what_is_never_touched_takes_no_room():

@@ -337,7 +337,7 @@ def test_nothing_moves_over_a_write():
         a.add_(1)
         return y.exp() + a.sum()
     twin = a.clone()
-    # (with them there is no write before the copy at the end)
+    # with them there is no write before the copy at the end
     for left_out in (), ("in_place_to_new", "writes_to_values"):
         f = jit.trace(fn)
         for _ in range(4):
@@ -546,7 +546,7 @@ def test_kept_weights(x, w, at, kept, dtype, threads):
         w.mul_(3)
         for t in (plain, with_epilogue):
             same(t(x), t.fn(x))
-            # (it depends on the vectors' width)
+            # it depends on the vectors' width
             if native.enabled() and dtype is whet.float32 and targets.current().name == "avx512":
                 assert bool(next(iter(t._table.values()))[0].program.steady.guards) == kept
     finally:
@@ -565,7 +565,7 @@ def test_kept_matrices(a, b, dtype):
         lambda x: x @ w, lambda x: F.linear(x, t), lambda x: F.linear(x, t, bias), lambda x:
         (x @ w + bias).relu() * 2, lambda x: F.gelu(F.linear(x, t, bias))]
     few = [28, 8, 8, 28, 8]                  # rows for which the weight is read as it lies
-    if len(a) == 3:                          # (matmul makes two dimensions of them first)
+    if len(a) == 3:                          # matmul makes two dimensions of them first
         fns, few = [fns[1], fns[2], fns[4]], [8] * 3
     kept = []
     for f in [check(fn, x) for fn in fns]:

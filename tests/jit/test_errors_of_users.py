@@ -6,7 +6,7 @@ import whet
 def reaches_files(x):
     if x.shape[0] > 100:
         open  # noqa: B018
-        open("never")                        # (nor can what is within reach be compared)
+        open("never")                        # nor can what is within reach be compared
     raise ValueError("mine")
 
 

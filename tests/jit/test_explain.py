@@ -351,7 +351,7 @@ def test_nodes_of_very_many_operands_are_told_shortly():
     path, = f.explain(data=True)["paths"]
     assert (0 < len(path["unfused"]) <= 40 and max(len(b) for _, b, _ in path["unfused"]) < 1000
             and "... 560 more" in path["unfused"][0][1])
-    # (the graph itself is whole)
+    # the graph itself is whole
     assert path["graph"].count("%1199") and len(f.recorded.nodes) == 1202
 
 

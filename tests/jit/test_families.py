@@ -185,7 +185,7 @@ def test_each_size_gives_what_eager_gives(fn, first):
         x = whet.randn(n, 16)
         same(f(x), fn(x))
     ledger = f._calls.policy.summary()
-    if first == (20, 21) or fn not in (joined, moved):       # (at 3 a slice of 9 is another one)
+    if first == (20, 21) or fn not in (joined, moved):       # at 3 a slice of 9 is another one
         assert (
             unrun(f) > len(sizes) // 2 and ledger.recorded + ledger.resized <= len(sizes) // 3
         ), ledger

@@ -25,7 +25,7 @@ compiled = pytest.mark.skipif(not native.enabled(),
 
 # ---- peaks ---------------------------------------------------------------------------------------
 def randn(*shape):
-    return whet.randn(*shape) * 1        # (what NumPy drew is not the allocator's)
+    return whet.randn(*shape) * 1        # what NumPy drew is not the allocator's
 
 
 def training(model, loss, optimizer, *args):
@@ -345,7 +345,7 @@ def test_the_arrays_of_a_run_are_freed_without_the_collector():
         f = jit.trace(fn)
         f(*args)
         before = memory.stats()["live"]
-        # (the second call is recorded again: now there are gradients)
+        # the second call is recorded again: now there are gradients
         for _ in range(3):
             f(*args)
         path = max(f.explain(data=True)["paths"], key=lambda p: p["calls"])
@@ -356,8 +356,7 @@ def test_the_arrays_of_a_run_are_freed_without_the_collector():
 
 def test_rounds_of_tracing_leave_nothing_behind():
     for cycle in (leaks.forward_and_backward, leaks.training_step):
-        # (what is met for the first time, code of ours, is noted once; what leaks does so each
-        # time)
+        # Code of ours that is met for the first time is noted once. What leaks does so each time.
         more = min((leaks.grown(cycle, 8) for _ in range(3)), key=lambda more: more["objects"])
         assert (more["objects"] <= 8 and not more["blocks"]
                 and not more["kernels"]), (cycle.__name__, more)
@@ -478,7 +477,7 @@ def test_a_call_that_makes_the_optimizers_state_takes_what_eager_takes():
     """It is not recorded: later calls do something else."""
     first, eager, step = (trained([300, 400, 500])[1] for _ in range(3))
     f, x = jit.trace(step), whet.randn(4, 300)
-    first(x)                                 # (kernels that nobody has used take more)
+    first(x)                                 # kernels that nobody has used take more
     assert most(lambda: f(x)) <= most(lambda: eager(x))
     f(x), f(x), f(x)
     calls = f.explain(data=True)["calls"]

@@ -100,7 +100,7 @@ def peaks(f, args):
 @pytest.mark.parametrize("make", [*STEPS, chain])
 def test_calls_take_a_fifth_more_than_eager_at_first_and_no_more_later(make, one_thread):
     f, args, _ = make()
-    f(*args)                                 # (threads have their scratch memory from here on)
+    f(*args)                                 # threads have their scratch memory from here on
     f, args, _ = make()
     _, eager = peaks(f, args)
     f, args, _ = make()

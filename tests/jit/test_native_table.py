@@ -263,7 +263,7 @@ def test_results_that_are_views(name):
         assert (equal(p, q) and (p._base is None) == (q._base is None) and p._rg == q._rg
                 and p.is_contiguous() == q.is_contiguous())
         assert q._base is None or equal(p._base, q._base) and q._cell is q._base._cell
-    if name in ("of a captured tensor", "expanded"):         # (one for both; one element for many)
+    if name in ("of a captured tensor", "expanded"):         # one for both; one element for many
         return
     # a view shows what is written to its base, and has its history
     for ts in a, b:

@@ -13,7 +13,7 @@ from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.verify.same_bits import same_bits
 
-draw = random.Random(os.urandom(8))      # (no cache has kernels of such chains)
+draw = random.Random(os.urandom(8))      # no cache has kernels of such chains
 STEPS = ("tanh", "sigmoid", "sin", "cos", "abs", "neg", "square", "relu")
 
 
@@ -65,7 +65,7 @@ def test_calls_are_eager_until_the_kernels_are_there(hurried, monkeypatch):
     assert "its kernels still to be compiled" in traced.explain()
     with monkeypatch.context() as m:
         m.setattr(Policy, "affords_kernel", lambda self, seconds: False)
-        # (on a busy machine asking may take so long that some calls are not asked)
+        # on a busy machine asking may take so long that some calls are not asked
         m.setattr(account, "WASTED", float("inf"))
         for _ in range(4):
             assert traced(x).equal(f(x))
@@ -111,7 +111,7 @@ def test_of_kernels_that_are_compiled_together_each_is_given_that_has_a_form():
     end = time.monotonic() + 30
     while tiered_compilation._ordered and time.monotonic() < end:
         time.sleep(0.01)
-    with tiered_compilation.translating():                # (not while they are being compiled)
+    with tiered_compilation.translating():                # not while they are being compiled
         assert [ordered_kernels.is_there(name) for name in names] == [True, False, True]
 
 

@@ -187,7 +187,7 @@ def test_views_are_made_again_of_what_is_kept():
     assert grads[0] == grads[1] == grads[2]
     path, = f.explain(data=True)["paths"]
     assert path["backward"]["kept"] == 4 * (4 * 6 * 24 + 4 * 6 * 6) or not path["launches"]
-    assert len(path["python"]) == 1 or not path["launches"]              # (the product's view of x)
+    assert len(path["python"]) == 1 or not path["launches"]              # the product's view of x
 
 
 def test_what_a_call_keeps_is_freed():

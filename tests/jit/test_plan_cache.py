@@ -124,7 +124,7 @@ def test_a_training_step_is_found(disk, no_passes, step):
     runs = []
     for how in "eager", "passes", "found":
         whet.manual_seed(0)
-        # (its first call makes the optimizer's state, and is none for a replay)
+        # its first call makes the optimizer's state, and is none for a replay
         f = step() if how == "eager" else jit.trace(step())
         if how == "found":
             no_passes()

@@ -58,7 +58,7 @@ class Simulated:
 
     def take(self, key, worth):
         p, r = self.policy, self.recordings.get(key)
-        if r is not None and r.calls:        # (machine code makes it, and nobody notes the time)
+        if r is not None and r.calls:        # machine code makes it, and nobody notes the time
             r.calls += 1
             return self.replay * worth
         if p.resting:
@@ -108,7 +108,7 @@ def test_the_loss_is_bounded_at_every_moment(count, seconds, replay):
         f = Simulated(lambda n: seconds * (1 + n % 7), replay=replay)
         for n in sizes:
             f.call(n)
-        # (a replay that is slower than eager calls is found by its trial)
+        # a replay that is slower than eager calls is found by its trial
         if replay <= 1:
             assert f.worst <= 0, f"{name}: {f.worst} s behind what is promised"
         total = f.policy.summary()
@@ -165,7 +165,7 @@ def test_what_pays_may_take_more_than_what_has_yet_to_show_it():
 
 def test_recordings_that_bring_in_nothing_become_rarer():
     f = Simulated(lambda n: 1e-4)
-    # (each kind comes twice, and is recorded then for nothing)
+    # each kind comes twice, and is recorded then for nothing
     for n in range(4000):
         f.call(n // 2)
     assert f.spent < 1.1 * f.eager + 0.05 and len(f.recordings) < 60
@@ -329,7 +329,7 @@ def test_evicted_recordings_leave_nothing(monkeypatch):
 
 def test_arguments_that_are_always_others_are_soon_left_alone(monkeypatch):
     clock = Clock(monkeypatch, 1e-6)
-    # (a set is known by its address)
+    # a set is known by its address
     f = clock.traced(lambda x, a: x + len(a), whet.ones(2), {0.5})
     key, asked = f._calls.learned.key, []
 

@@ -283,7 +283,7 @@ def test_all_that_is_recorded_again_takes_less_than_a_hundredth(monkeypatch, eag
         checks.plan(calls, call)
         while calls < 1 << 24:
             calls, spent = checks.at, spent + cost
-            checks.made += 1                 # (of call 2^k)
+            checks.made += 1                 # of call 2^k
             checks.plan(calls, call)
             assert calls & calls + 1 == 0 and spent <= 0.0101 * calls * call
         assert checks.made > 5

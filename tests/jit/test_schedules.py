@@ -61,7 +61,7 @@ def test_one_recording_serves_all_of_a_schedule(name):
         assert opt.param_groups[0]["betas"] == traced_opt.param_groups[0]["betas"]
     assert net.weight.tolist() == other.weight.tolist()
     calls = step.explain(data=True)["calls"]
-    # (the first recording learns which numbers vary)
+    # the first recording learns which numbers vary
     assert calls["recorded"] <= 2 and calls["replayed"] > STEPS - 15, calls
 
 

@@ -131,7 +131,7 @@ def test_machine_code_computes_the_words_that_python_does(fn):
         shown, want = made[first:first + length].copy(), p.keep[0][first:first + length].copy()
         inside = (shown >= made.ctypes.data) & (shown < made.ctypes.data + made.nbytes)
         shown[inside] -= made.ctypes.data - p.keep[0].ctypes.data
-        for i, which in of_sizes.words.placed:  # (constants have memory of their own)
+        for i, which in of_sizes.words.placed:  # constants have memory of their own
             dtype = of_sizes.own.makers[which].outline.dtype
             number = table.table[1][3][which:which + 1].view(dtype)[:1]
             assert number.tobytes() == next(
@@ -266,7 +266,7 @@ def test_the_machine_computes_what_python_does():
             except ZeroDivisionError:
                 expected = None
             before = out.tolist()
-            # (Python has just asked its functions, so the machine finds what they gave)
+            # Python has just asked its functions, so the machine finds what they gave
             run(code, whet.zeros(n, m))
             got = [out[i:i + 1].view(k)[0].item() for i, k in enumerate(kinds)]
             if expected is None:

@@ -118,7 +118,7 @@ def test_each_size_gives_what_eager_gives(name, sizes, most):
                 total(got).backward()
                 total(want).backward()
             same([x.grad for x in (*ours, *mine)], [x.grad for x in (*others, *theirs)])
-    assert len(recordings(f)) <= len(SIZES) + 1          # (once there were no gradients yet)
+    assert len(recordings(f)) <= len(SIZES) + 1          # once there were no gradients yet
     # sizes 0 and 1 have ways of their own; so have others that equal one of something else, until
     # there is one that does not
     assert on_its_own(f) <= most and all(r.recorded.size_told_at is None for r in recordings(f))
@@ -163,7 +163,7 @@ def test_training_steps_over_sizes(decide, copied, monkeypatch):
 
 def test_a_new_size_compiles_nothing_and_is_not_watched(monkeypatch):
     f = whet.jit.trace(lambda x: (x @ x.t()).softmax(-1).sum(0) * 2)
-    # (the last two, and the new ones, take as many vectors: of 8 lanes, or of 16)
+    # the last two, and the new ones, take as many vectors: of 8 lanes, or of 16
     for n in (5, 9, 18, 20):
         f(whet.randn(n, 6))
     # what was put off, here or by the tests before, is not compiled behind this one's back

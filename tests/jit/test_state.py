@@ -289,7 +289,7 @@ def test_sizes_that_never_come_again_are_not_recorded_and_others_are_kept(monkey
     for n in range(1, 200):
         x = whet.ones(n)
         assert bits(t(x)) == bits(f(x))
-    # (a venture is recorded where it would have paid with a plan for all sizes)
+    # a venture is recorded where it would have paid with a plan for all sizes
     assert 8 <= len(t.explain(data=True)["paths"]) <= 8 + recordings.VENTURES
     assert t.explain(data=True)["refused"] is None
     for _ in range(2):
@@ -426,7 +426,7 @@ def test_a_namespace_is_told_by_what_it_holds():
 
 def test_arguments_that_are_always_others_are_soon_left_alone():
     f = whet.jit.trace(lambda x, a: x + float(a[0]))
-    for i in range(200):                     # (each array has the address of one before it)
+    for i in range(200):                     # each array has the address of one before it
         assert f(whet.ones(2), np.full(3, float(i))).tolist() == [1.0 + i] * 2
     assert len(f.explain(data=True)["paths"]) <= account.FREE
     same = np.full(3, 2.0)
@@ -488,7 +488,7 @@ def test_what_came_of_a_graph_that_is_used_up_is_laid_into_an_attribute(read):
             yield f(whet.randn(
                 3, 3)), model.weights, model.weights.requires_grad, model.weights.grad_fn is None
             if i == 5:
-                model.weights = model.layer(whet.ones(3, 3))         # (one whose graph is alive)
+                model.weights = model.layer(whet.ones(3, 3))         # one whose graph is alive
             if i == 6:
                 model.weights = whet.ones(3, 3)
         with pytest.raises(RuntimeError, match="a second time"):

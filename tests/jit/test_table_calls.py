@@ -215,7 +215,7 @@ def test_another_kind_of_number(value):
     for place in ("by", "k", "count"):
         def call(fn, place=place):
             h.by, h.count = 1.5, 3
-            # (it may be counted up in place)
+            # it may be counted up in place
             mine = value.clone() if whet.is_tensor(value) else value
             if place != "k":
                 setattr(h, place, mine)
@@ -282,7 +282,7 @@ def test_counts_and_memory_stay():
                           ([x, y], 2.0), {})):
         # What a comparison with eager mode finds is kept, whenever there is one.
         f = armed(jit.trace(fn, verify="off"), *args, **kw)
-        # (what is compiled behind this one's back takes memory of Python's)
+        # what is compiled behind this one's back takes memory of Python's
         tiered_compilation.compile_well()
         watched = [x, y, w, x._array, y._array, w._array, x._array.dtype, f, whet.Tensor, f._ready,
                    *f._ready]
@@ -357,7 +357,7 @@ def test_code_that_names_numpy_goes_through_a_table():
     with np.errstate(divide="raise"):
         assert f(whet.ones(4)).tolist() == [0.25] * 4
     assert hits(f) == before
-    with np.errstate(divide="warn"):         # (as it was)
+    with np.errstate(divide="warn"):         # as it was
         assert f(whet.ones(4)).tolist() == [0.25] * 4
     assert hits(f) == before + 1
 

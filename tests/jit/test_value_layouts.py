@@ -122,7 +122,7 @@ def test_where_a_tensor_from_outside_changed_unseen_nothing_is_replayed(monkeypa
 
 def test_a_program_never_writes_to_what_the_run_wrote_to(monkeypatch):
     """Where there is no copy of what was there before, none is tried."""
-    monkeypatch.setattr(Originals, "write", object.__eq__)      # (which does nothing)
+    monkeypatch.setattr(Originals, "write", object.__eq__)      # which does nothing
     held = whet.ones(5000)
     t = jit.trace(lambda x: held.add_(x).sum())
     with pytest.warns(jit.TraceWarning, match="where the recorder does not look"):

@@ -233,7 +233,7 @@ def test_a_number_that_is_made_anew_and_stays_equal_has_a_table():
         for _ in range(4):
             assert f(whet.ones(2)).tolist() == [0.25] * 2
         assert not by_machine_code(f, lambda: f(whet.ones(2)))
-        held.rate = 0.125                    # (it is read by nobody, but who knows)
+        held.rate = 0.125                    # it is read by nobody, but who knows
         assert f(whet.ones(2)).tolist() == [0.25] * 2 and held.rate == 0.25
 
 
@@ -259,5 +259,5 @@ def test_a_number_made_of_one_that_varies_varies_though_it_stayed_equal():
             f(whet.full((3,), 0.1)), g(whet.full((3,), 0.1))
             assert w.tolist() == other.tolist()
             assert schedule.get_last_lr() == plan.get_last_lr()
-    # (whether the rate changes is chosen within)
+    # whether the rate changes is chosen within
     assert f._policy.summary().recorded == 1

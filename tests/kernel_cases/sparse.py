@@ -12,7 +12,7 @@ WIDTHS = (1, 2, 7, 8, 15, 16, 17, 33, 64, 65, 130, 259)
 
 def in_order(values, to, come, dense):
     """Sums of rows by entries whose rows go up."""
-    to = to.sort().values + 0                # (a kernel's result: its memory is guarded)
+    to = to.sort().values + 0                # a kernel's result: its memory is guarded
     return sparse_products.row_sums(values, to, come, dense, 9, True)
 
 

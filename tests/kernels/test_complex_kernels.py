@@ -47,7 +47,7 @@ def test_ordinary_numbers(name, dtype):
         arrays = [numbers(n, dtype, k) for k in range(FUNCTIONS[name][1])]
         got, wanted = computed(name, *arrays)
         assert got.dtype == wanted.dtype
-        # (a difference that cancels has the digits of what it is of)
+        # a difference that cancels has the digits of what it is of
         np.testing.assert_allclose(got, wanted, rtol=8 * np.finfo(dtype).eps,
                                    atol=8 * np.finfo(dtype).eps)
 

@@ -523,7 +523,7 @@ def test_short_rows_taken_together_have_the_bits_of_rows_taken_alone(threads, mo
                 a, b = (np.where(y != y,
                                  np.array(np.nan).astype(y.dtype), y) if y.dtype.kind in "fV" else y
                         for y in (a, b))
-                # (which NaN is the machine's choice)
+                # which NaN is the machine's choice
                 assert same(a, b), (str(program), shape, dtype)
             assert len(taken) > before or n <= 12 or module.short_rows(program, n) is None
     assert len(taken) > 50

@@ -71,7 +71,7 @@ def test_sizes_that_go_by_numbers_are_refused(name):
 
 def test_all_that_go_by_numbers_are_listed():
     found = {n for n in OPS if REGISTRY[n].sized_by_data}
-    assert found - {"as_length"} == SIZED_BY_DATA | TOLD_A_SIZE      # (that traces alone call)
+    assert found - {"as_length"} == SIZED_BY_DATA | TOLD_A_SIZE      # that traces alone call
 
 
 def gradients(op, args, attrs):

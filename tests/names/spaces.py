@@ -42,7 +42,7 @@ def public(namespace, space):
     by the names in them."""
     listed = getattr(space, "__all__", None)
     names = set(listed or (n for n in dir(space) if not _is_borrowed(space, n)))
-    # (PyTorch lists a name that it does not have: `torch.sparse.solve`)
+    # PyTorch lists a name that it does not have: `torch.sparse.solve`
     names = {n for n in names if hasattr(space, n)
              and not isinstance(getattr(space, n), types.ModuleType)}
     names = {n for n in names if not n.startswith("_") and n not in NO_NAMES}

@@ -57,7 +57,7 @@ def cases(whet):
         "reshape": lambda: lambda: whet.ones(4, 4).reshape(2, 8),
         "transpose": lambda: lambda: whet.ones(4, 4).t(),
         "recorded view": lambda: lambda: p.t(),
-        "detach": lambda: lambda: p.detach().detach(),   # (the first allocation never fails)
+        "detach": lambda: lambda: p.detach().detach(),   # the first allocation never fails
         "in place": lambda: lambda: whet.ones(4, 4).add_(b),
         "backward": lambda: lambda: (p * b).exp().sum().backward(),
         "backward of a view": lambda: lambda: p[1:].t().sum().backward(),

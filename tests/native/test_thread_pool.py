@@ -190,7 +190,7 @@ def test_what_a_slow_thread_has_not_begun_others_do(threads, n, total):
         done, left = np.zeros(1, np.int64), np.full(2, -1)
         native.launch(k, total, 1, done, left, total)
         assert done[0] == total and left[0] == 0
-        # (some of its part is left, which nobody else would do if parts were fixed)
+        # some of its part is left, which nobody else would do if parts were fixed
         assert 0 < left[1] < total // n
 
 

@@ -198,7 +198,7 @@ def test_elements_where_a_mask_is_true():
 
 
 def test_a_gradient_that_is_put_onto_zeros_is_put_there_by_machine_code(monkeypatch):
-    # (sizes that no other test has)
+    # sizes that no other test has
     x, i = whet.randn(13, 11, requires_grad=True), whet.tensor([0, 10, 2, 10, 7])
     reads = [lambda: x.index_select(0, i), lambda: x.gather(1, i[:3, None]),
              lambda: x.sort(1)[0]]

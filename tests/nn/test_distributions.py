@@ -44,7 +44,7 @@ def test_densities_are_the_slopes_of_distribution_functions(d):
     except NotImplementedError:
         pytest.skip("it has no distribution function")
     near = (d.log_prob(x).exp() - slope).abs() <= 2e-3 * (1 + slope)
-    # (rounding of float32 parameters in the tails)
+    # rounding of float32 parameters in the tails
     assert float(near.float().mean()) > 0.8
 
 

@@ -461,7 +461,7 @@ def test_one_size_of_a_variance_may_be_stretched(shape):
     lambda: whet.func.vmap(F.mse_loss)(whet.ones(2, 3, 1), whet.ones(2, 3)),
     lambda: whet.tensor(whet.ones(3))])
 def test_a_warning_is_of_a_line_of_the_users(call):
-    # (a line of ours is one for all programs, and Python shows a warning once a line)
+    # a line of ours is one for all programs, and Python shows a warning once a line
     traced = whet.jit.trace(call)
     for f in call, traced, traced, traced:
         with pytest.warns(UserWarning) as shown:

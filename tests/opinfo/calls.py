@@ -175,9 +175,9 @@ def excused(call, theirs, mine, check, alike):
             return False
         return True
     with limited():
-        # (some samples set a seed themselves)
+        # some samples set a seed themselves
         with mock.patch("torch.manual_seed"):
-            # (another draw of few numbers may be the same, and some samples put the state back)
+            # another draw of few numbers may be the same, and some samples put the state back
             for seed in range(DRAWS):
                 torch.default_generator.manual_seed(seed)
                 if not holds_in_torch(theirs, call.theirs(seed=None)[0]):

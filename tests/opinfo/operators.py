@@ -56,7 +56,7 @@ def inputs(op, dtype, requires_grad=False):
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # (the method of the same name looks through the stack for each sample)
+        # the method of the same name looks through the stack for each sample
         return list(op.sample_inputs_func(op, "cpu", dtype, requires_grad))
 
 

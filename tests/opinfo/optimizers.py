@@ -98,7 +98,7 @@ class Steps:
             optimizer.zero_grad()
             loss = sum(((p * p).sin() * (i + 1)).sum() for i, p in enumerate(params))
             loss.backward()
-            if self.sparse and lib is torch:    # (whet's gradients are dense)
+            if self.sparse and lib is torch:    # whet's gradients are dense
                 for p in params:
                     p.grad = p.grad.to_sparse()
             return loss

@@ -10,7 +10,7 @@ from whet.ops import calls_without_python
 from whet.ops.calls_without_python import MISSED, KnownCalls, Turns
 from whet.ops.registry import is_tensor
 
-declared_for_tracing.only_computes(globals())      # (traced functions may come by)
+declared_for_tracing.only_computes(globals())      # traced functions may come by
 counts = {"known": 0, "other": 0}
 
 

@@ -257,7 +257,7 @@ REDUCTIONS |= {"max": lambda x, d, **k: x.max(d, **k)[0], "min": lambda x, d, **
                "largest norm": lambda x, d, **k: x.norm(whet.inf, d, **k),
                "whole numbers": lambda x, d, **k: (x * 9).long().sum(d, **k),
                "largest of them": lambda x, d, **k: (x * 9).long().amax(d, **k)}
-LONGER = 3, 2, 5, 2                      # (a variance is of two, at least)
+LONGER = 3, 2, 5, 2                      # a variance is of two, at least
 
 
 @pytest.mark.parametrize("keepdim", [False, True])

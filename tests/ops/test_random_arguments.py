@@ -38,7 +38,7 @@ class Bad:
 def test_what_is_wrong_is_found(kind):
     fn = getattr(Bad, kind)
     if kind == "internal":
-        # (raised by our code, not by the fuzzer's own)
+        # raised by our code, not by the fuzzer's own
         fn = lambda input: whet.nn.Module().no_such_thing
     assert fuzz_arguments.judge(whet, fn, [whet.ones(2)], {})[0] == kind
     assert whet.is_grad_enabled()

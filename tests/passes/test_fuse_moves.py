@@ -425,5 +425,5 @@ def test_a_stack_of_very_many_is_not_looked_at_one_by_one():
     f, x = jit.trace(lambda x: whet.stack(x.unbind(0)) * 2, verify="off"), whet.randn(20_000)
     start = time.process_time()
     f(x)
-    # (0.6 s; 13 where each is)
+    # 0.6 s; 13 where each is
     assert time.process_time() - start < 6 and bits(f(x)) == bits(x * 2)

@@ -53,7 +53,7 @@ JOINED = {
 def test_what_reads_slices_computes_them(name, dtype):
     fn, shapes = JOINED[name]
     path = path_of(fn, *[(whet.randn(s) * 5).to(dtype) for s in shapes])
-    if dtype in (whet.float32, whet.float64):       # (others may take longer than memory does)
+    if dtype in (whet.float32, whet.float64):       # others may take longer than memory does
         assert path["launches"] == 1 and "= parts(" in path["graph"], path["graph"]
 
 
@@ -86,7 +86,7 @@ def slices_written_to(x, y):
 def test_what_is_stored_all_the_same(fn, left_out):
     with pipeline.without(*left_out):
         path = path_of(fn, whet.randn(6, 20), whet.randn(6, 20))
-    if not left_out and fn is not written_in_between:       # (the write can wait)
+    if not left_out and fn is not written_in_between:       # the write can wait
         assert "= parts(" not in path["graph"], path["graph"]
 
 

@@ -151,7 +151,7 @@ def test_a_loop_over_a_sequence_trains_in_a_pass_of_memory():
         return whet.autograd.grad((h * h).sum(), (x, w))
     x, w = whet.randn(4, 48, 8, requires_grad=True), whet.randn(8, 8, requires_grad=True)
     path = graph_of(loss, x, w)
-    # (a tensor like x for each of the 48 steps would be more)
+    # a tensor like x for each of the 48 steps would be more
     assert path["memory"]["arena"] < 24 * x.numel() * x.element_size()
 
 

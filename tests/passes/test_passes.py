@@ -216,6 +216,6 @@ def test_weights_of_tokens_are_read_by_the_kernel_that_sums_over_them(shape, wei
                 assert bits(f(x, w)) == bits(fn(x, w))
     finally:
         whet.set_num_threads(was)
-    # (long columns are shared among threads, by kernels that read whole vectors)
+    # long columns are shared among threads, by kernels that read whole vectors
     if shape != (3, 9000, 40):
         assert [n.kind for n in traced(fns[0], x, w).graph.nodes] == ["rows"]

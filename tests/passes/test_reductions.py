@@ -321,6 +321,6 @@ def test_tables_of_two_vectors_are_nowhere_stored(fn, n, k):
         for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (got(x, y), want)],
                         strict=True):
             assert bits(a) == bits(b)
-    if n == 1000:                            # (of small ones reading may be as good)
+    if n == 1000:                            # of small ones reading may be as good
         path, = got.explain(data=True)["paths"]
         assert not path["python"] and path["peak"] < n * k, path["graph"]

@@ -145,7 +145,7 @@ def test_other_threads_are_seen():
         for t in threads:
             t.join()
     assert names(p).count("exp") == 200
-    assert len({e.thread for e in p.events()}) >= 2      # (idents are used again)
+    assert len({e.thread for e in p.events()}) >= 2      # idents are used again
 
 
 @pytest.mark.parametrize("mode", ("no_grad", "vmap", "hooks", "inference"))
@@ -219,7 +219,7 @@ def test_a_data_dependent_miss_under_a_profiler_is_eagers():
 
 
 def test_the_sum_over_ops_is_about_the_time_of_a_busy_loop():
-    a = whet.randn(800, 800)                     # (long enough that a slow machine's Python is little of it)
+    a = whet.randn(800, 800)                     # long enough that a slow machine's Python is little of it
     a @ a
 
     def share_of_the_ops():

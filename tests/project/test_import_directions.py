@@ -6,7 +6,7 @@ from tests.project import import_circles, statements
 
 ROOT = pathlib.Path(__file__).parents[2]
 # folder -> the folders that it may import at all, and those it may import only inside functions
-# (loaded when first needed)
+# loaded when first needed
 ALLOWED = {
     "ir": (set(), {"runtime"}),
     "passes": ({"ir"}, {"runtime"}),

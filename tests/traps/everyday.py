@@ -351,7 +351,7 @@ def a_thread_changes_what_the_function_reaches():
     o = Box(inside=False, flag=False, news=[])
     def f(x):
         o.inside = True
-        for _ in range(2_000_000):           # (the thread's turn comes)
+        for _ in range(2_000_000):           # the thread's turn comes
             if not o.inside:
                 break
         o.inside = False

@@ -99,7 +99,7 @@ class Peer:
                                                    "torch.autograd", "torch.random")):
                 sys.modules["whet" + name[5:]] = module
         if self.name == "torch.compile":
-            # (the random numbers of eager mode, which one must ask for)
+            # the random numbers of eager mode, which one must ask for
             torch._inductor.config.fallback_random = True
             self.trace = lambda f, **options: torch.compile(f)
             return
@@ -202,7 +202,7 @@ class Peer:
         for i, (a, b) in enumerate(zip(want, got)):
             for what in a:
                 x, y = a[what], b[what]
-                # (texts name operations, which are others when compiled)
+                # texts name operations, which are others when compiled
                 if what == "warned":
                     x, y = [w[0] for w in x], [w[0] for w in y]
                 if x != y:
@@ -281,7 +281,7 @@ def main(arguments):
                 trap, outcome, detail = json.loads(line)
                 rows[trap] = outcome, detail
                 RESULTS.mkdir(exist_ok=True)
-                # (another run may write, too)
+                # another run may write, too
                 found = {**read(), name: {"limit": limit, "version": _version(name), "rows": rows}}
                 path.write_text(json.dumps(found, indent=1) + "\n")
                 print(f"{name:16s} {outcome:26s} {trap}"

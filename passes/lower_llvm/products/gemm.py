@@ -559,7 +559,7 @@ class _Gemm:
                                      i), self.tallest(self.shape.vectors, self.shape.rows, rows, i)
             height, code = (f.sel(narrow, x, y) for x, y in zip(one, all_, strict=True))
             start = f.imin(i, rows - height)
-            # (the first sums of rows that are done already are the same again)
+            # The first sums of rows that are done already are the same again.
             direct = whole & (f.cmp("eq", start, i) | first)
             to = f.bytes_at(sums[0], start * sums[1])
             place = f.sel(direct, to, self.buffer), f.sel(direct, sums[1], lanes * self.s)
