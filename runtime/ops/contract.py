@@ -416,6 +416,20 @@ def linear(input, weight, bias=None, *, out=None):
 def tensordot(a, b, dims=2):
     """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two
     lists."""
+    of_a, of_b = _summed_dims(a, b, dims)
+    a, b = _of_equal_sizes(a, of_a, b, of_b)
+    kept_a = [i for i in range(a.ndim) if i not in of_a]
+    kept_b = [i for i in range(b.ndim) if i not in of_b]
+    k = _size(a, of_a)
+    rows = -1 if a.numel() and k else _size(a, kept_a)
+    columns = -1 if b.numel() and k else _size(b, kept_b)
+    left = a.permute(kept_a + of_a).reshape(rows, k)
+    right = b.permute(of_b + kept_b).reshape(k, columns)
+    return mm(left, right).reshape([a.shape[i] for i in kept_a] + [b.shape[i] for i in kept_b])
+
+
+def _summed_dims(a, b, dims):
+    """The dimensions of both operands that products are summed over, in pairs."""
     if is_tensor(dims):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -423,18 +437,23 @@ def tensordot(a, b, dims=2):
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        da, db = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+        of_a, of_b = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     elif isinstance(dims, list | tuple) and len(dims) == 2:
-        da, db = ([d] if isinstance(d, int) else list(d) for d in dims)
+        of_a, of_b = ([d] if isinstance(d, int) else list(d) for d in dims)
     else:
         raise RuntimeError("tensordot expects dims to be int or two lists of ints, but got "
                            f"dims={dims}")
-    da, db = [check.one(d, a.ndim) for d in da], [check.one(d, b.ndim) for d in db]
-    if len(da) != len(db):
+    of_a, of_b = [check.one(d, a.ndim) for d in of_a], [check.one(d, b.ndim) for d in of_b]
+    if len(of_a) != len(of_b):
         raise RuntimeError(
-            f"both dimension lists should have same length, got {len(da)} and {len(db)}")
-    for i, j in zip(da, db):
-        # one element meets all of the other's, so it is a factor of their sum
+            f"both dimension lists should have same length, got {len(of_a)} and {len(of_b)}")
+    return of_a, of_b
+
+
+def _of_equal_sizes(a, of_a, b, of_b):
+    """The operands with equal sizes in the dimensions that are summed over. One element meets all
+    of the other's, so it is a factor of their sum."""
+    for i, j in zip(of_a, of_b):
         if a.shape[i] == 1 != b.shape[j]:
             b = b.sum(j, keepdim=True, dtype=b.dtype)
         elif b.shape[j] == 1 != a.shape[i]:
@@ -443,13 +462,12 @@ def tensordot(a, b, dims=2):
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} "
                 f"and second has size {b.shape[j]} in dim {j}")
-    fa, fb = [i for i in range(a.ndim) if i not in da], [i for i in range(b.ndim) if i not in db]
-    k = int(np.prod([a.shape[i] for i in da], dtype=np.int64)) if da else 1
-    left = a.permute(fa + da).reshape(
-        -1 if a.numel() and k else int(np.prod([a.shape[i] for i in fa], dtype=np.int64)), k)
-    right = b.permute(db + fb).reshape(
-        k, -1 if b.numel() and k else int(np.prod([b.shape[i] for i in fb], dtype=np.int64)))
-    return mm(left, right).reshape([a.shape[i] for i in fa] + [b.shape[i] for i in fb])
+    return a, b
+
+
+def _size(x, dims):
+    """The product of some sizes."""
+    return int(np.prod([x.shape[i] for i in dims], dtype=np.int64)) if dims else 1
 
 
 @function(method=False)

@@ -1,6 +1,7 @@
 """Sums of products by index letters: pairs of operands become one product each."""
 import functools
 import math
+from typing import Any, NamedTuple
 
 from ..dtypes import promote_types
 from .registry import check_one_type, is_tensor
@@ -53,84 +54,92 @@ def _parse(equation, ndims):
     return lists, out
 
 
-def _diagonals(x, idx):
+class _Term(NamedTuple):
+    """An operand, and the index of each of its dimensions."""
+    x: Any
+    indices: list
+
+    def size(self, index):
+        return self.x.shape[self.indices.index(index)]
+
+    def summed_to(self, kept):
+        """The sums over all indices that are not among these."""
+        x, left = self
+        for i in self.indices:
+            if i not in kept:
+                x = x.sum(left.index(i))
+                left = [other for other in left if other != i]
+        return _Term(x, left)
+
+    def ordered(self, order):
+        """The operand with its dimensions in this order, and those of size 1 for indices that it
+        lacks."""
+        x = _permuted(self.x, [self.indices.index(i) for i in order if i in self.indices])
+        if len(self.indices) == len(order):
+            return x
+        sizes = iter(x.shape)
+        return x.reshape([next(sizes) if i in self.indices else 1 for i in order])
+
+
+def _diagonals(x, indices):
     """Repeated letters within one operand become a diagonal."""
-    idx = list(idx)
+    indices = list(indices)
     k = 0
-    while k < len(idx):
-        if idx[k] in idx[:k]:
-            first = idx.index(idx[k])
+    while k < len(indices):
+        if indices[k] in indices[:k]:
+            first = indices.index(indices[k])
             if x.shape[first] != x.shape[k]:
                 raise RuntimeError(
-                    f"einsum(): subscript {idx[k]} is repeated for one operand but the sizes "
+                    f"einsum(): subscript {indices[k]} is repeated for one operand but the sizes "
                     f"don't match, {x.shape[k]} != {x.shape[first]}")
             x = x.diagonal(0, first, k)
             if first < x.ndim - 1:
                 x = x.movedim(-1, first)
-            del idx[k]
+            del indices[k]
         else:
             k += 1
-    return x, idx
+    return _Term(x, indices)
 
 
-def _pair(a, ia, b, ib, keep):
-    """Contract two operands, keeping the indices in `keep`."""
-    for x_idx in ia:
-        if x_idx in ib:
-            m, n = a.shape[ia.index(x_idx)], b.shape[ib.index(x_idx)]
-            if m != n and 1 not in (m, n):
-                raise RuntimeError(
-                    f"einsum(): operands do not broadcast: subscript {x_idx} has sizes {m} and {n}")
-
-    def size(i):
-        return max((x.shape[q.index(i)] for x, q in ((a, ia), (b, ib)) if i in q),
-                   key=lambda s: (s != 1, s))
-    shared = [i for i in ia if i in ib]
+def _contracted(a, b, keep):
+    """One term of two, with the indices in `keep`."""
+    shared = [i for i in a.indices if i in b.indices]
+    sizes = {}                               # of the indices that both have
+    for i in shared:
+        m, n = a.size(i), b.size(i)
+        if m != n and 1 not in (m, n):
+            raise RuntimeError(
+                f"einsum(): operands do not broadcast: subscript {i} has sizes {m} and {n}")
+        sizes[i] = n if m == 1 else m
     batch = [i for i in shared if i in keep]
     summed = [i for i in shared if i not in keep]
-    only_a, only_b = [i for i in ia if i not in ib], [i for i in ib if i not in ia]
-    for i in [q for q in only_a if q not in keep]:
-        a = a.sum(ia.index(i))
-        ia = [q for q in ia if q != i]
-    for i in [q for q in only_b if q not in keep]:
-        b = b.sum(ib.index(i))
-        ib = [q for q in ib if q != i]
-    only_a, only_b = [i for i in only_a if i in keep], [i for i in only_b if i in keep]
+    a, b = a.summed_to({*shared, *keep}), b.summed_to({*shared, *keep})
+    only_a, only_b = ([i for i in x.indices if i not in shared] for x in (a, b))
     out = batch + only_a + only_b
     if not summed:
-        return _ordered(a, ia, out).mul(_ordered(b, ib, out)), out
+        return _Term(a.ordered(out).mul(b.ordered(out)), out)
 
-    def arrange(x, idx, order, groups):
-        x = _permuted(x, [idx.index(i) for i in order])
-        full = [size(i) if i in shared else x.shape[k] for k, i in enumerate(order)]
+    def joined(term, groups):
+        """The operand with one dimension for each group of indices."""
+        order = [i for group in groups for i in group]
+        x = term.ordered(order)
+        full = [sizes.get(i, x.shape[k]) for k, i in enumerate(order)]
         if tuple(full) != tuple(x.shape):
             x = x.expand(full)
-        if all(len(g) == 1 for g in groups):
+        if all(len(group) == 1 for group in groups):
             return x
-        return x.reshape([math.prod(full[order.index(i)] for i in g) for g in groups])
-    groups = (batch,) if batch else ()
-    left = arrange(a, ia, batch + only_a + summed, (*groups, only_a, summed))
-    right = arrange(b, ib, batch + summed + only_b, (*groups, summed, only_b))
+        return x.reshape([math.prod(full[order.index(i)] for i in group) for group in groups])
+    batches = (batch,) if batch else ()
+    left, right = joined(a, (*batches, only_a, summed)), joined(b, (*batches, summed, only_b))
     r = left.bmm(right) if batch else left.mm(right)
-    if all(len(g) == 1 for g in (*groups, only_a, only_b)):
-        return r, out
-    shape = ([size(i) for i in batch] + [a.shape[ia.index(i)]
-                                         for i in only_a] + [b.shape[ib.index(i)] for i in only_b])
-    return r.reshape(shape), out
+    if not all(len(group) == 1 for group in (*batches, only_a, only_b)):
+        r = r.reshape([sizes[i] for i in batch] + [a.size(i) for i in only_a]
+                      + [b.size(i) for i in only_b])
+    return _Term(r, out)
 
 
 def _permuted(x, axes):
     return x if all(k == d for k, d in enumerate(axes)) else x.permute(axes)
-
-
-def _ordered(x, idx, order):
-    """An operand with its dimensions in this order, and those of size 1 for indices that it
-    lacks."""
-    x = _permuted(x, [idx.index(i) for i in order if i in idx])
-    if len(idx) == len(order):
-        return x
-    sizes = iter(x.shape)
-    return x.reshape([next(sizes) if i in idx else 1 for i in order])
 
 
 class _Plan:
@@ -191,16 +200,13 @@ def _steps(equation, shapes):
     lists, out = _parse(equation, tuple(map(len, shapes)))
     plan = _Plan()
     operands = [_Noted(plan, shape) for shape in shapes]
-    terms = [_diagonals(x, idx) for x, idx in zip(operands, lists)]
-    x, idx = terms[0]
+    terms = [_diagonals(x, indices) for x, indices in zip(operands, lists)]
+    term = terms[0]
     for k in range(1, len(terms)):
-        rest = {i for _, q in terms[k + 1:] for i in q}
-        y, jdx = terms[k]
-        x, idx = _pair(x, idx, y, jdx, rest | set(out))
-    for i in [i for i in idx if i not in out]:
-        x = x.sum(idx.index(i))
-        idx = [q for q in idx if q != i]
-    order = [idx.index(i) for i in out]
+        wanted = {*out, *(i for later in terms[k + 1:] for i in later.indices)}
+        term = _contracted(term, terms[k], wanted)
+    x, indices = term.summed_to(out)
+    order = [indices.index(i) for i in out]
     if x is operands[0]:                     # a new tensor, whatever is done
         x.permute(order)
     else:
