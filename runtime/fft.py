@@ -48,14 +48,14 @@ def fft(input, n=None, dim=-1, norm=None):
     tensor([1., 1., 1., 1.])
     """
     x = _f.operand("fft", input)
-    return _f.c2c("fft", x, (n,), (_f.axis("fft", x, dim),), False, norm)
+    return _f.c2c("fft", x, (n,), (_f.axis("fft", x, dim),), inverse=False, norm=norm)
 
 
 @_with_out
 def ifft(input, n=None, dim=-1, norm=None):
     """The inverse of `fft`."""
     x = _f.operand("ifft", input)
-    return _f.c2c("ifft", x, (n,), (_f.axis("ifft", x, dim),), True, norm)
+    return _f.c2c("ifft", x, (n,), (_f.axis("ifft", x, dim),), inverse=True, norm=norm)
 
 
 @_with_out
@@ -114,7 +114,7 @@ def rfftn(input, s=None, dim=None, norm=None):
     x = _f.operand("rfftn", input, real=True)
     s, dims = _halves("rfftn", x, s, dim)
     y = _f.r2c("rfftn", x, s[-1], dims[-1], norm)
-    return _f.c2c("rfftn", y, s[:-1], dims[:-1], False, norm) if dims[:-1] else y
+    return _f.c2c("rfftn", y, s[:-1], dims[:-1], inverse=False, norm=norm) if dims[:-1] else y
 
 
 @_with_out
@@ -122,7 +122,7 @@ def irfftn(input, s=None, dim=None, norm=None):
     """The inverse of `rfftn`."""
     x = _f.operand("irfftn", input)
     s, dims = _halves("irfftn", x, s, dim)
-    y = _f.c2c("irfftn", x, s[:-1], dims[:-1], True, norm) if dims[:-1] else x
+    y = _f.c2c("irfftn", x, s[:-1], dims[:-1], inverse=True, norm=norm) if dims[:-1] else x
     return _f.c2r("irfftn", y, s[-1], dims[-1], norm)
 
 
@@ -132,7 +132,9 @@ def hfftn(input, s=None, dim=None, norm=None):
     x = _f.operand("hfftn", input)
     s, dims = _halves("hfftn", x, s, dim)
     norm = _f.ADJOINT[_f.scaling("hfftn", norm)]
-    y = _f.c2c("hfftn", x.conj(), s[:-1], dims[:-1], True, norm) if dims[:-1] else x.conj()
+    y = x.conj()
+    if dims[:-1]:
+        y = _f.c2c("hfftn", y, s[:-1], dims[:-1], inverse=True, norm=norm)
     return _f.c2r("hfftn", y, s[-1], dims[-1], norm)
 
 
@@ -143,7 +145,9 @@ def ihfftn(input, s=None, dim=None, norm=None):
     s, dims = _halves("ihfftn", x, s, dim)
     norm = _f.ADJOINT[_f.scaling("ihfftn", norm)]
     y = _f.r2c("ihfftn", x, s[-1], dims[-1], norm)
-    return (_f.c2c("ihfftn", y, s[:-1], dims[:-1], False, norm) if dims[:-1] else y).conj()
+    if dims[:-1]:
+        y = _f.c2c("ihfftn", y, s[:-1], dims[:-1], inverse=False, norm=norm)
+    return y.conj()
 
 
 @_with_out

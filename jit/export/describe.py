@@ -73,13 +73,14 @@ class Arguments:
         if isinstance(x, tuple) and hasattr(kind, "_fields"):
             made, parts = self.several(name, zip(kind._fields, x))
             return RecordPart(
-                name, kind.__name__, kind._fields, parts, True, kind._make
+                name, kind.__name__, kind._fields, parts, is_tuple=True, make=kind._make
             ), kind._make(made)
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
             fields = [f.name for f in dataclasses.fields(x)]
             made, parts = self.several(name, [(k, getattr(x, k)) for k in fields])
             make = functools.partial(instance, kind, fields)
-            return RecordPart(name, kind.__name__, fields, parts, False, make), make(made)
+            part = RecordPart(name, kind.__name__, fields, parts, is_tuple=False, make=make)
+            return part, make(made)
         instead = ("Pass whet.from_numpy(it)" if isinstance(x, np.ndarray)
                    else "Close over it instead: whet.export(lambda x: fn(x, it), x)")
         raise ExportError(
@@ -194,9 +195,8 @@ class ResultParts:
         fields = getattr(r.type, "_fields", None)
         if fields is None:
             return TuplePart(name, self.several(name, range(len(r.held)), r.held))
-        return RecordPart(
-            name, r.type.__name__, fields, self.several(name, fields, r.held), True, make
-        )
+        parts = self.several(name, fields, r.held)
+        return RecordPart(name, r.type.__name__, fields, parts, is_tuple=True, make=make)
 
     def dataclass(self, r: Any, name: str) -> Part:
         """An instance of a dataclass."""
@@ -208,7 +208,7 @@ class ResultParts:
         fields, held = [k for k, _ in r.fields], [y for _, y in r.fields]
         make = functools.partial(instance, kind, fields)
         parts = self.several(name, fields, held)
-        return RecordPart(name, kind.__name__, fields, parts, False, make)
+        return RecordPart(name, kind.__name__, fields, parts, is_tuple=False, make=make)
 
 
 KINDS: dict[type, Any] = {

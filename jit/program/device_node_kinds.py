@@ -122,7 +122,7 @@ def kept(node: OpNode, work: Work) -> DeviceArray:
 
 def on_device(a: np.ndarray, work: Work) -> DeviceArray:
     """A constant on the device, which the plan keeps."""
-    return execute.transfers.to_device(a, work.index, False)
+    return execute.transfers.to_device(a, work.index)
 
 
 def write(node: Write, env: Env, work: Work) -> None:

@@ -274,6 +274,6 @@ def convert(
     """
     recording = RecordedModel(model, args, ())
     check_learnt(model, recording)
-    lowering = Lowering(recording.plain, leaving(leave), True)
+    lowering = Lowering(recording.plain, leaving(leave), per_channel=True)
     check_names(leave, lowering)
     return recording.quantised(recording.plain.schemes, lowering)

@@ -262,7 +262,7 @@ def _int_power(f: Operations, a: Val, b: Val, signed: bool) -> Val:
 def _gcd(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     if signed:
         a, b = (f.sel(f.cmp("slt", x, 0), 0 - x, x) for x in (a, b))
-    step = lambda a, b: (f.sel(f.cmp("eq", b, 0), a, b), _remainder(f, a, b, False))
+    step = lambda a, b: (f.sel(f.cmp("eq", b, 0), a, b), _remainder(f, a, b, signed=False))
     return f.while_(lambda a, b: f.any(f.cmp("ne", b, 0)), step, [a, b])[0]
 
 

@@ -244,9 +244,9 @@ class _Forward(_Attention):
         if form.mask is None:
             f.line(f"whole = {'tl.minimum(n, first)' if form.causal else 'n'} "
                    f"// {t.keys} * {t.keys}")
-            self.walk("0", "whole", t.keys, "j", self.walked, self.step, False)
+            self.walk("0", "whole", t.keys, "j", self.walked, self.step, asked=False)
             begin = "whole"
-        self.walk(begin, "end", t.keys, "j", self.walked, self.step, True)
+        self.walk(begin, "end", t.keys, "j", self.walked, self.step, asked=True)
 
     def step(self, asked: bool) -> None:
         f = self.f
@@ -297,7 +297,7 @@ class _Keys(_Attention):
 
     def source(self) -> Source:
         f, t = self.f, self.tile
-        self.begin("n", t.keys, False)
+        self.begin("n", t.keys, backwards=False)
         f.line(f"j = first + tl.arange(0, {t.keys})")
         self.rows_of("keys", "k", "j", "n")
         self.rows_of("values", "v", "j", "n")
@@ -323,12 +323,12 @@ class _Keys(_Attention):
         else:
             f.line("seen = 0")
         if form.mask is not None or form.causal:
-            self.walk(begin, "seen", t.queries, "i", self.walked, self.step, True)
+            self.walk(begin, "seen", t.queries, "i", self.walked, self.step, asked=True)
             begin = "seen"
         if form.mask is None:
-            self.walk(begin, "whole", t.queries, "i", self.walked, self.step, False)
+            self.walk(begin, "whole", t.queries, "i", self.walked, self.step, asked=False)
             self.walk(f"tl.maximum({begin}, whole)", "m", t.queries, "i", self.walked, self.step,
-                      True)
+                      asked=True)
 
     def step(self, asked: bool) -> None:
         f = self.f

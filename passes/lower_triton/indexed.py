@@ -129,7 +129,7 @@ def lower_places(named: Named, wide: bool) -> Source:
 def lower_claims() -> Source:
     """The number of the last value of each place: the greatest. `last` holds -1 before."""
     f = Code(Module())
-    coordinates(f, 1, True)
+    coordinates(f, 1, wide=True)
     f.line("spot = tl.load(spots + at, here, other=-1)")
     f.line("tl.atomic_max(last + spot, at, mask=spot >= 0)")
     return source("claims_kernel", f.mod, [("spots", "*i64"), ("last", "*i64"), ("n", "i64")],
@@ -140,7 +140,7 @@ def lower_put(size: int) -> Source:
     """Slices of `inner` elements of so many bytes, put into their places by the last value of each;
     values are `each` elements apart."""
     f = Code(Module())
-    coordinates(f, 1, True)
+    coordinates(f, 1, wide=True)
     f.line("number = at // inner")
     f.line("spot = tl.load(spots + number, here, other=-1)")
     f.line("owns = here & (spot >= 0)")
@@ -163,7 +163,7 @@ def lower_combine(kind: str, dtype: str) -> Source:
     first of a `row` of values; an element of a slice of `inner` is combined by whoever meets its
     place first."""
     f, t = Code(Module()), scalar.COMPUTE[dtype]
-    coordinates(f, 1, True, PER_TILE)
+    coordinates(f, 1, wide=True, tile=PER_TILE)
     f.line("j = at // inner")
     f.line("column = at % inner")
     f.line("key = tl.load(keys + j, here, other=-1)")
@@ -193,7 +193,7 @@ def lower_compress() -> Source:
     """The numbers of the elements that a mask holds, by their ranks: how many it holds up to
     each; of those the first `most`."""
     f = Code(Module())
-    coordinates(f, 1, True)
+    coordinates(f, 1, wide=True)
     f.line("wanted = here & (tl.load(mask + at, here, other=0) != 0)")
     f.line("rank = tl.load(ranks + at, wanted, other=1)")
     f.line("tl.store(y + rank - 1, at, wanted & (rank <= most))")

@@ -77,7 +77,7 @@ def lower_search(right: bool) -> Source:
     """Where each value would go in its sorted row of n: before what is equal, or behind it. Rows
     have `each` values; `steps` of a bisection."""
     f = Code(Module())
-    coordinates(f, 1, True)
+    coordinates(f, 1, wide=True)
     f.line("row = x + at // each * length")
     f.line("value = tl.load(values + at, here, other=0)")
     f.line("low = tl.zeros_like(at)")

@@ -150,7 +150,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
         xs = tuple([x if x.requires_grad else variable(x) for x in xs])
         y = func(*xs)
         _one_number(y, "hessian")
-        g = _gradients((y.reshape(()),), xs, (y.new_ones(()),), True, strict)
+        g = _gradients((y.reshape(()),), xs, (y.new_ones(()),), create_graph=True, strict=strict)
         return g[0] if single else g
     return jacobian(slope, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
@@ -179,7 +179,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         inputs, _, outputs, one_out = _call(func, inputs, create_graph, "jvp")
         v = _checked(v, inputs, "input", "jvp")
         dummies = tuple([y.new_zeros(y.shape).requires_grad_() for y in outputs])
-        g = _gradients(outputs, inputs, dummies, True, strict)
+        g = _gradients(outputs, inputs, dummies, create_graph=True, strict=strict)
         d = _gradients(g, dummies, v, create_graph)
     return _finished(outputs, one_out, create_graph), _finished(d, one_out, create_graph)
 
@@ -189,7 +189,8 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     with enable_grad():
         inputs, one_in, outputs, _ = _call(func, inputs, create_graph, "vhp")
         _one_number(outputs[0], "vhp")
-        g = _gradients(outputs, inputs, tuple([y.new_ones(y.shape) for y in outputs]), True, strict)
+        ones = tuple([y.new_ones(y.shape) for y in outputs])
+        g = _gradients(outputs, inputs, ones, create_graph=True, strict=strict)
         h = _gradients(g, inputs, _checked(v, inputs, "input", "vhp"), create_graph, strict)
     return _finished(outputs, True, create_graph), _finished(h, one_in, create_graph)
 

@@ -31,7 +31,7 @@ def distances(x, y):
         with np.errstate(all="ignore"):
             return np.sqrt(((x[..., :, None, :] - y[..., None, :, :]) ** 2).sum(-1))
     out = memory.empty((*x.shape[:-1], y.shape[-2]), x.dtype)
-    _launch(contiguous(x), contiguous(y), out, False)
+    _launch(contiguous(x), contiguous(y), out, triangle=False)
     return out
 
 
@@ -44,7 +44,7 @@ def pairs(x):
             return np.sqrt(((x[..., i, :] - x[..., j, :]) ** 2).sum(-1))
     out = memory.empty((*x.shape[:-2], n * (n - 1) // 2), x.dtype)
     x = contiguous(x)
-    _launch(x, x, out, True)
+    _launch(x, x, out, triangle=True)
     return out
 
 

@@ -259,7 +259,7 @@ def real_to_complex(x, *, dim, norm):
     if x.dtype.kind != "f" or not fits(x, size):
         return np.fft.rfft(x, axis=dim, norm=norm)
     return _along(dim, x, n // 2 + 1, np.dtype(x.dtype.char.upper()), lambda source, out: _launch(
-        kind, source, out, size, x.size // n, 1, False, _scale(n, False, norm)))
+        kind, source, out, size, x.size // n, 1, False, _scale(n, inverse=False, norm=norm)))
 
 
 def complex_to_real(x, *, dim, n, norm):
@@ -268,4 +268,4 @@ def complex_to_real(x, *, dim, n, norm):
     if x.dtype.kind != "c" or x.shape[dim] != n // 2 + 1 or not fits(x, size):
         return np.fft.irfft(x, n, axis=dim, norm=norm)
     return _along(dim, x, n, np.dtype(x.dtype.char.lower()), lambda source, out: _launch(
-        kind, source, out, size, out.size // n, 1, True, _scale(n, True, norm)))
+        kind, source, out, size, out.size // n, 1, True, _scale(n, inverse=True, norm=norm)))

@@ -161,10 +161,10 @@ class Places(NamedTuple):
         """All of them, in order."""
         one = self.of_one.astype(number)
         if self.images == 1:
-            return to_device(one, index, False)
+            return to_device(one, index)
         starts = (np.arange(self.images) * self.step).astype(number)[:, None]
         return constant(index, lambda: compute(
-            SUMS, [to_device(a, index, False) for a in (starts, one)], index)[0].reshape(-1))
+            SUMS, [to_device(a, index) for a in (starts, one)], index)[0].reshape(-1))
 
 
 SUMS = Expressions("places", (S.arg(0) + S.arg(1),))

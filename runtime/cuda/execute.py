@@ -102,8 +102,8 @@ def on_the_host(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index:
     """The same, of an op that nothing but the CPU is meant to compute."""
     made = op.forward(*[on_host(a) for a in arrays], **attrs)
     if type(made) is tuple:
-        return tuple([transfers.to_device(np.asarray(a), index, False) for a in made])
-    return transfers.to_device(np.asarray(made), index, False)
+        return tuple([transfers.to_device(np.asarray(a), index) for a in made])
+    return transfers.to_device(np.asarray(made), index)
 
 
 # ---- ops that write into their first operand -----------------------------------------------------

@@ -204,7 +204,7 @@ def triangle(a: DeviceArray, keep: Any, diagonal: int) -> DeviceArray:
     if a.itemsize not in _BITS:
         raise NoForm(a.dtype.name)
     bits = _BITS[a.itemsize]
-    rows, columns = (to_device(np.arange(n), a.index, False) for n in a.shape[-2:])
+    rows, columns = (to_device(np.arange(n), a.index) for n in a.shape[-2:])
     x, row, column = S.args(3)
     out = empty(a.index, a.shape, a.dtype)
     if a.size:

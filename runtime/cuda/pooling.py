@@ -44,12 +44,12 @@ def run(x: DeviceArray, windows: Sequence[Any], kind: str,
         numbers |= dict(zip(("depth", "height", "width"), (n for n, _ in axes), strict=True))
         for a, (low, high, _, _), (_, (_, _, step)) in zip("zyx", bounds, axes, strict=True):
             arrays[f"low_{a}"], arrays[f"high_{a}"] = (
-                to_device(np.ascontiguousarray(t, np.int64), x.index, False) for t in (low, high))
+                to_device(np.ascontiguousarray(t, np.int64), x.index) for t in (low, high))
             numbers[f"step_{a}"] = int(step)
             numbers[f"most_{a}"] = max(0, int((-(-(high - low) // step)).max(initial=0)))
         if divisors is not None:
             for a, by in zip("zyx", [*[np.ones(1)] * (3 - len(divisors)), *divisors], strict=True):
-                arrays[f"by_{a}"] = to_device(np.asarray(by, np.float64), x.index, False)
+                arrays[f"by_{a}"] = to_device(np.asarray(by, np.float64), x.index)
         dtype = FROM_NUMPY[wide.dtype].short
         far = is_wide([wide.geometry, results[0].geometry])
         source = lowered(("pool", kind, dtype, far), lambda: lower.lower_pool(kind, dtype, far))

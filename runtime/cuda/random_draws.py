@@ -44,7 +44,7 @@ def at_position(op: Any, shape: tuple[int, ...], numbers: Sequence[Any],
 def counters(count: int, index: int) -> DeviceArray:
     """0, 1, ... for each block of a draw."""
     rows = -(-count // ROW)
-    down, across = (to_device(a, index, False) for a in (
+    down, across = (to_device(a, index) for a in (
         (np.arange(rows, dtype=U64) * ROW)[:, None], np.arange(ROW, dtype=U64)))
     made, = compute(Expressions("counters", (S.arg(0) + S.arg(1),)), [down, across], index)
     return made.reshape(-1)[:count]

@@ -78,7 +78,7 @@ def values_for(values: Any, out: DeviceArray,
     """(values in the type of what they are written to, row by row; how many elements they are
     apart: 0 of one that goes everywhere)"""
     if type(values) is not DeviceArray:
-        return to_device(np.asarray(values, out.dtype).reshape(1), out.index, False), 0
+        return to_device(np.asarray(values, out.dtype).reshape(1), out.index), 0
     if values.size == 1:
         return cast(values.reshape(1), out.dtype), 0
     while values.ndim > len(shape) and values.shape[0] == 1:
@@ -119,7 +119,7 @@ class Combined:
         kind, how = written.kind, COMBINATIONS[written.kind]
         if not written.include_self:
             first = np.asarray(how.start(self.out.dtype), self.out.dtype).reshape(1)
-            put(self.out, self.spots, to_device(first, self.out.index, False), self.inner, 0)
+            put(self.out, self.spots, to_device(first, self.out.index), self.inner, 0)
         self.join(self.out, values, "sum" if how.divides else kind, self.inner, each)
         if how.divides:
             self.divide(int(written.include_self))
@@ -144,7 +144,7 @@ class Combined:
         index = self.out.index
         counts = empty(index, (self.out.size // self.inner,), I64)
         fill(counts, 0)
-        self.join(counts, to_device(np.ones(1, I64), index, False), "sum", 1, 0)
+        self.join(counts, to_device(np.ones(1, I64), index), "sum", 1, 0)
         sums = self.out.reshape(-1, self.inner)
         root = mean_of(FROM_NUMPY[sums.dtype].short, sums.dtype.kind == "f", more)
         made, = compute(Expressions("mean", (root,)), [sums, counts.reshape(-1, 1)], index)

@@ -133,12 +133,12 @@ def topk(x: DeviceArray, dim: int, k: int, largest: bool) -> Picked:
 
 def kthvalue(x: DeviceArray, dim: int, k: int) -> Picked:
     """The k-th smallest (from 1)."""
-    return _along(x, dim, lambda rows: Sorted(rows, False).at(slice(k - 1, k)))
+    return _along(x, dim, lambda rows: Sorted(rows, descending=False).at(slice(k - 1, k)))
 
 
 def median(x: DeviceArray, dim: int, ignore_nan: bool) -> Picked:
     """The lower of the middle ones; NaN where there is one that counts."""
-    return _along(x, dim, lambda rows: Sorted(rows, False).at(_middle(rows, ignore_nan)))
+    return _along(x, dim, lambda rows: Sorted(rows, descending=False).at(_middle(rows, ignore_nan)))
 
 
 def _middle(x: DeviceArray, ignore_nan: bool) -> Any:
@@ -171,7 +171,7 @@ def _mode(x: DeviceArray) -> Picked:
     """Of each sorted element: how many are equal, and where the last of them stands."""
     from ..cpu.reduce import reduction_program
     from . import rows
-    made = Sorted(x, False)
+    made = Sorted(x, descending=False)
     ends = search(made.keys, made.keys, True)
     starts = search(made.keys, made.keys, False)
     a, b = S.arg(0), S.arg(1)

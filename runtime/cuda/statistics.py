@@ -51,19 +51,19 @@ class HostStatistics:
 
     def allocated(self, size: int) -> None:
         """A piece came from the driver."""
-        self._change("all", size, False)
+        self._change("all", size, lost=False)
 
     def freed(self, size: int) -> None:
         """A piece went back."""
-        self._change("all", size, True)
+        self._change("all", size, lost=True)
 
     def lent(self, size: int) -> None:
         """A piece is in use."""
-        self._change("active", size, False)
+        self._change("active", size, lost=False)
 
     def returned(self, size: int) -> None:
         """A piece can be given out again."""
-        self._change("active", size, True)
+        self._change("active", size, lost=True)
 
     def reset_peak(self) -> None:
         """Let the peaks start again."""

@@ -29,7 +29,7 @@ def dense(a: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(a)
 
 
-def to_device(a: np.ndarray, index: int, non_blocking: bool) -> DeviceArray:
+def to_device(a: np.ndarray, index: int, non_blocking: bool = False) -> DeviceArray:
     """An array of the host on a device. The array may be changed at once after, unless it is in
     pinned memory and `non_blocking` asks for no wait."""
     return constant(index, lambda: _to_device(dense(a), index, non_blocking))

@@ -48,39 +48,39 @@ def start(module):
 
 def vgg11(num_classes=1000, width=64):
     """VGG of 8 convolutions and 3 linear layers."""
-    return VGG(COUNTS[11], False, num_classes, width=width)
+    return VGG(COUNTS[11], batch_norm=False, num_classes=num_classes, width=width)
 
 
 def vgg13(num_classes=1000, width=64):
     """VGG of 10 convolutions and 3 linear layers."""
-    return VGG(COUNTS[13], False, num_classes, width=width)
+    return VGG(COUNTS[13], batch_norm=False, num_classes=num_classes, width=width)
 
 
 def vgg16(num_classes=1000, width=64):
     """VGG of 13 convolutions and 3 linear layers."""
-    return VGG(COUNTS[16], False, num_classes, width=width)
+    return VGG(COUNTS[16], batch_norm=False, num_classes=num_classes, width=width)
 
 
 def vgg19(num_classes=1000, width=64):
     """VGG of 16 convolutions and 3 linear layers."""
-    return VGG(COUNTS[19], False, num_classes, width=width)
+    return VGG(COUNTS[19], batch_norm=False, num_classes=num_classes, width=width)
 
 
 def vgg11_bn(num_classes=1000, width=64):
     """`vgg11` with a batch norm after each convolution."""
-    return VGG(COUNTS[11], True, num_classes, width=width)
+    return VGG(COUNTS[11], batch_norm=True, num_classes=num_classes, width=width)
 
 
 def vgg13_bn(num_classes=1000, width=64):
     """`vgg13` with a batch norm after each convolution."""
-    return VGG(COUNTS[13], True, num_classes, width=width)
+    return VGG(COUNTS[13], batch_norm=True, num_classes=num_classes, width=width)
 
 
 def vgg16_bn(num_classes=1000, width=64):
     """`vgg16` with a batch norm after each convolution."""
-    return VGG(COUNTS[16], True, num_classes, width=width)
+    return VGG(COUNTS[16], batch_norm=True, num_classes=num_classes, width=width)
 
 
 def vgg19_bn(num_classes=1000, width=64):
     """`vgg19` with a batch norm after each convolution."""
-    return VGG(COUNTS[19], True, num_classes, width=width)
+    return VGG(COUNTS[19], batch_norm=True, num_classes=num_classes, width=width)

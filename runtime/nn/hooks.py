@@ -100,13 +100,13 @@ class Hooked:
     def register_full_backward_hook(self, hook, prepend=False):
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known;
         it may return new ones."""
-        self._agree_on_backward_hooks(True)
+        self._agree_on_backward_hooks(full=True)
         return register(self._hook_lists(), "backward", hook, prepend)
 
     def register_backward_hook(self, hook):
         """Call `hook(module, grad_input, grad_output)` with the gradients of the last operation of
         the module, as programs did before there was `register_full_backward_hook`."""
-        self._agree_on_backward_hooks(False)
+        self._agree_on_backward_hooks(full=False)
         return register(self._hook_lists(), "backward", hook)
 
     def _agree_on_backward_hooks(self, full):

@@ -46,10 +46,10 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     n = x.shape[1]
     w = None
     if fweights is not None:
-        _check_weights("fweights", fweights, n, True)
+        _check_weights("fweights", fweights, n, whole=True)
         w = fweights.reshape(-1)
     if aweights is not None:
-        _check_weights("aweights", aweights, n, False)
+        _check_weights("aweights", aweights, n, whole=False)
         w = aweights.reshape(-1) if w is None else w * aweights.reshape(-1)
     wsum = n if w is None else w.sum()
     if w is not None and n and not bool(wsum != 0):

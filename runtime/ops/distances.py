@@ -19,19 +19,19 @@ def _samples(make):
 
 def _in_onnx(b, x, y):
     d = b.Sub(b.unsqueeze(x, (-2,)), b.unsqueeze(y, (-3,)))
-    return b.Sqrt(b.reduce("ReduceSum", b.Mul(d, d), (-1,), False))
+    return b.Sqrt(b.reduce("ReduceSum", b.Mul(d, d), (-1,), keepdim=False))
 
 
 def _pairs_in_onnx(b, x):
     n, = b.static(x.shape[-2])
     first, second = (b.Gather(x, b.constant(i, "rows"), axis=-2) for i in np.triu_indices(n, 1))
     d = b.Sub(first, second)
-    return b.Sqrt(b.reduce("ReduceSum", b.Mul(d, d), (-1,), False))
+    return b.Sqrt(b.reduce("ReduceSum", b.Mul(d, d), (-1,), keepdim=False))
 
 
 def _weighted_in_onnx(b, w, x, y):
     d = b.Sub(b.unsqueeze(x, (-2,)), b.unsqueeze(y, (-3,)))
-    return b.reduce("ReduceSum", b.Mul(b.unsqueeze(w, (-1,)), d), (-2,), False)
+    return b.reduce("ReduceSum", b.Mul(b.unsqueeze(w, (-1,)), d), (-2,), keepdim=False)
 
 
 def _weights(g, y):

@@ -233,7 +233,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
         raise RuntimeError("stft: Cannot have onesided output if window or input is complex")
     norm = "ortho" if normalized else "backward"
     y = (r2c("stft", frames, None, 2, norm)
-         if onesided else c2c("stft", frames, (None,), (2,), False, norm))
+         if onesided else c2c("stft", frames, (None,), (2,), inverse=False, norm=norm))
     y = y.mT if x.ndim == 2 else y.mT.squeeze(0)
     return F["view_as_real"](y.contiguous()) if return_complex is False else y
 
@@ -262,7 +262,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     if return_complex:
         if onesided:
             raise RuntimeError("istft: cannot have onesided output if window or input is complex")
-        frames = c2c("istft", batch, (None,), (2,), True, norm)
+        frames = c2c("istft", batch, (None,), (2,), inverse=True, norm=norm)
     else:
         # a real signal is told by half of its frequencies
         frames = c2r("istft", batch[..., :n_fft // 2 + 1], n_fft, 2, norm)

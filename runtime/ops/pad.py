@@ -171,7 +171,7 @@ pad_by_index_op = MoveOp(
     _shape_by_index,
     _padded_parts,
     _pad_by_index_vjp,
-    samples=lambda make: _mode_samples(make, False),
+    samples=lambda make: _mode_samples(make, inner=False),
     linear=(0,),
     batch=_pad_each,
     onnx=lambda b, x, pads, mode: in_onnx.padded_by_index(b, x, pads, mode, pad_sources),
@@ -182,7 +182,7 @@ unpad_by_index_op = Op(
     lambda g, _y, _x, shape, pads, mode: [
         apply(pad_by_index_op, (g,), {"pads": pads, "mode": mode})
     ],
-    samples=lambda make: _mode_samples(make, True),
+    samples=lambda make: _mode_samples(make, inner=True),
     linear=(0,),
     batch=_pad_each,
     onnx=lambda b, g, shape, pads, mode: b.summed(

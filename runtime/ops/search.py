@@ -200,13 +200,13 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     >>> whet.unique(whet.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    return _unique_result(input, return_inverse, return_counts, dim, False)
+    return _unique_result(input, return_inverse, return_counts, dim, consecutive=False)
 
 
 @function()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """`input` without repetitions of an element (or slice along `dim`) right after itself."""
-    return _unique_result(input, return_inverse, return_counts, dim, True)
+    return _unique_result(input, return_inverse, return_counts, dim, consecutive=True)
 
 
 @function(method=False)

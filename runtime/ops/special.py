@@ -383,8 +383,8 @@ def _incomplete_op(name, upper):
     return function(out=True)(call)
 
 
-igamma = _incomplete_op("igamma", False)
-igammac = _incomplete_op("igammac", True)
+igamma = _incomplete_op("igamma", upper=False)
+igammac = _incomplete_op("igammac", upper=True)
 
 
 # ---- modified Bessel functions of the second kind ------------------------------------------------
@@ -541,11 +541,11 @@ def _host_function(name, run, doc):
 
 
 for _order in (0, 1):
-    _second_kind_op(f"modified_bessel_k{_order}", _order, False)
-    _second_kind_op(f"scaled_modified_bessel_k{_order}", _order, True)
+    _second_kind_op(f"modified_bessel_k{_order}", _order, scaled=False)
+    _second_kind_op(f"scaled_modified_bessel_k{_order}", _order, scaled=True)
 for _order in (0, 1):
-    _host_function(f"bessel_j{_order}", lambda x, order=_order: _bessel(x, order, False),
+    _host_function(f"bessel_j{_order}", lambda x, order=_order: _bessel(x, order, second=False),
                    f"The Bessel function of the first kind of order {_order}.")
-    _host_function(f"bessel_y{_order}", lambda x, order=_order: _bessel(x, order, True),
+    _host_function(f"bessel_y{_order}", lambda x, order=_order: _bessel(x, order, second=True),
                    f"The Bessel function of the second kind of order {_order}.")
 _host_function("airy_ai", _airy, "The Airy function Ai.")

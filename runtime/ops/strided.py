@@ -337,7 +337,7 @@ as_strided_op = ViewOp(
     "as_strided",
     lambda a, size, stride, offset, base_stride: indexing.strided(a, size, stride, offset),
     _as_strided_vjp,
-    samples=lambda make: _geometry_samples(make, False),
+    samples=lambda make: _geometry_samples(make, of_view=False),
     batch=_as_strided_each,
 )
 as_strided_op.reach = lambda size, stride, offset, base_stride: extent(size, stride, offset)
@@ -348,7 +348,7 @@ as_strided_copy_op = Op(
     "as_strided_copy",
     _strided_copy,
     _as_strided_vjp,
-    samples=lambda make: _geometry_samples(make, False),
+    samples=lambda make: _geometry_samples(make, of_view=False),
     linear=(0,),
     batch=_as_strided_copy_each,
     onnx=lambda b, x, **at: b.moved(x, lambda places: _strided_copy(places, **at)),
@@ -357,7 +357,7 @@ strided_sum_op = Op(
     "strided_sum",
     _strided_sum,
     lambda g, _y, _x, shape, **kw: [apply(as_strided_copy_op, (g,), kw)],
-    samples=lambda make: _geometry_samples(make, True),
+    samples=lambda make: _geometry_samples(make, of_view=True),
     linear=(0,),
     batch=_as_strided_copy_each,
     onnx=_strided_sum_in_onnx,

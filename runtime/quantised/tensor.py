@@ -80,27 +80,27 @@ class QuantizedTensor(CompositeTensor):
 
     def q_scale(self) -> float:
         """The scale of all elements."""
-        self._of_scheme("q_scale", False)
+        self._of_scheme("q_scale", per_channel=False)
         return float(self._scale)
 
     def q_zero_point(self) -> int:
         """The integer that stands for zero."""
-        self._of_scheme("q_zero_point", False)
+        self._of_scheme("q_zero_point", per_channel=False)
         return int(self._zero)
 
     def q_per_channel_scales(self) -> Any:
         """The scales along the axis."""
-        self._of_scheme("q_per_channel_scales", True)
+        self._of_scheme("q_per_channel_scales", per_channel=True)
         return self._scale
 
     def q_per_channel_zero_points(self) -> Any:
         """The integers that stand for zero, along the axis."""
-        self._of_scheme("q_per_channel_zero_points", True)
+        self._of_scheme("q_per_channel_zero_points", per_channel=True)
         return self._zero
 
     def q_per_channel_axis(self) -> int:
         """The dimension that has a scale for each place."""
-        self._of_scheme("q_per_channel_axis", True)
+        self._of_scheme("q_per_channel_axis", per_channel=True)
         assert self._axis is not None
         return self._axis
 

@@ -97,10 +97,10 @@ def softmax(input: Any, dim: int, _stacklevel: int = 3, dtype: Any = None) -> An
     tensor([[0.5000, 0.0000, 0.5000],
             [0.0000, 1.0000, 0.0000]])
     """
-    return _softmax(input, dim, dtype, False)
+    return _softmax(input, dim, dtype, log=False)
 
 
 @rule("log_softmax")
 def log_softmax(input: Any, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The logarithm of `softmax`."""
-    return _softmax(input, dim, dtype, True)
+    return _softmax(input, dim, dtype, log=True)

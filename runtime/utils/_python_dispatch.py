@@ -54,7 +54,7 @@ class _Dispatched(Passing):
         self.mode = mode
 
     def __call__(self, op, inputs, attrs):
-        named = aten.packet(aten.name_of(op, inputs, False)).default
+        named = aten.packet(aten.name_of(op, inputs, is_backward=False)).default
         return self.beneath(
             self._hand_over, named, lambda *args, **kwargs: registry.apply(op, args, kwargs),
             inputs, attrs)

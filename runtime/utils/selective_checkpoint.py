@@ -107,7 +107,7 @@ class _Keeping(_OfTwoRuns):
 
     def chosen(self, op, inputs, attrs, outs):
         """What is kept of a call of an op."""
-        named = aten.packet(aten.name_of(op, inputs, False)).default
+        named = aten.packet(aten.name_of(op, inputs, is_backward=False)).default
         return self.chosen_of(named, inputs, attrs, outs)
 
     def chosen_of(self, named, inputs, attrs, outs):
@@ -136,7 +136,7 @@ class _Recalling(_OfTwoRuns):
     def __call__(self, op, inputs, attrs):
         if is_cheap(op):
             return super().__call__(op, inputs, attrs)
-        results = self.next_of(op, f"aten.{aten.name_of(op, inputs, False)}")
+        results = self.next_of(op, f"aten.{aten.name_of(op, inputs, is_backward=False)}")
         if results is None:
             return super().__call__(op, inputs, attrs)
         return self.beneath(self.recalled, op, inputs, attrs, results)

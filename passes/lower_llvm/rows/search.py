@@ -102,7 +102,7 @@ def emit_places(mod: Module, symbol: str, dtype: str, out: str, right: bool, sha
 def emit_members(mod: Module, symbol: str, dtype: str, invert: bool) -> None:
     """Are values in a sequence, or if `invert` are they not? NaN is in none."""
     f = mod.kernel(symbol)
-    search = Search(f, dtype, False, True, False)
+    search = Search(f, dtype, right=False, shared=True, has_order=False)
 
     def is_member(keys: Val, begins: Val, places: Val) -> Val:
         there = f.intr("smin", places, search.n - 1)

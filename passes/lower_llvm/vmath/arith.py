@@ -88,10 +88,10 @@ def fmod_in_double(f: Operations, x: Val, y: Val, single: bool) -> Val:
 @function("fmod")
 def fmod(f: Operations, x: Val, y: Val) -> Val:
     if x.elem == "double":
-        return fmod_in_double(f, x, y, False)
+        return fmod_in_double(f, x, y, single=False)
     return f.conv(
         "fptrunc",
-        fmod_in_double(f, f.conv("fpext", x, "double"), f.conv("fpext", y, "double"), True),
+        fmod_in_double(f, f.conv("fpext", x, "double"), f.conv("fpext", y, "double"), single=True),
         "float")
 
 

@@ -76,27 +76,29 @@ def by_tail_f32(f: Operations, x: Val, times_a: bool, of_tail: Callable[..., Any
     a = f.fabs(x)
 
     def plain() -> list[Val]:
-        t, u = tail_f32(f, a, times_a, False)
+        t, u = tail_f32(f, a, times_a, far=False)
         return [of_tail(t, power(f, u, "float"))]
 
     def careful() -> list[Val]:
-        t, u = tail_f32(f, f.sel(f.cmp("ogt", a, LAST), LAST, a), times_a, True)
+        t, u = tail_f32(f, f.sel(f.cmp("ogt", a, LAST), LAST, a), times_a, far=True)
         return [edges(of_tail(t * power(f, u + SHIFT, "float"), f.const(x.ty, 2.0 ** -SHIFT)))]
     return f.if_(f.any(f.cmp("uge", a, FAR)), careful, plain)[0]
 
 
 @function("ndtr", "float")
 def ndtr_f32(f: Operations, x: Val) -> Val:
-    return by_tail_f32(f, x, False,
-                       lambda t, s: f.sel(f.cmp("ogt", x, 0.0), f.fma(-t, s, 1.0), t * s))
+    return by_tail_f32(f, x, times_a=False,
+                       of_tail=lambda t, s: f.sel(f.cmp("ogt", x, 0.0), f.fma(-t, s, 1.0), t * s))
 
 
 @function("gelu", "float")
 def gelu_f32(f: Operations, x: Val) -> Val:
     """x Phi(x) = max(x, 0) - |x| Phi(-|x|); as the product, not a number at -inf."""
     zero = f.const(x.ty, -0.0)
-    return by_tail_f32(f, x, True, lambda t, s: f.fma(-t, s, f.sel(f.cmp("ogt", zero, x), zero, x)),
-                       lambda r: f.sel(f.cmp("oeq", x, -INF), NAN, r))
+    return by_tail_f32(
+        f, x, times_a=True,
+        of_tail=lambda t, s: f.fma(-t, s, f.sel(f.cmp("ogt", zero, x), zero, x)),
+        edges=lambda r: f.sel(f.cmp("oeq", x, -INF), NAN, r))
 
 
 # ---- f64 -----------------------------------------------------------------------------------------

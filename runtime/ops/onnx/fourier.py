@@ -16,7 +16,7 @@ def transformed(b, x, dims, *, inverse, norm):
 def half(b, x, *, dim, norm):
     """The op `fft_r2c`: the half of the transform of real numbers that is no mirror image."""
     y = _dft(b, b.Unsqueeze(x, b.ints((-1,))), dim, onesided=1)
-    return b.split(_scaled(b, y, x.shape[dim], False, norm))
+    return b.split(_scaled(b, y, x.shape[dim], inverse=False, norm=norm))
 
 
 def from_half(b, x, *, dim, n, norm):
@@ -27,7 +27,8 @@ def from_half(b, x, *, dim, n, norm):
         image = [b.slice(part, dim, mirrored, 0, -1) for part in (real, imag)]
         real = b.Concat(real, image[0], axis=dim)
         imag = b.Concat(imag, b.Neg(image[1]), axis=dim)
-    y = _scaled(b, _dft(b, b.joined(b.pair(real, imag)), dim, inverse=1), n, True, norm)
+    y = _dft(b, b.joined(b.pair(real, imag)), dim, inverse=1)
+    y = _scaled(b, y, n, inverse=True, norm=norm)
     return b.split(y).real
 
 

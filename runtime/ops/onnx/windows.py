@@ -140,7 +140,8 @@ def _mean_of_taps(b, x, kernel, stride, padding, divisor, at):
     found = windows_by_taps.taps(
         b, x, part.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=single,
         ends=ends)
-    return b.Mul(b.reduce("ReduceSum", found, (2,), False), b.constant(part / whole, "factors"))
+    total = b.reduce("ReduceSum", found, (2,), keepdim=False)
+    return b.Mul(total, b.constant(part / whole, "factors"))
 
 
 def _even(x, output_size):

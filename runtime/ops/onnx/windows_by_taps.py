@@ -78,7 +78,7 @@ def weight_gradient(b, g, x, *, w_shape, groups, **at):
     sizes = (g.shape[0], groups, w_shape[0] // groups, -1)
     rows = b.cast(b.Reshape(g, b.ints(sizes)), _wide(g))
     found = b.MatMul(rows, b.Transpose(columns, perm=[0, 1, 3, 2]))
-    return b.cast(b.reshape(b.reduce("ReduceSum", found, (0,), False), w_shape), g.dtype)
+    return b.cast(b.reshape(b.reduce("ReduceSum", found, (0,), keepdim=False), w_shape), g.dtype)
 
 
 def input_gradient(b, g, w, *, x_shape, groups, **at):
@@ -108,7 +108,7 @@ def largest(b, x, *, ends, kernel, stride, padding, dilation):
     sizes, size = b.static(*x.shape[2:]), b.static(*b.results[0].shape[2:])
     at = dict(kernel=kernel, stride=stride, dilation=dilation)
     found = taps(b, x, size, **at, padding=padding, ends=ends, fill=lowest(x.dtype))
-    values = b.reduce("ReduceMax", found, (2,), False)
+    values = b.reduce("ReduceMax", found, (2,), keepdim=False)
     return values, _places(b, b.place(True, found, 2, True), sizes, size, padding, at)
 
 
@@ -148,7 +148,8 @@ def adaptive(b, x, output_size):
     wide = b.Concat(b.slice(b.Shape(best), 0, 0, 2), b.ints(table.shape[2:]), axis=0)
     places = b.GatherElements(b.Expand(table, wide), best, axis=3)
     shape = b.ints((x.shape[0], x.shape[1], *output_size))
-    return b.Reshape(b.reduce("ReduceMax", found, (3,), False), shape), b.Reshape(places, shape)
+    largest = b.reduce("ReduceMax", found, (3,), keepdim=False)
+    return b.Reshape(largest, shape), b.Reshape(places, shape)
 
 
 def shares_added(b, g, x_shape, pool):

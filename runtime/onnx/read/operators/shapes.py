@@ -68,7 +68,7 @@ def reshape(data: Value, shape: Ints, *, allowzero: int = 0) -> Any:
 
 @operator("Reshape")
 def reshape_1(data: Value, *, shape: list[int]) -> Any:
-    return reshaped(data, shape, False)
+    return reshaped(data, shape, keep_zeros=False)
 
 
 @operator("Flatten")
@@ -84,7 +84,7 @@ def squeezed(data: Any, axes: list[int] | None) -> Any:
         {a % len(sizes) for a in axes}
     if any(sizes[i] != 1 for i in gone):
         raise OnnxError(f"axes {axes} are not all of size 1 in {list(sizes)}")
-    return reshaped(data, [n for i, n in enumerate(sizes) if i not in gone], True)
+    return reshaped(data, [n for i, n in enumerate(sizes) if i not in gone], keep_zeros=True)
 
 
 def unsqueezed(data: Any, axes: list[int]) -> Any:
@@ -95,7 +95,7 @@ def unsqueezed(data: Any, axes: list[int]) -> Any:
     if len(places) < len(axes):
         raise OnnxError(f"axes {axes} name a dimension twice")
     rest = iter(sizes)
-    return reshaped(data, [1 if i in places else next(rest) for i in range(rank)], True)
+    return reshaped(data, [1 if i in places else next(rest) for i in range(rank)], keep_zeros=True)
 
 
 @operator("Squeeze", since=13)
