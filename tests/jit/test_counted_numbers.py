@@ -1,25 +1,16 @@
 """Numbers that data decides and sizes are made of (`x[:int(lengths.max())]`): what follows is
 replayed for any of them, with eager's bits."""
-import math
-
 import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
-from whet.jit.policy import account, many_sizes, timing
 
 from .ledgers import calls_of
 from .test_counted_sizes import bits, few_and_all_are_eagers, replayed, rows
 
+pytestmark = pytest.mark.usefixtures("whatever_it_costs")
 CALLS = 30
-
-
-@pytest.fixture(autouse=True)
-def whatever_it_costs(monkeypatch):
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
-    monkeypatch.setattr(timing, "MARGIN", 0.0)
 
 
 def number_of(x):

@@ -1,27 +1,18 @@
 """Sizes that data decides (`x[mask]`, `nonzero`, `unique`): what follows them is replayed for any
 of them, with eager's bits."""
-import math
-
 import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
-from whet.jit.policy import account, many_sizes, timing
 from whet.jit.program.cut_at_counts import cut
 from whet.jit.program.needed_values import Needs
 
 from .ledgers import calls_of, served
 
+pytestmark = pytest.mark.usefixtures("whatever_it_costs")
 CALLS = 24
 W = whet.tensor(np.random.default_rng(3).standard_normal((8, 8)).astype("f"))
-
-
-@pytest.fixture(autouse=True)
-def whatever_it_costs(monkeypatch):
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
-    monkeypatch.setattr(timing, "MARGIN", 0.0)
 
 
 def rows(rng, n, chosen=None):

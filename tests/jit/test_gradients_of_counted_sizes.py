@@ -1,28 +1,19 @@
 """Gradients that flow out of calls in which data decides sizes: eager's, to the bit, whatever the
 sizes came to."""
-import math
-
 import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
 from whet.jit.gradient.backward_by_counts import BackwardByCounts
-from whet.jit.policy import account, many_sizes, timing
 
 from .ledgers import calls_of, served
 from .test_counted_sizes import bits, rows
 
+pytestmark = pytest.mark.usefixtures("whatever_it_costs")
 CALLS = 30
 whet.manual_seed(5)
 NET = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 8))
-
-
-@pytest.fixture(autouse=True)
-def whatever_it_costs(monkeypatch):
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
-    monkeypatch.setattr(timing, "MARGIN", 0.0)
 
 
 def loss_of_some(x):

@@ -1,14 +1,11 @@
 """Parts of which data decides sizes: machine code sets one program to the sizes of each call. Its
 words are those of the program that Python makes for the same sizes."""
-import math
-
 import numpy as np
 import pytest
 import whet
 from whet import nn
 from whet.cpu import memory, native
 from whet.ir.memory_spans import address
-from whet.jit.policy import account, many_sizes, timing
 from whet.jit.program import program_in_parts, resized_program
 from whet.jit.program.program_in_parts import LaterPart
 from whet.jit.program.programs_of_sizes import ProgramOfSizes
@@ -19,10 +16,7 @@ W = whet.tensor(np.random.default_rng(3).standard_normal((8, 8)).astype("f"))
 
 
 @pytest.fixture(autouse=True)
-def whatever_it_costs(monkeypatch):
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
-    monkeypatch.setattr(timing, "MARGIN", 0.0)
+def set_by_machine_code_at_once(monkeypatch, whatever_it_costs):
     monkeypatch.setattr(program_in_parts, "RESIZED", 1)
 
 
@@ -114,7 +108,7 @@ def test_its_words_are_those_of_pythons_program(function, monkeypatch):
                     other.of_sizes is found.of_sizes):
                 same_words(found, other)
                 compared.append(found)
-            assert found.fits(given)         # (what it made memory for was that call's)
+            assert found.fits(given)         # what it made memory for was that call's
         return found
     monkeypatch.setattr(LaterPart, "program", both)
     rng, traced = np.random.default_rng(2), whet.jit.trace(function)

@@ -1,14 +1,11 @@
 """Functions in which data decides several sizes: a part of their programs for each, and what parts
 share."""
-import math
-
 import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
 from whet.ir.graph import Graph
-from whet.jit.policy import account, many_sizes, timing
 from whet.jit.program import parts_builder, program_in_parts
 from whet.jit.program.cut_at_counts import cut
 from whet.jit.program.needed_values import Needs
@@ -16,14 +13,8 @@ from whet.jit.program.numbered_parts import NumberedPart, those_met_again
 
 from .ledgers import calls_of
 
+pytestmark = pytest.mark.usefixtures("whatever_it_costs")
 CALLS = 60
-
-
-@pytest.fixture(autouse=True)
-def whatever_it_costs(monkeypatch):
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
-    monkeypatch.setattr(timing, "MARGIN", 0.0)
 
 
 def bits(xs):
