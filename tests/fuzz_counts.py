@@ -9,8 +9,8 @@ and by places that data decides. Calls find none, one, some or all rows. How man
 go by is drawn, too.
 """
 import contextlib
-import math
 import dataclasses
+import math
 import random
 import sys
 
