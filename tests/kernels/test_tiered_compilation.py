@@ -118,7 +118,8 @@ if sys.argv[1] == "bits":
     print(n, len(tiered_compilation._pending), sum(native._found[k] == at for k, at in targets.items()), sum(not same(a, b) for a, b in zip(quick, well)))
     sys.exit()
 if sys.argv[1] == "keep":                    # a program's kernels: how many are in haste at first, and how many from the third call on
-    jit.policy.account.GRACE = 1e9               # where nothing may be spent, it is left to the quiet moment
+    # where nothing may be spent, it is left to the quiet moment
+    jit.policy.account.GRACE = 1e9
     tiered_compilation.QUIET = 1e9
     at, w = whet.tensor([2, 0, 2]), whet.randn(3, 7, requires_grad=True)
     f, now = jit.trace(lambda x: (x.index_add(0, at, x * w, alpha=2.5) * 3.25).cummax(1)), []

@@ -219,7 +219,8 @@ def test_a_data_dependent_miss_under_a_profiler_is_eagers():
 
 
 def test_the_sum_over_ops_is_about_the_time_of_a_busy_loop():
-    a = whet.randn(800, 800)                     # long enough that a slow machine's Python is little of it
+    # long enough that a slow machine's Python is little of it
+    a = whet.randn(800, 800)
     a @ a
 
     def share_of_the_ops():
