@@ -1,5 +1,6 @@
 """Calls of library functions that are made by the ops which they led to before."""
 import gc
+import math
 import threading
 
 import numpy as np
@@ -9,6 +10,7 @@ import whet.nn.functional as F
 from whet import linalg
 from whet.ops import calls_without_python
 from whet.ops.calls_without_python import KnownCalls, Turns
+from whet.ops.number_questions import all_between
 
 from tests.ops import checked_calls
 
@@ -166,6 +168,16 @@ def test_whether_numbers_are_probabilities_is_seen_of_few_and_of_many(count):
             if bad != bad or bad < 0 or bad == float("inf"):
                 with pytest.raises(RuntimeError, match="probability tensor"):
                     whet.multinomial(p, 1)
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_ends_that_the_type_of_numbers_has_not(count):
+    a = np.ones(count, np.float32)
+    assert all_between(a, 5e-324, 1.7976931348623157e308)
+    a[-1] = 0
+    assert not all_between(a, 5e-324, math.inf)
+    a[-1] = math.inf
+    assert not all_between(a, 0, 1.7976931348623157e308)
 
 
 def test_norms_of_few_and_of_many_rows_beyond_the_range_of_squares():
