@@ -2,7 +2,7 @@
 from ..dtypes import COMPLEX, FLOAT, INT
 from ..indexing import as_int
 from .number_questions import has_negative
-from .registry import ask, check_tensors
+from .registry import ask, check_tensors, sizes_of
 from .surface import FUNCTIONS as F
 from .surface import function
 
@@ -51,15 +51,18 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     if aweights is not None:
         _check_weights("aweights", aweights, n, whole=False)
         w = aweights.reshape(-1) if w is None else w * aweights.reshape(-1)
-    wsum = n if w is None else w.sum()
+    wsum = sizes_of(x)[1] if w is None else w.sum()
     if w is not None and n and not bool(wsum != 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (x if w is None else x * w).sum(1) / wsum
-    if w is not None and aweights is not None and correction:
-        freedom = wsum - correction * (w * aweights.reshape(-1)).sum() / wsum
+    if w is None:
+        # counts of 0 and 1 are planned apart: of more, whether they are enough is a guard
+        is_enough = (wsum if correction > 1 else n) > correction
+        freedom = wsum - correction if is_enough else 0
     else:
-        freedom = wsum - correction
-    freedom = max(freedom, 0) if w is None else F["clamp"](freedom, min=0)
+        lost = (correction * (w * aweights.reshape(-1)).sum() / wsum
+                if aweights is not None and correction else correction)
+        freedom = F["clamp"](wsum - lost, min=0)
     c = x - mean.unsqueeze(1)
     other = (c if w is None else c * w).mT
     r = (F["matmul"](c, (other.conj() if other.dtype.kind == COMPLEX else other).to(c.dtype))

@@ -18,7 +18,7 @@ from .onnx import sort_and_scan as in_onnx
 from .out_arguments import give_out
 from .question_kernels import asked
 from .reduce import extremum_vjp
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, ask, is_tensor, sizes_of
 from .sample_inputs import Sample
 from .surface import FUNCTIONS, METHODS, function
 from .view import reshape, squeeze_op
@@ -325,7 +325,7 @@ def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
 def _between(x, q, interpolation, ignore_nan):
     """Quantiles q of sorted rows: (rows, quantiles). One of a row with NaN is NaN, unless those
     are ignored."""
-    n = x.shape[-1]
+    n = sizes_of(x)[-1]
     nans = FUNCTIONS["isnan"](x).sum(-1, keepdim=True)
     if ignore_nan:
         rank = q * (n - 1 - nans).clamp(min=0).to(q.dtype)

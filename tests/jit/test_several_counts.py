@@ -305,23 +305,29 @@ def test_places_that_go_by_numbers_among_the_arguments_and_by_counts():
             assert bits([traced(x, t)]) == bits([look_up(x, t)]), (n, t)
 
 
-def test_the_batch_that_a_loss_is_divided_by(monkeypatch):
-    """It may be alike in two runs in which another count was not."""
-    monkeypatch.setattr(parts_builder, "LONG", 0)
+def divergence(x):
+    logs = x.log_softmax(1)
+    return F.kl_div(logs, logs.detach().exp().flip(1), reduction="batchmean")
 
+
+@pytest.mark.parametrize("of_rows", [
+    divergence, lambda x: whet.cov(x.T).square().sum(), lambda x: x.quantile(0.3, dim=0).sum(),
+    lambda x: x.nanquantile(0.7, dim=0).sum(), lambda x: whet.cov(x.T, correction=3).sum()])
+def test_numbers_that_functions_compute_of_sizes(monkeypatch, of_rows):
+    """They may be alike in two runs in which another count was not."""
+    monkeypatch.setattr(parts_builder, "LONG", 0)
     w = whet.randn(8, 4, requires_grad=True)
 
-    def loss(x):
+    def through(x):
         above, below = x[x[:, 0] > 0.5], x[x[:, 1] > 0.5]
         w.grad = None
-        logs = (below @ w).log_softmax(1)
-        divergence = F.kl_div(logs, logs.detach().exp().flip(1), reduction="batchmean")
-        ((above @ w).exp().sum() + divergence).backward()
-        return w.grad
-    rng, traced = np.random.default_rng(0), whet.jit.trace(loss)
+        total = (above @ w).exp().sum() + of_rows(below @ w)
+        total.backward()
+        return total.detach(), w.grad
+    rng, traced = np.random.default_rng(0), whet.jit.trace(through)
     for k in range(2 * CALLS):
         x = rng.standard_normal((14, 8)).astype("f")
         x[:, 1] = [1] * 5 + [0] * 9 if k < 12 else [1] * (k % 9 + 2) + [0] * (12 - k % 9)
         x = whet.from_numpy(x)
-        assert bits([traced(x)]) == bits([loss(x)]), k
+        assert bits(traced(x)) == bits(through(x)), k
     assert calls_of(traced)["replayed"] >= CALLS
