@@ -63,7 +63,7 @@ def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[i
         return None
     values = {o for n in nodes if id(n) in counted for o in n.outs}
     if len(values) > most_counts:
-        groups = split(groups, arrays, values, needs)
+        groups = split(groups, arrays, values, numbers, memory, needs)
     return Cut(nodes, groups, counted, numbers, needs).parts(results)
 
 

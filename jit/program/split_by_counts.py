@@ -1,5 +1,5 @@
-"""Parts that go by several counts, split into parts that go by one each, as far as they stand one
-after the other.
+"""Parts that go by several counts, split into parts that go by one each, as far as what they need
+allows.
 
     %9 = index(%0, %3)                      goes by the length of %3
     %10 = linear(%9, %6)
@@ -12,139 +12,244 @@ A plan is for lengths of 0, of 1, or of more: for one length there are three, fo
 three to the power of k. Experts that get the tokens which chose them are such a list.
 
 Where the list is split decides how many plans there are, and never what they do: a part is planned
-for all sizes of what it is given.
+for all sizes of what it is given. Each part takes time of its own, so nodes change places until
+those that go by one count follow each other.
 """
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
+
+from whet.ir.graph import OpNode, Write
+
+from .counts_of_sizes import Counts, CountsOfSizes
+from .writes_and_questions import may_miss, may_move
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.values import Array, Type
 
-Counts: TypeAlias = "frozenset[int]"     # values whose sizes data decides
-
-SHORT_RUN = 4                            # nodes; fewer that go by no count join their neighbours
+LONG_RUN = 16                            # nodes in a row that go by no count: a part of their own
+NOTHING: Set[int] = frozenset()
 PARTS_PER_COUNT = 8                      # more than that on average, and a group stays whole
-NONE: Counts = frozenset()
-
-
-class CountsOfSizes:
-    """Which counts the sizes of values go by, of each dimension: what is only seen in one run, as
-    two sizes may be equal by chance. `needs` gives the values that a node goes by."""
-
-    def __init__(self, arrays: Sequence[Array | Type], counted: Set[int],
-                 needs: Callable[[Node], Sequence[int]]) -> None:
-        self.arrays, self.counted, self.needs = arrays, counted, needs
-        self.dims: dict[int, list[Counts]] = {}
-
-    def of(self, n: int) -> list[Counts]:
-        """The counts of each dimension of a value."""
-        return self.dims.get(n) or [NONE] * len(self.arrays[n].shape)
-
-    def meet(self, node: Node) -> Counts:
-        """The counts that a node goes by; nodes are met in their order."""
-        read = [int(x) for x in node.refs()]
-        found = NONE.union(*(c for x in self.needs(node) for c in self.of(x)))
-        if node.outs and not self.counted.isdisjoint(node.outs):
-            of = self.arrays[read[0]].shape if read else ()
-            self.dims.update((o, counted_dims(o, self.arrays[o].shape, of)) for o in node.outs)
-            return found
-        of_read = NONE.union(*(c for x in read for c in self.of(x)))
-        for o in node.outs if found else ():
-            self.dims[o] = [self.of_dim(d, n, read, is_told(node)) if of_read else found
-                            for d, n in enumerate(self.arrays[o].shape)]
-            found = found.union(*self.dims[o])
-        return found
-
-    def of_dim(self, d: int, size: int, read: Sequence[int], is_told: bool) -> Counts:
-        """The counts that dimension `d` of a result goes by, which has this size: those of the
-        operands' dimension of that size, if there is one. `is_told`: may it have none of theirs?"""
-        dims = [(i, n, c) for x in read
-                for i, (n, c) in enumerate(zip(self.arrays[x].shape, self.of(x), strict=True))]
-        with_counts = [(i, c) for i, n, c in dims if n == size and c]
-        for i, c in with_counts:
-            if i == d:
-                return c
-        if size == 1 or is_told or any(n == size and not c for _, n, c in dims):
-            return NONE
-        return with_counts[0][1] if with_counts else NONE.union(*(c for _, _, c in dims))
-
-
-def counted_dims(n: int, shape: tuple[int, ...], of: tuple[int, ...]) -> list[Counts]:
-    """The counts of what is counted itself: of the dimensions that the operand has not, and that do
-    not tell how many it has (places in several dimensions do)."""
-    is_counted = [d == 0 and len(shape) != len(of) or of[d:d + 1] != (size,) and size != len(of)
-                  for d, size in enumerate(shape)]
-    if not any(is_counted):
-        is_counted = [True] * len(shape)
-    return [frozenset((n,)) if it else NONE for it in is_counted]
-
-
-def is_told(node: Node) -> bool:
-    """Is a node told the sizes of what it makes?"""
-    return (node.op is not None and not node.op.keeps_elements
-            and not node.op.size_attrs.isdisjoint(node.attrs))
 
 
 def split(groups: Sequence[list[Node]], arrays: Sequence[Array | Type], counted: Set[int],
-          needs: Callable[[Node], Sequence[int]]) -> list[list[Node]]:
-    """The groups of a list, of which the first goes by no count."""
-    sizes = CountsOfSizes(arrays, counted, needs)
+          numbers: Set[int], memory: Mapping[int, int], needs: Callable[[Node], Sequence[int]],
+          ) -> list[list[Node]]:
+    """The groups of a list, of which the first goes by no count. `numbers`: the values that are
+    made of sizes alone, `memory`: which values lie in one."""
+    sizes = CountsOfSizes(arrays, counted, numbers, needs)
     for node in groups[0]:
         sizes.meet(node)
     out = [groups[0]]
     for group in groups[1:]:
         counts = {id(node): sizes.meet(node) for node in group}
-        runs = joined(runs_of(views_where_read(group, needs), counts))
-        out += runs if len(runs) <= PARTS_PER_COUNT * (len(counted) + 1) else [group]
+        pieces = without_short_ones(apart_from_twins(
+            [piece for cluster in Clusters(group, counts, memory, needs).all()
+             for piece in without_long_runs(cluster, counts)], counts), counts)
+        out += pieces if len(pieces) <= PARTS_PER_COUNT * (len(counted) + 1) else [group]
     return out
 
 
-def views_where_read(nodes: Sequence[Node],
-                     needs: Callable[[Node], Sequence[int]]) -> list[list[Node]]:
-    """Each node that is no view, behind the views that it is the first to read; the last list has
-    those that none of them reads."""
-    waiting: dict[int, int] = {}             # by their results: where in the list they are
-    out: list[list[Node]] = []
-    for place, node in enumerate(nodes):
-        if node.is_view:
-            waiting.update(dict.fromkeys(node.outs, place))
-            continue
-        found, todo = {place}, [*needs(node)]
-        while todo:
-            at = waiting.get(todo.pop())
-            if at is not None:
-                found.add(at)
-                todo += needs(nodes[at])
-                for o in nodes[at].outs:
-                    del waiting[o]
-        out.append([nodes[i] for i in sorted(found)])
-    left = sorted({*waiting.values()})
-    return [*out, [nodes[i] for i in left]] if left else out
+class Movable:
+    """A node with what decides where it may stand. `is_behind`: does it come behind what goes by a
+    count, writes or asks?"""
+
+    def __init__(self, node: Node, counts: Counts, memory: Mapping[int, int],
+                 needs: Sequence[int]) -> None:
+        self.node, self.counts, self.needs = node, counts, needs
+        self.reads: Set[int] = NOTHING
+        if not node.is_view:
+            self.reads = {memory.get(int(x), int(x)) for x in node.refs()}
+        self.writes: Set[int] = NOTHING
+        if node.written():
+            self.writes = {memory.get(x, x) for x in node.written()}
+        self.may_miss, self.moves = may_miss(node), may_move(node)
+        self.asks = not node.is_view and (not isinstance(node, OpNode | Write) or not self.moves)
+        self.is_behind = False
+
+    @property
+    def does_nothing_else(self) -> bool:
+        """Does it make something of its operands and nothing else, whatever they are?"""
+        return self.moves and not self.may_miss
+
+    def may_wait(self, counts: Counts) -> bool:
+        """Can it come right before the first one that needs it, in a cluster of such counts? A view
+        can, and so can what goes by no count, but where those that do are the cluster."""
+        return self.node.is_view or (
+            not self.counts and self.does_nothing_else and (bool(counts) or not self.is_behind))
 
 
-def runs_of(lists: Sequence[list[Node]],
-            counts: Mapping[int, Counts]) -> list[tuple[Counts, list[Node]]]:
-    """Nodes, with the views before them, in runs of those that go by the same counts."""
-    runs: list[tuple[Counts, list[Node]]] = []
-    for nodes in lists:
-        c = counts[id(nodes[-1])]
-        if not runs or runs[-1][0] != c and not nodes[-1].is_view:
-            runs.append((c, []))
-        runs[-1][1].extend(nodes)
-    return runs
+class Clusters:
+    """Nodes in another order, in which those that go by the same counts follow each other as far as
+    what they need allows."""
+
+    def __init__(self, nodes: Sequence[Node], counts: Mapping[int, Counts],
+                 memory: Mapping[int, int], needs: Callable[[Node], Sequence[int]]) -> None:
+        self.nodes = [Movable(node, counts[id(node)], memory, needs(node)) for node in nodes]
+        values: set[int] = set()
+        written: set[int] = set()
+        for n in self.nodes:
+            n.is_behind = (
+                bool(n.counts) or not n.does_nothing_else or not values.isdisjoint(n.needs)
+                or not written.isdisjoint(n.reads))
+            if n.is_behind:
+                values.update(n.node.outs)
+                written |= n.writes
+
+    def all(self) -> list[list[Node]]:
+        """The clusters, one for each time that others have to come first. Those that go by counts
+        come first where they can."""
+        out: list[list[Node]] = []
+        left = self.nodes
+        while left:
+            found = self.next(left)
+            if not found:                    # views that nobody needs
+                return [*out, [n.node for n in left]]
+            out.append(found)
+            taken = {*map(id, found)}
+            left = [n for n in left if id(n.node) not in taken]
+        return out
+
+    def next(self, left: Sequence[Movable]) -> list[Node]:
+        """The next cluster, of the nodes that are left."""
+        of_counts = dict.fromkeys([n.counts for n in left if not n.node.is_view])
+        for counts in sorted(of_counts, key=lambda c: not c):
+            taken = Taken(counts)
+            for n in left:
+                taken.meet(n)
+            if taken.nodes:
+                return taken.nodes
+        return []
 
 
-def joined(runs: Sequence[tuple[Counts, list[Node]]]) -> list[list[Node]]:
-    """The runs, of which short ones that go by no count join the one before."""
-    out: list[tuple[Counts, list[Node]]] = []
-    for c, nodes in runs:
-        if out and (c == out[-1][0] or not c and len(nodes) < SHORT_RUN):
-            out[-1] = out[-1][0], [*out[-1][1], *nodes]
-        elif out and not out[-1][0] and len(out[-1][1]) < SHORT_RUN:
-            out[-1] = c, [*out[-1][1], *nodes]
+class Taken:
+    """The nodes of a cluster of such counts: the others are met in their order, and taken unless
+    they go by another count or wait for what is left."""
+
+    def __init__(self, counts: Counts) -> None:
+        self.counts = counts
+        self.nodes: list[Node] = []
+        self.ids: set[int] = set()           # of these nodes
+        # nodes that come along once they are needed, by what they make, and by what they read
+        self.waiting: dict[int, Movable] = {}
+        self.readers: dict[int, list[Movable]] = {}
+        # what nodes that are left make, and the memory that they read and write
+        self.made: set[int] = set()
+        self.read: set[int] = set()
+        self.written: set[int] = set()
+        # may one that is left find that the call goes another way? Or an error, at least?
+        self.asks = self.may_miss = False
+
+    def meet(self, n: Movable) -> None:
+        """Take a node, leave it, or see later."""
+        if self.has_to_wait(n):
+            self.leave(n)
+        elif n.may_wait(self.counts):
+            self.waiting.update(dict.fromkeys(n.node.outs, n))
+            for m in n.reads:
+                self.readers.setdefault(m, []).append(n)
+        elif n.counts <= self.counts and (n.counts or not self.counts):
+            self.take(n)
         else:
-            out.append((c, nodes))
-    return [nodes for _, nodes in out]
+            self.leave(n)
+
+    def has_to_wait(self, n: Movable) -> bool:
+        """Has a node that is left to come before this one?"""
+        return (not self.made.isdisjoint(n.needs) or not self.written.isdisjoint(n.reads)
+                or bool(n.writes) and (self.may_miss or not self.written.isdisjoint(n.writes)
+                                       or not self.read.isdisjoint(n.writes))
+                or self.asks and not n.node.is_view and not n.does_nothing_else)
+
+    def take(self, n: Movable) -> None:
+        """Take a node, behind those that wait for it."""
+        if id(n.node) in self.ids:
+            return
+        self.ids.add(id(n.node))
+        for x in n.needs:
+            if x in self.waiting:
+                self.take(self.waiting[x])
+        for m in n.writes:
+            for reader in self.readers.pop(m, ()):
+                self.take(reader)
+        self.nodes.append(n.node)
+
+    def leave(self, n: Movable) -> None:
+        """Leave a node to other clusters."""
+        self.made.update(n.node.outs)
+        self.read |= n.reads
+        self.written |= n.writes
+        self.may_miss = self.may_miss or n.may_miss
+        self.asks = self.asks or n.asks
+
+
+def without_long_runs(nodes: Sequence[Node], counts: Mapping[int, Counts]) -> list[list[Node]]:
+    """A list in pieces: many nodes in a row that go by no count need not be planned in several
+    ways."""
+    out: list[list[Node]] = [[]]
+    for goes_by_counts, run in runs_of(nodes, counts):
+        if not goes_by_counts and len(run) >= LONG_RUN:
+            out += [run, []]
+        else:
+            out[-1] += run
+    return [piece for piece in out if piece]
+
+
+def without_short_ones(pieces: Sequence[list[Node]],
+                       counts: Mapping[int, Counts]) -> list[list[Node]]:
+    """The pieces, of which short ones that go by no count join the one before: where others do the
+    same as that one, most of them have to be followed by such a one, too."""
+    done = [what_is_done(piece) for piece in pieces]
+    alike, pairs = Counter(done), Counter(itertools.pairwise(done))
+    out: list[list[Node]] = []
+    for k, piece in enumerate(pieces):
+        is_short = len(piece) < LONG_RUN and not any(counts[id(n)] for n in piece)
+        if k and is_short and 2 * pairs[done[k - 1], done[k]] > alike[done[k - 1]]:
+            out[-1] = [*out[-1], *piece]
+        else:
+            out.append(piece)
+    return out
+
+
+def runs_of(nodes: Sequence[Node], counts: Mapping[int, Counts]) -> list[tuple[bool, list[Node]]]:
+    """Nodes in runs of those that go by counts and those that do not; a view comes with what is
+    behind it."""
+    runs: list[tuple[bool, list[Node]]] = []
+    views: list[Node] = []
+    for node in nodes:
+        views.append(node)
+        if not node.is_view:
+            goes_by_counts = bool(counts[id(node)])
+            if not runs or runs[-1][0] != goes_by_counts:
+                runs.append((goes_by_counts, []))
+            runs[-1][1].extend(views)
+            views = []
+    return [*runs, (True, views)] if views else runs
+
+
+def apart_from_twins(pieces: Sequence[list[Node]],
+                     counts: Mapping[int, Counts]) -> list[list[Node]]:
+    """The pieces, of which one that begins as another one is, and goes on behind nodes that go by
+    no count, is cut there: the two share their plans."""
+    twins = {what_is_done(piece) for piece in pieces}
+    out: list[list[Node]] = []
+    for piece in pieces:
+        runs = runs_of(piece, counts)
+        begin: list[Node] = []
+        for k, (_, run) in enumerate(runs):
+            begin = [*begin, *run]
+            if k + 2 < len(runs) and runs[k][0] and what_is_done(begin) in twins:
+                rest = [node for _, later in runs[k + 2:] for node in later]
+                out += [begin, runs[k + 1][1], rest]
+                break
+        else:
+            out.append(piece)
+    return out
+
+
+def what_is_done(nodes: Sequence[Node]) -> tuple[object, ...]:
+    """What nodes do, to see whether others do the same."""
+    return tuple([(node.kind, node.op, len(node.ins)) for node in nodes if not node.is_view])
