@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from whet.cpu import (
@@ -103,6 +103,25 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
         builder, steps = (begun() if options.affords is None else
                           ordered_kernels.once_ready(begun, options.affords))
         return builder.program(steps, recorded, notes, options.released)
+
+
+class PassedRun(NamedTuple):
+    """What passes left of a run, and what that was of: see `NodesOfRun`."""
+    recorded: Sequence[Node]
+    nodes: Sequence[Node]
+    arrays: Sequence[Type]
+    outside: Sequence[int]
+
+
+def passed_as(like: Program, nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
+              results: Iterable[int], options: Options) -> PassedRun | None:
+    """What passes leave of nodes where they decide all as they did for another program; None where
+    they do not."""
+    with np.errstate(all="ignore"), tiered_compilation.recording(), tiered_compilation.numbers():
+        passed = Passed(nodes, arrays, outside, results, options)
+    if passed.plan is not like.plan:
+        return None
+    return PassedRun(nodes, passed.nodes, [Type.of(a) for a in passed.arrays], passed.outside)
 
 
 class Passed:

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
+from whet.cpu import ordered_kernels
 from whet.ir.graph import OpNode, Type
 
 from . import builder
@@ -178,12 +179,25 @@ class PartsBuilder:
         for i, a in model.unread.items():
             arrays[i] = a
 
+        def options(like: Program | None) -> Options:
+            return dataclasses.replace(self.options, ends=(), like=like, recorded=part.nodes,
+                                       steady=part.steady, counted=part.counted)
+
+        def passed(like: Program) -> builder.PassedRun | None:
+            return builder.passed_as(like, part.nodes, arrays, range(part.given_count),
+                                     part.results, options(like))
+
         def build(like: Program | None) -> Program:
-            return builder.build(
-                part.nodes, arrays, range(part.given_count), part.results,
-                dataclasses.replace(self.options, ends=(), like=like, recorded=part.nodes,
-                                    steady=part.steady, counted=part.counted))
-        return model.meet(part.nodes, arrays[:part.given_count], build)
+            return builder.build(part.nodes, arrays, range(part.given_count), part.results,
+                                 options(like))
+
+        def once_ready(make: Callable[[], None]) -> None:
+            affords = self.options.affords
+            if affords is None:
+                make()
+            else:
+                ordered_kernels.once_ready(make, affords)
+        return model.meet(part.nodes, arrays[:part.given_count], passed, build, once_ready)
 
     def note(self, program: Program, names: Sequence[int]) -> None:
         """A part has its program for the sizes of the run; `names`: of its values, in the whole

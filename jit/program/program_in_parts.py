@@ -8,6 +8,7 @@ own. What one makes and others need is a result of it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from .resized_program import ResizedProgram
 from .shape_symbols import ShapeSymbols
 from .size_expressions import SizeExpressions, Sizes
 from .size_family import SizeFamily, join
-from .sized_program import SizedProgram
+from .sized_program import NodesOfRun, SizedProgram
 from .value_places import equivalent_layout
 
 if TYPE_CHECKING:
@@ -44,13 +45,14 @@ RESIZED = 8                      # programs of a plan that Python makes until ma
 
 
 class PartFamily(SizeFamily[SizedProgram, ProgramOfSizes]):
-    """The plans of a part for any sizes that two runs differ in, whose programs are `like` and
-    `other`. Raises Unsized."""
+    """The plans of a part for any sizes in which `other`, what passes left of a run, differs from
+    the program of another run, `like`. Raises Unsized."""
 
-    def __init__(self, like: Program, other: Program, steady: Mapping[int, Base],
+    def __init__(self, like: Program, other: NodesOfRun, steady: Mapping[int, Base],
                  told: Mapping[int, Told] | None) -> None:
         self.like, self.other, self.steady, self.told = like, other, steady, told
-        before, now = ([p.arrays[n].shape for n in p.outside] for p in (like, other))
+        before = [like.arrays[n].shape for n in like.outside]
+        now = [other.arrays[n].shape for n in other.outside]
         self.sizes = Sizes([n for s in before for n in s], [n for s in now for n in s])
         symbols = ShapeSymbols(self.sizes, before, now)
         values = symbols.values(now)
@@ -106,10 +108,10 @@ class Way:
                 return made
         return None
 
-    def grow(self, other: Program, steady: Mapping[int, Base],
+    def grow(self, other: NodesOfRun, steady: Mapping[int, Base],
              told: Mapping[int, Told] | None) -> None:
-        """Plan for sizes like those of a run that came to the same nodes, of which `other` is the
-        program. Raises Unsized where that cannot be."""
+        """Plan for sizes like those of a run that came to the same nodes, of which passes left
+        `other`. Raises Unsized where that cannot be."""
         if self.program([other.arrays[n] for n in other.outside]) is not None:
             return
         join(self.families, lambda: PartFamily(self.like, other, steady, told))
@@ -175,24 +177,31 @@ class LaterPart:
             self.ways, self.programs, self.resized = [], {}, []
 
     def meet(self, nodes: Sequence[Node], given: Sequence[Array | Type],
-             build: Callable[[Program | None], Program]) -> Program:
+             passed: Callable[[Program], NodesOfRun | None],
+             build: Callable[[Program | None], Program],
+             once_ready: Callable[[Callable[[], None]], None]) -> Program:
         """Let it serve sizes like those of a run, in which it had these nodes; the program of that
-        run. `build` makes that like another one."""
-        made: Program | None = None
+        run. `passed` gives what passes leave of them where they do as for another program, `build`
+        makes a program like another one, `once_ready` makes plans once their kernels are there."""
         for way in self.ways:
             made = way.program(given, nodes)
             if made is not None:
                 return made
+        like: Program | None = None
         for way in self.ways:
-            made = build(way.like)
-            if made.plan is way.like.plan:
+            of_run = passed(way.like)
+            if of_run is not None:
+                like = way.like
                 try:
-                    way.grow(made, self.numbered.steady, self.numbered.told)
-                    return made
+                    once_ready(functools.partial(
+                        way.grow, of_run, self.numbered.steady, self.numbered.told))
                 except Unsized as e:
                     self.unsized = str(e)
-        if made is None:
-            made = build(None)
+                    continue
+                made = way.program(given, nodes)
+                if made is not None:
+                    return made
+        made = build(like)
         self.ways.insert(0, Way(made))
         return made
 

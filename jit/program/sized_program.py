@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from whet.cpu import guarded_memory, ordered_kernels
@@ -34,7 +34,7 @@ from .sized_places import Brought, SizedPiece, SizedPlaces, SizedSteady, SizedTa
 from .sized_types import SizedTypes
 
 if TYPE_CHECKING:
-    from whet.ir.graph import Node
+    from whet.ir.graph import Node, Type
     from whet.ir.symbolic_size import Size
     from whet.tensor_base import Base
 
@@ -62,17 +62,37 @@ class LiesOtherwise(Exception):
     """What is no launch comes to something else for other sizes: all that follows may."""
 
 
+class NodesOfRun(Protocol):
+    """What is compared of a run: a program of it has that, and so has what passes left of it."""
+
+    @property
+    def recorded(self) -> Sequence[Node]:
+        """The nodes of the run."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """Those that passes left."""
+
+    @property
+    def arrays(self) -> Sequence[Type]:
+        """The types of the values."""
+
+    @property
+    def outside(self) -> Sequence[int]:
+        """The values that are given."""
+
+
 class SizedProgram:
-    """The planning. `other`: the program of the second sizes, `sizes`: what these are expressed
-    by, `steady`: see `builder.build`, `input_outlines`: those of its inputs,
-    where another program that is planned with the same expressions makes them. Raises Unsized where
+    """The planning. `other`: what there was of a run of the second sizes, `sizes`: what these are
+    expressed by, `steady`: see `builder.build`, `input_outlines`: those of its inputs, where
+    another program that is planned with the same expressions makes them. Raises Unsized where
     something is no function of sizes. Kinds of nodes use it as they use a `ProgramBuilder`.
 
     Types are known when it is made; `finish` plans the launches. It can be planned again for sizes
     that go another way (`finish_again`): what a node came to is what it comes to wherever the
     questions that it asked have the same answers."""
 
-    def __init__(self, like: Program, other: Program, sizes: SizeExpressions,
+    def __init__(self, like: Program, other: NodesOfRun, sizes: SizeExpressions,
                  steady: Mapping[int, Base], follows: Mapping[int, Told] | None = None,
                  input_outlines: Mapping[int, Outline] | None = None) -> None:
         if like.rewritten is not None or guarded_memory.SIDE:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .liveness import Roots
     from .program import Program
     from .size_expressions import SizeExpressions
+    from .sized_program import NodesOfRun
 
 
 class Inferred(NamedTuple):
@@ -47,12 +48,12 @@ class Inferred(NamedTuple):
 
 
 class SizedTypes:
-    """`arrays`: the outline of each value. `like` and `other` are the programs of the two lists,
-    `sizes` the expressions that tell them apart, `follows` where sizes that Python was told came
-    to ops, `input_outlines` the outlines of what another program makes for this one (see
-    `SizedProgram`)."""
+    """`arrays`: the outline of each value. `like` is the program of one list, `other` what is
+    compared of the second, `sizes` the expressions that tell them apart, `follows` where sizes that
+    Python was told came to ops, `input_outlines` the outlines of what another program makes for
+    this one (see `SizedProgram`)."""
 
-    def __init__(self, like: Program, other: Program, sizes: SizeExpressions, roots: Roots,
+    def __init__(self, like: Program, other: NodesOfRun, sizes: SizeExpressions, roots: Roots,
                  follows: Mapping[int, Told] | None,
                  input_outlines: Mapping[int, Outline] | None) -> None:
         self.like, self.other, self.sizes = like, other, sizes
