@@ -135,7 +135,7 @@ class Calls:
             return
         reason = not_worth_tracing.why(policy, self.subject.fn)
         if reason is not None:
-            refusals.say(f"is no faster traced: {reason.full()}")
+            refusals.say(f"is no faster traced so far: {reason.full()}")
         elif refusals.why is not None and policy.idle >= FIRST_LOOK \
                 and not policy.summary().replayed:
             refusals.say(f"runs eagerly so far: {refusals.why.full()}")
