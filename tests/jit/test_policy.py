@@ -359,8 +359,8 @@ def test_it_is_said_once_that_tracing_does_not_pay(monkeypatch):
     assert not said, "as long as it costs nothing"
     clock.lost = 1e-3                        # asking takes time
     said = kinds_that_come_once(f, 600)
-    assert (len(said) == 1 and "is no faster traced so far" in said[0] and "kinds of arguments" in said[0]
-            and "Pad to fewer sizes" in said[0])
+    assert len(said) == 1 and "is no faster traced so far" in said[0]
+    assert "kinds of arguments" in said[0] and "Pad to fewer sizes" in said[0]
 
 
 def test_it_is_said_early_that_no_call_has_the_arguments_of_another():
