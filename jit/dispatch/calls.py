@@ -86,13 +86,15 @@ class Calls:
             if not taken:
                 return self.eager(call, Outcome.BUSY)
             out = self.replays.passed_over(call)
-            if out is MISSED:
+            if out is MISSED and not self.recordings.are_enough(call.key):
                 return self.recorded(call)
-            policy.pay(kind, timing.clock() - begun)
-            return out
         finally:
             if taken:
                 self.attempts.lock.release()
+        if out is MISSED:
+            return self.eager(call, Outcome.CROWDED)
+        policy.pay(kind, timing.clock() - begun)
+        return out
 
     # ---- eager calls -----------------------------------------------------------------------------
     def distrusted(self, args: Args, kwargs: Kwargs) -> Any:

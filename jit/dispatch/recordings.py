@@ -211,18 +211,32 @@ class Recordings:
         if r.misses >= UNFIT and not r.calls:
             self.drop(r)                     # What it was made for does not come again.
 
-    def make_place(self, key: Key) -> bool:
-        """Is there a place for one more recording of a key? One that was of no use goes, or else
-        the first; none where they are not worth that."""
-        paths = self.by_key[key]
+    def has_place(self, key: Key) -> bool:
+        """Is there a place for one more recording of a key, or is an exchange worth while?"""
+        paths = self.of(key)
         if len(paths) < PATHS:
             return True
-        calls, idle = sum(r.calls for r in paths), [r for r in paths if not r.calls]
-        if calls < WORTH * PATHS and not (calls and idle and self.dropped[key] < PATHS):
+        calls, idle = sum(r.calls for r in paths), any(not r.calls for r in paths)
+        return calls >= WORTH * PATHS or (
+            calls > 0 and idle and self.dropped[key] < PATHS)
+
+    def are_enough(self, key: Key) -> bool:
+        """Is there no place for one more recording of a key, of which those that there are have
+        made more calls than it took to make them?"""
+        paths = self.of(key)
+        return (not self.has_place(key)
+                and sum(r.calls for r in paths) > len(paths) + self.dropped[key])
+
+    def make_place(self, key: Key) -> bool:
+        """Make a place for one more recording of a key, where there is none by dropping the one
+        that was of least use; False where none is worth that."""
+        if not self.has_place(key):
             return False
-        dropped = self.dropped[key] + 1
-        self.drop((idle or paths)[-1])
-        self.dropped[key] = dropped
+        paths = self.by_key[key]
+        if len(paths) >= PATHS:
+            dropped = self.dropped[key] + 1
+            self.drop(min(reversed(paths), key=lambda r: r.calls))
+            self.dropped[key] = dropped
         return True
 
     def drop_key(self, key: Key) -> None:
