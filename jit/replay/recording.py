@@ -194,7 +194,11 @@ class Recording:
         if not self.guards.boxes_fit(flat.boxes):
             return MISSED
         out = native_entry.enter(ready, flat.by_leaves()[0], {})
-        return out(flat.boxes) if self.wants_boxes and out is not MISSED else out
+        if self.wants_boxes and out is not MISSED:
+            out = out(flat.boxes)
+            if out is MISSED:                # the table has counted it
+                self.counted -= 1
+        return out
 
     @property
     def of_sizes(self) -> Any:

@@ -47,3 +47,19 @@ def test_what_is_of_least_use_makes_place():
     assert not recordings.are_enough(key)
     called(traced, PATHS + 1)
     assert least not in recordings.of(key) and len(recordings.of(key)) == PATHS
+
+
+def by_counts(x, state):
+    found = [x[x > t] for t in (0.0, 0.5, 1.0)]
+    state["sum"] = x.sum()
+    return sum([(a * 2).exp().sum() + a.square().mean() for a in found])
+
+
+def test_a_call_that_misses_in_the_midst_is_no_replay():
+    rng, traced, state = np.random.default_rng(0), whet.jit.trace(by_counts), {"sum": whet.ones(())}
+    for _ in range(60):
+        x = whet.from_numpy(rng.standard_normal(4).astype("f"))
+        assert traced(x, state).numpy().tobytes() == by_counts(x, {}).numpy().tobytes()
+        assert state["sum"].item() == x.sum().item()
+    made = calls_of(traced)
+    assert made["missed"] and made["total"] == 60
