@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from .autograd import modes
 from .ir.memory_spans import address, span
 from .ir.outline import Outline
 
@@ -94,9 +95,15 @@ def checked_size(size, op):
     return size
 
 
+class Rest(int):
+    """A size that was given as -1: what is left of all elements."""
+    __slots__ = ()
+
+
 @checks
 def infer_size(size, numel):
-    """A shape to view `numel` elements as, its -1 replaced by what is left."""
+    """A shape to view `numel` elements as, its -1 replaced by what is left: a Rest, where a trace
+    follows sizes."""
     unknown = -1
     n = 1
     for d, s in enumerate(size):
@@ -117,7 +124,8 @@ def infer_size(size, numel):
                 f"cannot reshape tensor of 0 elements into shape {list(size)} because the "
                 "unspecified dimension size -1 can be any value and is ambiguous")
     elif numel % n == 0:
-        return size[:unknown] + (numel // n,) + size[unknown + 1:]
+        rest = Rest(numel // n) if modes.followers else numel // n
+        return size[:unknown] + (rest,) + size[unknown + 1:]
     raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {numel}")
 
 

@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
 # a number that is larger is no size that data decides
 LONGEST = 1 << 24
-# where an attribute of a node is such a number: `(name, place in it, ...)` -> the value
-Found: TypeAlias = dict[tuple[Any, ...], int]
+# where an attribute of a node is such a number: `(name, place in it, ...)` -> the value, or REST
+Place: TypeAlias = "tuple[Any, ...]"
+Found: TypeAlias = dict[Place, int]
+REST = -1                        # the size was given as -1
 
 
 class Whole(int):
@@ -102,6 +104,8 @@ class FollowedSizes:
         self.known: dict[Path, Base] = {}
         self.lengths: dict[Path, Base] = {}
         self.at: dict[int, Found] = {}
+        # the places of sizes that were given as -1, by the first result of the node
+        self.rests: dict[int, set[Place]] = {}
         # the user's lines at which numbers that data decides became sizes, and varied; those that
         # are sizes of what is counted, by value
         self.counting: Set[str] = frozenset()
@@ -224,13 +228,18 @@ class FollowedSizes:
     def came(self, nodes: Sequence[Node], sizes: Found) -> None:
         """These sizes came to the last node."""
         if sizes and nodes and nodes[-1].outs:
-            self.at[nodes[-1].outs[0]] = sizes
+            first = nodes[-1].outs[0]
+            self.rests[first] = {place for place, n in sizes.items() if n == REST}
+            told = {place: n for place, n in sizes.items() if n != REST}
+            if told:
+                self.at[first] = told
 
     def guard_sizes(self, rec: Recorder, attrs: Mapping[str, Any]) -> dict[str, Any]:
         """An op's attributes with guards in the place of Wholes."""
         known, found = self.arrive(attrs)
         for n in found.values():
-            self.pin(rec, n)
+            if n != REST:
+                self.pin(rec, n)
         return known
 
     def end(self, rec: Recorder) -> None:
@@ -264,7 +273,10 @@ def without_sizes(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {k: _arrived(x, (k,), {}) for k, x in attrs.items()}
 
 
-def _arrived(x: Any, place: tuple[Any, ...], found: Found) -> Any:
+def _arrived(x: Any, place: Place, found: Found) -> Any:
+    if type(x) is indexing.Rest:
+        found[place] = REST
+        return int(x)
     if type(x) is Whole:
         x.arrived = True
         found[place] = x.n

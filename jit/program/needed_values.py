@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Draw, OpNode
@@ -24,26 +24,35 @@ if TYPE_CHECKING:
     from whet.ir.values import Array, Type
 
     from ..capture.calls_behind_gradients import GradientsOf
+    from ..capture.followed_sizes import Place
     from .told_numbers import Told
+
+NO_RESTS: Mapping[int, Set[Place]] = {}
 
 
 class Needs:
     """What nodes need. `told`: the values of numbers that Python was told and that came to
-    attributes (see `FollowedSizes.at`); None where these are not followed. `like`: the values of
-    whose sizes nodes are told. Both are by the first result of the node."""
+    attributes (see `FollowedSizes.at`); None where these are not followed. `rests`: the places of
+    sizes that were given as -1. `like`: the values of
+    whose sizes nodes are told, `gradients`: which nodes compute those of an op. All are by the
+    first result of the node."""
 
-    def __init__(self, told: Mapping[int, Told] | None = None) -> None:
-        self.told = told
+    def __init__(self, told: Mapping[int, Told] | None = None,
+                 rests: Mapping[int, Set[Place]] = NO_RESTS) -> None:
+        self.told, self.rests = told, rests
         self.like: dict[int, list[int]] = {}
+        self.gradients: set[int] = set()
 
     @classmethod
     def of(cls, nodes: Iterable[Node], arrays: Sequence[Array | Type],
-           told: Mapping[int, Told] | None, gradients_of: GradientsOf) -> Needs:
+           told: Mapping[int, Told] | None, rests: Mapping[int, Set[Place]],
+           gradients_of: GradientsOf) -> Needs:
         """Those of a list of nodes; `gradients_of`: see `CallsBehindGradients`."""
-        needs = cls(told)
+        needs = cls(told, rests)
         for node in nodes:
             of = gradients_of.get(node.outs[0], ()) if node.outs else ()
             if of and isinstance(node, OpNode):
+                needs.gradients.add(node.outs[0])
                 found = needs.behind(node, arrays, of)
                 if found:
                     needs.like[node.outs[0]] = found

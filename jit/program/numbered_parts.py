@@ -7,9 +7,9 @@ So two parts that do the same have the same nodes, wherever they stand in their 
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Draw, Node, Ref
 from whet.passes.compare_nodes import are_one_list
@@ -17,8 +17,10 @@ from whet.passes.compare_nodes import are_one_list
 from .size_expressions import equal
 
 if TYPE_CHECKING:
+    from whet.ir.values import Array, Type
     from whet.tensor_base import Base
 
+    from ..capture.followed_sizes import Place
     from .cut_at_counts import PartNodes
     from .needed_values import Needs
     from .told_numbers import Told
@@ -29,7 +31,9 @@ class NumberedPart:
     """`of_whole`: which value of the whole list each value is. Those that the part is given come
     first, and before all those that its nodes read. The others are given for their sizes, which
     the nodes `told_sizes` may be told. `told`: where numbers that Python was told came to ops,
-    `steady`: the tensors that are the same at each call."""
+    `steady`: the tensors that are the same at each call, `shapes`: those of the values in a run,
+    `like`: of each gradient, the values of whose sizes it is told beside what it reads,
+    `rests`: the places of sizes that were given as -1."""
     nodes: list[Node]
     of_whole: list[int]
     read_count: int
@@ -39,16 +43,21 @@ class NumberedPart:
     counted: set[int]
     told: Mapping[int, Told] | None
     steady: dict[int, Base]
+    shapes: list[tuple[int, ...]]
+    like: dict[int, list[int]]
+    rests: dict[int, Set[Place]]
 
     @classmethod
-    def of(cls, part: PartNodes, needs: Needs, steady: Mapping[int, Base]) -> NumberedPart:
-        """The nodes of a part; `needs` and `steady` are of the whole list."""
+    def of(cls, part: PartNodes, needs: Needs, steady: Mapping[int, Base],
+           arrays: Sequence[Array | Type]) -> NumberedPart:
+        """The nodes of a part; `needs`, `steady` and `arrays` are of the whole list."""
         is_given, told = set(part.given), needs.told
         given = dict.fromkeys(x for node in part.nodes for x in needs(node) if x in is_given)
         read_count = len(given)
         given.update(dict.fromkeys(part.given))
         of_whole = [*given, *(o for node in part.nodes for o in node.outs)]
         own = {n: i for i, n in enumerate(of_whole)}
+        made_here = {o for node in part.nodes for o in node.outs}
         made = set(of_whole[len(given):])
         nodes = [node.numbered(own) for node in part.nodes]
         return cls(
@@ -56,7 +65,10 @@ class NumberedPart:
             sorted(own[n] for n in part.results), {own[n] for n in part.counted},
             told and {own[o]: {at: own[x] if type(x) is int else x for at, x in told[o].items()}
                       for o in told.keys() & made},
-            {own[n]: t for n, t in steady.items() if n in own})
+            {own[n]: t for n, t in steady.items() if n in own},
+            [arrays[n].shape for n in of_whole],
+            {own[o]: [own[x] for x in needs.like.get(o, ())] for o in needs.gradients & made_here},
+            {own[o]: needs.rests[o] for o in needs.rests.keys() & made_here})
 
     def is_at(self, other: NumberedPart) -> bool:
         """Has another one the same nodes, but for attributes and numbers?"""
@@ -67,7 +79,39 @@ class NumberedPart:
     def does_as(self, other: NumberedPart) -> bool:
         """Does another one do the same, for other sizes?"""
         return self.is_at(other) and all(
-            same_but_for_sizes(a, b) for a, b in zip(self.nodes, other.nodes, strict=True))
+            self.is_one_at_all_sizes(a, b, other)
+            for a, b in zip(self.nodes, other.nodes, strict=True))
+
+    def is_one_at_all_sizes(self, a: Node, b: Node, other: NumberedPart) -> bool:
+        """Are two nodes that are alike one, for other sizes? Each attribute that differs has to be
+        known to be a size, as the two may be of other ways through the function: `3` in one and `4`
+        in the other."""
+        if isinstance(a, Draw) or not all(
+                type(x) is Ref or equal(x, y) for x, y in zip(a.ins, b.ins, strict=True)):
+            return False
+        return all(equal(x, b.attrs[k]) or a.op is not None and k in a.op.size_attrs
+                   and self.are_sizes(a, k, x, b.attrs[k], other) for k, x in a.attrs.items())
+
+    def are_sizes(self, node: Node, name: str, x: Any, y: Any, other: NumberedPart) -> bool:
+        """Are an attribute and the other one's, where they differ, known to be sizes? Such are
+        numbers that Python was told, what was given as -1, and the sizes of values that are at the
+        same place: of what a gradient reads or its op had, or of what is viewed, as there is no
+        view of other sizes than these where none was given as -1."""
+        first = node.outs[0] if node.outs else -1
+        told: Set[Place] = (self.told or {}).get(first, {}).keys()
+        if type(x) is not tuple or type(y) is not tuple or len(x) != len(y):
+            return (name,) in told
+        rests, others = self.rests.get(first), other.rests.get(first)
+        if rests and rests == others:
+            told |= rests
+        of: list[int] = []
+        if first in self.like or node.op is not None and node.op.keeps_elements and not (
+                rests or others):
+            of = [*map(int, node.refs()), *self.like.get(first, ())]
+        return all(m == n or (name, d) in told
+                   or any(self.shapes[v][d:d + 1] == (m,) and other.shapes[v][d:d + 1] == (n,)
+                          for v in of)
+                   for d, (m, n) in enumerate(zip(x, y, strict=True)))
 
     def is_told_as(self, other: NumberedPart) -> bool:
         """Were nodes of another one that may go by sizes of what they do not read told the
@@ -79,15 +123,6 @@ class NumberedPart:
         """Are the tensors that are the same at each call those of another one?"""
         return (self.steady.keys() == other.steady.keys()
                 and all(t is other.steady[n] for n, t in self.steady.items()))
-
-
-def same_but_for_sizes(a: Node, b: Node) -> bool:
-    """Have two nodes that are alike the same numbers and attributes, but for sizes?"""
-    if isinstance(a, Draw) or not all(
-            type(x) is Ref or equal(x, y) for x, y in zip(a.ins, b.ins, strict=True)):
-        return False
-    return all(a.op is not None and k in a.op.size_attrs or equal(x, b.attrs[k])
-               for k, x in a.attrs.items())
 
 
 def those_met_again(parts: Sequence[NumberedPart]) -> list[bool]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from whet.tensor_base import Base
 
     from ..capture.calls_behind_gradients import GradientsOf
+    from ..capture.followed_sizes import Place
     from .cut_at_counts import PartNodes
     from .program import Program
     from .told_numbers import Told
@@ -34,20 +35,21 @@ LONG = 16                        # nodes for each count: then each part goes by 
 
 def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
                    results: Iterable[int], options: Options, numbers: Set[int],
-                   told: Mapping[int, Told] | None, gradients_of: GradientsOf,
+                   told: Mapping[int, Told] | None, rests: Mapping[int, Set[Place]],
+                   gradients_of: GradientsOf,
                    known: Sequence[ProgramInParts] = ()) -> ProgramInParts | None:
     """A program that makes `results` of `outside`, as `builder.build` makes it, in parts; None
     where it has but one, or leaves generators where a run without parts left them. `numbers`: the
     values that are made of sizes alone, `told`: where those that Python was told came to ops,
-    `gradients_of`: see `CallsBehindGradients`, `known`: programs of other calls, whose parts may be
-    shared.
+    `rests`: where sizes were given as -1, `gradients_of`: see `CallsBehindGradients`, `known`:
+    programs of other calls, whose parts may be shared.
 
     A number among the arguments that became a size (see `guards/lengths.py`) has no memory that
     could be given to a later part: there is no such program where one goes by it."""
     if not any(isinstance(n, OpNode) and n.op.sized_by_data for n in nodes):
         return None
     divided = DividedNodes(nodes, arrays, list(outside), list(dict.fromkeys(results)), numbers,
-                           Needs.of(nodes, arrays, told, gradients_of))
+                           Needs.of(nodes, arrays, told, rests, gradients_of))
     divided.cut(most_counts_of_a_part(options.like, divided.nodes))
     if sum(arrays[n].nbytes for n in divided.undone()) > LARGEST_COPY:
         divided.cut(most_counts=len(nodes))
@@ -127,7 +129,7 @@ class PartsBuilder:
 
     def later(self) -> list[PlacedPart]:
         """The other parts."""
-        parts = [NumberedPart.of(part, self.divided.needs, steady(self.options, part))
+        parts = [NumberedPart.of(part, self.divided.needs, steady(self.options, part), self.arrays)
                  for part in self.divided.parts[1:]]
         parts = [dataclasses.replace(part, steady={}) if again else part
                  for part, again in zip(parts, those_met_again(parts), strict=True)]

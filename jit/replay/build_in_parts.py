@@ -43,7 +43,8 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     told = rec.followed.at if rec.follows else None
     made = parts_builder.build_in_parts(
         nodes, rec.arrays, outside, values, options, rec.followed.values, told,
-        rec.calls_behind_gradients.of, [r.program for r in known if r.program.goes_by_counts])
+        rec.followed.rests, rec.calls_behind_gradients.of,
+        [r.program for r in known if r.program.goes_by_counts])
     if made is None or back is None:
         return made
     shared = model and model.program.backwards
