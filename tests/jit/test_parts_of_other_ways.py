@@ -1,5 +1,5 @@
-"""Ways through a function whose parts are alike but for numbers that are no sizes: each has its
-own."""
+"""Ways through a function, and states, whose programs are alike but for numbers that are no sizes:
+each has its own."""
 import numpy as np
 import pytest
 import whet
@@ -66,3 +66,40 @@ def test_numbers_that_are_no_sizes_stay_those_of_their_way(of, ways, seed):
         assert [(a.shape, a.numpy().tobytes()) for a in made] == [
             (a.shape, a.numpy().tobytes()) for a in known], k
     assert ways is by_turns or calls_of(traced)["replayed"] >= 20
+
+
+class State:
+    """What a function reads, and others write."""
+    k = 3
+
+
+STATE = State()
+
+
+def of_all(of):
+    return lambda x: of(x, STATE.k)
+
+
+def of_some(of):
+    return lambda x: of(x[x[:, 0] > 0], STATE.k)
+
+
+# which number and how many rows come first: sizes are as large as numbers, or twice
+FIRST = [[(3, 3), (4, 4)], [(4, 4), (3, 3)], [(3, 6), (4, 8)], [(3, 4), (4, 3)]]
+
+
+@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize("which", (of_all, of_some))
+@pytest.mark.parametrize("of", FUNCTIONS)
+def test_numbers_of_a_state_that_changes_as_sizes_do(of, which, first):
+    function, rng = which(of), np.random.default_rng(0)
+    traced = whet.jit.trace(function)
+    later = [(int(rng.choice((3, 4))), int(rng.integers(3, 12))) for _ in range(40)]
+    for k, n in [*first * 2, *later]:
+        STATE.k, x = k, rng.standard_normal((n, 4)).astype("f")
+        x[:, 0] = abs(x[:, 0])
+        x = whet.from_numpy(x)
+        made, known = traced(x), function(x)
+        assert [(a.shape, a.numpy().tobytes()) for a in made] == [
+            (a.shape, a.numpy().tobytes()) for a in known], (k, n)
+    assert calls_of(traced)["replayed"] >= 4
