@@ -48,10 +48,9 @@ class Inferred(NamedTuple):
 
 
 class SizedTypes:
-    """`arrays`: the outline of each value. `like` is the program of one list, `other` what is
-    compared of the second, `sizes` the expressions that tell them apart, `follows` where sizes that
-    Python was told came to ops, `input_outlines` the outlines of what another program makes for
-    this one (see `SizedProgram`)."""
+    """`arrays`: the outline of each value. `like`: the program of one list, `other`: see
+    `NodesOfRun`, `sizes`: the expressions that tell them apart, `follows`: where sizes that Python
+    was told came to ops, `input_outlines`: see `SizedProgram`."""
 
     def __init__(self, like: Program, other: NodesOfRun, sizes: SizeExpressions, roots: Roots,
                  follows: Mapping[int, Told] | None,
