@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whet.tensor_base import Base
+
+from .varying_numbers import tensor_behind
 
 if TYPE_CHECKING:
     from .varying_numbers import Number
@@ -12,13 +14,27 @@ if TYPE_CHECKING:
 
 class NumberStandIns:
     """`tensors` stand for numbers, or for arrays; `numbers` are those that the run may still hold
-    when it is over."""
+    when it is over. `operands`: tensors that ops are given in the place of numbers, by id."""
 
     def __init__(self) -> None:
         self.tensors: list[Base] = []
         self.numbers: list[weakref.ref[Number]] = []
+        self.operands: dict[int, weakref.ref[Base]] = {}
 
     def add(self, tensor: Base, number: Number) -> None:
         """The run finds a number, for which a tensor stands."""
         self.tensors.append(tensor)
         self.numbers.append(weakref.ref(number))
+
+    def as_operand(self, number: Number, dtype: Any) -> Base:
+        """The tensor that an op is given in the place of a number. Nobody else has it."""
+        tensor = tensor_behind(number)
+        operand: Base = tensor.to(dtype)
+        operand = operand._bare() if operand is tensor else operand
+        self.operands[id(operand)] = weakref.ref(operand)
+        return operand
+
+    def is_operand(self, x: Base) -> bool:
+        """Is an op given this tensor in the place of a number?"""
+        found = self.operands.get(id(x))
+        return found is not None and found() is x

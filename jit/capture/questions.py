@@ -32,7 +32,7 @@ from .numpy_stand_in import scalars_as_numbers
 from .purity import Watch
 from .refused import Refused
 from .user_lines import where
-from .varying_numbers import EXACT, NUMBERS, SAFE, Number, guarded_value, tensor_behind, value_of
+from .varying_numbers import EXACT, NUMBERS, SAFE, Number, guarded_value, value_of
 
 if TYPE_CHECKING:
     from whet.ir.values import Array
@@ -96,7 +96,8 @@ class Questions(registry.Observer):
             kernel, number, t = op.plan(arrays)
             with modes.no_grad():
                 made = [
-                    tensor_behind(x).to(FROM_NUMPY[op._number(value_of(x), number, t).dtype])
+                    self.number_stand_ins.as_operand(
+                        x, FROM_NUMPY[op._number(value_of(x), number, t).dtype])
                     if type(x) in NUMBERS and t.kind != COMPLEX else x for x in inputs]
             if not any(type(x) in NUMBERS for x in made):
                 other, _, u = op.plan([
@@ -183,6 +184,10 @@ class Questions(registry.Observer):
             return
         if not is_from_here or owner is not None and what != "history":
             self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
+
+    def is_number(self, operand: Base) -> bool:
+        """Did the run give an op a number, for which this stands?"""
+        return self.number_stand_ins.is_operand(operand)
 
     def freed(self, node: Any) -> None:
         """A backward has dropped what a node had saved. A replay does not drop what was saved

@@ -5,7 +5,7 @@ from ..composite import Composite
 from ..tensor_base import Base
 from . import inplace, modes
 from .inplace import edge_of
-from .node import Node, OutputOf, Packed, SavedOutput, changed, is_of_this_layer, tied
+from .node import Node, OutputOf, Packed, SavedOutput, changed, is_shown_to_hooks, tied
 
 
 class _FunctionOp:
@@ -329,7 +329,7 @@ def _save(ctx, outs, node):
         made_here = at is not None and outs[at]._node is not None and (
             outs[at]._node is node or getattr(outs[at]._node, "parent", None) is node
             or any(outs[at] is d for d in ctx._dirty))
-        if hooks and is_of_this_layer(x):
+        if hooks and is_shown_to_hooks(x):
             kept.append((Packed(x, hooks[-1]), _Output(at) if made_here else edge_of(x)))
         else:
             kept.append((SavedOutput(outs[at], at), 0) if made_here else (x, x._version))

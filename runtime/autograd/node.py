@@ -56,12 +56,15 @@ class SavedOutput:
         return s
 
 
-def is_of_this_layer(x):
-    """Is a tensor of the transform that the code which runs now is in? The history of others
-    lies in outer layers: hooks would cut it off."""
+def is_shown_to_hooks(x):
+    """Do pack hooks see a tensor that a node saves? The history of tensors that are not of the
+    transform which the code that runs now is in lies in outer layers: hooks would cut it off. What
+    stands for a number of Python's is not seen either, as a number is not."""
     observers = modes.state.observers
-    owns = getattr(observers[-1], "owns", None) if observers else None
-    return owns is None or owns(x)
+    if not observers:
+        return True
+    owns = getattr(observers[-1], "owns", None)
+    return not observers[-1].is_number(x) if owns is None else owns(x)
 
 
 class Packed:
@@ -208,7 +211,7 @@ class Node:
                         "Inference tensors cannot be saved for backward. To work around you can "
                         "make a clone to get a normal tensor and use it in autograd.")
                 versions.append(x._version)
-                kept.append(Packed(x, hooks[-1]) if hooks and is_of_this_layer(x) else
+                kept.append(Packed(x, hooks[-1]) if hooks and is_shown_to_hooks(x) else
                             without_base(x))
             else:
                 kept.append(Meta(x))

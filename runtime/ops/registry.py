@@ -352,6 +352,10 @@ class Observer:
         """The op that runs has made these. What it saves may be packed by hooks, which see
         them."""
 
+    def is_number(self, operand):
+        """Is this operand of an op, a tensor, a number of Python's to the code that gave it?"""
+        return False
+
     def freed(self, node):
         """A backward has gone through a node, and dropped what the node had saved."""
 

@@ -6,7 +6,7 @@ import whet.nn.functional as F
 from whet import nn, optim
 from whet.utils.checkpoint import checkpoint
 
-from tests.traps.harness import leaf, mlp, ramp, state, thrice, trap
+from tests.traps.harness import Box, leaf, mlp, ramp, state, thrice, trap
 
 
 @trap
@@ -297,4 +297,63 @@ def a_closure_is_called_as_often_as_needed():
     def calls(f):
         for scale in (1, 1, 1, 4, 4):
             yield f(ramp(2) * scale), w, len(seen)
+    return f, calls
+
+
+@trap
+def hooks_of_saved_tensors_beside_numbers_that_vary():
+    """A number that differs from call to call is no tensor: pack hooks do not see it, whatever op
+    it goes into, and it loses no digits in them."""
+    o, w, seen = Box(n=0.1), leaf(3), []
+    def pack(t):
+        seen.append((tuple(t.shape), t.dtype))
+        return t.half()
+    def f(x):
+        o.n += 0.1
+        with whet.autograd.saved_tensors_hooks(pack, whet.Tensor.float):
+            y = x * w * o.n
+            y = whet.where(y > o.n, y * o.n, y / (o.n + 1)) - o.n
+            y = y.clamp(min=-o.n).lerp(x, o.n)
+            y.mul_(o.n)
+        y.sum().backward()
+        return y
+    def calls(f):
+        for _ in range(6):
+            yield f(ramp(3)), w.grad, list(seen)
+    return f, calls
+
+
+@trap
+def what_is_checkpointed_counts_its_runs():
+    """The second run multiplies by another number: gradients go by that of the first, which the
+    node has."""
+    o, w = Box(n=0), leaf(3)
+    def block(x):
+        o.n += 1
+        return (x * w * o.n).sin() * o.n
+    def f(x):
+        y = checkpoint(block, x, use_reentrant=False)
+        y.sum().backward()
+        return y
+    def calls(f):
+        for _ in range(6):
+            w.grad, x = None, leaf(3)
+            yield f(x), w.grad, x.grad, o.n
+    return f, calls
+
+
+@trap
+def nodes_tell_numbers_that_vary():
+    """`grad_fn._saved_other` is the number itself, with all of its digits."""
+    o, w = Box(n=0.1), leaf(3)
+    def f(x):
+        o.n += 0.1
+        y = (x * w) * o.n
+        saved = y.grad_fn._saved_other
+        return y, saved, type(saved).__name__, x * (saved * 3)
+    def calls(f):
+        for _ in range(6):
+            y, *more = f(ramp(3))
+            y.sum().backward()
+            yield y, more, w.grad
     return f, calls
