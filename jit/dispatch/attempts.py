@@ -25,7 +25,7 @@ from ..policy.account import TIMED, Policy
 from ..policy.outcomes import Outcome
 from ..replay.build import build
 from ..replay.build_in_parts import counts_new_data
-from ..report.reasons import OtherWays
+from ..report.reasons import OtherWays, Raises
 from ..verify import recheck
 from .code_that_ran import CodeThatRan
 from .comparison import Comparison
@@ -54,12 +54,14 @@ class Attempts:
         self.subject, self.learned, self.policy = subject, learned, policy
         self.refusals, self.recordings, self.lock = refusals, recordings, threading.Lock()
 
-    def first(self, call: Invocation) -> tuple[Any, FirstRecording]:
-        """The result of a call that is recorded for the first time, and what became of the
-        attempt."""
-        attempt = FirstRecording(self, call)
+    def first(self, attempt: FirstRecording) -> Any:
+        """The result of a call that is recorded for the first time."""
+        call = attempt.call
         try:
             out, r = attempt.result(), attempt.recording
+        except BaseException as e:
+            attempt.has_raised(e)
+            raise
         finally:
             self.recordings.ended(call.key)
         # From here on nothing stands for something else.
@@ -68,7 +70,7 @@ class Attempts:
                 r.prepare(call.args, call.kwargs, call.flat)
             finally:
                 r.lock.release()
-        return out, attempt
+        return out
 
     def compared(self, call: Invocation, known: Recording) -> Any:
         """The result of a call that a known recording fits, with which the run is compared."""
@@ -230,9 +232,7 @@ class FirstRecording(Session):
 
     def conclude(self, out: Any) -> None:
         """Make the recording, and keep it if numbers that vary were only computed with."""
-        self.run_seconds = timing.busy() - self.began
-        self.new_kernels = native.compiling_seconds() - self.compiled
-        self.watching = recheck.NODE * len(self.rec.nodes)
+        self.note_times()
         if self.rec.followed.lengths and not self.numbers_become_sizes():
             self.became = Outcome.SET_UP
             return
@@ -269,6 +269,19 @@ class FirstRecording(Session):
             else:
                 self.became, self.recording, self.is_new = Outcome.RESIZED, known, False
                 self.refusals.recorded()
+
+    def note_times(self) -> None:
+        """The function has run, and was watched."""
+        self.run_seconds = timing.busy() - self.began
+        self.new_kernels = native.compiling_seconds() - self.compiled
+        self.watching = recheck.NODE * len(self.rec.nodes)
+
+    def has_raised(self, error: BaseException) -> None:
+        """The run ended with an error, which the user gets: it was watched in vain."""
+        if self.has_run and self.run_seconds == math.inf:
+            self.note_times()
+            reason = self.rec.reason or Raises(f"it raised {type(error).__name__}")
+            self.refusals.why = reason.named(self.subject.fn, self.call.key)
 
     def affords_kernels(self, seconds: float) -> bool:
         """May kernels be compiled now that take so long? Those of the run would be there, were the

@@ -20,7 +20,7 @@ from ..policy.not_worth_tracing import FIRST_LOOK, LOOKS
 from ..policy.outcomes import Outcome
 from ..replay import families
 from ..verify.recheck import Checks
-from .attempts import Attempts
+from .attempts import Attempts, FirstRecording
 from .invocation import Invocation
 from .learned import Learned
 from .recordings import Recordings
@@ -119,14 +119,21 @@ class Calls:
         """A call that no recording fits and that is not recorded, for this reason."""
         policy, asked, start = self.policy, timing.clock() - call.begun, timing.busy()
         compiled = native.compiling_seconds()
-        out = self.subject.fn(*call.args, **call.kwargs)
-        # New kernels are there for the next one.
-        took = timing.busy() - start - (native.compiling_seconds() - compiled)
-        policy.ran(call.kind, took, asked + took, why)
-        if policy.resting:
-            self.tables.lay()
-        if not policy.idle % LOOKS or policy.idle == FIRST_LOOK or policy.resting:
-            self.doubt()
+        has_raised = True
+        try:
+            out = self.subject.fn(*call.args, **call.kwargs)
+            has_raised = False
+        finally:
+            # New kernels are there for the next one.
+            took = timing.busy() - start - (native.compiling_seconds() - compiled)
+            if has_raised:
+                policy.raised(took, asked + took, why)
+            else:
+                policy.ran(call.kind, took, asked + took, why)
+            if policy.resting:
+                self.tables.lay()
+            if not policy.idle % LOOKS or policy.idle == FIRST_LOOK or policy.resting:
+                self.doubt()
         return out
 
     def doubt(self) -> None:
@@ -313,18 +320,12 @@ class Calls:
             call.kind = self.policy.kind(call.key, call.flat.others, call.flat.leaves)
         call.new_arguments = self.learned.new_arguments(call.flat.leaves)
         compiled = native.compiling_seconds()
-        out, attempt = self.attempts.first(call)
-        took, kernels = timing.busy() - start, native.compiling_seconds() - compiled
-        if attempt.only_set_up:
-            self.policy.set_up(took, attempt.run_seconds)
-        else:
-            self.policy.compiled(attempt.new_kernels, for_eager=True)
-            self.policy.recorded(call.kind, took - attempt.new_kernels,
-                                 attempt.run_seconds - attempt.new_kernels,
-                                 attempt.has_model and attempt.became is not Outcome.RECORDED,
-                                 attempt.became,
-                                 kernels - attempt.new_kernels,
-                                 attempt.watching)
+        attempt = FirstRecording(self.attempts, call)
+        try:
+            out = self.attempts.first(attempt)
+        finally:                             # An error of the user's costs as much.
+            took, kernels = timing.busy() - start, native.compiling_seconds() - compiled
+            self.account(attempt, took, kernels)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
         else:
@@ -332,3 +333,16 @@ class Calls:
             if attempt.only_set_up:
                 self.recordings.was_set_up(call)
         return out
+
+    def account(self, attempt: FirstRecording, took: float, kernels: float) -> None:
+        """An attempt to record a call took so many seconds, so many of them for kernels."""
+        if attempt.only_set_up:
+            self.policy.set_up(took, attempt.run_seconds)
+            return
+        self.policy.compiled(attempt.new_kernels, for_eager=True)
+        self.policy.recorded(attempt.call.kind, took - attempt.new_kernels,
+                             attempt.run_seconds - attempt.new_kernels,
+                             attempt.has_model and attempt.became is not Outcome.RECORDED,
+                             attempt.became,
+                             kernels - attempt.new_kernels,
+                             attempt.watching)

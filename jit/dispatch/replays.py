@@ -12,7 +12,7 @@ from ..policy import timing
 from ..policy.account import Policy
 from ..policy.outcomes import Event, Outcome
 from ..program.misses import Miss
-from .attempts import Attempts
+from .attempts import Attempts, FirstRecording
 from .invocation import Invocation
 from .recordings import Recordings
 from .subject import Subject
@@ -211,7 +211,8 @@ class Replays:
         else:
             r.checks.made += 1
         self.policy.count(Outcome.CHECKED)
-        out, attempt = self.attempts.first(call)
+        attempt = FirstRecording(self.attempts, call)
+        out = self.attempts.first(attempt)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
         return out

@@ -157,6 +157,20 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
                 self.novelty = average(self.novelty, beyond)
             self.by_size.note(kind.elements, seconds)
             self.typical = average(self.typical, seconds)
+        self.was_eager(seconds, asked, why, self.typical, LONGEST)
+
+    def raised(self, seconds: float, asked: float, why: Outcome) -> None:
+        """The same of a call that raised an error: its times say nothing of others."""
+        if self.held:
+            self.count(why)
+            self.ledger.spent += asked
+            self.ledger.eager += seconds
+        else:                                # Perhaps they all do, until something is put right.
+            self.was_eager(seconds, asked, why, seconds, PATIENCE)
+
+    def was_eager(self, seconds: float, asked: float, why: Outcome, typical: float,
+                  longest: int) -> None:
+        """A call was eager, of which the next ones may not be asked, `longest` at most."""
         # now and then Python looks for garbage meanwhile, or another process has the processor
         asking = min(max(asked - seconds, 0.0), LATE * self.asking or math.inf)
         self.asking = average(self.asking, asking) if self.asking else asking
@@ -167,13 +181,13 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.wasted = (self.wasted if self.idle > 1 else 0.0) + asking
         in_vain = self.idle >= PATIENCE or self.wasted > WASTED
         nothing = why is Outcome.COMPILING or self.balance < max(RESERVE, self.wanted)
-        if in_vain and nothing and self.asking > ASKING * self.typical:
+        if in_vain and nothing and self.asking > ASKING * typical:
             self.harvest(list(self.held))
             if not self.idle:                # Machine code has made replays between them.
                 return
             # By chance, as calls may come in turns.
-            calls = self.asking / (SAVING * max(self.typical, 1e-7)) * self.chance.uniform(0.5, 1.5)
-            self.resting = min(int(calls), LONGEST if self.idle >= PATIENCE else PATIENCE)
+            calls = self.asking / (SAVING * max(typical, 1e-7)) * self.chance.uniform(0.5, 1.5)
+            self.resting = min(int(calls), longest if self.idle >= PATIENCE else PATIENCE)
 
     def timed(self, kind: Kind, seconds: float) -> None:
         """A call of a kind ran eagerly in so many seconds, for comparison."""
