@@ -7,6 +7,7 @@ import pytest
 import whet
 from whet.autograd import Function, grad, gradcheck, gradgradcheck
 from whet.autograd.function import once_differentiable
+from whet.utils.checkpoint import checkpoint
 
 
 def leaf(*values, dtype=whet.float64):
@@ -386,3 +387,52 @@ def test_what_a_function_must_not_do_is_said():
         Saves.apply(leaf(1.0))
     with pytest.raises(RuntimeError, match="use new-style autograd function.*Saves.apply"):
         Saves()(leaf(1.0))
+
+
+class Keeps(Function):
+    """Holds what it gives, as users write who do not save it for the backward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = x.exp()
+        return ctx.y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.y
+
+
+class Holder:
+    """What weak references can be made to."""
+
+
+def holder_of(make):
+    """What holds a tensor that leads back to it, by a weak reference."""
+    holder = Holder()
+    holder.t = make(holder, leaf(1.0, 2.0))
+    return weakref.ref(holder)
+
+
+CIRCLES = {
+    "a hook of a tensor": lambda o, x: (
+        y := Keeps.apply(x), y.register_hook(lambda g: g * len(vars(o))))[0],
+    "a hook of a node": lambda o, x: (
+        y := Keeps.apply(x), y.grad_fn.register_hook(lambda *gs: vars(o) and None))[0],
+    "a checkpoint": lambda o, x: checkpoint(lambda x: x.exp().sin() * len(vars(o)), x)}
+
+
+@pytest.mark.parametrize("circle", CIRCLES)
+def test_circles_through_nodes_of_python_are_freed(circle):
+    held = holder_of(CIRCLES[circle])
+    gc.collect()
+    assert held() is None
+
+
+def test_what_a_function_gives_may_lie_in_its_context():
+    node = weakref.ref(Keeps.apply(leaf(1.0, 2.0)).grad_fn)
+    gc.collect()
+    assert node() is None
+    y = Keeps.apply(x := leaf(1.0, 2.0))
+    gc.collect()
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist()

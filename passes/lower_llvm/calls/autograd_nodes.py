@@ -89,11 +89,12 @@ def _node_dealloc(m: Module) -> None:
 
 def emit_traverse(m: Module) -> None:
     """tensor_traverse(tensor, visit, arg): what the collector sees of a tensor: its hooks and
-    attributes, which may lead back to it. It tracks nothing of the graph."""
+    attributes and the node that made it, which may lead back to it. It tracks native nodes
+    nowhere."""
     f = m.fn("tensor_traverse", [("ptr", "o"), ("ptr", "visit"), ("ptr", "arg")], "i32")
     g = Glue(f)
     o, visit, arg = f.args
-    for x in (g.type_of(o), g.ld(o, T["extra"]), g.ld(o, T["dict"])):
+    for x in (g.type_of(o), *(g.ld(o, T[name]) for name in ("extra", "dict", "node"))):
         def see(x: Val = x) -> None:
             stop = f.v("i32", f"call i32 {visit.ref}(ptr {x.ref}, ptr {arg.ref})")
             f.bail(f.cmp("ne", stop, 0), "stopped")
@@ -105,13 +106,18 @@ def emit_traverse(m: Module) -> None:
 
 def emit_set_attribute(m: Module) -> None:
     """tensor_setattr(tensor, name, value): as for any object. A tensor with hooks or attributes
-    is tracked by the collector from then on; others need not be."""
+    is tracked by the collector from then on, and so is one that was made by a node of Python's, as
+    a Function's context may hold what the Function gave; others need not be."""
     f = m.fn("tensor_setattr", [("ptr", "o"), ("ptr", "name"), ("ptr", "value")], "i32")
     g = Glue(f)
     o, name, value = f.args
     done = f.call("PyObject_GenericSetAttr", "i32", o, name, value)
-    may_lead_back = f.binary("or", f.cmp("ne", g.ld(o, T["dict"]), 0),
-                             f.binary("xor", g.absent(g.ld(o, T["extra"])), True))
+    node = g.ld(o, T["node"])
+    of_python, = f.if_(g.absent(node), lambda: [f.as_val(0, "i32")],
+                       lambda: [f.call("PyObject_IS_GC", "i32", node)])
+    may_lead_back = f.binary("or", f.cmp("ne", of_python, 0), f.binary(
+        "or", f.cmp("ne", g.ld(o, T["dict"]), 0),
+        f.binary("xor", g.absent(g.ld(o, T["extra"])), True)))
 
     def track() -> None:
         tracked = f.call("PyObject_GC_IsTracked", "i32", o)
