@@ -117,8 +117,18 @@ def normal_divisor(a: Real) -> Real:
     return (1 / (2 * mills(a)) - 1) / a - 1
 
 
+def erfcx(a: Real) -> Real:
+    """e^(a^2) erfc(a)"""
+    return mp.exp(a * a) * mp.erfc(a)
+
+
+def erfc_divisor(a: Real) -> Real:
+    """p of 1 / (1 + a + a p(a)) = erfcx(a)"""
+    return (1 / erfcx(a) - 1) / a - 1
+
+
 # where `normal.tail_f32` changes its formula
-NORMAL_FAR = mp.mpf("3.5")
+NORMAL_FAR, ERFC_FAR = mp.mpf("3.5"), mp.mpf("2.5")
 
 
 def two_atanh(z: Real) -> Real:
@@ -222,6 +232,10 @@ def of_distributions() -> Iterator[Polynomial]:
     yield "normal_near", normal_divisor, TINY, NORMAL_FAR, 8, single, lambda a: 2 * a * mills(a)
     yield "normal_far", lambda z: 2 * mills(1 / mp.sqrt(z)) / mp.sqrt(z), mp.mpf(
         "14.6") ** -2, NORMAL_FAR ** -2, 6, single, None
+    # and erfc of f32
+    yield "erfc_near_f32", erfc_divisor, TINY, ERFC_FAR, 8, single, lambda a: a * erfcx(a)
+    yield "erfc_far_f32", lambda z: erfcx(1 / mp.sqrt(z)) / mp.sqrt(z), mp.mpf(
+        "10.3") ** -2, ERFC_FAR ** -2, 6, single, None
     # the gamma family
     yield "sin_pi", lambda z: (mp.sin(mp.pi * mp.sqrt(z)) /
                                (mp.pi * mp.sqrt(z)) - 1) / z, TINY, .25, 8, float, lambda z: z

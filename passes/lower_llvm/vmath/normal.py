@@ -1,8 +1,9 @@
-"""The normal distribution function Phi, and what is made of it."""
+"""The normal distribution function Phi, what is made of it, and erfc of f32, which is another
+scale of the same."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import coefficients as C
 from .core import BIAS, INF, NAN, fast_two_sum, function, nearest, poly, power
@@ -24,25 +25,42 @@ def half_square(f: Operations, a: Val) -> tuple[Val, Val]:
 
 
 # ---- f32 -----------------------------------------------------------------------------------------
-FAR, LAST, SHIFT = 3.5, 14.5, 64
+SHIFT = 64
 
 
-def tail_f32(f: Operations, a: Val, times_a: bool, far: bool) -> tuple[Val, Val]:
-    """(t, u): Phi(-a), or a Phi(-a), is t 2^n, u having n + BIAS in its low bits; for 0 <= a < FAR,
-    or with `far` up to LAST.
+class Bell(NamedTuple):
+    """The area under a bell curve beyond a >= 0: e^(-rate a^2) / (1 + a + a p(a)), times 2^power;
+    from `start` on e^(-rate a^2) q(1 / a^2) / a, and nothing from `last` on. `near` and `far` are
+    the coefficients of p and q."""
+    rate: float
+    power: int
+    start: float
+    last: float
+    near: Sequence[float]
+    far: Sequence[float]
 
-    2 Phi(-a) = e^(-a^2 / 2) / (1 + a + a p(a)), the exponential being 2^(n + 1) (1 + q). The
-    divisor may be rough, and its chain of operations short: its reciprocal is also 1 - (1 + p) a /
-    divisor, and p is small enough for this to say what the quotient lost. From FAR on 2 Phi(-a) =
-    e^(-a^2 / 2) p(1 / a^2) / a."""
+
+NORMAL = Bell(0.5, -1, 3.5, 14.5, C.NORMAL_NEAR, C.NORMAL_FAR)
+ERROR = Bell(1.0, 0, 2.5, 10.25, C.ERFC_NEAR_F32, C.ERFC_FAR_F32)
+
+
+def tail_f32(f: Operations, bell: Bell, a: Val, times_a: bool, far: bool) -> tuple[Val, Val]:
+    """(t, u): the area beyond a, or a times it, is t 2^n, u having n + BIAS in its low bits; for
+    0 <= a < bell.start, or with `far` up to bell.last.
+
+    The exponential is 2^(n - power) (1 + q). The divisor may be rough, and its chain of operations
+    short: its reciprocal is also 1 - (1 + p) a / divisor, and p is small enough for this to say
+    what the quotient lost."""
+    rate = bell.rate
     square = a * a
-    n, u = nearest(f, square, -0.5 * LOG2E, BIAS["float"] - 1)
+    n, u = nearest(f, square, -rate * LOG2E, BIAS["float"] + bell.power)
     hi, lo = LN2["float"]
-    twice = f.fma(n, 2 * hi, square) + f.fma(n, 2 * lo, f.fma(a, a, -square))
-    q = f.fma(twice * twice, poly(f, twice,
-                                  [c * (-0.5) ** (i + 2) for i, c in enumerate(C.EXP_F32)]),
-              twice * -0.5)
-    first, odd, even = C.NORMAL_NEAR[0], C.NORMAL_NEAR[1::2], C.NORMAL_NEAR[2::2]
+    # by how much the square is beyond its part that is a power of two
+    more = f.fma(n, hi / rate, square) + f.fma(n, lo / rate, f.fma(a, a, -square))
+    q = f.fma(more * more, poly(f, more,
+                                [c * (-rate) ** (i + 2) for i, c in enumerate(C.EXP_F32)]),
+              more * -rate)
+    first, odd, even = bell.near[0], bell.near[1::2], bell.near[2::2]
     slope = f.fma(a, poly(f, square, even), poly(f, square, odd))
     p = f.fma(a, slope, first)
     divisor = f.fma(square, slope, f.fma(a, 1 + first, 1.0))
@@ -58,37 +76,48 @@ def tail_f32(f: Operations, a: Val, times_a: bool, far: bool) -> tuple[Val, Val]
     if far:
         inverse = 1.0 / a
         z = inverse * inverse
-        p, lost = fast_two_sum(f, f.const(a.ty, C.NORMAL_FAR[0]), z * poly(f, z, C.NORMAL_FAR[1:]))
+        p, lost = fast_two_sum(f, f.const(a.ty, bell.far[0]), z * poly(f, z, bell.far[1:]))
         if times_a:
             p = p + f.fma(p, q, lost)
         else:
             y = p * inverse
             p = y + f.fma(y, q, (f.fma(-y, a, p) + lost) * f.fma(inverse, q, inverse))
-        t = f.sel(f.cmp("olt", a, FAR), t, p)
+        t = f.sel(f.cmp("olt", a, bell.start), t, p)
     return t, u
 
 
-def by_tail_f32(f: Operations, x: Val, times_a: bool, of_tail: Callable[..., Any],
+def by_tail_f32(f: Operations, bell: Bell, x: Val, times_a: bool, of_tail: Callable[..., Any],
                 edges: Callable[..., Any] = lambda r: r) -> Val:
     """of_tail(t, s), t s being what `tail_f32` says and s a power of two; and what `edges` makes of
-    it. Where all lanes are below FAR, which is nearly always, without the care for what is
+    it. Where all lanes are below bell.start, which is nearly always, without the care for what is
     beyond."""
     a = f.fabs(x)
 
     def plain() -> list[Val]:
-        t, u = tail_f32(f, a, times_a, far=False)
+        t, u = tail_f32(f, bell, a, times_a, far=False)
         return [of_tail(t, power(f, u, "float"))]
 
     def careful() -> list[Val]:
-        t, u = tail_f32(f, f.sel(f.cmp("ogt", a, LAST), LAST, a), times_a, far=True)
+        b = f.sel(f.cmp("ogt", a, bell.last), bell.last, a)
+        t, u = tail_f32(f, bell, b, times_a, far=True)
         return [edges(of_tail(t * power(f, u + SHIFT, "float"), f.const(x.ty, 2.0 ** -SHIFT)))]
-    return f.if_(f.any(f.cmp("uge", a, FAR)), careful, plain)[0]
+    return f.if_(f.any(f.cmp("uge", a, bell.start)), careful, plain)[0]
+
+
+def area_f32(f: Operations, bell: Bell, x: Val, below: Val, whole: float) -> Val:
+    """The area beyond |x|, or what it leaves of the `whole` where x is `below` the middle."""
+    return by_tail_f32(f, bell, x, times_a=False,
+                       of_tail=lambda t, s: f.sel(below, f.fma(-t, s, whole), t * s))
+
+
+@function("erfc", "float")
+def erfc_f32(f: Operations, x: Val) -> Val:
+    return area_f32(f, ERROR, x, f.cmp("olt", x, 0.0), 2.0)
 
 
 @function("ndtr", "float")
 def ndtr_f32(f: Operations, x: Val) -> Val:
-    return by_tail_f32(f, x, times_a=False,
-                       of_tail=lambda t, s: f.sel(f.cmp("ogt", x, 0.0), f.fma(-t, s, 1.0), t * s))
+    return area_f32(f, NORMAL, x, f.cmp("ogt", x, 0.0), 1.0)
 
 
 @function("gelu", "float")
@@ -96,7 +125,7 @@ def gelu_f32(f: Operations, x: Val) -> Val:
     """x Phi(x) = max(x, 0) - |x| Phi(-|x|); as the product, not a number at -inf."""
     zero = f.const(x.ty, -0.0)
     return by_tail_f32(
-        f, x, times_a=True,
+        f, NORMAL, x, times_a=True,
         of_tail=lambda t, s: f.fma(-t, s, f.sel(f.cmp("ogt", zero, x), zero, x)),
         edges=lambda r: f.sel(f.cmp("oeq", x, -INF), NAN, r))
 

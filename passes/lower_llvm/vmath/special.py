@@ -78,7 +78,6 @@ def erfc(f: Operations, x: Val) -> Val:
     return f.sel(f.cmp("olt", a, 0.5), small, f.sel(f.cmp("olt", x, 0.0), 2.0 - r, r))
 
 
-through_double("erfc")
 # 1 / (a sqrt pi) times this in 1 / a^2 is e^(a^2) erfc(a) for large a.
 ERFCX_FAR = 1.0, -1 / 2, 3 / 4, -15 / 8, 105 / 16, -945 / 32, 10395 / 64, -135135 / 128
 
