@@ -1,5 +1,5 @@
-"""Factors and solutions of small matrices by kernels (`passes/lower_llvm/factors/`); LAPACK,
-through NumPy, has the large ones and complex numbers."""
+"""Factors and solutions of matrices by kernels (`passes/lower_llvm/factors/`), those of large ones
+by parts and products; LAPACK, through NumPy, has complex numbers and most reflections."""
 import os
 from functools import partial
 from math import prod
@@ -13,10 +13,12 @@ from .rows import contiguous
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
-LARGEST = 256           # rows whose factors stay in the second cache; beyond it LAPACK's blocks pay
+LARGEST = 512           # rows whose factors stay in the second cache; beyond it products pay
 REFLECTED = 64          # columns for which reflections, taken one by one, are as quick
-COLUMNS = 64            # of large matrices that are eliminated at a time
-BLOCK = 128             # rows that are solved for before products take them off the rest
+COLUMNS = 256           # of large matrices that are eliminated at a time
+BLOCK = 256             # rows that are solved for before products take them off the rest
+NO_ROW = ("pivots must be between 1 and the number of rows. Do they come from lu_factor, with "
+          "these factors?")
 UNIT_STEPS = 1 << 17    # multiply-adds that are worth a thread of their own
 
 
@@ -29,6 +31,11 @@ def fits(a):
 def _square(a):
     if a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError(f"{a.shape[-2]} by {a.shape[-1]} matrices are not square")
+
+
+def is_large(a):
+    """Are these matrices cut into parts that the kernels can factorise?"""
+    return not REFERENCE and a.dtype in ELEMENTS and a.size > 0 and max(a.shape[-2:]) > LARGEST
 
 
 def _kernel(name, elem, write, *facts):
@@ -91,6 +98,39 @@ def _panel(a):
     return out, found.pivots, found.info
 
 
+def parts(packed, pivots):
+    """(P, L, U) with A = P @ L @ U, of what `lu` makes of A."""
+    *batch, m, n = packed.shape
+    k, elem = min(m, n), ELEMENTS.get(packed.dtype)
+    if REFERENCE or elem is None or not packed.size or pivots.shape != (*batch, k):
+        return _parts(packed, pivots[..., :k])
+    p, l, u = [memory.empty((*batch, *sizes), packed.dtype) for sizes in ((m, m), (m, k), (k, n))]
+    room, bad = memory.empty((prod(batch), m), np.dtype("i8")), np.zeros(1, np.int64)
+    taped_launches.partial(room)
+    taped_launches.verdict(bad)
+    _launch(_kernel("parts", elem, elimination.parts), prod(batch), m * m + m * k + k * n,
+            contiguous(packed), contiguous(pivots.astype(np.int32, copy=False)), room, p, l, u, bad,
+            m, n)
+    if bad[0]:
+        raise np.linalg.LinAlgError(NO_ROW)
+    return p, l, u
+
+
+def _parts(packed, pivots):
+    """The same with NumPy."""
+    *batch, m, n = packed.shape
+    swaps = pivots.reshape(prod(batch), pivots.shape[-1]).astype(np.int64) - 1
+    if ((swaps < 0) | (swaps >= m)).any():
+        raise np.linalg.LinAlgError(NO_ROW)
+    order, which = np.tile(np.arange(m), (len(swaps), 1)), np.arange(len(swaps))
+    for i, other in enumerate(swaps.T):
+        order[which, i], order[which, other] = order[which, other], order[which, i].copy()
+    p = np.swapaxes(np.eye(m, dtype=packed.dtype)[order], -1, -2).reshape(*batch, m, m)
+    k = min(m, n)
+    lower = np.tril(packed[..., :k], -1) + np.eye(m, k, dtype=packed.dtype)
+    return p, lower, np.triu(packed[..., :k, :])
+
+
 def _by_panels(a):
     """The same of large matrices: some columns are eliminated, then a product takes them off the
     rest."""
@@ -111,9 +151,11 @@ def _by_panels(a):
             order = _order_of(swaps[at], m - first)
             for columns in (left, right):
                 out[(*at, below, columns)] = out[(*at, below, columns)][order]
+        if last == n:
+            continue
         upper = triangular(out[..., own, own], out[..., own, right], upper=False, unit=True)
         out[..., own, right] = upper
-        if upper.size and last < m:
+        if last < m:
             with np.errstate(all="ignore"):
                 out[..., last:, right] -= gemm.matmul(out[..., last:, own], upper)
     return out, pivots, info
@@ -130,6 +172,8 @@ def _order_of(swaps, rows):
 def inverse(a):
     """The inverse of each matrix."""
     _square(a)
+    if is_large(a):
+        return _solve_large(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
     if not fits(a):
         return np.linalg.inv(a)
     return _solution(Factors(a).eliminate(a, must_be_regular=True), None, a.shape, a.dtype)
@@ -138,10 +182,23 @@ def inverse(a):
 def solve(a, b):
     """X with a @ X = b."""
     _square(a)
-    if not fits(a) or b.dtype != a.dtype or b.ndim < 2:
+    if b.dtype != a.dtype or b.ndim < 2 or not (fits(a) or is_large(a)):
         return np.linalg.solve(a, b)
     a, b = _as_many(a, b)
+    if is_large(a):
+        return _solve_large(a, b)
     return _solution(Factors(a).eliminate(a, must_be_regular=True), contiguous(b), b.shape, b.dtype)
+
+
+def _solve_large(a, b):
+    """The same of large matrices: two triangles are solved for rows in the pivots' order."""
+    packed, pivots, zero = _by_panels(a)
+    if zero.any():
+        raise np.linalg.LinAlgError("Singular matrix")
+    b = np.array(b, copy=True)
+    for at in np.ndindex(*b.shape[:-2]):
+        b[at] = b[at][_order_of(pivots[at], a.shape[-1])]
+    return triangular(packed, triangular(packed, b, upper=False, unit=True), upper=True, unit=False)
 
 
 def _as_many(a, b):
@@ -171,20 +228,47 @@ def _solution(found, b, shape, dtype):
 def determinant(a):
     """The determinant of each matrix."""
     _square(a)
+    if is_large(a):
+        return np.multiply.reduce(_turned_diagonal(a), -1)
+    return _of_diagonal(a, elimination.determinant, 1)[0] if fits(a) else np.linalg.det(a)
+
+
+def log_determinant(a):
+    """(the sign, the logarithm of the absolute value) of the determinant of each matrix."""
+    _square(a)
+    if is_large(a):
+        x = _turned_diagonal(a)
+        with np.errstate(divide="ignore"):
+            logs = np.add.reduce(np.log(np.abs(x), dtype=np.float64), -1)
+        return np.multiply.reduce(np.sign(x), -1), logs.astype(a.dtype)
     if not fits(a):
-        return np.linalg.det(a)
+        return tuple(np.linalg.slogdet(a))
+    return _of_diagonal(a, elimination.log_determinant, 2)
+
+
+def _turned_diagonal(a):
+    """The diagonal of U of large matrices, its signs turned where a row was swapped."""
+    packed, pivots, _ = _by_panels(a)
+    x = np.diagonal(packed, 0, -2, -1)
+    return np.where(pivots != np.arange(1, a.shape[-1] + 1), -x, x)
+
+
+def _of_diagonal(a, kernel, results):
+    """What a kernel makes of the diagonal of each matrix's factors: so many numbers."""
     found = Factors(a).eliminate(a, must_be_regular=False)
     taped_launches.partial(found.pivots), taped_launches.partial(found.info)
-    out = memory.empty(tuple(found.batch), a.dtype)
-    _launch(_kernel("determinant", found.elem, elimination.determinant), found.count, found.n,
-            found.panels, found.pivots, out, found.n, found.stride)
-    return out
+    out = [memory.empty(tuple(found.batch), a.dtype) for _ in range(results)]
+    _launch(_kernel(kernel.__name__, found.elem, kernel), found.count, found.n, found.panels,
+            found.pivots, *out, found.n, found.stride)
+    return tuple(out)
 
 
 def cholesky(a):
     """The lower factor of each matrix's mean with its transpose (conjugate); an error where that is
     not positive definite."""
     _square(a)
+    if is_large(a):
+        return _cholesky_by_panels(a)
     if not fits(a):
         return np.linalg.cholesky((a + np.conj(np.swapaxes(a, -1, -2))) / 2)
     a, out, elem = contiguous(a), memory.empty(a.shape, a.dtype), ELEMENTS[a.dtype]
@@ -196,6 +280,24 @@ def cholesky(a):
             a, panels, out, bad, n, stride)
     if bad[0]:
         raise np.linalg.LinAlgError("Matrix is not positive definite")
+    return out
+
+
+def _cholesky_by_panels(a):
+    """The same of large matrices: some columns are factorised, then a product takes them off the
+    rest."""
+    rest, out = (a + np.swapaxes(a, -1, -2)) * a.dtype.type(0.5), np.zeros(a.shape, a.dtype)
+    for first in range(0, a.shape[-1], LARGEST):
+        last = first + LARGEST
+        here = cholesky(rest[..., :LARGEST, :LARGEST])
+        out[..., first:last, first:last] = here
+        below = rest[..., LARGEST:, :LARGEST]
+        if below.size:
+            turned = triangular(here, np.swapaxes(below, -1, -2), upper=False, unit=False)
+            below = np.swapaxes(turned, -1, -2)
+            out[..., last:, first:last] = below
+            with np.errstate(all="ignore"):
+                rest = rest[..., LARGEST:, LARGEST:] - gemm.matmul(below, turned)
     return out
 
 

@@ -3,8 +3,8 @@
 from .. import return_types
 from ..dtypes import int32
 from .host_family import LinAlgError, matrix
-from .lapack import _lu, lu_permutation_op, solve, solve_triangle
-from .registry import apply, ask, check_one_type
+from .lapack import _lu, lu_parts, solve, solve_triangle
+from .registry import ask, check_one_type
 from .surface import FUNCTIONS as F
 
 
@@ -47,15 +47,14 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """P, L, U from what `lu_factor` gives."""
     matrix("lu_unpack", LU_data)
     _check_pivots("lu_unpack", LU_data, LU_pivots, unpack_pivots)
-    m, n = LU_data.shape[-2:]
-    k = min(m, n)
-    p, lower, upper = (LU_data.new_empty((0,)) for _ in range(3))
-    if unpack_data:
-        lower = LU_data[..., :k].tril(-1) + F["eye"](m, k, dtype=LU_data.dtype,
-                                                       device=LU_data.device)
-        upper = LU_data[..., :k, :].triu()
-    if unpack_pivots:
-        p = apply(lu_permutation_op, (LU_pivots[..., :k],), {"size": m}).to(LU_data.dtype)
+    if not unpack_pivots:                          # they need not be any
+        LU_pivots = F["ones"]((*LU_data.shape[:-2], min(LU_data.shape[-2:])), dtype=int32,
+                              device=LU_data.device)
+    p, lower, upper = lu_parts(LU_data, LU_pivots)
+    if not unpack_pivots:
+        p = LU_data.new_empty((0,))
+    if not unpack_data:
+        lower, upper = LU_data.new_empty((0,)), LU_data.new_empty((0,))
     return return_types.lu_unpack((p, lower, upper))
 
 

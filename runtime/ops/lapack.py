@@ -1,6 +1,5 @@
 """Ops of linear algebra, each a LAPACK call with a stated gradient. `whet.linalg` publishes
 them."""
-import math
 
 import numpy as np
 
@@ -9,12 +8,12 @@ from ..autograd.modes import is_grad_enabled
 from ..cpu import factorisations
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
 from ..ir.outline import Outline, like_first
-from .batching import broadcast
+from .batching import all_batched, broadcast
 from .determinant_gradients import MOST_ROWS, cofactors, inverse_or_infinite
-from .host_family import batched_matrices, host, matrix, square
+from .host_family import host, matrix, square
 from .number_questions import has_zero
 from .onnx import matrices as in_onnx
-from .registry import Op, apply, ask, check_one_type, is_tensor, sizes_of
+from .registry import apply, ask, check_one_type, is_tensor, sizes_of
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 
@@ -85,7 +84,7 @@ def _slogdet_vjp(g, y, a):
     return [slope.unsqueeze(-1).unsqueeze(-1).to(a.dtype) * inverse]
 
 
-_slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)),
+_slogdet = host("slogdet", factorisations.log_determinant,
                 infer=square("slogdet"),
                 samples=well_conditioned,
                 vjp=_slogdet_vjp, onnx=in_onnx.sign_and_logarithm)
@@ -216,7 +215,7 @@ def _try_cholesky(a):
 
 
 # small matrices have kernels
-for _with_kernels in (_inv, _det, _solve, solve_triangle, _cholesky):
+for _with_kernels in (_inv, _det, _slogdet, _solve, solve_triangle, _cholesky):
     _with_kernels.op.memo = True
 _cholesky_ex = host("cholesky_ex", _try_cholesky, infer=square("cholesky_ex"), samples=_positive,
                     vjp=lambda g, y, _a: _cholesky_vjp(g[0], y[0], _a))
@@ -494,8 +493,8 @@ def _lu_vjp(g, y, a):
     g, lu = g[0], y[0]
     m, n = a.shape[-2:]
     k = min(m, n)
-    lower = lu[..., :k, :k].tril(-1) + F["eye"](k, dtype=lu.dtype, device=lu.device)
-    upper = lu[..., :k, :k].triu()
+    permutation, lower, upper = lu_parts(lu, y[1])
+    lower, upper = lower[..., :k, :], upper[..., :k]
     gl, gu = g[..., :k, :k].tril(-1), g[..., :k, :k].triu()
     if n > k:                                       # the rest of U is L^-1 @ the rest of A
         right = _solve(_h(lower), g[..., k:])
@@ -509,24 +508,36 @@ def _lu_vjp(g, y, a):
         inner = F["cat"]([inner, right], -1)
     if m > k:
         inner = F["cat"]([inner, below], -2)
-    return [apply(lu_permutation_op, (y[1],), {"size": m}).to(lu.dtype) @ inner]
+    return [permutation @ inner]
 
 
-def _permute(pivots, *, size):
-    """The matrix P with A = P @ L @ U."""
-    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
-    order = np.tile(np.arange(size), (flat.shape[0], 1))
-    rows = np.arange(flat.shape[0])
-    for i in range(flat.shape[1]):
-        p = flat[:, i] - 1
-        order[rows, i], order[rows, p] = order[rows, p], order[rows, i].copy()
-    return np.swapaxes(np.eye(size, dtype=np.float64)[order], -1,
-                       -2).reshape(*pivots.shape[:-1], size, size)
+def lu_parts(packed, pivots):
+    """P, L, U from packed factors and row swaps."""
+    return apply(_parts.op, (packed, pivots), {})
 
 
-def _lu_pivots(make):
-    yield Sample(F["tensor"]([[2, 2], [1, 2]], dtype=int32), size=2)
-    yield Sample(F["tensor"]([3, 3, 3], dtype=int32), size=3)
+def _parts_vjp(g, _y, packed, _pivots):
+    """Each number of the packed factors is one of L or of U."""
+    m, n = packed.shape[-2:]
+    k, (_, lower, upper) = min(m, n), g
+    found = None
+    if lower is not None:
+        found = F["constant_pad_nd"](lower.tril(-1), (0, n - k))
+    if upper is not None:
+        upper = F["constant_pad_nd"](upper.triu(), (0, 0, 0, m - k))
+        found = upper if found is None else found + upper
+    return [F["zeros_like"](packed) if found is None else found, None]
+
+
+def _parts_outlined(packed, _pivots):
+    *batch, m, n = packed.shape
+    k = min(m, n)
+    return tuple([Outline((*batch, *sizes), packed.dtype) for sizes in ((m, m), (m, k), (k, n))])
+
+
+def _parts_samples(make):
+    for sizes, swaps in (((2, 2), [2, 2]), ((3, 4), [3, 3, 3]), ((4, 2), [1, 4])):
+        yield Sample(make(*sizes), F["tensor"](swaps, dtype=int32))
 
 
 def _any_matrices(make):
@@ -537,7 +548,12 @@ def _any_matrices(make):
         yield Sample(_leaf(wide) if make.grad else wide)
 
 
-lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots, batch=batched_matrices)
+_parts = host("lu_parts", factorisations.parts, samples=_parts_samples, vjp=_parts_vjp)
+# matrices beside rows of swaps
+_parts.op.batch_rule = lambda op, n, inputs, batched, attrs: apply(
+    op, tuple(all_batched(n, inputs, batched)), attrs)
 _lu = host("lu_factor", factorisations.lu, infer=lambda a: matrix("lu_factor", a),
            samples=_any_matrices, vjp=_lu_vjp)
 _lu.op.memo = True
+_parts.op.memo = _parts.op.any_sizes = True
+_parts.op.outlined = _parts_outlined

@@ -21,16 +21,19 @@ class Factors(Family):
     generators = (
         "elimination.eliminate",
         "elimination.unpack",
+        "elimination.parts",
         "elimination.solve",
         "elimination.triangular",
         "elimination.determinant",
+        "elimination.log_determinant",
         "elimination.cholesky",
         "qr.orthogonal",
     )
     kinds = tuple(
         f"factors/{x}/float"
         for x in (
-            "eliminate", "unpack", "solve", "triangular", "determinant", "cholesky", "orthogonal"
+            "eliminate", "unpack", "parts", "solve", "triangular", "determinant",
+            "log_determinant", "cholesky", "orthogonal",
         )
     )
     exact = False
@@ -46,7 +49,8 @@ class Factors(Family):
             )
             yield Case(
                 f"oblong factors {dtype} {n}",
-                lambda a, b: (*linalg.lu_factor(a), *linalg.lu_factor(b), linalg.det(b)),
+                lambda a, b: (*linalg.lu_factor(a), *linalg.lu(a), *linalg.lu(b), linalg.det(b),
+                              *linalg.slogdet(b)),
                 [op(dtype, n, n + 3, layout="wide"), op(dtype, n, n, layout="turned")],
             )
             yield Case(

@@ -52,7 +52,26 @@ def test_elimination_is_that_of_the_reference(shape):
     assert got[1].dtype == got[2].dtype == np.int32 and not got[2].any()
 
 
-@pytest.mark.parametrize("shape", [(257, 257), (300, 70), (70, 300), (2, 260, 261), (0, 300, 300)])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (5, 3), (17, 33), (40, 16), (2, 4, 4), (0, 3, 3)])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_parts_of_factors_are_those_of_the_reference(shape, dtype):
+    packed, pivots, _ = factorisations.lu(
+        np.random.default_rng(1).standard_normal(shape).astype(dtype))
+    for got, wanted in zip(factorisations.parts(packed, pivots),
+                           factorisations._parts(packed, pivots)):
+        assert got.dtype == dtype and np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("pivot", [0, 4, -2 ** 31])
+@pytest.mark.parametrize("dtype", [whet.float32, whet.complex64])
+def test_a_swap_with_no_row_is_refused(pivot, dtype):
+    pivots = whet.tensor([1, pivot, 3], dtype=whet.int32)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="pivots must be between 1 and the number of rows"):
+            whet.lu_unpack(whet.ones(3, 3, dtype=dtype), pivots)
+
+
+@pytest.mark.parametrize("shape", [(513, 513), (600, 70), (70, 600), (2, 515, 516), (0, 600, 600)])
 def test_large_matrices_are_eliminated_by_panels(shape, monkeypatch):
     a = np.random.default_rng(1).standard_normal(shape)
     wanted = factorisations._eliminate(a)
@@ -68,6 +87,43 @@ def test_large_matrices_are_eliminated_by_panels(shape, monkeypatch):
         whet.set_num_threads(threads)
     a[..., 66] = 0
     assert (factorisations.lu(a)[2] == 67).all()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_large_matrices_are_solved_by_their_parts(dtype, monkeypatch):
+    a, b = matrices(530, dtype)
+    positive = (a @ a.T).astype(dtype)
+    wide = [x.astype("f8") for x in (a, b, positive)]
+    wanted = (np.linalg.solve(*wide[:2]), np.linalg.inv(wide[0]), np.linalg.cholesky(wide[2]),
+              np.linalg.slogdet(wide[0]))
+    for name in ("solve", "inv", "cholesky", "slogdet", "det"):
+        monkeypatch.setattr(np.linalg, name, None)              # which take twice as long and more
+    near(factorisations.solve(a, b), wanted[0], dtype, 530)
+    near(factorisations.inverse(a), wanted[1], dtype, 530)
+    near(factorisations.cholesky(positive), wanted[2], dtype, 530)
+    sign, logarithm = factorisations.log_determinant(a)
+    assert sign == wanted[3][0] and np.isclose(logarithm, wanted[3][1], rtol=1e-5)
+    scaled = a / a.dtype.type(np.exp(wanted[3][1] / 530))
+    assert np.isclose(abs(factorisations.determinant(scaled)), 1, rtol=2e-2)
+    a[:, 7] = 0
+    assert factorisations.determinant(a) == 0 == np.exp(factorisations.log_determinant(a)[1])
+    for fn in (factorisations.inverse, lambda a: factorisations.solve(a, b)):
+        with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+            fn(a)
+    with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+        factorisations.cholesky(-positive)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 17, 64])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_logarithms_of_determinants(n, dtype):
+    a, _ = matrices(n, dtype, 3)
+    sign, logarithm = factorisations.log_determinant(a)
+    wanted = np.linalg.slogdet(a.astype("f8"))
+    assert sign.dtype == logarithm.dtype == dtype and np.array_equal(sign, wanted[0])
+    assert np.allclose(logarithm, wanted[1], rtol=1e-4 if dtype == "f4" else 1e-12, atol=1e-5)
+    sign, logarithm = factorisations.log_determinant(np.zeros((n, n), dtype))
+    assert sign == 0 and logarithm == -np.inf
 
 
 def test_a_triangle_of_many_rows_is_solved_in_blocks():

@@ -8,7 +8,11 @@ them depend on the sizes of one matrix alone.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ..builder import Module, Number, Val
+from ..vmath import FUNCTIONS
 from .panel import Kernel, Panel, substitute
 
 
@@ -24,31 +28,60 @@ def eliminate(module: Module, symbol: str, elem: str) -> None:
         w.read(f.at(a, unit * m * n, elem))
         swaps = f.at(pivots, unit * steps, "i32")
 
-        def column(j: Val, failed: Val) -> Val:
-            best = _pivot(w, j)
-            f.store(f.conv("trunc", best + 1, "i32"), f.at(swaps, j, "i32"))
-            f.if_(f.cmp("ne", best, j), lambda: w.swap(j, best))
-            pivot = w.number(j, j)
-            zero = f.cmp("oeq", pivot, 0.0)
-            divisor = f.sel(zero, 1.0, pivot)
-            first = w.first_column(j + 1)
-            right = f.cmp("sgt", f.iota("i64", k.lanes), f.splat(j - first, k.lanes))
-
-            def row(i: Val) -> None:
-                factor = w.number(i, j) / divisor
-                w.put(factor, i, j)
-                # columns up to j hold factors by now
-                f.if_(f.cmp("slt", first, stride), lambda: w.take_off(
-                    i, first, factor, [f.sel(right, w.vector(j, first), 0.0)]))
-                w.vectors(first + k.lanes,
-                          lambda c: w.take_off(i, c, factor, [w.vector(j, c)]))
-            f.loop(j + 1, m, 1, row)
-            here = f.sel(zero, j + 1, 0)
-            return f.sel(f.cmp("eq", failed, 0), here, failed)
-        failed, = f.loop(0, steps, 1, column, [f.as_val(0, "i64")])
+        def columns(first: Val, failed: Val) -> Val:
+            last = f.imin(first + k.lanes, steps)
+            failed, = f.loop(first, last, 1, lambda j, failed: _eliminate_column(
+                w, j, first, swaps, failed), [failed])
+            _take_off_the_right(w, first, last)
+            return failed
+        failed, = f.loop(0, steps, k.lanes, columns, [f.as_val(0, "i64")])
         f.store(f.conv("trunc", failed, "i32"), f.at(info, unit, "i32"))
         f.if_(f.cmp("ne", failed, 0), lambda: f.store(f.as_val(1, "i64"), bad))
     k.each_matrix(matrix)
+
+
+def _eliminate_column(w: Panel, j: Val, first: Val, swaps: Val, failed: Val) -> Val:
+    """Eliminate column j of the vector of columns that begins at `first`, in that vector alone. The
+    first zero pivot from 1: `failed`, unless that is 0."""
+    f, lanes = w.f, w.k.lanes
+    best = _pivot(w, j)
+    f.store(f.conv("trunc", best + 1, "i32"), f.at(swaps, j, "i32"))
+    f.if_(f.cmp("ne", best, j), lambda: w.swap(j, best))
+    pivot = w.number(j, j)
+    zero = f.cmp("oeq", pivot, 0.0)
+    divisor = f.sel(zero, 1.0, pivot)
+    column, here = f.iota("i64", lanes), f.splat(j - first, lanes)
+    right, own = f.cmp("sgt", column, here), f.cmp("eq", column, here)
+    pivots = w.vector(j, first)
+
+    def row(i: Val) -> None:
+        factor = w.number(i, j) / divisor
+        x = w.vector(i, first)
+        less = f.fma(f.splat(f.neg(factor), lanes), pivots, x)
+        x = f.sel(right, less, f.sel(own, f.splat(factor, lanes), x))
+        f.store(x, w.at(i, first))
+    f.loop(j + 1, w.rows, 1, row)
+    return f.sel(f.cmp("eq", failed, 0), f.sel(zero, j + 1, 0), failed)
+
+
+def _take_off_the_right(w: Panel, first: Val, last: Val) -> None:
+    """What the columns first ... last, which are eliminated, take off those behind their vector:
+    first off the pivots' own rows, then off all below."""
+    def off(column: Val, count: int) -> None:
+        w.f.loop(first + 1, last, 1,
+                 lambda i: _less(w, i, 1, column, count, w.number, first, i))
+        w.row_blocks(last, w.rows, count, lambda i, many: _less(
+            w, i, many, column, count, w.number, first, last))
+    w.groups(off, first + w.k.lanes)
+
+
+def _less(w: Panel, i: Val, many: int, column: Val, count: int,
+          element: Callable[[Val, Val], Val], lo: Val, hi: Val) -> None:
+    """Take the products with the rows from lo up to hi off `many` rows from row i on."""
+    places = [i + r for r in range(many)]
+    found = w.less_products(places, column, count, element, lo, hi, lambda j: j)
+    for at, x in zip(places, found):
+        w.store(x, at, column)
 
 
 def _pivot(w: Panel, j: Val) -> Val:
@@ -69,6 +102,72 @@ def unpack(module: Module, symbol: str, elem: str) -> None:
     k.each_matrix(lambda unit: Panel(
         k, k.f.at(panels, unit * m * stride, elem), m, n, stride).write(
             k.f.at(out, unit * m * n, elem)))
+
+
+def parts(module: Module, symbol: str, elem: str) -> None:
+    """Arguments: packed factors (m, n), row swaps from 1 (i32), m whole numbers of room for each
+    matrix, P (m, m), L (m, k), U (k, n), a flag that is set where a swap is with no row; m, n. The
+    smaller of m and n is k."""
+    k = Kernel(module, symbol, elem, 7, 2)
+    f, (packed, pivots, room, p_out, l_out, u_out, bad), (m, n) = k.f, k.pointers, k.sizes
+    steps = f.imin(m, n)
+
+    def matrix(unit: Val) -> None:
+        factors = Panel(k, f.at(packed, unit * m * n, elem), m, n, n)
+        swaps, order = f.at(pivots, unit * steps, "i32"), f.at(room, unit * m, "i64")
+        _write_permutation(
+            Panel(k, f.at(p_out, unit * m * m, elem), m, m, m), swaps, order, steps, bad)
+        _write_triangle(factors, Panel(k, f.at(l_out, unit * m * steps, elem), m, steps, steps),
+                        upper=False)
+        _write_triangle(factors, Panel(k, f.at(u_out, unit * steps * n, elem), steps, n, n),
+                        upper=True)
+    k.each_matrix(matrix)
+
+
+def _write_permutation(result: Panel, swaps: Val, order: Val, steps: Val, bad: Val) -> None:
+    """The matrix that undoes the swaps of rows; `order`: room for where each row comes to be. A
+    swap with no row sets the flag and is left out."""
+    f, m = result.f, result.rows
+    f.loop(0, m, 1, lambda i: f.store(f.as_val(i, "i64"), f.at(order, i, "i64")))
+
+    def swap(i: Val) -> None:
+        other = f.conv("sext", f.load("i32", f.at(swaps, i, "i32")), "i64") - 1
+
+        def exchange() -> None:
+            here, there = f.at(order, i, "i64"), f.at(order, other, "i64")
+            a, b = f.load("i64", here), f.load("i64", there)
+            f.store(b, here)
+            f.store(a, there)
+        f.if_(f.cmp("ult", other, m), exchange, lambda: f.store(f.as_val(1, "i64"), bad))
+    f.loop(0, steps, 1, swap)
+
+    def clear(i: Val) -> None:
+        result.vectors(0, lambda c: f.put(f.lanes_below(m - c, result.k.lanes),
+                                          (f.const(result.k.ty, 0), result.at(i, c))))
+    f.loop(0, m, 1, clear)
+    one = f.as_val(1.0, result.k.elem)
+    f.loop(0, m, 1, lambda i: result.put(one, f.load("i64", f.at(order, i, "i64")), i))
+
+
+def _write_triangle(packed: Panel, result: Panel, upper: bool) -> None:
+    """One triangle of packed factors, with zeros beside it; the lower one has ones for its
+    diagonal."""
+    f, lanes = packed.f, packed.k.lanes
+    zero, one = f.const(packed.k.ty, 0), f.const(packed.k.ty, 1.0)
+
+    def row(i: Val) -> None:
+        def each(c: Val) -> None:
+            inside = f.lanes_below(result.width - c, lanes)
+            x = f.mload(packed.k.ty, packed.at(i, c), inside)
+            column, diagonal = f.iota("i64", lanes), f.splat(i - c, lanes)
+            if upper:
+                x = f.sel(f.cmp("sge", column, diagonal), x, zero)
+            else:
+                beside = f.sel(f.cmp("eq", column, diagonal), one, zero)
+                x = f.sel(f.cmp("slt", column, diagonal), x, beside)
+            f.put(inside, (x, result.at(i, c)))
+        result.vectors(0, each)
+    f.loop(0, result.rows, 1, row)
 
 
 def solve(module: Module, symbol: str, elem: str, inverse: bool) -> None:
@@ -120,19 +219,49 @@ def determinant(module: Module, symbol: str, elem: str) -> None:
     """Arguments: panels of factors, their row swaps, a number for each; n, a panel's stride. The
     diagonal is multiplied up from the first element on."""
     k = Kernel(module, symbol, elem, 3, 2)
-    f, (panels, pivots, out), (n, stride) = k.f, k.pointers, k.sizes
+    f, (panels, pivots, out) = k.f, k.pointers
 
     def matrix(unit: Val) -> None:
-        lu = Panel(k, f.at(panels, unit * n * stride, elem), n, n, stride)
-        swaps = f.at(pivots, unit * n, "i32")
-
-        def factor(i: Val, product: Val) -> Val:
-            other = f.conv("sext", f.load("i32", f.at(swaps, i, "i32")), "i64") - 1
-            x = lu.number(i, i)
-            return product * f.sel(f.cmp("ne", other, i), f.neg(x), x)
-        product, = f.loop(0, n, 1, factor, [f.as_val(1.0, elem)])
+        def factor(x: Val, product: Val) -> list[Val]:
+            return [product * x]
+        product, = _along_the_diagonal(k, panels, pivots, unit, factor, [f.as_val(1.0, elem)])
         f.store(product, f.at(out, unit, elem))
     k.each_matrix(matrix)
+
+
+def log_determinant(module: Module, symbol: str, elem: str) -> None:
+    """Arguments: panels of factors, their row swaps, a sign and a logarithm for each; n, a panel's
+    stride. The logarithms of the diagonal's sizes are of type double, and are added up from the
+    first element on."""
+    k = Kernel(module, symbol, elem, 4, 2)
+    f, (panels, pivots, signs, logs) = k.f, k.pointers
+
+    def matrix(unit: Val) -> None:
+        def factor(x: Val, sign: Val, total: Val) -> list[Val]:
+            size = f.conv("fpext", f.fabs(x), "double") if elem == "float" else f.fabs(x)
+            one = f.sel(f.cmp("oeq", x, 0.0), 0.0, f.copysign(f.as_val(1.0, elem), x))
+            return [sign * f.sel(f.cmp("uno", x, x), x, one), total + FUNCTIONS["log"](f, size)]
+        sign, total = _along_the_diagonal(k, panels, pivots, unit, factor, [
+            f.as_val(1.0, elem), f.as_val(0.0, "double")])
+        f.store(sign, f.at(signs, unit, elem))
+        f.store(f.conv("fptrunc", total, "float") if elem == "float" else total,
+                f.at(logs, unit, elem))
+    k.each_matrix(matrix)
+
+
+def _along_the_diagonal(k: Kernel, panels: Val, pivots: Val, unit: Val, body: Callable[..., Any],
+                        starts: list[Val]) -> Any:
+    """What body(x, *values) makes of the starts by each element x of a matrix's diagonal, its
+    sign turned where a row was swapped."""
+    f, (n, stride) = k.f, k.sizes
+    lu = Panel(k, f.at(panels, unit * n * stride, k.elem), n, n, stride)
+    swaps = f.at(pivots, unit * n, "i32")
+
+    def element(i: Val, *values: Val) -> Any:
+        other = f.conv("sext", f.load("i32", f.at(swaps, i, "i32")), "i64") - 1
+        x = lu.number(i, i)
+        return body(f.sel(f.cmp("ne", other, i), f.neg(x), x), *values)
+    return f.loop(0, n, 1, element, starts)
 
 
 def cholesky(module: Module, symbol: str, elem: str) -> None:
@@ -152,22 +281,35 @@ def cholesky(module: Module, symbol: str, elem: str) -> None:
             f.loop(i, n, 1, lambda j: w.put((a.number(i, j) + a.number(j, i)) * 0.5, i, j))
         f.loop(0, n, 1, symmetric)
 
-        def row(j: Val) -> None:
-            square = w.number(j, j)
-            f.if_(f.cmp("ule", square, 0.0), lambda: f.store(f.as_val(1, "i64"), bad))
-            root = f.sqrt(square)
-            each = f.splat(root, k.lanes)
-            w.vectors(w.first_column(j), lambda c: f.store(w.vector(j, c) / each, w.at(j, c)))
-            w.put(root, j, j)
+        def rows(first: Val) -> None:
+            last = f.imin(first + k.lanes, n)
+            f.loop(first, last, 1, lambda j: _root_row(w, j, last, bad))
 
-            def below(i: Val) -> None:
-                factor = w.number(j, i)
-                w.vectors(w.first_column(i),
-                          lambda c: w.take_off(i, c, factor, [w.vector(j, c)]))
-            f.loop(j + 1, n, 1, below)
-        f.loop(0, n, 1, row)
+            def off(column: Val, count: int) -> None:
+                # no row is needed left of its diagonal
+                end = f.imin(column + count * k.lanes, n)
+                w.row_blocks(last, end, count, lambda i, many: _less(
+                    w, i, many, column, count, lambda i, j: w.number(j, i), first, last))
+            w.groups(off, first + k.lanes)
+        f.loop(0, n, k.lanes, rows)
         _write_transposed(w, result)
     k.each_matrix(matrix)
+
+
+def _root_row(w: Panel, j: Val, last: Val, bad: Val) -> None:
+    """Divide row j by the root of its first element, and take it off the rows up to `last`."""
+    f, k = w.f, w.k
+    square = w.number(j, j)
+    f.if_(f.cmp("ule", square, 0.0), lambda: f.store(f.as_val(1, "i64"), bad))
+    root = f.sqrt(square)
+    each = f.splat(root, k.lanes)
+    w.vectors(w.first_column(j), lambda c: f.store(w.vector(j, c) / each, w.at(j, c)))
+    w.put(root, j, j)
+
+    def below(i: Val) -> None:
+        factor = w.number(j, i)
+        w.vectors(w.first_column(i), lambda c: w.take_off(i, c, factor, [w.vector(j, c)]))
+    f.loop(j + 1, last, 1, below)
 
 
 def _write_transposed(upper: Panel, lower: Panel) -> None:

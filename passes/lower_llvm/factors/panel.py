@@ -10,6 +10,7 @@ from .. import targets
 from ..builder import BYTES, Module, Number, Val, vec
 
 TOGETHER = 4                    # vectors of a row that are in registers at once
+ROWS = {1: 8, TOGETHER: 3}      # and rows of so many vectors: sums enough to hide their waits
 
 
 def lanes_of(elem: str) -> int:
@@ -106,13 +107,14 @@ class Panel:
                   lambda: self.put(f.as_val(1.0, self.k.elem), i, i))
         f.loop(0, self.rows, 1, row)
 
-    def groups(self, body: Callable[[Val, int], None]) -> None:
-        """body(column, vectors) over the whole width: several vectors at once, then one at a
-        time."""
-        step = TOGETHER * self.k.lanes
-        whole = self.f.binary("sub", self.stride, self.f.srem(self.stride, step))
-        self.f.loop(0, whole, step, lambda c: body(c, TOGETHER))
-        self.f.loop(whole, self.stride, self.k.lanes, lambda c: body(c, 1))
+    def groups(self, body: Callable[[Val, int], None], lo: int | Val = 0) -> None:
+        """body(column, vectors) over the whole width, or from column `lo` on: several vectors at
+        once, then one at a time."""
+        f, step = self.f, TOGETHER * self.k.lanes
+        width = self.stride - lo
+        whole = f.binary("sub", self.stride, f.srem(width, step))
+        f.loop(lo, whole, step, lambda c: body(c, TOGETHER))
+        f.loop(whole, self.stride, self.k.lanes, lambda c: body(c, 1))
 
     def take_off(self, i: Val, column: Val, factor: Val, rows: list[Val]) -> None:
         """Row i less a multiple of `rows`, vectors from a column on."""
@@ -120,6 +122,36 @@ class Panel:
         for u, x in enumerate(rows):
             place = self.at(i, column + u * self.k.lanes)
             f.store(f.fma(minus, x, f.load(self.k.ty, place)), place)
+
+    def row_blocks(self, lo: int | Val, hi: Val, count: int,
+                   body: Callable[[Val, int], None]) -> None:
+        """body(row, rows) from lo up to hi, where each row has `count` vectors: as many rows at
+        once as registers hold sums, then one at a time."""
+        f, step = self.f, ROWS[count]
+        whole = f.binary("sub", hi, f.srem(hi - lo, step))
+        f.loop(lo, whole, step, lambda i: body(i, step))
+        f.loop(whole, hi, 1, lambda i: body(i, 1))
+
+    def store(self, rows: list[Val], i: Val, column: Val) -> None:
+        """Put vectors into row i from a column on."""
+        for u, x in enumerate(rows):
+            self.f.store(x, self.at(i, column + u * self.k.lanes))
+
+    def less_products(self, places: list[Val], column: Val, count: int,
+                      element: Callable[[Val, Val], Val], lo: int | Val, hi: Val,
+                      row: Callable[[Val], Val]) -> list[list[Val]]:
+        """`count` vectors of each of these rows from a column on, less element(i, j) times row j
+        for each j = row(lo) ... row(hi - 1), by one fused multiply-add each."""
+        f, lanes = self.f, self.k.lanes
+        starts = [self.vector(i, column + u * lanes) for i in places for u in range(count)]
+
+        def product(step: Val, *sums: Val) -> list[Val]:
+            j = row(step)
+            rows = [self.vector(j, column + u * lanes) for u in range(count)]
+            minus = [f.splat(f.neg(element(i, j)), lanes) for i in places]
+            return [f.fma(minus[at // count], rows[at % count], x) for at, x in enumerate(sums)]
+        sums = f.loop(lo, hi, 1, product, starts)
+        return [list(sums[r:r + count]) for r in range(0, len(sums), count)]
 
 
 def substitute(x: Panel, element: Callable[[Val, Val], Val], n: Val, upper: bool,
@@ -131,16 +163,19 @@ def substitute(x: Panel, element: Callable[[Val, Val], Val], n: Val, upper: bool
     """
     f, k = x.f, x.k
 
-    def group(column: Val, count: int) -> None:
-        def unknown(step: Val) -> None:
-            j = n - 1 - step if upper else step
-            row = [x.vector(j, column + u * k.lanes) for u in range(count)]
+    def row(step: Val) -> Val:
+        return n - 1 - step if upper else step
+
+    def block(column: Val, count: int, first: Val, rows: int) -> None:
+        places = [row(first + r) for r in range(rows)]
+        found = x.less_products(places, column, count, element, 0, first, row)
+        for r, i in enumerate(places):
             if not unit:
-                diagonal = f.splat(element(j, j), k.lanes)
-                row = [r / diagonal for r in row]
-                for u, r in enumerate(row):
-                    f.store(r, x.at(j, column + u * k.lanes))
-            f.loop(f.as_val(0, "i64") if upper else j + 1, j if upper else n, 1,
-                   lambda i: x.take_off(i, column, element(i, j), row))
-        f.loop(0, n, 1, unknown)
-    x.groups(group)
+                diagonal = f.splat(element(i, i), k.lanes)
+                found[r] = [v / diagonal for v in found[r]]
+            x.store(found[r], i, column)
+            for later in range(r + 1, rows):
+                minus = f.splat(f.neg(element(places[later], i)), k.lanes)
+                found[later] = [f.fma(minus, x, v) for x, v in zip(found[r], found[later])]
+    x.groups(lambda column, count: x.row_blocks(
+        0, n, count, lambda first, rows: block(column, count, first, rows)))
