@@ -123,4 +123,11 @@ def _kind(m, n, group, strides, inner, s):
         return "same"
     if (m == 1 or row == 0) and inner == 0:
         return "row" if n > 1 and column == s else "number" if n == 1 or column == 0 else None
+    if inner == 0 and row == n * s and (n == 1 or column == s):
+        return "matrix"
+    if n == 1 or column == 0:
+        if (m == 1 or row == 0) and (group == 1 or inner == s):
+            return "each"
+        if row == s and (group == 1 or inner == m * s):
+            return "column"
     return None

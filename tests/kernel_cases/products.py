@@ -211,6 +211,12 @@ class Small(Family):
                 lambda x, y, r: (x @ y, (x @ y + r) * 2, x[0] @ y, x @ y[0]),
                 [op("f4", count, m, k), op("f4", count, k, n), op("f4", count, m, n)],
             )
+            yield Case(
+                f"batch with operands {m} {k} {n} {count}",
+                lambda x, y, each, column, matrix: ((x @ y) * each, (x @ y) * column + matrix),
+                [op("f4", count, m, k), op("f4", count, k, n), op("f4", count, 1, 1),
+                 op("f4", count, m, 1), op("f4", m, n)],
+            )
             for a, b in (("turned", "plain"), ("wide", "gaps")):
                 yield Case(
                     f"batch {a} {b} {m} {k} {n} {count}",

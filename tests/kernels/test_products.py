@@ -307,6 +307,25 @@ def test_many_small_matrices_have_the_bits_of_each(m, k, n, dtype, threads, monk
 
 
 @ours
+@pytest.mark.parametrize("m, k, n", [(2, 2, 2), (3, 3, 3), (5, 2, 3), (3, 3, 1), (1, 3, 4)])
+@pytest.mark.parametrize("of", ["each", "column", "matrix", "row", "number", "same"])
+def test_an_epilogue_of_small_products_reads_its_operand_as_it_lies(of, m, k, n, monkeypatch):
+    rng, count, met, launch = np.random.default_rng(m + n), 103, [], small_products.launch
+    sizes = {"each": (count, 1, 1), "column": (count, m, 1), "matrix": (m, n), "row": (n,),
+             "number": (), "same": (count, m, n)}[of]
+    monkeypatch.setattr(small_products, "launch", lambda *x: met.append(launch(*x)) or met[-1])
+    gemm._plans.clear()
+    a, b = special(rng, "f4", count, m, k), special(rng, "f4", count, k, n)
+    given = np.broadcast_to(special(rng, "f4", *sizes), (count, m, n))
+    for some in (slice(None), slice(0, 40)):
+        x, y, z = a[some], b[some], given[some]
+        made = gemm.matmul(x, y, epilogue=scalar.arg(0) * scalar.arg(1), operands=(z,))
+        with np.errstate(all="ignore"):
+            assert same_numbers(made, gemm.matmul(x, y) * z)
+    assert len(met) >= 2 and None not in met
+
+
+@ours
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
 @pytest.mark.parametrize("k, n", [(3, 3), (2, 4), (8, 8), (5, 7), (7, 1)])
 def test_many_rows_times_a_small_matrix_have_the_bits_of_few(k, n, dtype):

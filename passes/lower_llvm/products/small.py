@@ -35,7 +35,8 @@ class Form(NamedTuple):
     a_once: bool                         # do all of a row of products have one A?
     b_once: bool
     one: bool                            # the order of sums of `one_row`
-    # of each operand of the epilogue: "same" (as C lies), "row" (of n, for all), "number"
+    # of each operand of the epilogue: "same" (as C lies), "matrix", "row" (of n) or "number" for
+    # all, "column" (of m) or "each" (a number) for each product
     operands: tuple[str, ...] = ()
 
     @property
@@ -102,7 +103,7 @@ class _Small:
             ys = each or self.steps(f.bytes_at(b, j * d["b_inner"]), count * b_size,
                                     self.b_lanes())
             mask = f.lanes_below(count * c_size, form.lanes)
-            f.put(mask, (self.after(self.sums(xs, ys), [g(j, mask) for g in read]),
+            f.put(mask, (self.after(self.sums(xs, ys), [g(j, count, mask) for g in read]),
                          f.bytes_at(c, j * d["c_inner"])))
 
         if form.group == 1:
@@ -186,22 +187,34 @@ class _Small:
             some = made
         return some[0][0]
 
-    def operand(self, which: int, z: Val) -> Callable[[Val, Val], Val]:
-        """What reads an operand of the epilogue in row z: for a group's first product, and the
-        lanes that there are."""
+    def operand(self, which: int, z: Val) -> Callable[[Val, int | Val, Val], Val]:
+        """What reads an operand of the epilogue in row z: for a group's first product, how many
+        products it has, and the lanes that there are."""
         f, form = self.f, self.form
         p, _, p_outer, p_inner = self.operands[which]
         assert self.epilogue is not None
         elem = LLVM[self.epilogue.operands[which].dtype]
         p, t, kind = f.bytes_at(p, z * p_outer), vec(elem, form.lanes), form.operands[which]
         if kind == "same":
-            return lambda j, mask: f.mload(t, f.bytes_at(p, j * p_inner), mask)
+            return lambda j, _, mask: f.mload(t, f.bytes_at(p, j * p_inner), mask)
+        if kind in ("column", "each"):
+            return lambda j, count, _: self.spread(t, f.bytes_at(p, j * p_inner), count, kind)
         if kind == "number":
             x = f.splat(f.load(elem, p), form.lanes)
         else:
-            row = f.mload(t, p, f.lanes_below(form.n, form.lanes))
-            x = f.shuffle(row, None, [i % form.n for i in range(form.lanes)])
-        return lambda j, mask: x
+            numbers = form.n if kind == "row" else form.m * form.n
+            x = f.mload(t, p, f.lanes_below(numbers, form.lanes))
+            x = f.shuffle(x, None, [i % numbers for i in range(form.lanes)])
+        return lambda j, count, mask: x
+
+    def spread(self, t: str, p: Val, count: int | Val, kind: str) -> Val:
+        """Numbers at p, one for each row of `count` products or one for each product, in the lanes
+        of all that they are for."""
+        f, form = self.f, self.form
+        numbers, lanes_each = (form.m, form.n) if kind == "column" else (1, form.m * form.n)
+        x = f.mload(t, p, f.lanes_below(count * numbers, form.lanes))
+        return f.shuffle(x, None, [min(i // lanes_each, form.group * numbers - 1)
+                                   for i in range(form.lanes)])
 
     def after(self, x: Val, operands: Sequence[Val]) -> Val:
         """The products with the epilogue, as they are stored."""
