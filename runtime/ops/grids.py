@@ -5,6 +5,7 @@ import numpy as np
 
 from .argument_guards import check_text
 from .creation import empty, literal
+from .structured_matrices import places_between
 from .surface import FUNCTIONS, function
 
 
@@ -67,12 +68,20 @@ def cartesian_prod(*tensors):
 @function(method=False)
 def combinations(input, r=2, with_replacement=False):
     """All combinations of r elements of a 1-d tensor, as rows."""
-    import itertools
     if input.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(pick(builtins.range(input.numel()), r))
-    index = literal(np.array(rows, np.int64).reshape(len(rows), r))
-    return input[index] if r else empty(0, dtype=input.dtype)
+    if not r:
+        return empty(0, dtype=input.dtype)
+    return input[literal(_rising(input.numel(), r, repeated=with_replacement))]
+
+
+def _rising(n, r, repeated):
+    """All rows of r numbers below n that rise, or with `repeated` do not fall, in order."""
+    columns, first = [], np.zeros(1, np.int64)
+    for _ in builtins.range(r):
+        row, number = places_between(first, np.full(len(first), n))
+        columns = [*(c[row] for c in columns), number]
+        first = number if repeated else number + 1
+    return np.stack(columns, 1)

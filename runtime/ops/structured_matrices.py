@@ -72,7 +72,7 @@ def _up_to(row, col, first):
     return np.minimum(np.maximum(np.arange(first, first + row), 0), col)
 
 
-def _places_between(first, end):
+def places_between(first, end):
     """(2, N): row and column of each place of rows between these columns."""
     count = end - first
     places = np.empty((2, int(np.add.reduce(count))), np.int64)
@@ -91,7 +91,7 @@ def _triangle(name, columns):
             raise RuntimeError(
                 f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
         d = dtypes.as_dtype(dtype) or dtypes.int64
-        places = _places_between(*columns(row, col, offset))
+        places = places_between(*columns(row, col, offset))
         return require(literal(places.astype(d.np, copy=False)), False, device)
     indices.__name__ = indices.__qualname__ = name
     indices.__doc__ = (

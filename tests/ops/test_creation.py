@@ -1,6 +1,7 @@
 """New tensors: what data become which type, what is shared, what is refused; conversion, copies
 and pickles."""
 import copy
+import itertools
 import math
 import pickle
 
@@ -164,6 +165,15 @@ def test_sequences():
     x, y = whet.meshgrid(whet.tensor([1, 2, 3]), whet.tensor([4, 5]), indexing="xy")
     assert x.tolist() == [[1, 2, 3], [1, 2, 3]] and y.tolist() == [[4, 4, 4], [5, 5, 5]]
     assert whet.block_diag(whet.ones(1, 2), whet.tensor(3.0)).tolist() == [[1, 1, 0], [0, 0, 3]]
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_combinations_come_in_order(repeated):
+    choose = itertools.combinations_with_replacement if repeated else itertools.combinations
+    for n, r in itertools.product(range(6), range(1, 5)):
+        rows = whet.combinations(whet.arange(n), r, with_replacement=repeated)
+        wanted = list(choose(range(n), r))
+        assert rows.shape == (len(wanted), r) and list(map(tuple, rows.tolist())) == wanted
 
 
 @pytest.mark.parametrize("name, scale",
