@@ -33,7 +33,7 @@ MOST = 1 << 22                   # bytes of the matrices that a row meets
 
 
 def chain_products(g: Listing) -> Listing:
-    """The list with chains at the places of their last nodes."""
+    """The list with each chain at the place of its last node."""
     found = _Chains(g)
     out: list[Node | None] = list(g.nodes)
     for chain in found.chains():
@@ -45,8 +45,7 @@ def chain_products(g: Listing) -> Listing:
 
 
 def between(g: Listing) -> list[list[int]]:
-    """What lies between the products of each chain that there would be, were it large: the
-    values."""
+    """The values between the products of each chain that there would be if it were large enough."""
     return [[g.nodes[k].outs[0] for k in chain[:-1]] for chain in _Chains(g).chains()]
 
 
@@ -90,7 +89,7 @@ class _Chains:
         return self.chain_of.get(self.uses.maker[x]) if is_made else None
 
     def goes_on(self, chain: Sequence[int], x: Ref, j: int) -> bool:
-        """Is node j all that a chain's value is for, and can the chain be computed there?"""
+        """Does only node j read a chain's value, and can the chain be computed at its place?"""
         return (self.root[x] == x and x not in self.visible and self.uses.users[x] == [j]
                 and all(self.uses.later(k, j) for k in chain))
 
@@ -112,8 +111,8 @@ class _Chains:
 
 def wanted(nodes: Sequence[Node], between: Sequence[Sequence[int]],
            arrays: Arrays | Mapping[int, Outline]) -> bool:
-    """Is a chain among the nodes after all passes, or would one be, as what lies `between` products
-    is large now?"""
+    """Do the nodes after all passes contain a chain, or would they now, as the values `between`
+    products have become large?"""
     return any(isinstance(n, Chain) for n in nodes) or any(
         sum(arrays[n].nbytes for n in values) >= LEAST for values in between)
 

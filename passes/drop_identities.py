@@ -66,7 +66,7 @@ def lying(a: Array) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
 
 
 def same_as(node: OpNode, arrays: Arrays) -> Ref | None:
-    """The operand that a pointwise node gives back as it is; None where it does more."""
+    """The operand that a pointwise node returns unchanged; None where it computes something."""
     refs, (o,) = node.refs(), node.outs
     if (
         len(refs) != 1

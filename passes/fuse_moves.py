@@ -90,7 +90,7 @@ def fuse_moves(g: Listing) -> Listing:
 
 
 def moves(node: Node) -> TypeGuard[OpNode]:
-    """Does a node only put elements of its operands, or numbers, into parts of its result?"""
+    """Does a node only copy elements of its operands, or numbers, into parts of its result?"""
     return (
         isinstance(node, OpNode)
         and node.op.moves is not None
@@ -102,7 +102,7 @@ def moves(node: Node) -> TypeGuard[OpNode]:
 
 
 def moving(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
-    """Does it, and may it be in a group?"""
+    """Does a node only move elements, and may it be in a group?"""
     if not moves(node):
         return False
     a = arrays[node.outs[0]]
@@ -124,7 +124,7 @@ def computing(node: Node, arrays: Arrays) -> bool:
 
 
 def cheap(node: Fused, arrays: Arrays) -> bool:
-    """Is a kernel done again sooner than what it made is stored and read?"""
+    """Does it take less time to compute a kernel's result again than to store and load it?"""
     return (
         work(node.exprs) <= CHEAP
         and sum(type(x) is Ref and arrays[x].ndim > 0 for x in node.ins) <= 2
@@ -137,8 +137,8 @@ def kernel(node: Node, arrays: Arrays) -> Fused:
 
 
 class GroupSearch:
-    """Looks for groups in a list. A group is told by the places of its nodes. `taken`: the places
-    of nodes that are in a group."""
+    """Looks for groups in a list. A group is given as the places of its nodes. `taken`: the places
+    of nodes that are in a group already."""
 
     def __init__(self, g: Listing) -> None:
         self.nodes, self.arrays, self.visible = g.nodes, g.arrays, g.visible
@@ -169,9 +169,9 @@ class GroupSearch:
                 yield at
 
     def with_moves_of(self, i: int, may_repeat: bool) -> list[int] | None:
-        """A group around node i: moves that it reads (or itself), what computes what they move
-        alone, and what else reads them. `may_repeat`: what is cheap to compute may be computed for
-        each of several moves."""
+        """A group around node i: the moves that it reads (or itself), the kernels whose results
+        only these moves read, and the other readers of the moves. `may_repeat`: a cheap kernel may
+        be computed again for each of several moves."""
         movers = self.moves_for(i)
         # A stack may have tens of thousands of parts, each of which would be searched for.
         if any(len(self.nodes[k].ins) > MOST_PARTS for k in movers):
@@ -189,8 +189,8 @@ class GroupSearch:
         return sorted(at) if movers and len(at) > 1 and (readers or i in movers) else None
 
     def grown(self, at: Sequence[int], may_repeat: bool) -> list[int]:
-        """A group with what goes on from what it has made, and the moves that this reads: a sum of
-        many moves is as many kernels in the list, each after its move."""
+        """A group, extended by kernels that go on from its results and by the moves that these
+        read. In the list a sum of many moves is as many kernels, each after its move."""
         group = set(at)
         movers = [k for k in at if self.moves(k)]
         shape = self.shape(movers[0])
@@ -211,7 +211,8 @@ class GroupSearch:
             group = larger
 
     def moves_for(self, i: int) -> list[int]:
-        """Node i if it moves elements, or else the moves of its shape that it reads."""
+        """Node i itself if it moves elements, or else the moves that it reads and that have its
+        shape."""
         if self.moves(i):
             movers = [i]
         else:
@@ -225,12 +226,13 @@ class GroupSearch:
         return [k for k in movers if self.nodes[k].outs[0] not in moved]
 
     def can_wait(self, k: int, together: set[int]) -> bool:
-        """May node k be done where the last of these is?"""
+        """May node k be done at the place of the last of these nodes?"""
         last = max(together)
         return self.uses.later(k, last) and not self.uses.needed(k, last, together)
 
     def with_readers(self, at: set[int], movers: Sequence[int]) -> set[int]:
-        """A group and what else reads its moves, as far as all of it can be done in one place."""
+        """A group with the other readers of its moves, as far as all of it can be done in one
+        place."""
         shape = self.shape(movers[0]) if movers else ()
         others = {u for k in movers for u in self.uses.users.get(self.nodes[k].outs[0], ())
                   if u not in at and u not in self.taken}
@@ -242,7 +244,7 @@ class GroupSearch:
         return at
 
     def add_makers(self, at: set[int], movers: Sequence[int], may_repeat: bool) -> None:
-        """What computes what the moves alone read joins the group."""
+        """Add to a group the kernels whose results only its moves read."""
         last = max(at)
         for k in movers:
             for x in dict.fromkeys(self.nodes[k].refs()):
@@ -256,9 +258,9 @@ class GroupSearch:
                     at.add(p)
 
     def moves_that_read(self, p: int, x: Ref, movers: Sequence[int]) -> int:
-        """How many moves read what node p makes, and how often, unless what is moved lies in turns:
-        one kernel makes that. 0 where anybody else does, or sees it. `x`: that of the results which
-        is asked about."""
+        """How often node p would be computed for the moves that read it. Moves that interleave
+        their operands are one kernel, in which each counts once. 0 where another node reads the
+        results, or they are seen from outside. `x`: the result of p that is asked about."""
         outs = self.nodes[p].outs
         if any(self.uses.root[o] != o or o in self.visible for o in outs):
             return 0
@@ -270,7 +272,7 @@ class GroupSearch:
         return len(apart) if all(map(self.puts_in_turns, apart)) else len(users)
 
     def puts_in_turns(self, k: int) -> bool:
-        """Does node k put what it moves in turns side by side?"""
+        """Does node k interleave its operands?"""
         node = self.nodes[k]
         assert isinstance(node, OpNode) and node.op.moves is not None
         own = [np.empty(self.arrays[x].shape, self.arrays[x].dtype) for x in node.refs()]
@@ -278,12 +280,13 @@ class GroupSearch:
         return in_turns([part for part, _ in node.op.moves(out, *own, **node.attrs)])
 
     def is_cheap(self, p: int) -> bool:
-        """Is the kernel of node p done again sooner than what it made is stored and read?"""
+        """Does it take less time to compute node p again than to store and load its result?"""
         return cheap(kernel(self.nodes[p], self.arrays), self.arrays)
 
 
 def wanted(at: Sequence[int], uses: Uses, visible: Set[int]) -> list[int]:
-    """What others want of what the nodes at these places make."""
+    """The results of the nodes at these places that other nodes read, or that are seen from
+    outside."""
     inside = set(at)
     return [
         o
@@ -294,7 +297,7 @@ def wanted(at: Sequence[int], uses: Uses, visible: Set[int]) -> list[int]:
 
 
 def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str | Parts:
-    """The node of a group that makes `outs`; a text where there is none: why."""
+    """The node of a group that makes `outs`, or the reason why there is none, as text."""
     movers = [m for m in members if moving(m, arrays)]
     if any(len(m.ins) > MOST_PARTS for m in movers):
         return f"it would be more than {MOST_PARTS} parts"
@@ -338,7 +341,8 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
 
 
 def _slow(boxes: Sequence[tuple[Box, Sequence[int]]], several: int, shape: Shape) -> str | None:
-    """Why kernels for these boxes would be slower than moves and one kernel; None if not."""
+    """Why kernels for these boxes would be slower than the moves and one kernel; None if they are
+    not."""
     total = prod(shape)
     if len(boxes) > several + 1 and total < SMALL:
         return f"it would be {len(boxes)} kernels for few elements"
@@ -349,8 +353,8 @@ def _slow(boxes: Sequence[tuple[Box, Sequence[int]]], several: int, shape: Shape
 
 
 def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:
-    """Why a node and one that reads it, one of which moves elements, are no group; None if
-    nothing of their own keeps them apart."""
+    """Why a node and one that reads it, one of which moves elements, are no group; None if nothing
+    about the two prevents it."""
     if moves(a) and moves(b):
         return "what was moved is moved again"
     move, other = (a, b) if moves(a) else (b, a)
@@ -371,8 +375,8 @@ def _reads(node: Node, moves: Sequence[Node]) -> bool:
 
 
 def operand(x: Array | Ref, ins: list[Array | Ref], at: dict[Key, int]) -> int:
-    """The place of an operand of a group among `ins`, which gets it if it is not there yet; `at`
-    has the places."""
+    """The place of an operand among `ins`, to which it is added if it is new. `at` has the
+    places."""
     key: Key = int(x) if isinstance(x, Ref) else (x.dtype.str, x.tobytes())
     if key not in at:
         at[key] = len(ins)
@@ -382,7 +386,7 @@ def operand(x: Array | Ref, ins: list[Array | Ref], at: dict[Key, int]) -> int:
 
 # ---- what is moved where -------------------------------------------------------------------------
 def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy] | None:
-    """The copies that a move is, in order; None where one goes to no box."""
+    """The copies that a move consists of, in order; None where the destination of one is no box."""
     out = np.empty(arrays[node.outs[0]].shape, arrays[node.outs[0]].dtype)
     own = [np.empty(arrays[x].shape, out.dtype) for x in node.ins]  # apart from each other
     move = node.op.moves
@@ -423,8 +427,8 @@ def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy]
 
 def _computed(maker: Fused, ref: Ref, shape: Shape, view: Callable[[Array], Array],
               arrays: Arrays) -> tuple[Expr, list[Seen]]:
-    """The expression of a value that a kernel makes, and the operands that it is over, each moved
-    by `view` as the value is."""
+    """The expression of a value that a kernel makes, and the kernel's operands, each moved by
+    `view` as the value is."""
     operands: list[Seen] = []
     for y in maker.ins:
         a = arrays[y] if type(y) is Ref else y
@@ -433,7 +437,7 @@ def _computed(maker: Fused, ref: Ref, shape: Shape, view: Callable[[Array], Arra
 
 
 def _only_computed(copies: Sequence[Copy]) -> Copy | None:
-    """The one copy of a move that is computed, where all others are of numbers; else None."""
+    """The only copy of a move whose source is computed, where all others put numbers; else None."""
     computed = [copy for copy in copies if copy.root is not None]
     numbers = all(type(copy.operands[0][0]) is not Ref for copy in copies if copy.root is None)
     return computed[0] if len(computed) == 1 and numbers else None
@@ -455,7 +459,8 @@ class Kernel:
 
     def part(self, leaves: dict[int, Leaf], readers: Sequence[Node],
              outs: Sequence[int]) -> str | Part:
-        """The part; a text where there is none: why. `leaves`: by the values that are moved."""
+        """The part, or the reason why there is none, as text. `leaves`: by the values that are
+        moved."""
         known: dict[int, Expr] = {}
         for x, leaf in leaves.items():
             value = self.moved(x, leaf)
@@ -490,8 +495,8 @@ class Kernel:
         return self.either(x, root is not None, value, leaf.only_computed)
 
     def either(self, x: int, computed: bool, value: Expr, elsewhere: Copy) -> Expr:
-        """What is computed or, elsewhere, a number, as one expression for both: what is not
-        wanted here is computed of any elements."""
+        """One expression that is a computed value here and a number elsewhere. Where the number is
+        meant, the value is computed of arbitrary elements and dropped."""
         here = self.number(np.asarray(computed))
         if computed:
             return S.where(here, value, self.number(np.zeros((), self.arrays[x].dtype)))

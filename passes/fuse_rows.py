@@ -112,8 +112,8 @@ class _Grouping:
         return built(space, self.uses, self.arrays, self.visible, at, repeated)
 
     def repeat(self) -> None:
-        """Let each of the groups that read a large result, which little is read for, compute it
-        for itself: then it is nowhere stored."""
+        """Where kernels read a large result that is computed from little, let each compute it for
+        itself. So it is not stored."""
         for i, node in enumerate(self.nodes):
             takers = self.takers(i, node)
             made = {g: self.node(space, sorted([*g.at, i]), (*g.repeated, i))
@@ -125,8 +125,8 @@ class _Grouping:
                 self.group_of[i] = g
 
     def takers(self, i: int, node: Node) -> dict[_Group, Space]:
-        """The groups, with their spaces, that could all compute for themselves what node i makes;
-        none where one of those who read it cannot, or where that does not pay."""
+        """The groups that could all compute node i's result for themselves, with their spaces.
+        Empty where one of its readers cannot, or where that does not pay."""
         own = self.group_of.get(i)
         if own is None or own.at != [i] or own.space is not None \
                 or not self.visible.isdisjoint(node.outs):

@@ -1,4 +1,4 @@
-"""Slices of what kernels compute: the kernel that reads them computes them itself.
+"""Slices of a kernel's result: the kernel that reads them computes them itself.
 
     %1 = mul(%0, %0)
     %2 = slice(%1, index=((1, None, 1),))       ->      %4 = parts(%0){mul; slice; slice; sub}
@@ -91,8 +91,8 @@ class _Search:
         return [p for p in dict.fromkeys(found) if p is not None]
 
     def with_maker(self, at: Set[int], p: int, i: int) -> set[int] | None:
-        """A group with reader i, and with node p and the slices of what it makes; None where p
-        cannot be in the group."""
+        """A group with reader i, node p, and the slices of p's result; None where p cannot be in
+        the group."""
         node = self.nodes[p]
         if not computing(node, self.arrays) or not self.uses.later(p, i) \
                 or self.fusion_memory.holds_more([p], sorted(at), i):
@@ -112,7 +112,7 @@ class _Search:
         return more
 
     def reads_each_once(self, reader: Node, memory: int) -> bool:
-        """Does a kernel read what it reads of a memory without repeating elements?"""
+        """Does a kernel read each element of a memory at most once?"""
         shape = self.arrays[reader.outs[0]].shape
         return all(self.arrays[x].shape == shape for x in reader.refs()
                    if self.root[x] == memory)
@@ -125,8 +125,8 @@ class _Search:
                    for b in (self.arrays[o] for o in view.outs))
 
     def pays(self, made: Parts, took: int, p: int, i: int) -> bool:
-        """Does a group do more in little time than the kernel of node p, and the group without
-        it, which `took` so many instructions for a vector of results?"""
+        """Is a group with node p faster than the kernel of p and the group without it? `took`: the
+        instructions of the latter, for a vector of results."""
         node = self.nodes[p]
         whole, size = (prod(self.arrays[self.nodes[k].outs[0]].shape) for k in (p, i))
         spared = work(kernel(node, self.arrays).exprs) + SAVED * len(node.outs)
@@ -134,8 +134,8 @@ class _Search:
 
 
 def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str | Parts:
-    """The node of a group, the last of whose members makes `outs`; a text where there is none:
-    why."""
+    """The node of a group, whose last member makes `outs`; the reason why there is none, as
+    text."""
     made = {o for m in members for o in m.outs}
     ins: list[Array | Ref] = []
     at: dict[Key, int] = {}
@@ -156,8 +156,8 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
 
 
 class _Elements:
-    """The expressions of what a group's nodes make, as its kernel sees them. `known`: of values
-    that were asked for, by how they are seen."""
+    """The expressions of the values in a group, as its kernel sees them. `known`: those found so
+    far, by value and by the view through which it is read."""
 
     def __init__(self, members: Sequence[Node], arrays: Arrays, whole: Kernel) -> None:
         self.makers = {o: m for m in members for o in m.outs}
@@ -165,12 +165,12 @@ class _Elements:
         self.known: dict[tuple[int, int, tuple[int, ...], tuple[int, ...]], Expr | None] = {}
 
     def of(self, reader: Node, outs: Sequence[int]) -> list[Expr] | None:
-        """The expressions of the results of a kernel; None where an operand is none of one."""
+        """The expressions of a kernel's results; None where no kernel reads one of the operands."""
         found = [e for e in (self.element(o, lambda a: a) for o in outs) if e is not None]
         return found if len(found) == len(outs) else None
 
     def element(self, x: int, look: Look) -> Expr | None:
-        """The expression of a value that is seen so; None where there is none."""
+        """The expression of a value that is read through this view; None where there is none."""
         a = self.arrays[x]
         maker = self.makers.get(x)
         if isinstance(maker, OpNode) and is_view(maker):
@@ -200,8 +200,8 @@ class _Elements:
         return self.whole.stored(S.substitute(maker.exprs[maker.outs.index(x)], args), x)
 
     def viewed(self, view: OpNode, x: int, a: Array) -> Array:
-        """What a view makes of an array, of its results the one whose value is x; other memory
-        where this array cannot be seen so."""
+        """What a view makes of an array: the result for value x. Another memory where the array
+        cannot be viewed like that."""
         try:
             found = view.op.forward(a, *view.ins[1:], **view.attrs)
         except RuntimeError:

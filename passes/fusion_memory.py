@@ -16,8 +16,8 @@ FUSED = frozenset(("pointwise", "reduce", "rows"))
 
 
 class FusionMemory:
-    """What kernels hold that stand later than some of their nodes did: what those read, in the
-    place of what they make."""
+    """What fused kernels hold in memory. A kernel stands at the place of its last node, so that the
+    operands of its earlier nodes live longer, and their results are never stored."""
 
     def __init__(self, g: Listing, uses: Uses) -> None:
         self.nodes, self.root, self.arrays, self.uses = g.nodes, g.root, g.arrays, uses
@@ -26,7 +26,7 @@ class FusionMemory:
         self.large = [i for i, node in enumerate(g.nodes) if self.makes_large(node)]
 
     def makes_large(self, node: Node) -> bool:
-        """Does a node that no such kernel takes in make a large value?"""
+        """Does a node that no kernel takes in make a large value?"""
         if isinstance(node, Fused) or isinstance(node, OpNode) and node.op.family in FUSED:
             return False
         return any(self.root[o] == o and self.arrays[o].nbytes >= LARGE for o in node.outs)
@@ -49,6 +49,6 @@ class FusionMemory:
         return waiting - saved >= LARGE
 
     def only_inside(self, value: int, together: set[int], last: int) -> bool:
-        """Do only nodes `together` read a value, and some after the place `last`?"""
+        """Do only the nodes `together` read a value, and some of them after the place `last`?"""
         users = self.uses.users.get(value, [])
         return bool(users) and users[-1] > last and together.issuperset(users)

@@ -142,7 +142,7 @@ class _Joining:
         return Sum(x, self.uses.maker.get(x, -1), [], [])
 
     def _is_for(self, x: int, i: int) -> bool:
-        """Is a value made for node i alone?"""
+        """Does only node i read a value?"""
         root = self.g.root
         return (x not in self.g.visible and root[x] == x and not self.uses.writes.get(x)
                 and self.uses.users.get(x) == [i])
@@ -158,8 +158,8 @@ class _Joining:
         return place and Piece(k, node.refs()[0], tuple(node.attrs["size"]), *place)
 
     def _join(self, found: Sum) -> None:
-        """Put what joins the pieces of a sum at the place of its last addition, where that makes
-        fewer of them."""
+        """Replace a sum of pieces by a join of them, at the place of the last addition, where that
+        leaves fewer nodes."""
         i, groups = found.adds[-1], found.groups()
         node = self.g.nodes[i]
         nothing_written = all(self.uses.later(p.node, i) for p in found.pieces) and (

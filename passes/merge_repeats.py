@@ -58,7 +58,7 @@ def merge_repeats(g: Listing) -> Listing:
 
 
 def meaning(node: OpNode, ins: Sequence[Any] | None = None) -> Meaning | None:
-    """What a node computes, as a key, of its operands or of `ins`; None where that cannot be
+    """A key for what a node computes, from its operands or from `ins`; None where it cannot be
     compared."""
     try:
         operands = value_key(node.ins if ins is None else ins, LONG)
@@ -70,5 +70,5 @@ def meaning(node: OpNode, ins: Sequence[Any] | None = None) -> Meaning | None:
 
 
 def have_one_layout(a: Node, b: Node, arrays: Arrays) -> bool:
-    """Have the results of two nodes one layout?"""
+    """Do the results of two nodes have the same layout?"""
     return [layout_key(arrays[o]) for o in a.outs] == [layout_key(arrays[o]) for o in b.outs]

@@ -39,7 +39,7 @@ NEVER = 1 << 60                  # of what cannot be done
 
 
 class Choice(NamedTuple):
-    """What is computed again for the backward."""
+    """Which values are computed again for the backward, and from what."""
     recomputed: frozenset[int]   # the values that are
     sources: tuple[int, ...]     # the kept values that they are computed from
     dropped: tuple[int, ...]     # of those that are, the ones that would be kept otherwise
@@ -62,7 +62,7 @@ class Partition:
         self.kept = list(dict.fromkeys(stay + [copies.get(n, n) for n in choice.sources]))
 
     def forward(self, nodes: Sequence[Node]) -> list[Node]:
-        """The forward with the copies, which its kernels read as well."""
+        """The forward with the copies. Its kernels read the copies, too."""
         from whet.ops.registry import REGISTRY
         op, todo = REGISTRY["positive"], dict(self.copies)
         out: list[Node] = []
@@ -78,7 +78,7 @@ class Partition:
         return out + [OpNode(op, (Ref(x),), {}, [c], "") for x, c in todo.items()]
 
     def backward(self, nodes: Sequence[Node]) -> list[Node]:
-        """A backward with what it computes again, each thing where it is first read."""
+        """A backward, with each value that is computed again before its first reader."""
         out: list[Node] = []
         done: set[int] = set()
         for node in nodes:
@@ -100,12 +100,12 @@ class Partition:
         return out
 
     def recomputation(self) -> list[Node]:
-        """The nodes of all that is computed again, in order."""
+        """The nodes that compute all those values again, in order."""
         return self.backward([OpNode(None, tuple(map(Ref, self.dropped)), {}, [], "")])[:-1]
 
     def keepers(self, holders: Mapping[int | None, int]) -> dict[int | None, int]:
-        """`holders` (value -> those who want it, as bits) with who wants a kept value for the
-        sake of a dropped one."""
+        """Which backwards need each value, as bits: `holders`, and those that need a kept value
+        because they compute a dropped one from it."""
         found = dict(holders)
         for node in reversed(self.recomputation()):
             some = 0
@@ -135,7 +135,7 @@ def partition(
 
 
 def _maps(node: Node) -> TypeGuard[OpNode]:
-    """Is it a pointwise node that kernels take in, and that computes what it says whenever it is
+    """Is it a pointwise node that fits into kernels, and that computes the same whenever it is
     run?"""
     return (
         isinstance(node, OpNode)
@@ -147,12 +147,12 @@ def _maps(node: Node) -> TypeGuard[OpNode]:
 
 
 def _has_kernel(node: Node) -> bool:
-    """Is it a node that row programs and pointwise kernels take in?"""
+    """Is it a node that fits into row programs or pointwise kernels?"""
     return _maps(node) or isinstance(node, OpNode) and node.op.family in ("reduce", "rows")
 
 
 def _moving(a: Array) -> int:
-    """What it costs to store an array, or to load it."""
+    """The costs of storing an array, or of loading it."""
     return a.nbytes * (LARGE_BYTE if a.nbytes > LARGE else SMALL_BYTE)
 
 
@@ -183,14 +183,14 @@ class _Graph:
         ]
 
     def is_repeatable(self, node: Node) -> bool:
-        """Can a node compute once more what it made, from what it read?"""
+        """Can a node be run again later, on what it read?"""
         repeats = is_view(node) or _maps(node) and fuse_pointwise.mappable(node, self.arrays)
         return repeats and not any(self.root[x] in self.changed for x in node.refs())
 
     def read_from_memory(self, nodes: Sequence[Node],
                          backwards: Sequence[Sequence[Node]]) -> Iterator[int]:
-        """The values that nodes of a backward read which are no part of kernels: where they read a
-        view, what that shows."""
+        """The values that a backward reads by nodes that are no part of kernels. Of a view it is
+        the value that it is a view of."""
         behind: dict[int, int] = {}          # view -> what it shows
         for node in (*nodes, *(n for b in backwards for n in b)):
             if is_view(node):
@@ -200,11 +200,11 @@ class _Graph:
                 yield from (behind.get(x, int(x)) for x in node.refs())
 
     def shown(self, n: int) -> bool:
-        """Can somebody else write to a value's memory?"""
+        """Can code outside of the call write to a value's memory?"""
         return self.root.get(n) in self.exposed or n not in self.root
 
     def keeping(self, n: int) -> int:
-        """What it costs to keep a value for the backward."""
+        """The costs of keeping a value for the backward."""
         root, a = self.root.get(n, n), self.arrays[n]
         if root in self.changed:
             return NEVER
@@ -220,7 +220,7 @@ class _Graph:
         return (1 if root in self.stored else 2) * _moving(self.arrays[root]) + EACH
 
     def computing(self, n: int) -> int:
-        """What it costs to compute a value once more from its operands."""
+        """The costs of computing a value again from its operands."""
         node = self.maker.get(n)
         if node is None or n in self.fixed:
             return NEVER
@@ -232,7 +232,7 @@ class _Graph:
         return int(work(kernel.roots) * INSTRUCTION * a.size * max(a.itemsize, 4) // VECTOR)
 
     def choose(self) -> Choice:
-        """The choice with the least costs."""
+        """The choice with the lowest costs."""
         done: set[int] = set()
         recomputed: list[int] = []
         sources: list[int] = []
@@ -250,9 +250,9 @@ class _Graph:
                       tuple(n for n in self.droppable if n in recomputed))
 
     def piece(self, n: int, done: set[int]) -> tuple[set[int], bool]:
-        """The values that are connected with one by what can be computed again, and whether these
-        are all. Of values that are in memory in any case, everybody may have as much as he
-        likes."""
+        """The values that recomputation connects with value n, and whether these are all of them.
+        Values that stay in memory anyway connect nothing, as any number of kernels may read
+        them."""
         found, stack = {n}, [n]
         while stack:
             x = stack.pop()
@@ -268,7 +268,7 @@ class _Graph:
         return found, True
 
     def cut(self, piece: set[int], recomputed: list[int], sources: list[int]) -> None:
-        """Add what is computed again of some connected values, and from what."""
+        """Choose for some connected values: add what is computed again, and from what."""
         wanted = [n for n in self.droppable if n in piece]
         kept = self.network(wanted).before_minimum_cut()
         stack, seen = [n for n in wanted if (n, MADE) not in kept], set()
@@ -284,9 +284,9 @@ class _Graph:
                 stack += map(int, self.maker[n].refs())
 
     def network(self, wanted: Sequence[int]) -> _Network:
-        """The network whose minimum cut says what is best for some wanted values. Each value has
-        two points in it: the edge into the first costs what computing the value does, the edge
-        between them what keeping it does. What no wanted value depends on does not matter."""
+        """The network whose minimum cut is the best choice for these wanted values. Each value has
+        two points in it. The edge into the first one has the costs of computing the value, the edge
+        between them the costs of keeping it. Values that no wanted one depends on are left out."""
         network = _Network(START, END)
         reached, stack = set(wanted), list(wanted)
         while stack:
@@ -303,7 +303,7 @@ class _Graph:
         return network
 
     def allows(self, choice: Choice) -> bool:
-        """May that be done here too? The nodes may be others than those that it was made for."""
+        """Can a choice be used here? It may have been made for other nodes."""
         recomputed, sources, dropped = choice
         return (
             dropped == tuple(n for n in self.droppable if n in recomputed)
