@@ -137,8 +137,8 @@ def converted(result, cls):
     if is_tensor_class(type(result)):
         if isinstance(result, cls):
             return result
-        is_new = result._node is not None or not result._rg & 1      # or else it is a leaf
-        return result._as(cls) if is_new else result.as_subclass(cls)
+        is_leaf = result._node is None and result._rg & tensor_base.REQUIRES_GRAD
+        return result.as_subclass(cls) if is_leaf else result._as(cls)
     if isinstance(result, tuple | list):
         made = [converted(x, cls) for x in result]
         return result._make(made) if hasattr(result, "_make") else type(result)(made)

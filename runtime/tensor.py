@@ -15,7 +15,7 @@ from .dtypes import FROM_NUMPY
 from .ir.memory_spans import address
 from .layouts import channels_last, channels_last_3d, contiguous_format, strided
 from .size import Size, of_lengths
-from .tensor_base import Cell, count_writes_of, extend, new, wrap
+from .tensor_base import IN_INFERENCE, REQUIRES_GRAD, Cell, count_writes_of, extend, new, wrap
 
 declared_for_tracing.only_computes(globals())
 
@@ -66,7 +66,7 @@ class Tensor:
         t = new(cls)
         t._array = data._array
         t._cell = data._shared()
-        t._rg = 1 if require_grad else 0
+        t._rg = REQUIRES_GRAD if require_grad else 0
         if require_grad and not data.dtype.has_gradients:
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients")
@@ -150,7 +150,7 @@ class Tensor:
         """Is a gradient wanted for this tensor?"""
         if self._base is not None and self._cell.h != self._hist:
             refresh_view(self)
-        return bool(self._rg & 1)
+        return bool(self._rg & REQUIRES_GRAD)
 
     @requires_grad.setter
     def requires_grad(self, value):
@@ -164,15 +164,15 @@ class Tensor:
             if not self.dtype.has_gradients:
                 raise RuntimeError(
                     "only Tensors of floating point and complex dtype can require gradients")
-            if self._rg & 2 and not modes.state.flags & modes.INFERENCE:
+            if self._rg & IN_INFERENCE and not modes.state.flags & modes.INFERENCE:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                     "allowed.")
-            self._rg |= 1
+            self._rg |= REQUIRES_GRAD
         elif self.grad_fn is not None:
             raise not_a_leaf(requires_grad)
         else:
-            self._rg &= ~1
+            self._rg &= ~REQUIRES_GRAD
         return self
 
     @property
@@ -217,7 +217,7 @@ class Tensor:
     def data(self, other):
         if not isinstance(other, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
-        if other.dtype is not self.dtype and self._rg & 1 and other.dtype.kind < 2:
+        if other.dtype is not self.dtype and self._rg & REQUIRES_GRAD and other.dtype.kind < 2:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype")
@@ -236,7 +236,7 @@ class Tensor:
                 "as True, gradients are views of DDP buckets, and hence detach_() cannot be "
                 "called on these gradients.")
         self._node = None
-        self._rg &= ~1
+        self._rg &= ~REQUIRES_GRAD
         return self
 
     @property
@@ -253,7 +253,7 @@ class Tensor:
     @declared_for_tracing.goes_by_no_size
     def is_inference(self):
         """Was this tensor made in inference mode?"""
-        return bool(self._rg & 2)
+        return bool(self._rg & IN_INFERENCE)
 
     def _is_view(self):
         return self._base is not None

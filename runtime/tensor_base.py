@@ -3,9 +3,8 @@
 _array   the NumPy array: memory, shape, strides
 _grad    `.grad`
 _base    the tensor this is a view of, or None
-_rg      bits: 1 requires grad, 2 made in inference mode, 4 view made in no_grad mode, 8 one of
-         several views of one call, 16 given by a custom Function, in the memory of one of its
-         inputs
+_rg      bits: does it require a gradient, and what forbids a write to it (REQUIRES_GRAD,
+         IN_INFERENCE, ...; `passes/lower_llvm/calls/op_layouts.py` says what each means)
 _node    what made this tensor, None for a leaf
 _cell    version counter shared by all views, None: never written, no views
 _hist    the history count of the cell at which `_node` was valid
@@ -20,6 +19,11 @@ from . import declared_for_tracing
 from .cpu import repeated_calls
 
 declared_for_tracing.only_computes(globals())
+# the bits of `_rg`, which machine code reads and sets as well
+L = repeated_calls.L
+REQUIRES_GRAD, IN_INFERENCE, OF_FUNCTION = L.REQUIRES_GRAD, L.IN_INFERENCE, L.OF_FUNCTION
+VIEW_IN_NO_GRAD, ONE_OF_SEVERAL = L.VIEW_IN_NO_GRAD, L.ONE_OF_SEVERAL
+VIEW_LIMITS = L.VIEW_LIMITS
 
 
 class PyCell:

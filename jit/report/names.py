@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from whet import dtypes
-from whet.tensor_base import is_strided
+from whet.tensor_base import REQUIRES_GRAD, is_strided
 
 from ..guards.immutable_types import PLAIN
 from ..guards.instances import made_dict
@@ -112,7 +112,7 @@ def slot_name(s: Slot, names: Names) -> str:
 def type_of(t: Any) -> str:
     """A tensor's type."""
     return (f"{dtypes.FROM_NUMPY[t._array.dtype].short}[{','.join(map(str, t._array.shape))}]" +
-            (", requires_grad" if t._rg & 1 else ""))
+            (", requires_grad" if t._rg & REQUIRES_GRAD else ""))
 
 
 # ---- values and lines ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy as np
 from .. import devices, function_protocol
 from ..composite import Composite
 from ..size import Size
-from ..tensor_base import Base, is_strided, wrap
+from ..tensor_base import REQUIRES_GRAD, Base, is_strided, wrap
 from . import modes
 from .hooks import Hooks, check_count, retain_at
 from .inplace import edge_of
@@ -185,7 +185,7 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
             return captured
     for k in list(leaves):
         leaf, g = leaves.pop(k)
-        if leaf._rg & 1:                 # it may have been told since to require none
+        if leaf._rg & REQUIRES_GRAD:     # it may have been told since to require none
             _accumulate(leaf, _leaf_hooks(leaf, g), create)
     return captured
 

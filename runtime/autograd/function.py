@@ -2,7 +2,7 @@
 import weakref
 
 from ..composite import Composite
-from ..tensor_base import Base
+from ..tensor_base import OF_FUNCTION, REQUIRES_GRAD, Base
 from . import inplace, modes
 from .inplace import edge_of
 from .node import Node, OutputOf, Packed, SavedOutput, changed, is_shown_to_hooks, tied
@@ -285,15 +285,15 @@ def _output(t, i, node, ctx, inputs, n):
         kept, t = t, t._without_history()
         if any(kept is d for d in ctx._nondiff):
             return t
-        shared = inplace.OF_FUNCTION
+        shared = OF_FUNCTION
     if node is None or any(t is d for d in ctx._nondiff) or t.dtype.kind < 2:
         return t
     if t._base is not None or t._node is not None:
         if t._base is not None and any(
                 x is not None and (t._base is x or t._base is x._base) for x in inputs):
-            shared = inplace.OF_FUNCTION
+            shared = OF_FUNCTION
         t = t._without_history()
-    t._node, t._rg = (node if n == 1 else OutputOf(node, i)), 1 | shared
+    t._node, t._rg = (node if n == 1 else OutputOf(node, i)), REQUIRES_GRAD | shared
     return t
 
 

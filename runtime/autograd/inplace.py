@@ -11,12 +11,16 @@ from .. import devices, tensor_base
 from ..indexing import index_of_part
 from ..ir.memory_spans import address
 from ..op_table import REGISTRY
+from ..tensor_base import (
+    IN_INFERENCE,
+    OF_FUNCTION,
+    ONE_OF_SEVERAL,
+    REQUIRES_GRAD,
+    VIEW_IN_NO_GRAD,
+)
 from . import modes
 from .hooks import move_retained
 from .node import RELEASED, Meta, Node
-
-# the bit of `_rg` for a result of a custom Function that lies in the memory of an input
-OF_FUNCTION = 16
 
 
 def check_writable(t, name, part=None):
@@ -29,7 +33,7 @@ def check_writable(t, name, part=None):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation.")
-    if t._rg & 2 and not flags & modes.INFERENCE:
+    if t._rg & IN_INFERENCE and not flags & modes.INFERENCE:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
             "a clone to get a normal tensor before doing inplace update.")
@@ -38,15 +42,15 @@ def check_writable(t, name, part=None):
     if t._rg & OF_FUNCTION or t._base is not None and t._base._rg & OF_FUNCTION:
         check_not_of_function(t, name)
     if t._base is None:
-        if t._rg & 1 and t._node is None:
+        if t._rg & REQUIRES_GRAD and t._node is None:
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation "
                 f"({name}).")
         return
     b = t._base
-    if b._rg & 1:
+    if b._rg & REQUIRES_GRAD:
         check_view_for_history(t, name)
-    if (b._rg & 1 or t.requires_grad) and b._node is None:
+    if (b._rg & REQUIRES_GRAD or t.requires_grad) and b._node is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation "
             f"({name}).")
@@ -69,20 +73,20 @@ def writes_at_once(t):
     """May `t` be written without a record: no gradient flows to it, nobody watches, and it is no
     tensor of inference mode?"""
     flags = modes.state.flags
-    return (not flags & (modes.INFERENCE | modes.SPECIAL) and not t._rg & 2
+    return (not flags & (modes.INFERENCE | modes.SPECIAL) and not t._rg & IN_INFERENCE
             and not (flags & modes.GRAD and t.requires_grad))
 
 
 def check_view_for_history(t, name):
     """Views whose kind forbids recorded writes."""
-    if t._rg & 8:
+    if t._rg & ONE_OF_SEVERAL:
         raise RuntimeError(
             f"Output 0 of {t.grad_fn.name() if t.grad_fn is not None else 'a multi-view function'} "
             f"is a view and is being "
             f"modified inplace ({name}). This view is the output of a function that returns "
             "multiple views. Such functions do not allow the output views to be modified inplace. "
             "You should replace the inplace operation by an out-of-place one.")
-    if t._rg & 4:
+    if t._rg & VIEW_IN_NO_GRAD:
         raise RuntimeError(
             f"A view was created in no_grad mode and is being modified inplace ({name}) with grad "
             "mode enabled. Given that this use case is ambiguous and error-prone, it is "
@@ -143,7 +147,7 @@ def refresh_view(t):
     """Derive a view's history from its base again, after the base was rewritten."""
     base = t._base
     t._hist = t._cell.h
-    give_history(t, view_node(t, base._node or base) if base._rg & 1 else None)
+    give_history(t, view_node(t, base._node or base) if base._rg & REQUIRES_GRAD else None)
 
 
 def give_history(t, node):
@@ -151,20 +155,20 @@ def give_history(t, node):
     is that of its new value. Its hooks stay with the old value, whose gradient they were to see."""
     before, t._node = t._node, node
     if node is None:
-        t._rg &= ~1
+        t._rg &= ~REQUIRES_GRAD
         return
-    t._rg |= 1
+    t._rg |= REQUIRES_GRAD
     if t.retains_grad and before is not None:
         move_retained(t, before, node)
 
 
 def edge_of(t):
     """What a gradient for `t` flows to."""
-    if not t._rg & 1:
+    if not t._rg & REQUIRES_GRAD:
         return None
     if t._base is not None and t._cell.h != t._hist:
         refresh_view(t)
-        if not t._rg & 1:
+        if not t._rg & REQUIRES_GRAD:
             return None
     return t._node or t
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import tensor_base
 from ..dtypes import FROM_NUMPY, from_numpy
+from ..tensor_base import IN_INFERENCE, REQUIRES_GRAD
 from . import modes
 from .hooks import Hooks, check_count
 from .input_shape import Shape as Shape
@@ -95,7 +96,7 @@ def without_base(t):
     """A tensor that a node may save in the place of `t`: one with its memory, version and history,
     but no base. A base that is written to later leads to the node of that write, and so may lead
     back to what saved its view: a circle that nothing frees."""
-    if t._base is None or t._rg & 1 and t._node is None:
+    if t._base is None or t._rg & REQUIRES_GRAD and t._node is None:
         return t                             # gradients end at a leaf
     return without_write(t)
 
@@ -108,7 +109,7 @@ def without_write(t):
     r = t._bare()
     if type(r) is not type(t):
         return t
-    r._rg, r._node = t._rg & 1, t._node
+    r._rg, r._node = t._rg & REQUIRES_GRAD, t._node
     return r
 
 
@@ -132,7 +133,7 @@ class _AliasOp:
 def with_history(t, edge):
     """A tensor over t's memory whose gradient flows to `edge`."""
     r = t._bare()
-    r._rg = 1
+    r._rg = REQUIRES_GRAD
     r._node = Node(_AliasOp, (edge,), {}) if isinstance(edge, tensor_base.Base) else edge
     return r
 
@@ -206,7 +207,7 @@ class Node:
                 # See `release`.
                 versions.append(int((keep is None or i in keep) and op.reads(i, self.edges)))
             elif (keep is None or i in keep) and op.reads(i, self.edges):
-                if x._rg & 2:
+                if x._rg & IN_INFERENCE:
                     raise RuntimeError(
                         "Inference tensors cannot be saved for backward. To work around you can "
                         "make a clone to get a normal tensor and use it in autograd.")
@@ -361,7 +362,7 @@ def tied(saved, node):
         t = saved.inside._bare()
     t._cell = saved.cell
     if saved.index not in node.op.nondiff_outputs:
-        t._rg = 1
+        t._rg = REQUIRES_GRAD
         t._node = node if node.nout == 1 else OutputOf(node, saved.index)
     return t
 
@@ -392,7 +393,7 @@ def keep_outputs(node, outs):
         outline.append((a.shape, dtype))
         if dtype.kind >= 2 and i not in without:
             t._node = OutputOf(node, i)
-            t._rg |= 1
+            t._rg |= REQUIRES_GRAD
     node.metadata = tuple(outline)
     if op.saves_output:
         only = op.saved_outputs

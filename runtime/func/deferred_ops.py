@@ -14,7 +14,7 @@ from ..ops.changes_in_place import in_place
 from ..ops.convert import copy_op, detach_op
 from ..ops.random import draw_op
 from ..tensor import new as new_tensor
-from ..tensor_base import Base
+from ..tensor_base import REQUIRES_GRAD, Base
 from . import batch_scheduler, cell, outlines
 from .batch_scheduler import Call, Part, Result
 from .trees import mapped
@@ -209,7 +209,7 @@ class PendingLevel(Level):
         looked at: most are such. None for others."""
         operands, key = [], [op, state.flags & 3 | self.bits]
         for x in inputs:
-            if type(x) is not PendingTensor or x.level is not self or x._rg & 1:
+            if type(x) is not PendingTensor or x.level is not self or x._rg & REQUIRES_GRAD:
                 return None
             memory = x.memory
             r = x.result if memory is None or memory.version == x.seen else self.current(x)
@@ -237,7 +237,7 @@ class PendingLevel(Level):
             if type(x) is PendingTensor and x.level is self:
                 memory = x.memory
                 r = x.result if memory is None or memory.version == x.seen else self.current(x)
-                if x._rg & 1:
+                if x._rg & REQUIRES_GRAD:
                     self.has_history = True
                 ours = True
             elif type(x) in NUMBERS:

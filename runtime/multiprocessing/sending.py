@@ -17,6 +17,7 @@ from ..ir.memory_spans import address
 from ..nn.parameter import Buffer, Parameter
 from ..ops.pickling import refuse_history
 from ..tensor import Tensor, wrap
+from ..tensor_base import REQUIRES_GRAD
 
 if TYPE_CHECKING:
     from ..dtypes import dtype as DType
@@ -52,7 +53,7 @@ def _reduce(t: Tensor) -> Any:
         assert mapping is not None
     start = address(np.frombuffer(mapping, np.uint8, 1))
     return _rebuild, (type(t), mapping, address(a) - start, t.dtype, a.shape, a.strides,
-                      bool(t._rg & 1), dict(getattr(t, "__dict__", {})))
+                      bool(t._rg & REQUIRES_GRAD), dict(getattr(t, "__dict__", {})))
 
 
 def _rebuild_parameter(make: Any, data: Tensor, *options: Any) -> Any:

@@ -3,6 +3,7 @@ from .. import devices
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..autograd.node import Node
+from ..tensor_base import REQUIRES_GRAD
 from .pointwise_family import inplace
 from .registry import edge_of
 
@@ -33,7 +34,7 @@ def reshape_now(op, t, attrs):
     name = op.name + "_"
     if modes.state.flags & modes.GRAD and t.requires_grad:
         source = t if t._base is None else t._base
-        if source._rg & 1 and source._node is None:
+        if source._rg & REQUIRES_GRAD and source._node is None:
             what = "a leaf Variable" if source is t else "a view of a leaf Variable"
             raise RuntimeError(
                 f"{what} that requires grad is being used in an in-place operation ({name}).")

@@ -13,7 +13,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, STORED
 from ..ir.outline import like_first
 from ..layouts import contiguous_format, preserve_format
 from ..tensor import shown, wrap
-from ..tensor_base import is_strided
+from ..tensor_base import IN_INFERENCE, REQUIRES_GRAD, is_strided
 from . import float8
 from .argument_guards import check_flag
 from .arithmetic import NO_ATTRS
@@ -326,7 +326,7 @@ def detach(input):
         t = apply(detach_op, (input,), {})
     else:
         t = wrap(input._array)
-        t._rg = flags & modes.INFERENCE
+        t._rg = IN_INFERENCE if flags & modes.INFERENCE else 0
     t._cell = input._shared()
     return t
 
@@ -444,7 +444,7 @@ def copy_(self, src, non_blocking=False):
             f"The size of tensor a ({_clash(a, b)[0]}) must match the size of tensor b "
             f"({_clash(a, b)[1]}) at non-singleton dimension {_clash(a, b)[2]}: copy_ of "
             f"{list(b)} into {list(a)}")
-    if self.dtype.kind < FLOAT and src._rg & 1:
+    if self.dtype.kind < FLOAT and src._rg & REQUIRES_GRAD:
         src = src.detach()
     return inplace(copy_op, self, (src,))
 

@@ -11,6 +11,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT, STORED
 from ..ir.memory_spans import address
 from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from ..tensor import wrap
+from ..tensor_base import IN_INFERENCE, REQUIRES_GRAD
 from .argument_errors import checked_input
 from .onnx import shapes as in_onnx
 from .out_arguments import give_out
@@ -124,7 +125,7 @@ def require(t, requires_grad, device=None):
         if not t.dtype.has_gradients:
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients")
-        t._rg |= 1
+        t._rg |= REQUIRES_GRAD
     return t
 
 
@@ -490,7 +491,7 @@ def literal(array):
         return apply(constant_op, (), {"array": array})
     t = wrap(array)
     if modes.state.flags & modes.INFERENCE:
-        t._rg = 2
+        t._rg = IN_INFERENCE
     return t
 
 

@@ -13,6 +13,7 @@ from ..autograd import inplace as ip
 from ..autograd import modes
 from ..dtypes import FLOAT, INT
 from ..tensor import Tensor, wrap
+from ..tensor_base import REQUIRES_GRAD
 from .argument_guards import guard
 from .convert import copy_op
 from .creation import literal
@@ -251,7 +252,7 @@ def __getitem__(self, index):
     flags = state.flags
     if (not flags & SPECIAL
             and not (flags & GRAD and
-                     (self._rg & 1 or self._base is not None and self.requires_grad))):
+                     (self._rg & REQUIRES_GRAD or self._base is not None and self.requires_grad))):
         try:
             plain = _plain(index)
             if plain is not None:

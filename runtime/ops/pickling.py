@@ -8,6 +8,7 @@ import numpy as np
 from .. import devices
 from ..ir.memory_spans import address
 from ..tensor import Tensor, owner, shown, wrap
+from ..tensor_base import REQUIRES_GRAD
 from .casting import copy_array
 from .surface import FUNCTIONS, method
 
@@ -90,7 +91,7 @@ def __deepcopy__(self, memo):
             copied = root.copy(order="K")
             _keep(memo, key, root, copied)
         new = _place(copied, at, self.dtype, a.shape, a.strides)
-    t = Tensor._make_subclass(self.__class__, wrap(new), bool(self._rg & 1))
+    t = Tensor._make_subclass(self.__class__, wrap(new), bool(self._rg & REQUIRES_GRAD))
     if at is not None:
         _put_back(t, copied)
     memo[id(self)] = t

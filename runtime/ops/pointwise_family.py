@@ -460,9 +460,9 @@ def write_out(op, args, out):
     differs."""
     if not registry.is_tensor(out):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {out.__class__.__name__}")
-    if (modes.state.flags & modes.GRAD
-            and (out._rg & 1
-                 or op.differentiable and any(registry.is_tensor(x) and x._rg & 1 for x in args))):
+    if modes.state.flags & modes.GRAD and any(
+            registry.is_tensor(x) and x._rg & tensor_base.REQUIRES_GRAD
+            for x in ((out, *args) if op.differentiable else (out,))):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad.")
@@ -512,7 +512,7 @@ def inplace_now(op, t, args, attrs, ip, level=None):
     name, inputs = op.writer, (t, *args)
     owned = registry.is_tensor if level is None else level.owns
     wanted = modes.state.flags & modes.GRAD and any(
-        owned(x) and (x._rg & 1 or x._base is not None and x.requires_grad)
+        owned(x) and (x._rg & tensor_base.REQUIRES_GRAD or x._base is not None and x.requires_grad)
         for x in (inputs if op.differentiable else (t,)))
     recording = wanted and op.differentiable
     ip.check_writable(t, name)
@@ -559,7 +559,7 @@ def inplace_now(op, t, args, attrs, ip, level=None):
 def _before(t):
     """The tensor's present value with its present history."""
     old = t._without_history().clone()
-    old._rg = t._rg & 1
+    old._rg = t._rg & tensor_base.REQUIRES_GRAD
     e = registry.edge_of(t)
     old._node = None if e is None or registry.is_tensor(e) else e
     return old

@@ -21,6 +21,13 @@ from ..cpu.pointwise import copy
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..function_protocol import speakers
 from ..op_table import REGISTRY as REGISTRY
+from ..tensor_base import (
+    IN_INFERENCE,
+    ONE_OF_SEVERAL,
+    REQUIRES_GRAD,
+    VIEW_IN_NO_GRAD,
+    VIEW_LIMITS,
+)
 
 OURS: set = set()                   # those that whet defines, once it has
 state, GRAD, SPECIAL = modes.state, modes.GRAD, modes.SPECIAL
@@ -508,11 +515,12 @@ def finish(op, inputs, attrs, result):
         share(op, inputs[0], outs, flags)
     if flags & modes.INFERENCE:
         for t in (outs if type(outs) is tuple else (outs,)):
-            t._rg = t._rg | inputs[0]._rg & 2 if op.is_view else 2
+            t._rg = t._rg | inputs[0]._rg & IN_INFERENCE if op.is_view else IN_INFERENCE
         return outs
     if flags & GRAD and op.differentiable:
         for x in inputs:
-            if hasattr(x, "_array") and (x._rg & 1 or x._base is not None and x.requires_grad):
+            if hasattr(x, "_array") and (
+                    x._rg & REQUIRES_GRAD or x._base is not None and x.requires_grad):
                 if flags & SPECIAL and state.observers:
                     state.observers[-1].computed(outs)
                 record(op, inputs, attrs, outs)
@@ -524,14 +532,14 @@ def share(op, source, outs, flags):
     """Mark views: one version counter, and the base whose history they follow."""
     cell = source._shared()
     base = source._base if source._base is not None else source
-    extra = (0 if flags & GRAD else 4) | (0 if op.view_is_safe else 8)
+    extra = (0 if flags & GRAD else VIEW_IN_NO_GRAD) | (0 if op.view_is_safe else ONE_OF_SEVERAL)
     for t in (outs if type(outs) is tuple else (outs,)):
         if t is None:
             continue
         t._cell = cell
         t._base = base
         t._hist = cell.h
-        t._rg = extra | (source._rg & 12 if source._base is not None else 0)
+        t._rg = extra | (source._rg & VIEW_LIMITS if source._base is not None else 0)
 
 
 def _view_of(t, a):
@@ -541,8 +549,9 @@ def _view_of(t, a):
     cell = v._cell = t._shared()
     v._hist = cell.h
     v._base = t if base is None else base
-    v._rg = ((0 if base is None else t._rg & 12) | (0 if state.flags & GRAD else 4)
-             | t._rg & state.flags & modes.INFERENCE)
+    v._rg = ((0 if base is None else t._rg & VIEW_LIMITS)
+             | (0 if state.flags & GRAD else VIEW_IN_NO_GRAD)
+             | (t._rg & IN_INFERENCE if state.flags & modes.INFERENCE else 0))
     return v
 
 
@@ -553,7 +562,8 @@ def unrecorded(t):
     """Can a view of `t` be made now without a node, and with nobody watching?"""
     flags = state.flags
     return (not flags & SPECIAL
-            and not (flags & GRAD and (t._rg & 1 or t._base is not None and t.requires_grad)))
+            and not (flags & GRAD and (
+                t._rg & REQUIRES_GRAD or t._base is not None and t.requires_grad)))
 
 
 def record(op, inputs, attrs, outs, edges=None):
@@ -569,14 +579,14 @@ def record(op, inputs, attrs, outs, edges=None):
         node.metadata = tuple([(t._array.shape, t.dtype) for t in outs])
         for i in live:
             outs[i]._node = OutputOf(node, i)
-            outs[i]._rg |= 1
+            outs[i]._rg |= REQUIRES_GRAD
         return node
     if FROM_NUMPY[outs._array.dtype].kind < 2:
         return None
     node = Node(op, edges, attrs)
     node.save(inputs, outs, op)
     outs._node = node
-    outs._rg |= 1
+    outs._rg |= REQUIRES_GRAD
     return node
 
 

@@ -3,7 +3,19 @@ from __future__ import annotations
 
 from ..builder import Val
 from .object_access import address_of
-from .op_layouts import CTX, DIFF, GRAD, NODE_IN, READERS, SAVES_OUT, C, N, R, T
+from .op_layouts import (
+    CTX,
+    DIFF,
+    GRAD,
+    NODE_IN,
+    READERS,
+    REQUIRES_GRAD,
+    SAVES_OUT,
+    C,
+    N,
+    R,
+    T,
+)
 from .op_replay import Replay
 
 
@@ -64,7 +76,7 @@ class History:
         """The node is that of the only result."""
         f, g, t = self.f, self.g, self.first
         f.if_(f.cmp("ne", self.replay.flags & SAVES_OUT, 0), self.output)
-        g.st(g.ld(t, T["rg"], "i64") | 1, t, T["rg"])
+        g.st(g.ld(t, T["rg"], "i64") | REQUIRES_GRAD, t, T["rg"])
 
     def several_results(self) -> None:
         """Python gives each of several results an edge of its own, and the node what it keeps of
@@ -102,7 +114,7 @@ class History:
             g.inc(e)
             c.put(f.bytes_at(self.made, N["edges"]), i, e)
 
-        f.if_(f.cmp("ne", g.ld(o, T["rg"], "i64") & 1, 0), edge)
+        f.if_(f.cmp("ne", g.ld(o, T["rg"], "i64") & REQUIRES_GRAD, 0), edge)
 
         def keep() -> list[Val]:
             cell = g.ld(o, T["cell"])
@@ -145,7 +157,7 @@ class History:
     def without_base(self, o: Val) -> Val:
         """What is saved in the place of a view: see `autograd/node.py`. Gradients end at a leaf."""
         f, g = self.f, self.g
-        rg, made = g.ld(o, T["rg"], "i64") & 1, g.ld(o, T["node"])
+        rg, made = g.ld(o, T["rg"], "i64") & REQUIRES_GRAD, g.ld(o, T["node"])
 
         def leaf() -> list[Val]:
             g.inc(o)

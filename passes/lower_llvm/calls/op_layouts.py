@@ -65,7 +65,13 @@ NUMBER_WORDS = 2                            # of a number: its real and its imag
 DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE, CAST_PRODUCT = 1, 2, 4, 8, 16, 32, 64
 WRITES = 128                                # the launches are those of a write in place
 GRAD, INFERENCE, SPECIAL, CASTS = 1, 2, 4, 0x38
-IN_INFERENCE = 2                            # the bit of a tensor's `rg`; that of the mode, too
+# bits of a tensor's `rg`
+REQUIRES_GRAD = 1
+IN_INFERENCE = 2                            # made in inference mode, whose bit is the same
+VIEW_IN_NO_GRAD = 4                         # a view made in no_grad mode
+ONE_OF_SEVERAL = 8                          # a view that one call made beside others
+OF_FUNCTION = 16                            # by a custom Function, in the memory of an input
+VIEW_LIMITS = VIEW_IN_NO_GRAD | ONE_OF_SEVERAL   # what a view of a view has from it
 MISS = 1
 # the number of a type's slot that frees an object's memory
 TP_FREE = 74

@@ -23,6 +23,7 @@ from .op_layouts import (
     NOTHING,
     NUMBER_WORDS,
     OPERAND,
+    REQUIRES_GRAD,
     SIZED_BUCKETS,
     SPECIAL,
     TENSOR,
@@ -115,7 +116,7 @@ class Operands:
         f.if_(g.absent(base), lambda: [], lambda: self.current(o))
         rg = g.ld(o, T["rg"], "i64")
         f.bail(f.cmp("ne", g.inference_elsewhere(rg, c.flags), 0), "miss")
-        f.store(f.load("i64", c.wants) | ((rg & 1) << i), c.wants)
+        f.store(f.load("i64", c.wants) | ((rg & REQUIRES_GRAD) << i), c.wants)
         c.put(c.arrays, i, a)
         c.put(c.kinds, i, f.as_val(TENSOR, "i64"))
         here = g.same(g.type_of(a), address_of(f, "whet_ndarray"))

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 from ..builder import Val
 from .object_access import Glue, address_of, thread_number
-from .op_layouts import GRAD, IN_INFERENCE, SPECIAL, A, C, T
+from .op_layouts import (
+    GRAD,
+    IN_INFERENCE,
+    ONE_OF_SEVERAL,
+    REQUIRES_GRAD,
+    SPECIAL,
+    VIEW_IN_NO_GRAD,
+    VIEW_LIMITS,
+    A,
+    C,
+    T,
+)
 from .python_layouts import DTYPE_SIZE, LENGTH, SLICE_START, SLICE_STEP, SLICE_STOP, TUPLE_ITEMS
 
 if TYPE_CHECKING:
@@ -51,9 +62,10 @@ def share_for_use(f: Fn, g: Glue, src: Val, t: Val, fail: str, flags: Val, unsaf
     `based` has the version cell alone."""
     def base() -> None:
         bits = _share_base(f, g, src, t)
-        silent = f.sel(f.cmp("eq", flags & GRAD, 0), 4, f.as_val(0, "i64"))
+        silent = f.sel(f.cmp("eq", flags & GRAD, 0), VIEW_IN_NO_GRAD, f.as_val(0, "i64"))
         inference = g.ld(src, T["rg"], "i64") & flags & IN_INFERENCE
-        g.st(bits | silent | inference | f.sel(unsafe, 8, f.as_val(0, "i64")), t, T["rg"])
+        several = f.sel(unsafe, ONE_OF_SEVERAL, f.as_val(0, "i64"))
+        g.st(bits | silent | inference | several, t, T["rg"])
     _share_cell(f, g, src, t, fail)
     f.if_(based, base)
 
@@ -71,7 +83,7 @@ def _share_base(f: Fn, g: Glue, src: Val, t: Val) -> Val:
 
     def inherit() -> list[Val]:
         g.inc(b)
-        return [b, g.ld(src, T["rg"], "i64") & 12]
+        return [b, g.ld(src, T["rg"], "i64") & VIEW_LIMITS]
 
     def own() -> list[Val]:
         g.inc(src)
@@ -109,7 +121,7 @@ def _unrecorded(m: Module) -> None:
     f.bail(f.cmp("ne", flags & SPECIAL, 0), "no")
     grad = f.cmp("ne", flags & GRAD, 0)
     rg = g.ld(o, T["rg"], "i64")
-    f.bail(f.binary("and", grad, f.cmp("ne", rg & 1, 0)), "no")
+    f.bail(f.binary("and", grad, f.cmp("ne", rg & REQUIRES_GRAD, 0)), "no")
     f.bail(f.cmp("ne", g.inference_elsewhere(rg, flags), 0), "no")
     base = g.ld(o, T["base"])
 
