@@ -6,9 +6,9 @@ from typing import Any
 
 import whet
 
-from ..ops.activation import dropout
 from ..ops.attention import scaled_dot_product_attention
 from ..ops.contract import linear
+from ..ops.dropout import dropout
 from ..ops.pad import pad
 from ..ops.softmax import softmax
 

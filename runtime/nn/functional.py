@@ -6,20 +6,12 @@ from ..ops.activation import (
     activation as _activation,
 )
 from ..ops.activation import (
-    alpha_dropout,
     celu,
-    cosine_similarity,
-    dropout,
-    dropout1d,
-    dropout2d,
-    dropout3d,
     elu,
-    feature_alpha_dropout,
     gelu,
     glu,
     gumbel_softmax,
     hardtanh,
-    pairwise_distance,
     prelu,
     rrelu,
     selu,
@@ -32,7 +24,15 @@ from ..ops.argument_guards import guarded as _guarded
 from ..ops.attention import scaled_dot_product_attention
 from ..ops.contract import linear
 from ..ops.ctc import ctc_loss
-from ..ops.distances import pdist
+from ..ops.distances import cosine_similarity, pairwise_distance, pdist
+from ..ops.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
 from ..ops.einsum import bilinear
 from ..ops.embedding import embedding, embedding_bag, one_hot
 from ..ops.fractional import POOLS as _FRACTIONAL_POOLS

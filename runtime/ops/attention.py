@@ -7,8 +7,8 @@ from .. import devices
 from ..autograd import modes
 from ..dtypes import BOOL, FLOAT
 from ..ir.outline import broadcast_shapes
-from .activation import dropout
 from .batching import example_ndim, repeated
+from .dropout import dropout
 from .registry import Op, apply, is_tensor
 from .sample_inputs import Sample
 from .surface import FUNCTIONS

@@ -1,10 +1,12 @@
-"""Distances between rows: `cdist`, `pdist` and their gradients."""
+"""Distances between rows: `cdist`, `pdist` and their gradients; what is like them of pairs of
+vectors."""
 import numpy as np
 
 from ..cpu import distances
 from ..dtypes import FLOAT, float32, float64
 from .autocast_to_float32 import precise
 from .batching import native
+from .join import common_type
 from .registry import Op, apply, check_one_type
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
@@ -137,3 +139,23 @@ def pdist(input, p=2):
     n = input.shape[0]
     i, j = F["triu_indices"](n, n, 1)
     return vector_norm(input[i] - input[j], p, -1)
+
+
+@function("cosine_similarity", method=False)
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between vectors along `dim`."""
+    if max(x1.dtype.kind, x2.dtype.kind) != FLOAT:
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is integral")
+    if dim is None:
+        raise TypeError("cosine_similarity(): argument 'dim' must be int, not NoneType")
+    x1, x2 = F["broadcast_tensors"](*common_type([x1, x2]))
+    n1, n2 = (vector_norm(x1, 2, dim, True).clamp_min(eps),
+              vector_norm(x2, 2, dim, True).clamp_min(eps))
+    return ((x1 / n1) * (x2 / n2)).sum(dim)
+
+
+@function(method=False)
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return vector_norm(x1 - x2 + eps, p, -1, keepdim)

@@ -2,13 +2,13 @@
 
 Most are the same functions. A few have another order of parameters there, and are written out.
 """
-from . import activation, loss, norm
+from . import activation, dropout, loss, norm
 from .declared_signatures import declare
 from .embedding import embedding as embedded
 from .surface import FUNCTIONS, METHODS, function
 
 for _fn in (activation.celu, activation.selu, activation.rrelu, activation.threshold,
-            activation.alpha_dropout, activation.feature_alpha_dropout,
+            dropout.alpha_dropout, dropout.feature_alpha_dropout,
             loss.poisson_nll_loss, loss.triplet_margin_loss):
     FUNCTIONS[_fn.__name__] = _fn
 FUNCTIONS["native_channel_shuffle"] = FUNCTIONS["channel_shuffle"]
@@ -81,6 +81,6 @@ def _trained(fn):
     return function(method=False)(call)
 
 
-for _fn in (activation.dropout, activation.alpha_dropout, activation.feature_alpha_dropout):
+for _fn in (dropout.dropout, dropout.alpha_dropout, dropout.feature_alpha_dropout):
     _trained(_fn)
     _trained(in_place(_fn))

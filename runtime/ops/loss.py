@@ -9,10 +9,10 @@ from ..autograd.modes import no_grad
 from ..dtypes import BOOL, FLOAT, can_cast, int64
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
-from .activation import pairwise_distance
 from .argument_guards import guard
 from .autocast_to_float32 import precise
 from .convert import cast
+from .distances import pairwise_distance
 from .gather import gather_op
 from .join import common_type
 from .number_questions import all_below, are_probabilities, fixed_number, has_negative

@@ -1,7 +1,7 @@
 """What PyTorch's own modules are made of, under the names that it has for it."""
 from .. import declared_for_tracing
 from ..dtypes import FLOAT
-from . import activation, window
+from . import dropout, window
 from .dims import one
 from .pools import max_pool
 from .random import draw
@@ -55,7 +55,7 @@ def feature_dropout(input, p, train):
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     if not train or p == 0:
         return input
-    return activation.drop_features(input, p)
+    return dropout.drop_features(input, p)
 
 
 @function(method=False)

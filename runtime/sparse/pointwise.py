@@ -105,7 +105,7 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001
 @rule("dropout")
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Some of the values dropped, the others scaled."""
-    from ..ops.activation import dropout as of_dense
+    from ..ops.dropout import dropout as of_dense
     return input._with(of_dense(input._held, p, training))
 
 
