@@ -29,7 +29,7 @@ from whet.tensor_base import Base
 
 from ..program.misses import Miss
 from ..verify.same_bits import same_bits
-from .control_nodes import Body, Cond, While
+from .control_nodes import Body, Carried, Cond, While
 from .refused import Refused
 from .tried_code import Before, NotANode, attempt, unseen
 from .user_lines import where
@@ -137,8 +137,8 @@ class NotedRounds:
         body, ask = build(rec, nodes, fresh), build(rec, asks[0], asked[:1])
         if not bodies:
             verify(rec, body)
-        ways = [(True, fresh.index(n)) if n in fresh else (False, start.index(n)) for n in after]
-        put(rec, self.marks[0], start, results, While("while_loop", ways, ask=ask, body=body))
+        carries = [Carried(n in fresh, (fresh if n in fresh else start).index(n)) for n in after]
+        put(rec, self.marks[0], start, results, While("while_loop", carries, ask=ask, body=body))
 
     def values_of(self, state: tuple[Any, ...]) -> list[int]:
         """The values of what is carried."""
@@ -146,7 +146,7 @@ class NotedRounds:
 
     def must_be_alike(self, asks: Sequence[Sequence[Node]], bodies: Sequence[Sequence[Node]],
                       carried: Sequence[Sequence[int]], asked: Sequence[int]) -> None:
-        """Raise No where one round does something else than another."""
+        """Raise NotANode where one round does something else than another."""
         rec = self.rec
         if any(len(set(c)) != len(c) for c in carried):
             raise NotANode("one tensor is carried twice")

@@ -3,7 +3,7 @@ they find."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from whet.cpu.memory import empty
@@ -35,7 +35,7 @@ class Body:
         self.program = self.built(arrays)
 
     def built(self, arrays: Any) -> LaunchProgram:
-        """The program; raises No for what is no body."""
+        """The program; raises NotANode for what is no body."""
         program = builder.build(self.nodes, arrays, self.inputs, self.results)
         inside, origin = {o for n in self.nodes for o in n.outs}, program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
@@ -114,35 +114,44 @@ class Cond(Control):
                          then_branch=graphs["true"], else_branch=graphs["false"])
 
 
-class While(Control):
-    """What rounds of a body carry. `ways`: for each of what is carried (the first operands), (True,
-    its place among the body's results) or (False, which of what was carried it is). Where the body
-    and the question are launches alone, machine code goes round."""
+class Carried(NamedTuple):
+    """Where a value that rounds carry comes from at the end of a round."""
+    is_made: bool                # by the round's body, or else it was carried already
+    place: int                   # among the body's results, or among what was carried
 
-    def __init__(self, name: str, ways: Sequence[tuple[bool, int]], **bodies: Body) -> None:
+    def after(self, made: Sequence[Array], before: Sequence[Array]) -> Array:
+        """The value after a round that made this, where that was carried before it."""
+        return made[self.place] if self.is_made else before[self.place]
+
+
+class While(Control):
+    """What rounds of a body carry: its first operands, each with its `Carried`. Where the body and
+    the question are launches alone, machine code runs the rounds."""
+
+    def __init__(self, name: str, carried: Iterable[Carried], **bodies: Body) -> None:
         super().__init__(name, **bodies)
-        self.ways = ways
+        self.carried = list(carried)
         self.rounds: Rounds | None = None
 
     def makes(self, types: Sequence[Type]) -> list[Type]:
-        return list(types[:len(self.ways)])
+        return list(types[:len(self.carried)])
 
     def join(self) -> None:
         """Find out whether machine code can do it, when the bodies know their operands."""
         ask, body = self.bodies["ask"], self.bodies["body"]
         asking, working = ask.launches(), body.launches()
-        depths = [self.depth(k) for k in range(len(self.ways))]
-        self.depths = [d for d in depths if d is not None]
-        if (asking is None or working is None or len(self.depths) < len(depths)
+        delays = [self.delay(k) for k in range(len(self.carried))]
+        self.delays = [d for d in delays if d is not None]
+        if (asking is None or working is None or len(self.delays) < len(delays)
                 or ask.program.arrays[ask.results[0]].dtype != bool):
             return
-        # a result is read for as many rounds as it is handed on: so many pieces of memory, and one
-        # to write to, take turns
-        self.turns = [
-            1 + max(d for r, d in self.depths if d and r == i) for i in range(len(body.results))]
+        # A result is read for as many rounds as it is handed on. It has a piece of memory for each
+        # of them and one to write to, and these take turns.
+        self.turns = [1 + max(rounds for result, rounds in self.delays if rounds and result == i)
+                      for i in range(len(body.results))]
         moves: dict[Any, tuple[Any, int]] = {
-            k: ((i, 0) if new else i, 0) for k, (new, i) in enumerate(self.ways)
-            if self.depths[k][1]}
+            k: ((c.place, 0) if c.is_made else c.place, 0) for k, c in enumerate(self.carried)
+            if self.delays[k][1]}
         moves.update({
             (i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
         # A result is known by its place among all, and by whose turn it is.
@@ -154,52 +163,58 @@ class While(Control):
     def onnx(self, b: Any, *operands: Any) -> Any:
         """The operator `Loop`."""
         ask, body = self.bodies["ask"], self.bodies["body"]
-        n, inner = len(self.ways), b.body()
-        carried = [inner.add_input(x) for x in operands[:n]]
+        n, inner = len(self.carried), b.body()
+        before = [inner.add_input(x) for x in operands[:n]]
         count, going = inner.add_input(b.number(0, "i64")), inner.add_input(b.number(True, "bool"))
-        made = body.onnx(inner, [*carried, *operands[n:]])
-        after = [made[i] if new else carried[i] for new, i in self.ways]
+        made = body.onnx(inner, [*before, *operands[n:]])
+        after = [c.after(made, before) for c in self.carried]
         asked = inner.one_truth(ask.onnx(inner, [*after, *operands[n:]])[0])
-        graph = inner.graph("rounds", [count, going, *carried], [asked, *after])
+        graph = inner.graph("rounds", [count, going, *before], [asked, *after])
         first = b.one_truth(ask.onnx(b, operands)[0])
         return b.several("Loop", None, first, *operands[:n], body=graph)
 
-    def depth(self, k: int) -> tuple[int, int] | None:
-        """Which result something that is carried was, and how many rounds before; 0 rounds where
-        it stays. None where it goes in circles."""
-        rounds = 1
-        while rounds <= len(self.ways):
-            new, i = self.ways[k]
-            if new:
-                return i, rounds
-            if i == k:
-                return i, 0
-            k, rounds = i, rounds + 1
+    def delay(self, k: int) -> tuple[int, int] | None:
+        """Which result of the body the value in place k was, and how many rounds before; (k, 0)
+        where it stays. None where it is neither: values change places."""
+        c = self.carried[k]
+        if c == Carried(False, k):
+            return k, 0
+        for rounds in range(1, len(self.carried) + 1):
+            if c.is_made:
+                return c.place, rounds
+            c = self.carried[c.place]
         return None
 
     def forward(self, *arrays: Array) -> tuple[Array, ...]:
+        after = (self.run_by_python(arrays) if self.rounds is None
+                 else self.run_by_machine_code(self.rounds, arrays))
+        return tuple([a.copy(order="K") if any(a is x for x in arrays) else a for a in after])
+
+    def run_by_python(self, arrays: Sequence[Array]) -> list[Array]:
+        """What is carried after the rounds, run one after the other."""
         ask, body = self.bodies["ask"], self.bodies["body"]
-        now, n = list(arrays), len(self.ways)
-        if self.rounds is not None:
-            memory = {(i, t): template(body.program.arrays[body.results[i]])
-                      for i, n in enumerate(self.turns) for t in range(n)}
-            by_name: dict[Any, Array] = {
-                **dict(enumerate(arrays)),
-                **memory, "pred": template(ask.program.arrays[ask.results[0]])}
-            (by_name.update({
-                "asking": empty(ask.program.arena, np.uint8),
-                ARENA: empty(body.program.arena, np.uint8)}))
-            rounds = self.rounds(lambda name: address(by_name[name]))
-            for k, (i, depth) in enumerate(self.depths):
-                if 0 < depth <= rounds:
-                    now[k] = memory[i, (rounds - depth) % self.turns[i]]
-                elif depth:                  # it has not come through yet
-                    at = k
-                    for _ in range(rounds):
-                        at = self.ways[at][1]
-                    now[k] = arrays[at]
-        else:
-            while ask(now)[0].item():
-                made = body(now)
-                now[:n] = [made[i] if new else now[i] for new, i in self.ways]
-        return tuple([a.copy(order="K") if any(a is x for x in arrays) else a for a in now[:n]])
+        now, n = list(arrays), len(self.carried)
+        while ask(now)[0].item():
+            made = body(now)
+            now[:n] = [c.after(made, now) for c in self.carried]
+        return now[:n]
+
+    def run_by_machine_code(self, run: Rounds, arrays: Sequence[Array]) -> list[Array]:
+        """What is carried after the rounds, run at once."""
+        ask, body = self.bodies["ask"].program, self.bodies["body"].program
+        memory = {(i, t): template(body.arrays[v])
+                  for i, v in enumerate(self.bodies["body"].results) for t in range(self.turns[i])}
+        by_name: dict[Any, Array] = {
+            **dict(enumerate(arrays)), **memory,
+            "pred": template(ask.arrays[self.bodies["ask"].results[0]]),
+            "asking": empty(ask.arena, np.uint8), ARENA: empty(body.arena, np.uint8)}
+        rounds = run(lambda name: address(by_name[name]))
+        after = []
+        for k, (result, delay) in enumerate(self.delays):
+            if 0 < delay <= rounds:
+                after.append(memory[result, (rounds - delay) % self.turns[result]])
+                continue
+            for _ in range(rounds if delay else 0):      # no result has come through to here
+                k = self.carried[k].place
+            after.append(arrays[k])
+        return after

@@ -72,7 +72,7 @@ class Before:
             (t, _facts(t)) for t in self.world.tensors.values()])
 
     def compare(self) -> None:
-        """Raise No where something is another now: the other branch, or another number of
+        """Raise NotANode where something is another now: the other branch, or another number of
         rounds, would not have done it."""
         if self.world is None:
             raise NotANode(self.why)

@@ -6,6 +6,7 @@ import pytest
 import whet
 from whet import jit, nn
 from whet.cpu import native
+from whet.jit.capture.control_nodes import Carried, While
 
 
 def same(a, b):
@@ -511,3 +512,21 @@ def test_an_error_in_a_branch_or_a_body_is_eagers():
                 t(i, x)
         else:
             assert same(t(i, x), want)
+
+
+# ---- the node of a loop --------------------------------------------------------------------------
+@pytest.mark.parametrize("carried, results", [
+    ([(True, 0), (False, 1), (False, 2)], (3, 10, 20)),
+    ([(True, 0), (True, 0), (False, 1)], (3, 3, 2)),
+    ([(True, 0), (False, 2), (False, 1)], (3, 20, 10)),
+    ([(True, 0), (False, 2), (False, 2)], (3, 20, 20)),
+])
+def test_rounds_carry_what_they_make_keep_and_exchange(carried, results):
+    def loop(*state):
+        return whet.while_loop(lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a, b), state)
+    start = [whet.tensor(n) for n in (0, 10, 20)]
+    node, = whet.export(loop, *start).graph.nodes
+    made = While("while_loop", [Carried(*c) for c in carried], **node.op.bodies)
+    made.join()
+    assert [int(a) for a in made.forward(*[t.numpy() for t in start])] == list(results)
+    assert [int(a) for a in made.run_by_python([t.numpy() for t in start])] == list(results)
