@@ -19,7 +19,7 @@ from whet.ir import scalar as S
 from whet.ir.expressions import Expr
 from whet.ir.graph import Contract, OpNode, Ref
 from whet.passes.lower_llvm.scalar import Unsupported
-from whet.passes.lower_llvm.windows.epilogue import SUMS, Epilogue
+from whet.passes.lower_llvm.windows.epilogue import SUMS, Epilogue, Extent
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -117,17 +117,18 @@ def _with_packed(b: ProgramBuilder, node: Node, first: Node, kept: list[int],
     return entries
 
 
-def _kind(a: Array, shape: tuple[int, ...], dtype: DType) -> str | None:
-    """How the kernels of convolutions read an operand of their epilogue; None if they do not."""
+def _extent(a: Array, shape: tuple[int, ...], dtype: DType) -> Extent | None:
+    """What an operand of a convolution's epilogue has a value for; None if kernels do not read
+    it."""
     if a.dtype != dtype:
         return None
     if a.size == 1:
-        return "one"
+        return Extent.ONE
     if a.shape == shape:
-        return "pixel" if a.flags.c_contiguous else None
+        return Extent.PIXEL if a.flags.c_contiguous else None
     strides = np.broadcast_to(a, shape).strides
     apart = [s for i, (s, n) in enumerate(zip(strides, shape)) if i != 1 and n > 1]
-    return "channel" if strides[1] == a.itemsize and not any(apart) else None
+    return Extent.CHANNEL if strides[1] == a.itemsize and not any(apart) else None
 
 
 def _epilogue(b: ProgramBuilder, node: Node, ins: Sequence[Array], root: Expr,
@@ -141,13 +142,13 @@ def _epilogue(b: ProgramBuilder, node: Node, ins: Sequence[Array], root: Expr,
             return None
         bias = bias.reshape(-1, *[1] * (out.ndim - 2))
     root, operands = _with_bias(root, operands, bias)
-    kinds = tuple(k for a in operands if (k := _kind(a, out.shape, x.dtype)) is not None)
+    extents = tuple(e for a in operands if (e := _extent(a, out.shape, x.dtype)) is not None)
     t = FROM_NUMPY[x.dtype].short
-    if len(kinds) < len(operands) or not out.flags.c_contiguous:
+    if len(extents) < len(operands) or not out.flags.c_contiguous:
         return None
-    if S.typeof(root, [t] * (1 + len(kinds))) != t:
+    if S.typeof(root, [t] * (1 + len(extents))) != t:
         return None
-    return Epilogue(root, kinds) if kinds or root is not S.arg(0) else SUMS, operands
+    return Epilogue(root, extents) if extents or root is not S.arg(0) else SUMS, operands
 
 
 def _convolution(b: ProgramBuilder, node: Node, first: Node, ins: Sequence[Array], root: Expr,

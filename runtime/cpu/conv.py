@@ -134,16 +134,17 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
     """`conv` (f32 or f64) followed by an expression of its sums: `epilogue` is a
     `lower_llvm.windows.epilogue.Epilogue`.
 
-    `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel", ()
-    for "one". The result may be given, also as one of the "pixel" operands. The bits are those of
-    the separate operations.
+    `operands` are its arrays, of x's type. Their shapes go by their extents: (O,) with a value for
+    each channel, the result's shape with one for each pixel, () with one for all. The result may be
+    given, also as an operand with a value for each pixel. The bits are those of the separate
+    operations.
     """
     weight = w.weight if type(w) is Packed else w
     if elements(x) is None:
         x = x.copy()
     plan = _plan(x, weight, epilogue, stride, padding, dilation, groups)
-    for a, kind in zip(operands, epilogue.operands, strict=True):
-        _check(a, x, weight.shape[:1] if kind == "channel" else plan.out if kind == "pixel" else ())
+    for a, extent in zip(operands, epilogue.operands, strict=True):
+        _check(a, x, {"channel": weight.shape[:1], "pixel": plan.out, "one": ()}[extent])
     if out is None:
         out = memory.empty(plan.out, x.dtype)
     elif out.shape != plan.out or out.dtype != x.dtype or not out.flags.c_contiguous:
@@ -187,8 +188,8 @@ def _bias(bias):
     if bias is None:
         return None
     from whet.ir.scalar import arg
-    from whet.passes.lower_llvm.windows.epilogue import Epilogue
-    return Epilogue(arg(0) + arg(1), ("channel",))
+    from whet.passes.lower_llvm.windows.epilogue import Epilogue, Extent
+    return Epilogue(arg(0) + arg(1), (Extent.CHANNEL,))
 
 
 def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):

@@ -16,7 +16,7 @@ from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.windows import few_channels
 from whet.passes.lower_llvm.windows.conv import micro
-from whet.passes.lower_llvm.windows.epilogue import SUMS, Epilogue
+from whet.passes.lower_llvm.windows.epilogue import SUMS, Epilogue, Extent
 from whet.passes.lower_llvm.windows.window_tiles import Tile
 
 rng = np.random.default_rng(0)
@@ -462,13 +462,14 @@ def test_an_epilogue_has_the_bits_of_the_operations(x, w, at):
     residual = make(*sums.shape)
     acc, s, t, r = args(4)
     v = acc * s + t + r
-    y = K.conv_fused(x, w, Epilogue(where(v < 0, 0, v), ("channel", "channel", "pixel")),
-                     (scale, shift, residual), *at)
+    relu = Epilogue(where(v < 0, 0, v), (Extent.CHANNEL, Extent.CHANNEL, Extent.PIXEL))
+    y = K.conv_fused(x, w, relu, (scale, shift, residual), *at)
     scale, shift = (a.reshape(-1, *[1] * (x.ndim - 2)) for a in (scale, shift))
     v = sums * scale + shift + residual
     assert_same_bits(y, np.where(v < 0, np.float32(0), v))
     out = residual.copy()
-    assert K.conv_fused(x, w, Epilogue(arg(0) + arg(1), ("pixel",)), (out,), *at, out=out) is out
+    plus = Epilogue(arg(0) + arg(1), (Extent.PIXEL,))
+    assert K.conv_fused(x, w, plus, (out,), *at, out=out) is out
     assert_same_bits(out, sums + residual)
 
 

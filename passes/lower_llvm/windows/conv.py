@@ -217,8 +217,7 @@ class Block:
               + outside.get(outside.y, outside.get(outside.first, j)))
 
         for _ in range(t.rows):
-            for p, write in [(c.y, 1)] + [(p, 0) for p, kind in zip(c.operands, c.epilogue.operands)
-                                          if kind == "pixel"]:
+            for p, write in (c.y, 1), *((p, 0) for p in c.epilogue.by_pixel(c.operands)):
                 for v in range(t.vectors):
                     f.prefetch(f.at(p, to + v * t.lanes, t.elem), write)
             to = to + g.yo

@@ -1,6 +1,7 @@
 """What a convolution stores: an expression over its sums and further operands."""
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,25 +17,35 @@ if TYPE_CHECKING:
     from .window_tiles import Geometry, Tile
 
 
+class Extent(enum.StrEnum):
+    """What an operand of an epilogue has a value for."""
+    ONE = "one"                  # for all results: one number
+    CHANNEL = "channel"          # for each output channel
+    PIXEL = "pixel"              # for each result; it is laid out as y is
+
+
 @dataclass(frozen=True)
 class Epilogue:
-    """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x,
-    w, y in the kernel's arguments.
-
-    An operand is "channel" (one value per output channel), "pixel" (laid out as y is) or "one" (a
-    value for all).
-    """
+    """What is stored: an `ir.scalar` expression over the sums (argument 0) and over operands, which
+    follow x, w and y in the kernel's arguments. `operands`: the extent of each."""
     root: Expr
-    operands: tuple[str, ...] = ()
+    operands: tuple[Extent, ...] = ()
 
     def values(self, f: Fn, elem: str, operands: Sequence[Val], channel: Val,
                more: int | Val = 0) -> list[Val]:
         """What `writer` takes for the operands (pointers) at output channel `channel + more`:
         numbers, and the pointers of those that go by pixel."""
-        return [p if kind == "pixel"
-                else f.load(elem,
-                            f.at(f.at(p, channel, elem), more, elem) if kind == "channel" else p)
-                for p, kind in zip(operands, self.operands, strict=True)]
+        def value(p: Val, extent: Extent) -> Val:
+            if extent is Extent.PIXEL:
+                return p
+            of_channel = extent is Extent.CHANNEL
+            return f.load(elem, f.at(f.at(p, channel, elem), more, elem) if of_channel else p)
+        return [value(p, x) for p, x in zip(operands, self.operands, strict=True)]
+
+    def by_pixel(self, operands: Sequence[Val]) -> list[Val]:
+        """The operands that have a value for each result."""
+        return [p for p, extent in zip(operands, self.operands, strict=True)
+                if extent is Extent.PIXEL]
 
     @property
     def key(self) -> str:

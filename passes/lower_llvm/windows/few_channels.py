@@ -264,8 +264,7 @@ class Band:
         p, f, t, g = self.p, self.f, self.t, self.g
 
         def row(r: Val, away: Val) -> Val:
-            for q, write in ([(p.y, 1)] + [
-                (q, 0) for q, kind in zip(p.operands, p.epilogue.operands) if kind == "pixel"]):
+            for q, write in (p.y, 1), *((q, 0) for q in p.epilogue.by_pixel(p.operands)):
                 for at in to:
                     f.prefetch(f.at(q, at + away, t.elem), write)
             return away + g.yo

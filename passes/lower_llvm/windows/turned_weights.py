@@ -150,7 +150,7 @@ class Block:
     def ahead(self, i: Val) -> None:
         """Fetch what the epilogue reads by pixel."""
         c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
-        pixels = [p for p, kind in zip(c.operands, c.epilogue.operands) if kind == "pixel"]
+        pixels = c.epilogue.by_pixel(c.operands)
 
         def row(channel: Val) -> None:
             at = self.group * g.yg + channel * g.yo
