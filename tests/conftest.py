@@ -19,31 +19,33 @@ sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"]
 
 
 def pytest_collection_finish():
-    """The tests themselves and what they import stay: looking for garbage among them, or for what
-    refers to something, would take most of the time of many tests."""
+    """Take the tests and what they import out of garbage collection: they stay until the end, and
+    many tests collect, or look for all that refers to an object."""
     gc.collect()
     gc.freeze()
 
 
+# ---- what is otherwise in every test than for users ----------------------------------------------
 @pytest.fixture(autouse=True)
 def little_to_look_through():
-    """What earlier tests left is nobody's garbage: looking for what refers to something, and
-    collecting, take as long as in a process of its own."""
+    """What earlier tests left is out of garbage collection, too, so that a test takes as long as it
+    does alone."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch):
-    """Recordings cost nothing: what is recorded depends on no clock. (What may be spent on them
-    is the matter of `test_policy.py`.)"""
+    """What is recorded depends on no clock: there is no limit on the time that recordings take.
+    `jit/test_policy.py` tests the limit."""
     from whet.jit.policy import account
     monkeypatch.setattr(account, "GRACE", float("inf"))
 
 
 @pytest.fixture(autouse=True)
 def machine_code_repeats_calls_at_once(request, monkeypatch):
-    """Most tests make a call twice at most; recipes are made of the second only, as a rule."""
+    """The first call of a kind makes a recipe, by which machine code makes the next one. For users
+    the second call does, but most tests make no third. Tests in `native/` have it as users do."""
     from whet.cpu import repeated_calls
     if request.path.parent.name != "native":
         monkeypatch.setattr(repeated_calls, "came_before", lambda op, layout: True)
@@ -51,13 +53,15 @@ def machine_code_repeats_calls_at_once(request, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def faults_are_raised(monkeypatch):
-    """What goes wrong in making a recording is no reason to go on eagerly."""
+    """An internal error while a call is recorded fails the test. For users the call goes on
+    eagerly."""
     from whet.jit.capture.internal_errors import faults
     monkeypatch.setattr(faults, "are_raised", True)
 
 
 @pytest.fixture(autouse=True)
 def seeded():
+    """A test begins with one seed, and leaves modes and defaults as they were."""
     import whet
     whet.manual_seed(0)
     yield
@@ -65,16 +69,17 @@ def seeded():
     assert whet.get_default_dtype() is whet.float32, "a test left another default dtype"
 
 
+# ---- what a test asks for ------------------------------------------------------------------------
 @pytest.fixture
 def nothing_compiled_meanwhile():
-    """What is compiled behind a test's back takes memory of Python's."""
+    """The background thread has compiled all that was waiting. It would take memory meanwhile."""
     from whet.cpu import tiered_compilation
     tiered_compilation.compile_well()
 
 
 @pytest.fixture
 def one_thread():
-    """Each thread has scratch memory of its own in a product."""
+    """Products take scratch memory for each thread, so a test of memory has one."""
     import whet
     threads = whet.get_num_threads()
     whet.set_num_threads(1)
