@@ -1,4 +1,4 @@
-"""Attempts to record a call: the first of a way through the function, and further ones for
+"""Attempts to record a call: the first attempt for a way through the function, and further ones for
 comparison."""
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ class Attempts:
 
 
 class FirstRecording(Session):
-    """A call that no recording fits. `run_seconds`: how long the function itself ran,
-    `new_kernels`: how much of that was for kernels of eager mode that were in no cache,
-    `recording`: what serves such calls from now on."""
+    """The recording of a call that no recording fits. `run_seconds`: how long the function itself
+    ran. `new_kernels`: how much of that compiled kernels of eager mode that were in no cache.
+    `recording`: what replays such calls from now on."""
 
     def __init__(self, attempts: Attempts, call: Invocation) -> None:
         learned = attempts.learned
@@ -142,14 +142,16 @@ class FirstRecording(Session):
         self.became, self.has_model = Outcome.FAILED, self.model is not None
 
     def ask_what_runs(self, reason: Reason) -> NoReturn:
-        """Not all that the function reaches can be compared: code that never ran is not read."""
+        """The function reaches something that cannot be compared. From now on only code is read
+        that ran; this run shows which does."""
         self.learned.ran = self.lesson = CodeThatRan(reason.named(self.subject.fn, self.call.key))
         self.learned.arrays_are_known, self.became = True, Outcome.SET_UP
         self.learned.fix_numbers()
         raise Unrecorded
 
     def may_be_unwatched(self, paths: list[Recording]) -> bool:
-        """Does a model show that nothing needs to be watched for?"""
+        """Is a recording of other sizes proof that the run does nothing that must be watched
+        for?"""
         model, flat = self.model, self.call.flat
         if (model is None or not model.sizes.leads or paths or flat.numbers or flat.lengths
                 or self.call.key in self.recordings.watched or self.learned.ran is not None):
@@ -157,26 +159,29 @@ class FirstRecording(Session):
         return sizes.unwatched(model) and model.fits(self.leaves, flat.boxes)
 
     def numbers_become_known(self) -> None:
-        """Somebody would notice a Number: if some argument is one, the call has another key now."""
+        """The function would notice a stand-in of a number, so numbers are part of a call's key
+        from now on. If the call has such arguments, it is not recorded under its old key."""
         self.learned.fix_numbers()
         if self.call.flat.numbers or self.call.flat.lengths:
             raise Unrecorded
 
     def arrays_become_known(self) -> None:
-        """Somebody would notice what stands for an array: if there are some, the call has another
-        key now."""
+        """The function would notice a stand-in of a NumPy array, so arrays are compared from now
+        on. If the call has such arguments, it is not recorded under its old key."""
         self.learned.arrays_are_known = True
         if self.call.flat.arrays:
             raise Unrecorded
 
     def may_only_grow(self, world: World) -> frozenset[Any]:
-        """Lists that the function could only append to, but for those that a run has read."""
+        """Lists that the function only appends to, as far as its code shows, without those that a
+        run has read."""
         lists: frozenset[Any] = self.learned.expect_growth(world)
         return lists
 
     def is_searched(self) -> None:
-        """The first run may make state of an optimizer, say, which none does after it: recordings
-        from before would be of no use. It may be a later one, for gradients of several."""
+        """Do not record a run that is about to set something up, such as an optimizer's state.
+        Later runs find it there, so the recording would fit none. A later run may be the first of
+        this kind: the one that has gradients of several backwards."""
         waited, world = self.policy.waited, self.world
         if not self.policy.made and (world.gathers if 0 < waited < WAITS
                                      else world.sets_up and not waited):
@@ -194,11 +199,11 @@ class FirstRecording(Session):
                 self.learned.watched(uses.uses.values())
 
     def unwatchable(self, error: Unwatchable) -> None:
-        """What the function reaches cannot be compared."""
+        """The function reaches something that cannot be compared."""
         self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
 
     def exchange(self) -> None:
-        """What the run writes to is copied as long as that is little. Otherwise its program is
+        """Limit the copies of what the run writes to. Where they would be large, the program is
         checked at the next call that the recording fits."""
         super().exchange()
         if self.model is None and not self.learned.keeps_copies:
@@ -215,8 +220,8 @@ class FirstRecording(Session):
         super().exchange_arguments()
 
     def numbers_become_sizes(self) -> bool:
-        """Numbers were found to become sizes: the call has another key. False where others in its
-        lists cannot be sizes."""
+        """Numbers were found to become sizes, so the call has another key. False where its lists
+        hold other numbers that cannot be sizes."""
         call, flat, lengths = self.call, self.call.flat, self.rec.followed.lengths
         numbers, learned = [*flat.numbers], self.learned.arguments
         for path, length in lengths.items():
@@ -284,8 +289,8 @@ class FirstRecording(Session):
             self.refusals.why = reason.named(self.subject.fn, self.call.key)
 
     def affords_kernels(self, seconds: float) -> bool:
-        """May kernels be compiled now that take so long? Those of the run would be there, were the
-        call recorded once more."""
+        """May kernels be compiled now that take this many seconds? If not, the call is recorded
+        once more later, when eager's kernels will be there."""
         ran = timing.busy() - self.began - self.new_kernels
         return self.policy.affords_compiling(seconds, self.searched + ran)
 
@@ -301,14 +306,14 @@ class FirstRecording(Session):
         self.policy.grown(timing.busy() - began, native.compiling_seconds() - compiled)
 
     def leaves_its_start(self) -> bool:
-        """Has the run changed what a recording of it would want as it was? A training step does,
-        which makes the optimizer's state."""
+        """Has the run changed something that its recording would compare? A training step does so
+        when it makes the optimizer's state."""
         return any(c.place.is_read and c.key not in self.loose
                    and (id(c.owner), None) not in self.loose for c in self.world.changes())
 
     def learn(self) -> None:
-        """No recording came of it: what it changed, later calls may find changed as well, and so
-        what schedules change."""
+        """There is no recording. What the run changed may vary between calls from now on, and so
+        may what schedules change."""
         if hasattr(self, "world"):
             changes = self.world.changes()
             self.learned.loosen(changes)
@@ -321,8 +326,8 @@ class FirstRecording(Session):
             self.learned.foresee(self.left.effects)
 
     def only_computed(self) -> bool:
-        """Were numbers that vary only computed with? Those that Python went on from are guards from
-        now on."""
+        """Were varying numbers used in computations alone? Those on which Python decided are guards
+        from now on."""
         rec = self.rec
         paths = [path for path, t in self.call.flat.numbers.items() if id(t) in rec.pinned]
         bound = [s.spot.key for s, t in zip(self.world.slots, self.slots) if id(t) in rec.pinned]
@@ -331,7 +336,7 @@ class FirstRecording(Session):
         return not paths and not bound
 
     def register(self, r: Recording) -> None:
-        """A recording is there to be used."""
+        """Put a new recording to use."""
         call, model = self.call, self.model
         cost = self.searched + recheck.NODE * len(self.rec.nodes)
         r.checks = recheck.Checks(self.subject.verify, cost)
@@ -349,7 +354,8 @@ class FirstRecording(Session):
         self.became, self.recording = Outcome.RESIZED if is_resized else Outcome.RECORDED, r
 
     def note_what_it_showed(self, recorded: Recorded) -> None:
-        """Note how the run was watched, and what the user's code was told in it."""
+        """Note how the run was watched, and where the user's code was told sizes or other
+        numbers."""
         recorded.loose, recorded.items_vary = self.loose, self.items_vary
         recorded.size_told_at, recorded.told_at = self.watch.told, self.watch.informed
         followed = self.rec.followed
@@ -358,7 +364,7 @@ class FirstRecording(Session):
             recorded.size_told_at = recorded.told_at = "code that is tried"
 
     def failed(self, error: Explained) -> None:
-        """The run cannot be recorded: the next one may be, in another way."""
+        """The run cannot be recorded. The next one may be, if this one has shown what varies."""
         numpys_were_inputs = any(type(x) is not np.ndarray
                                  for x in (self.call.flat.arrays or {}).values())
         if numpys_were_inputs:

@@ -22,7 +22,7 @@ from .shadow_run import ShadowRun, can_shadow
 
 
 def applies(known: Any) -> bool:
-    """Can a recording be checked so?"""
+    """Can a recording be checked like this?"""
     return can_shadow(known.program) and not known.recorded.overlaps.pattern
 
 
@@ -41,11 +41,11 @@ class EarlyCheck:
 
     @property
     def is_due(self) -> bool:
-        """Is there something to compare the run with?"""
+        """Has the program been run, so that the run has to be compared with it?"""
         return self.digests is not None or self.problem is not None
 
     def __call__(self) -> None:
-        """The run is about to write: run the program."""
+        """Run the program, as the run is about to write."""
         if not self.known.lock.acquire(False):
             return
         try:
@@ -59,7 +59,7 @@ class EarlyCheck:
             self.input_arrays, self.leaves = [], None
 
     def shadow(self) -> dict[int, int]:
-        """The digests that the program leaves when it is run on what there was before the run."""
+        """The digests of the program, run on the state from before the run."""
         rec, p = self.rec, self.known.program
         number = rec.values.number
         input_arrays = [
@@ -84,8 +84,8 @@ class EarlyCheck:
                 if isinstance(recipe, MadeTensor) and t is not None and t._grad is not None}
 
     def compare(self, there: dict[int, int], values: dict[int, int]) -> None:
-        """Raise Refused where the run came to something else. `there`: the program's values -> the
-        run's, `values`: the same of results alone."""
+        """Raise Refused where the run came to something else than the program. `there`: the run's
+        value for each value of the program, `values`: the same of results alone."""
         if self.problem is not None:
             raise self.problem
         assert self.digests is not None

@@ -1,4 +1,4 @@
-"""A program against a run, on copies of what that was given: results and writes must have the same
+"""Runs a program on copies of the inputs of a run. Its results and writes must have the run's
 bits."""
 from typing import Any
 
@@ -16,8 +16,8 @@ ALIGNED = 64                     # bytes: where memory begins at multiples of th
 
 
 class ProgramCheck:
-    """The program of a recording, and the run that it is compared with. `overlaps`: of what is
-    written, `outside`: the run's values of what the program is given."""
+    """Compares the program of a recording with the run. `overlaps`: which inputs overlap, and which
+    are written to. `outside`: the run's values for the program's inputs."""
 
     def __init__(
         self, subject: Any, rec: Any, overlaps: Any, program: Any, outside: list[int]
@@ -26,9 +26,9 @@ class ProgramCheck:
         self.program, self.outside = program, outside
 
     def run(self, generators: Any, values: dict[int, int], last: bool = True) -> Any:
-        """Raise Wrong where the program gives other bits. `values`: of the program -> of the run.
-        Gives what the program made, by value; None where nothing is compared. `last`: no other
-        program is compared with the run."""
+        """Raise Wrong where the program gives other bits. `values`: the run's value for each result
+        of the program. Gives the results by value; None where nothing is compared. `last`: no other
+        program is compared with the run, so that its copies may be used up."""
         if self.subject.verify == "off":
             return None
         rec, originals = self.rec, self.rec.originals
@@ -60,8 +60,8 @@ class ProgramCheck:
         return made
 
     def replayed(self, generators: Any, values: dict[int, int], last: bool) -> tuple[Any, Any, Any]:
-        """Run the program. Gives what it was given, what it made, and copies of the former for a
-        rewritten program to be compared on."""
+        """Run the program. Gives its inputs, its results, and copies of the inputs to which a
+        rewritten program can be applied."""
         rec, pattern = self.rec, self.overlaps.pattern
         after = [(g, g._seed, g._offset) for g in generators]
         for g in generators:
@@ -95,7 +95,8 @@ class ProgramCheck:
         return {n: a for n, a in want.items() if a is not None}
 
     def rewritten(self, want: dict[int, Any], spare: Any) -> dict[int, Any]:
-        """The bits of a program with named rewrites are those of what the rewrites made."""
+        """The results that named rewrites of the recorded graph should have, computed by the
+        interpreter. They must be near those of the run."""
         said = self.program.meaning(dict(zip(self.program.outside, spare)))
         if not all(near(said[n], a) for n, a in want.items()):
             names = ", ".join(self.subject.rewrites)
@@ -104,10 +105,9 @@ class ProgramCheck:
 
 
 def copies(rec: Any, numbers: list[int], pattern: Any, spare: bool) -> list[Any]:
-    """What a run was given, as it was before and as it lay: what overlapped does so. What it did
-    not write to is given as it is. `pattern`: pairs of places in `numbers` that overlap. `spare`:
-    these are one more set of copies; otherwise nobody needs the recorder's own any more, and they
-    are given away."""
+    """The inputs of a run as they were before it, laid out and overlapping as they were. Inputs
+    that it did not write to are not copied. `pattern`: pairs of places in `numbers` that overlap.
+    `spare`: make one more set of copies, as the recorder's own are still needed."""
     made: dict[int, Any] = {}
     for group in overlapping(pattern):
         if made.keys().isdisjoint(group):
@@ -118,7 +118,7 @@ def copies(rec: Any, numbers: list[int], pattern: Any, spare: bool) -> list[Any]
 
 
 def overlapping(pattern: Any) -> list[set[int]]:
-    """The groups of places that overlap with each other; some come several times."""
+    """The groups of places that overlap; a group may come several times."""
     found: dict[int, set[int]] = {}
     for i, k, _ in pattern:
         group = found.setdefault(i, {i}) | found.setdefault(k, {k})

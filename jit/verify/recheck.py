@@ -39,8 +39,8 @@ _NUMBER = re.compile(r"%(\d+)")
 
 
 class OtherWay:
-    """A value that Python saw was another one, so the run went another way: a replay finds that
-    out, too."""
+    """A value on which Python decides was another one, so the run took another branch. A replay
+    would have found that out, too."""
 
 
 OTHER_WAY = OtherWay()
@@ -56,12 +56,12 @@ class Checks:
         self.at = 0 if verify == "always" else math.inf
 
     def anew(self) -> Checks:
-        """Checks of the same kind, of which none was made."""
+        """New checks with the same budget."""
         return Checks(self.verify, self.cost)
 
     def plan(self, calls: int, seconds: float) -> None:
-        """Choose the next call after so many: a power of two, far enough that all comparisons
-        together keep to the budget. `seconds`: those of a call."""
+        """Choose the call of the next check, after this many calls of these `seconds`: a power of
+        two, and late enough that all checks together stay within the budget."""
         if self.verify == "sample":
             enough = (self.made + 1) * self.cost / (BUDGET * max(seconds - TIMING, SHORTEST))
             self.at = (1 << (max(EARLIEST, calls + 2, math.ceil(enough)) - 1).bit_length()) - 1
@@ -119,7 +119,7 @@ class Steps:
         return self.names.setdefault(n, len(self.names))
 
     def numbers(self, other: Steps) -> dict[int, int]:
-        """The number here of each value there."""
+        """The value here for each value of the other run."""
         mine = {name: n for n, name in self.names.items()}
         return {n: mine[name] for n, name in other.names.items() if name in mine}
 
@@ -143,9 +143,9 @@ class WholeRun(Steps):
 
 
 def parting(was: Steps, now: Steps) -> str | OtherWay | None:
-    """Where a run first computed something else than the one before, in words; None where it did
-    not as far as both go, OTHER_WAY where a value that Python saw was another, as a replay finds
-    out too."""
+    """Where a run first computed something else than the one before, in words. None where it did
+    not, as far as both go. OTHER_WAY where Python decided on another value, which a replay would
+    find out, too."""
     for a, b in zip(was.steps, now.steps):
         if a.is_asked_otherwise(b):
             return OTHER_WAY
@@ -157,7 +157,7 @@ def parting(was: Steps, now: Steps) -> str | OtherWay | None:
 
 
 def difference(was: WholeRun, now: WholeRun) -> str | OtherWay | None:
-    """What a run did otherwise than the one before, in words, or None; OTHER_WAY as above."""
+    """What a run did otherwise than the one before, in words; None or OTHER_WAY as in `parting`."""
     found = parting(was, now)
     if found is not None:
         return found
@@ -182,20 +182,19 @@ def difference(was: WholeRun, now: WholeRun) -> str | OtherWay | None:
 
 
 def _same_sources(a: dict[int, Source], b: dict[int, Source]) -> bool:
-    """Were the values from outside found in the same ways?"""
+    """Do both runs find the values from outside in the same ways?"""
     return a.keys() == b.keys() and all(source.same(b[name]) for name, source in a.items())
 
 
 def _same_pairs(a: Pairs, b: Pairs, same: Callable[[Any, Any], bool]) -> bool:
-    """Was the same done with the same tensors, in the same order?"""
+    """Did both runs do the same with the same tensors, in the same order?"""
     return len(a) == len(b) and all(
         source.same(other) and same(x, y) for (source, x), (other, y) in zip(a, b)
     )
 
 
 def _same_state(a: Left, b: Left, runs: Runs) -> bool:
-    """Are effects on Python's state the same? Those on places and lists may come in another
-    order."""
+    """Do both runs have the same effects on Python's state? Their order may differ."""
     effects, others = (
         {(type(spot), id(spot.owner), value_key(spot.name)): x for spot, x in left.effects}
         for left in (a, b)

@@ -27,8 +27,8 @@ Times = dict[int, list[Window]]
 
 
 def can_shadow(program: Program) -> bool:
-    """Can a program be run so? It is one list of launches whose windows are known, and no named
-    rewrite changed its bits."""
+    """Can a program be run like this? It must be one list of launches whose windows are known, and
+    no named rewrite may have changed its bits."""
     return (isinstance(program, LaunchProgram) and program.windows is not None
             and program.launches_and_views is not None
             and program.rewritten is None
@@ -36,9 +36,9 @@ def can_shadow(program: Program) -> bool:
 
 
 class ShadowRun:
-    """`inputs`: what the program is given, as it is before the call. `wanted`: the values whose
-    digests are to be left beside those of what it writes to. `others`: by value, arrays that may
-    hold the same bits as what the program makes, which are taken in its place where they do."""
+    """`inputs`: the program's inputs, as they are before the call. `wanted`: values that get
+    digests, beside those that are written to. `others`: by value, arrays that may have the same
+    bits as what the program makes. Where they do, they replace it, which saves memory."""
 
     def __init__(self, program: Program, inputs: Sequence[Any], wanted: Iterable[int],
                  others: Mapping[int, Any]) -> None:
@@ -90,7 +90,8 @@ class ShadowRun:
         return self.digests
 
     def times(self) -> tuple[Times, Times, Times]:
-        """The windows by where they begin, are written for the last time, and end."""
+        """The windows by three times: when they begin, when they are written for the last time, and
+        when they end."""
         begins: Times = {}
         finals: Times = {}
         ends: Times = {}
@@ -100,8 +101,8 @@ class ShadowRun:
         return begins, finals, ends
 
     def place(self, windows: Iterable[Window]) -> None:
-        """Find room in the arena for what is large, the largest first: `places` says at which
-        byte."""
+        """Find room in the arena for large values, the largest first. `places`: the byte at which
+        each begins."""
         self.places: dict[Window, int] = {}
         types = self.program.arrays
         for w in sorted(windows, key=lambda w: -types[w.value].nbytes):
@@ -113,7 +114,7 @@ class ShadowRun:
 
     # ---- one window ------------------------------------------------------------------------------
     def begin(self, w: Window) -> None:
-        """Memory for a value: a copy, where the program is given it."""
+        """Make memory for a value. Where the program is given the value, it is a copy."""
         t, was = self.program.arrays[w.value], self.env[w.value]
         made = (np.ndarray(t.shape, t.dtype, self.arena.block, self.places[w] - self.arena.begin,
                            t.strides) if w in self.places else template(t))
@@ -124,13 +125,14 @@ class ShadowRun:
         self.env[w.value] = made
 
     def take_equal(self, w: Window) -> None:
-        """Nobody writes to a value any more: what holds the same bits may take its place."""
+        """Called when nobody writes to a value any more: replace it by another array with the same
+        bits, if there is one."""
         other, a = self.others.get(w.value), self.env[w.value]
         if other is not None and other.strides == a.strides and same_bits(other, a):
             self.env[w.value] = other
 
     def end(self, w: Window) -> None:
-        """Nobody needs a value any more, or what lay in its memory before."""
+        """Called when nobody needs a value any more, nor what lay in its memory before."""
         if w is self.latest[w.value]:
             self.digests.update({n: digest(self.array(n)) for n in self.values.get(w.value, ())})
         self.env[w.value] = None

@@ -20,9 +20,8 @@ PAYS = 8                         # a part of an arena: to hold so much less is w
 
 
 class ShrinkingArena:
-    """The arena of a run, of which less is held when its upper and lower ends are needed no more.
-    `begin` is the byte of the arena at which `block` begins; `base` begins where the arena would
-    have."""
+    """The arena of a run, which frees its lower and upper ends when they are no longer needed.
+    `block` is the memory that is left, and `begin` the byte of the arena at which it begins."""
 
     def __init__(self, size: int, lodgers: Sequence[Lodger]) -> None:
         self.size = size
@@ -34,18 +33,20 @@ class ShrinkingArena:
 
     @property
     def base(self) -> Any:
-        """An array whose address is that of the whole arena; its elements are nobody's."""
+        """An array at the address where the whole arena would begin. Its elements may be freed
+        memory: only offsets to it are used."""
         one: Any = (C.c_uint8 * 1).from_address(address(self.block) - self.begin)
         return np.frombuffer(one, np.uint8)
 
     def needed(self, time: int) -> tuple[int, int]:
-        """The bytes from which and until which pieces lie that are in use at a time or later."""
+        """The first byte, and the one after the last, of all pieces in use at this time or
+        later."""
         left = [x for x in self.lodgers if x.last > time]
         return min((x.low for x in left), default=0), max((x.high for x in left), default=0)
 
     def place(self, w: Window, size: int) -> int | None:
-        """Where memory for a window has room among what is needed then; it lies there from now
-        on."""
+        """Reserve room for a window within the bytes that are needed while it exists. Gives its
+        first byte; None where there is no room."""
         low, high = self.needed(w.first)
         span = w.first, w.last - 1, room_of(size), [Piece(size)]
         others, self.room.lodgers = self.room.lodgers, [
@@ -57,8 +58,8 @@ class ShrinkingArena:
         return at
 
     def shrink(self, time: int) -> bool:
-        """Hold less from this time on, where that pays; nothing was placed in it that is there
-        still."""
+        """Free what is not needed from this time on, where that pays. No window may be in the arena
+        at the moment, as the rest is moved."""
         low, high = self.needed(time)
         size, now = max(high - low, 1), memory.stats()
         if size > self.block.nbytes - self.block.nbytes // PAYS or now["live"] + size > now["peak"]:
