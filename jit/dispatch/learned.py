@@ -1,5 +1,5 @@
-"""What the calls of a function have taught: which of its numbers vary. By this calls are told
-apart."""
+"""What the calls of a function have shown of what varies between them. The key of a call depends on
+it."""
 from __future__ import annotations
 
 import itertools
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 
 class Learned:
-    """Numbers that vary are taken as they come; others are part of the key of a call, or guards."""
+    """Which numbers vary. A recording takes these from the call; other numbers are part of a call's
+    key, or guards."""
 
     def __init__(self) -> None:
         self.arguments = VaryingArguments()
@@ -71,7 +72,7 @@ class Learned:
     # ---- the key of a call -----------------------------------------------------------------------
     def key(self, args: Args, kwargs: Kwargs,
             flat: FlatArguments | None = None) -> tuple[Key, FlatArguments]:
-        """What tells calls apart, and the arguments as they were flattened for it."""
+        """The key of a call, and the arguments as they were flattened for it."""
         if flat is None:
             flat = FlatArguments(arrays=not self.arrays_are_known,
                                  records=self.arguments.objects.records,
@@ -87,7 +88,7 @@ class Learned:
         return (*key, *CallSettings.now()), flat
 
     def key_without_sizes(self, args: Args, kwargs: Kwargs) -> Key:
-        """What tells calls apart whose tensors may have other sizes."""
+        """The key of a call, without the sizes of its tensors."""
         flat = FlatArguments(sizes=False, arrays=not self.arrays_are_known,
                              records=self.arguments.objects.records,
                              numpys_vary=self.arguments.numpys_vary)
@@ -95,8 +96,8 @@ class Learned:
 
     # ---- learning --------------------------------------------------------------------------------
     def learn(self, before: Iterable[Recording], is_new: bool, args: Args, kwargs: Kwargs) -> bool:
-        """Look in what a call differs from those that were recorded `before`. True if some
-        arguments are found to vary. `is_new`: is this the first call of its key?"""
+        """Compare a call with those that were recorded `before`. True if some arguments are found
+        to vary. `is_new`: is this the first call of its key?"""
         named, changes = [*enumerate(args), *kwargs.items()], [r.world.changes() for r in before]
         for those in changes:
             self.loosen(those)
@@ -108,14 +109,15 @@ class Learned:
                 else self.arguments.compare(named))
 
     def new_arguments(self, leaves: Sequence[Base]) -> set[int]:
-        """The ids of those of a call's tensors that were others at the recorded call before."""
+        """The ids of those tensors of a call that were other objects at the recorded call
+        before."""
         before = self.last_leaves
         self.last_leaves = [weakref.ref(t) for t in leaves]
         return set() if before is None else {
             id(t) for i, t in enumerate(leaves) if i >= len(before) or before[i]() is not t}
 
     def loosen(self, changes: Iterable[Change]) -> None:
-        """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
+        """Numbers and tensors that were replaced, and lists that grew, may vary from now on."""
         changes = [x for c in changes if c.place.is_read for x in (c, *_of_numbers(c))]
         self.suspected |= {c.key for c in changes if _may_be_set_first(c)} - self.read_first
         if self.numbers_are_known:
@@ -128,8 +130,8 @@ class Learned:
         self.loose -= self.fixed
 
     def watched(self, uses: Iterable[FirstUse]) -> list[FirstUse]:
-        """A run has shown which attributes it sets before it reads them. Those that it read first,
-        though others did not."""
+        """Note which attributes a run set before it read them. Gives those that it read first
+        although earlier runs had set them first."""
         wrong = []
         for use in uses:
             key = use.key.owner, use.key.name
@@ -144,8 +146,9 @@ class Learned:
         return wrong
 
     def look_at_counts(self, paths: Iterable[Recording], model: Recording | None) -> None:
-        """A call fits none of these recordings, and a `model` but for sizes: does data decide sizes
-        otherwise? With other sizes it nearly always does."""
+        """Called when a call fits none of these recordings, and differs from `model` in sizes
+        alone. Notes whether sizes decided by data differ; with other input sizes they nearly always
+        do."""
         reasons = [reason for r in paths for reason, _ in r.missed.counted()]
         self.counting |= {reason.where for reason in reasons if type(reason) is Branches}
         if (any(type(reason) is Shapes for reason in reasons)
@@ -155,7 +158,7 @@ class Learned:
             self.counts_vary = self.keeps_copies = True
 
     def expect(self, world: World) -> None:
-        """Options of optimizers that schedules change may be any from now on."""
+        """Options of optimizers that schedules change may vary from now on."""
         if self.numbers_are_known or (optim := sys.modules.get("whet.optim")) is None:
             return
         for x in world.seen.values():
@@ -165,7 +168,7 @@ class Learned:
         self.loose -= self.fixed
 
     def expect_growth(self, world: World) -> frozenset[tuple[int, None]]:
-        """Lists that code could only append to, and that no run has read, may be any."""
+        """Lists that the code only appends to, and that no run has read, may vary from now on."""
         if self.numbers_are_known:
             return frozenset()
         lists = appended_lists(world) - self.fixed
@@ -173,8 +176,8 @@ class Learned:
         return lists
 
     def expect_to_go_on(self, before: World, now: World) -> None:
-        """A run set up state: numbers in what it made (sums, counters, histories) may be any from
-        now on, as the next runs go on with them."""
+        """A run set up state. The numbers in it, such as sums and counters, may vary from now on,
+        because the next runs will change them."""
         if self.numbers_are_known:
             return
         known = {id(place.owner) for place in before.places}
@@ -188,26 +191,27 @@ class Learned:
         self.loose -= self.fixed
 
     def foresee(self, effects: Iterable[tuple[Spot, Recipe]]) -> None:
-        """Where a run leaves a number that it computed of others that vary, that varies, too,
-        though it was the same this time."""
+        """A number that a run computed from varying ones and left in Python's state varies, too,
+        even if it was the same this time."""
         if not self.numbers_are_known:
             self.loose |= {spot.key for spot, made in effects if isinstance(made, Number)}
             self.loose -= self.fixed
 
     def fix(self, places: Iterable[Any]) -> None:
-        """Python went on from what was at these places: it is a guard from now on."""
+        """Python decided on what was at these places, so it is a guard from now on."""
         self.fixed.update(places)
         self.loose -= self.fixed
 
     def fix_numbers(self) -> None:
-        """Somebody would notice a Number: none is taken as it comes."""
+        """The function would notice stand-ins of numbers, so all numbers are compared from now
+        on."""
         self.numbers_are_known = True
         self.arguments.fix_all()
         self.loose = set()
 
 
 def _of_numbers(change: Change) -> list[Change]:
-    """The numbers that are others in a dict which has more or fewer entries than before."""
+    """The numbers that changed in a dict whose entries are no longer the same ones."""
     place, held = change.place, change.owner
     if change.index is not None or type(place) not in (Entries, OtherEntries) \
             or type(held) is not dict:

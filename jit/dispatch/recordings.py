@@ -40,7 +40,8 @@ PATIENCE = 2
 
 
 class Recordings:
-    """Which recordings there are, and which of them others are made like."""
+    """The recordings of a function by key, and its models: recordings from which those for other
+    sizes are made."""
 
     def __init__(self, subject: Subject, learned: Learned, policy: Policy, refusals: Refusals,
                  tables: Tables) -> None:
@@ -69,13 +70,14 @@ class Recordings:
         return next((r for r in self.of(key) if r.slow), None)
 
     def put_off(self, order: Order) -> None:
-        """Kernels that a recording lacks are compiled in the background, and with later calls."""
+        """Have kernels that a recording needs compiled in the background, and during later
+        calls."""
         order.put_off()
         self.order = order
 
     def are_ordered(self, call: Invocation) -> bool:
-        """Are there kernels still to be compiled that the next recording needs? As many are now as
-        may be."""
+        """Does the next recording still need kernels that are not compiled? Compiles as many now as
+        the account allows."""
         order = self.order
         if order is not None:
             order.look()
@@ -87,19 +89,20 @@ class Recordings:
         return self.order is not None
 
     def begin(self, key: Key, objects: Sequence[Any]) -> list[Recording]:
-        """A call of a key is about to be recorded. `objects`: what the key knows by address."""
+        """Called when a call of a key is about to be recorded. `objects`: what the key knows by
+        address."""
         for gone in self.objects.ended():
             self.forget(gone)
         self.objects.hold(key, objects)
         return self.by_key.setdefault(key, [])
 
     def ended(self, key: Key) -> None:
-        """The attempt to record a call of a key is over."""
+        """Called when the attempt to record a call of a key is over."""
         if not self.of(key):
             self.objects.let_go(key)
 
     def forget(self, key: Key) -> None:
-        """Nothing is known of a key any more, of which there are no recordings."""
+        """Forget all about a key that has no recordings."""
         for known in (self.by_key, self.dropped):
             known.pop(key, None)
         self.objects.forget(key)
@@ -107,22 +110,22 @@ class Recordings:
         self.watched.discard(key)
 
     def before(self, key: Key) -> list[Recording]:
-        """The recordings that a call is compared with: a counter counts whatever kind of call
-        comes."""
+        """The recordings with which a call is compared to find what varies. Where its key has none
+        it is the latest of another key: state such as a counter changes with any call."""
         return self.by_key.get(key) or self.policy.held[-1:]
 
     # ---- like which a recording is made ----------------------------------------------------------
     def model(self, args: Args, kwargs: Kwargs,
               flat: FlatArguments) -> tuple[Key, Recording | None]:
-        """The key of a call without its sizes; and a recording that this one is like but for
-        sizes."""
+        """The key of a call without its sizes, and a recording that differs from the call in sizes
+        alone."""
         kind, found = self.fitting(args, kwargs, flat)
         return kind, next(found, None)
 
     def fitting(self, args: Args, kwargs: Kwargs,
                 flat: FlatArguments) -> tuple[Key, Iterator[Recording]]:
-        """The key of a call without its sizes; and all recordings that this one is like but for
-        sizes, which may lead different ways."""
+        """The key of a call without its sizes, and all recordings that differ from the call in
+        sizes alone. They may be of different ways through the function."""
         kind = self.learned.key_without_sizes(args, kwargs)
         found = (r for r in self.models.get(kind, ()) if sizes.fits(r, flat.leaves) and (
             self.free is None
@@ -130,16 +133,15 @@ class Recordings:
         return kind, found
 
     def nearest(self, call: Invocation, model: Recording, rec: Recorder) -> Recording:
-        """Of the recordings that one may be like, but for sizes, which is as good as a `model`: the
-        one whose nodes a run came to, with values in the place of which its own are, if there is
-        one."""
+        """The best model for a run: one whose nodes are those of the run, with sizes that scale to
+        the run's. `model` where there is none."""
         _, found = self.fitting(call.args, call.kwargs, call.flat)
         return next((m for m in found if sizes.came_to(m, rec.nodes)
                      and sizes.scales(m, rec.nodes, rec.values.arrays)), model)
 
     def untried(self, call: Invocation) -> list[Recording]:
-        """The recordings that give others without a run, for sizes like those of a call, and have
-        not given one for its key: those first that fit as things are now."""
+        """The recordings from which one for a call's sizes can be made without a run, and has not
+        been made so far. Those whose guards hold now come first."""
         _, found = self.fitting(call.args, call.kwargs, call.flat)
         known, flat = self.of(call.key), call.flat
         models = [m for m in found if families.serves(m) and sizes.serves_others(m)
@@ -155,12 +157,12 @@ class Recordings:
                    if m.sizes.family is not None)
 
     def all_models(self) -> list[Recording]:
-        """The recordings that others are made like, as of now: other threads record meanwhile."""
+        """All models at this moment. Other threads may add some meanwhile."""
         return [m for models in list(self.models.values()) for m in models]
 
     def ventures(self, kind: Kind, like: Callable[[], bool]) -> bool:
-        """Is a call of sizes that come for the first time worth a recording, though there are many?
-        A few are: they may give a plan for all sizes of a way that has none."""
+        """Should a call of new sizes be recorded although there are many recordings already? A few
+        are: they may give a plan for all sizes of a way that has none."""
         if (self.ventured >= VENTURES or kind.calls > 1 or len(self.policy.held) < FREE
                 or self.policy.idle < PATIENCE or not like()):
             return False
@@ -168,8 +170,8 @@ class Recordings:
         return True
 
     def had_better_wait(self, args: Args, kwargs: Kwargs, flat: FlatArguments) -> bool:
-        """Is a call that is like none so far, but for its sizes, a poor one to make others like,
-        where a better one may come soon?"""
+        """Would the call make a poor model, where a better one may come soon? It is poor if sizes
+        are equal by chance."""
         if self.waited >= WAITS:
             return False
         kind = self.learned.key_without_sizes(args, kwargs)
@@ -180,13 +182,12 @@ class Recordings:
         return waits
 
     def was_set_up(self, call: Invocation) -> None:
-        """A call set something up, and there is no recording of it."""
+        """Note a call that only set something up and was not recorded."""
         kind = self.learned.key_without_sizes(call.args, call.kwargs)
         self.set_up.setdefault(kind, [t._array.shape for t in call.flat.leaves])
 
     def add_model(self, kind: Key, r: Recording) -> None:
-        """Others can be made like a new recording, if they cannot without a run like one that does
-        the same."""
+        """Make a new recording a model, unless there is one that does the same and needs no run."""
         known = self.models.get(kind, ())
         first = next((m for m in known if m.sizes.family and m.does_as(r)), r)
         others = [m for m in known if not m.does_as(r)]
@@ -194,7 +195,7 @@ class Recordings:
 
     # ---- which are kept --------------------------------------------------------------------------
     def take_in(self, r: Recording) -> None:
-        """A recording is in use from now on; others may have to make room for it."""
+        """Put a recording to use. Others may have to make room for it."""
         if r in self.policy.held:
             return
         r.size = r.weigh()
@@ -205,7 +206,7 @@ class Recordings:
         self.tables.put(r)
 
     def unfit(self, r: Recording) -> None:
-        """A call was none for a recording of its key."""
+        """Called when a call did not fit a recording of its key."""
         self.policy.count(Event.MISSED)
         r.misses += 1
         if r.misses >= UNFIT and not r.calls:
@@ -240,19 +241,19 @@ class Recordings:
         return True
 
     def drop_key(self, key: Key) -> None:
-        """The recordings of a key that has been refused go."""
+        """Drop the recordings of a key that has been refused."""
         for r in list(self.by_key[key]):
             self.drop(r)
         self.by_key[key] = []
 
     def served_by(self, r: Recording, key: Key) -> Recording | None:
-        """The recording that serves the calls of a new one by now, as parts that both have were
-        planned for their sizes."""
+        """An existing recording that can serve the calls of a new one. Both share parts, which have
+        been planned for the new sizes by now."""
         return next((known for known in self.of(key)
                      if known.program.goes_by_counts and known.does_as(r)), None)
 
     def drop(self, r: Recording) -> None:
-        """A recording goes."""
+        """Drop a recording."""
         with self.tables.lock:
             paths = self.by_key.get(r.key, [])
             paths[:] = [x for x in paths if x is not r]
@@ -267,7 +268,7 @@ class Recordings:
             self.tables.drop(r)
 
     def close(self) -> None:
-        """All go, and nothing is replayed any more."""
+        """Drop all recordings. Nothing is replayed any more."""
         with self.tables.lock:               # Another thread may be about to lay tables.
             self.by_key, self.objects, self.models = {}, KnownObjects(), {}
             self.tables.close()

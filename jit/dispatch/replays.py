@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class Replays:
-    """Calls that recordings fit. Replays and eager calls are timed in turn, in rounds; whichever is
-    faster goes on."""
+    """Replays calls that recordings fit. Replays and eager calls are timed in turn, in rounds; the
+    faster kind goes on."""
 
     def __init__(
         self, subject: Subject, policy: Policy, recordings: Recordings, attempts: Attempts
@@ -50,8 +50,8 @@ class Replays:
         return out
 
     def passed_over(self, call: Invocation) -> Any:
-        """The result by one of the recordings that were not tried, as they rarely fit, or MISSED:
-        a try takes less than a new recording."""
+        """The result by a recording that `result` did not try because it rarely fits, or MISSED.
+        Trying one takes less time than a new recording."""
         out = MISSED
         for r in list(self.recordings.of(call.key)):
             if not r.slow and r.second_look.passed:
@@ -92,7 +92,8 @@ class Replays:
             trial.lock.release()
 
     def improve_kernels(self, r: Recording, call: Invocation) -> None:
-        """Have as many of a recording's kernels compiled well as may be now."""
+        """Have as many of a recording's kernels compiled with optimisation as the account
+        allows."""
         policy, cost = self.policy, compile_time_estimates.better
         while r.is_hasty and (policy.affords_better(cost.of())
                               or r.slow and policy.affords_kernel(cost.of())):
@@ -102,8 +103,8 @@ class Replays:
 
     # ---- one replay ------------------------------------------------------------------------------
     def replayed(self, r: Recording, call: Invocation) -> tuple[Any, float]:
-        """The result by a recording, or MISSED, and the seconds that it took. Keeping the account
-        is not among them: machine code keeps none."""
+        """The result by a recording, or MISSED, and the seconds that it took. They leave out the
+        account, which machine code does not keep."""
         start = timing.clock()
         out = r.by_table(call.args, call.kwargs, call.flat)
         if out is not MISSED:
@@ -136,7 +137,7 @@ class Replays:
 
     # ---- rounds ----------------------------------------------------------------------------------
     def timed(self, r: Recording, call: Invocation, calls: int) -> Any:
-        """A call of a round; `calls`: how many of the recording there were before."""
+        """A call in a round of timing. `calls`: how many of the recording there were before."""
         trial, eager = r.trial, r.trial.eager
         if eager:
             out, took = trial.call(self.subject.fn, call.args, call.kwargs)
@@ -159,7 +160,7 @@ class Replays:
         return out
 
     def round_is_over(self, r: Recording, call: Invocation, calls: int) -> None:
-        """A round is over: the faster kind of call goes on."""
+        """End a round of timing: the faster kind of call goes on."""
         trial = r.trial
         r.slow = trial.slow
         if r.is_hasty:                       # Good kernels may come out otherwise.
@@ -173,7 +174,7 @@ class Replays:
 
     # ---- comparisons -----------------------------------------------------------------------------
     def compared(self, r: Recording, call: Invocation) -> Any:
-        """A call that a recording fits, made eagerly and recorded again: what is recorded must be
+        """Make a call that a recording fits eagerly, and record it again. Both recordings must be
         the same."""
         taken = False
         try:
@@ -203,9 +204,9 @@ class Replays:
                 r.limit()
 
     def rerun(self, r: Recording, call: Invocation) -> Any:
-        """A call of sizes of which none was run is: in the place of the recording that was made
-        without a run comes one that was compared with it. Where data decides sizes, it is a
-        recording's parts that are compared."""
+        """Record a call of sizes that were never run, and put that recording in the place of the
+        one made without a run, with which it is compared. Where data decides sizes, the parts of a
+        recording are compared."""
         if r.unseen:
             self.recordings.drop(r)
         else:

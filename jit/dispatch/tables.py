@@ -28,8 +28,8 @@ class Entrance(Protocol):
 
 
 class Tables:
-    """Tables of the latest recordings, or an index of many. `entry`: a weak reference to the object
-    that machine code finds them at, in its attribute `_ready`."""
+    """The tables of the latest recordings, or an index of many. `entry`: a weak reference to the
+    traced function's native object, whose attribute `_ready` has the tables for machine code."""
 
     def __init__(self, subject: Subject, learned: Learned, policy: Policy,
                  entry: weakref.ref[Entrance]) -> None:
@@ -54,7 +54,7 @@ class Tables:
                 self.publish(r.bypass(self.subject.fn, args[0]))
 
     def put(self, r: Recording) -> None:
-        """A recording has a new table."""
+        """Called when a recording has a new table."""
         if native_entry.enter is None:
             return
         with self.lock:
@@ -80,7 +80,7 @@ class Tables:
         return not (r.slow or r.is_given_leaves or unlucky and r.program.may_miss)
 
     def put_sized(self, r: Recording) -> None:
-        """What a recording is a program of may have a table for all sizes."""
+        """Use the table for all sizes of a recording's program, if there is one."""
         table = r.table_of_all_sizes
         if table is not None and table not in self.sized and self.serve_all_sizes:
             table.plan(self.policy.replay_seconds)
@@ -88,20 +88,20 @@ class Tables:
             self.sized[:] = [table, *self.sized][:LATEST]
 
     def drop(self, r: Recording) -> None:
-        """A recording is no more."""
+        """Called when a recording is dropped."""
         self.latest = [x for x in self.latest if x is not r]
         self.sized[:] = [x for x in self.sized if x.first is not r]
         self.unindex(r)
         self.lay()
 
     def unindex(self, r: Recording) -> None:
-        """The index no longer leads to a recording."""
+        """Remove a recording from the index."""
         if r.tables.indexed is not None and self.index is not None:
             self.index.drop(*r.tables.indexed)
         r.tables.indexed = None
 
     def lay(self) -> None:
-        """Have machine code go through the tables that there are now."""
+        """Give the current tables to machine code."""
         with self.lock:
             if self.closed:
                 return
@@ -126,7 +126,7 @@ class Tables:
         self.publish(None)
 
     def publish(self, ready: tuple[Any, ...] | None) -> None:
-        """From now on machine code walks these tables."""
+        """Have machine code walk these tables from now on."""
         entry = self.entry()
         if entry is not None:
             entry._ready = ready
