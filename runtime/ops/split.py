@@ -31,19 +31,15 @@ def _split(a, sizes, dim):
 
 
 def _filled(gs, shapes, like):
-
+    """The gradients of pieces, with zeros for pieces that have none."""
     there = next(g.device for g in gs if g is not None)
     return [zeros(s, dtype=like.dtype, device=there) if g is None else g
             for g, s in zip(gs, shapes)]
 
 
-def _split_vjp(gs, _y, _x, sizes, dim):
-    shape = tuple(_x.shape)
-    return [
-        FUNCTIONS["cat"](
-            _filled(gs, [(*shape[:dim], n, *shape[dim + 1 :]) for n in sizes], _x), dim
-        )
-    ]
+def _split_vjp(gs, _y, x, sizes, dim):
+    shapes = [(*x.shape[:dim], n, *x.shape[dim + 1:]) for n in sizes]
+    return [FUNCTIONS["cat"](_filled(gs, shapes, x), dim)]
 
 
 def _cutting(name):
@@ -65,7 +61,7 @@ def _cutting(name):
 
 
 split_op = _cutting("split")
-# what was joined, taken apart again: as many pieces as there were, whatever their sizes are
+# the gradient of a join: as many pieces as were joined, whatever their sizes
 unjoin_op = _cutting("unjoin")
 
 
@@ -74,9 +70,10 @@ def _unbind(a, dim):
     return tuple([a[(*before, i, ...)] for i in range(a.shape[dim])])
 
 
-def _unbind_vjp(gs, _y, _x, dim):
-    shape = tuple(_x.shape)
-    return [FUNCTIONS["stack"](_filled(gs, [shape[:dim] + shape[dim + 1 :]] * shape[dim], _x), dim)]
+def _unbind_vjp(gs, _y, x, dim):
+    shape = tuple(x.shape)
+    shapes = [shape[:dim] + shape[dim + 1:]] * shape[dim]
+    return [FUNCTIONS["stack"](_filled(gs, shapes, x), dim)]
 
 
 unbind_op = ViewsOp(
@@ -241,9 +238,9 @@ def _split_alias(name, dim, least):
     def pieces(input, indices_or_sections):
         if input._array.ndim < least:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} "
+                f"{name} requires a tensor with at least {least} "
                 f"dimension{'s' if least > 1 else ''}, but got a tensor with {input._array.ndim} "
-                "dimensions!".replace("torch.", ""))
+                "dimensions!")
         d = 0 if name == "hsplit" and input._array.ndim == 1 else dim
         n = input._array.shape[d]
         if isinstance(indices_or_sections, int) and (
