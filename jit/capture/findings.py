@@ -35,8 +35,8 @@ class Findings:
             for t, g in zip(run.tensors, run.grads) if t._grad is not g]
         left = LeftBehind(run, self.results, self.swapped, session.learned)
         self.result = self.results.describe(out)
-        left.moved()
-        self.left = left.laid_again()
+        left.describe_moved_memory()
+        self.left = left.for_replays()
         if self.outward.overtaken():
             raise Refused(Prints("a tensor is printed, and written to afterwards"))
         self.outward.describe(self.results)

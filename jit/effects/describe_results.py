@@ -1,4 +1,4 @@
-"""What a run returned or left behind becomes recipes, one for each object that is met."""
+"""Makes a recipe for each object that a run returned or left behind."""
 from __future__ import annotations
 
 import collections
@@ -123,8 +123,8 @@ class Results:
         return Constant(x) if id(x) in self.guarded else None
 
     def constant(self, x: Any) -> Recipe | None:
-        """The recipe of what is the same at each call; refuses what was there before, and is
-        not."""
+        """The recipe of an object that is the same at each call. Refuses an object that was there
+        before the run and may be another one at the next call."""
         if type(x) in PLAIN or type(x) is tuple and not x or isinstance(x, (*CONSTANT, enum.Enum)):
             return Constant(x)
         if isinstance(x, types.FunctionType | type) and (id(x) in self.before or not users(x)):
@@ -134,12 +134,11 @@ class Results:
         return None
 
     def was_there(self, x: Any) -> bool:
-        """Was an object there before the run, where a replay finds it as well?"""
+        """Did the object exist before the run, in a place where a replay finds it, too?"""
         return id(x) in self.before or id(x) in self.guarded
 
     def make(self, x: Any, kinds: tuple[type[made_objects.Made], ...]) -> Recipe | None:
-        """The recipe of an object that each call makes anew, of one of these kinds; None where
-        it is of none."""
+        """The recipe of a new object of one of these kinds; None where it is of none of them."""
         for kind in kinds:
             if kind.takes(x):
                 recipe = self.known[id(x)] = kind()
@@ -150,7 +149,7 @@ class Results:
 
     @staticmethod
     def refuse(x: Any) -> Recipe:
-        """Nothing is known of such an object."""
+        """Refuse the run: no replay can make such an object."""
         raise Refused(Returns(full_thing(type(x))))
 
     def array(self, x: Any) -> Recipe:
@@ -170,7 +169,7 @@ class Results:
         return MadeArray(n, known is a)
 
     def contents(self, x: Any) -> Recipe:
-        """What a container that was there before holds now."""
+        """The recipe of what a container that was there before holds now."""
         if isinstance(x, list | collections.deque):
             return self.several(elements(x))
         # Who took a number's hash went on from its value.
@@ -192,7 +191,8 @@ class Results:
         return recipe
 
     def order(self, k: Any) -> Any:
-        """Where an element of a set comes, whatever the addresses of tensors are."""
+        """By what elements of a set are sorted. It does not depend on where tensors lie in
+        memory."""
         if not is_strided(k):
             return 0, 0, repr(k)
         source = self.source_of(k)
@@ -231,7 +231,7 @@ class Results:
         return recipe
 
     def history(self, x: Any) -> History:
-        """What gradients find behind a result."""
+        """The recipe of a result's history: of the graph that its gradients flow into."""
         if x._node is None:
             return Leaf(None if x._grad is None else self.tensor(x._grad))
         if used_up(x, self.first):
@@ -242,14 +242,14 @@ class Results:
         return LiveEnd(len(self.alive) - 1)
 
     def leaves(self) -> None:
-        """Describe what the run made and gradients of its results flow to: only the graph has it.
-        Once everything else has been described."""
+        """Describe leaves that the run made and that only the graph of the results holds. Called
+        when everything else has been described."""
         for _, _, e in leaving(inside([t._node for t in self.alive], self.first)):
             if is_strided(e) and self.source_of_edge(e) is None:
                 self.tensor(e)
 
     def source_of_border(self, e: Any) -> Source | None:
-        """The way to what an edge that leaves the graph of the results leads to."""
+        """How a replay finds what an edge leads to that leaves the graph of the results."""
         source = self.source_of_edge(e)
         if source is not None or id(e) not in self.known:
             return source
@@ -265,8 +265,8 @@ class Results:
         return self.tensor(x._base)
 
     def join(self) -> None:
-        """Make one of graphs that share nodes, once everything has been described: a hook in one
-        sees what comes through another."""
+        """Join freed graphs that share nodes, because a hook in one of them sees gradients that
+        come through another. Called when everything else has been described."""
         apart: list[Any] = []
         for one in self.freed:
             nodes, those = set(inside([one[1]._node], self.first)), [one]
@@ -284,9 +284,9 @@ class Results:
                 self.alive.append(t)
 
     def cells(self, saved: dict[int, Any]) -> dict[int, VersionCell]:
-        """Give each result the cell that counts its versions, where it is not alone with it, and
-        find those of values that were `saved` for a backward. The cells are known as they are at
-        the end, or as those of a tensor from outside."""
+        """Give each result its version cell, where the cell is shared or counts from a version
+        above 0. Gives the cells of values that were `saved` for a backward. A cell has the version
+        that it has at the end of the run, or is that of a tensor from outside."""
         counted_outside = places_of_counters(self.rec.outside.values(), self.source_of)
         held = [(recipe, t._cell) for recipe, t in zip(self.made, self.tensors)
                 if t._base is None and t._cell is not None]

@@ -1,4 +1,4 @@
-"""What a run left in Python's state, as recipes by which a replay lays it there again."""
+"""What a run left in Python's state, as recipes by which a replay leaves the same."""
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -19,8 +19,9 @@ from .write_back import Left
 
 
 class LeftBehind:
-    """`effects`: (spot, recipe of the new value) of what was changed, `growths`: what was
-    appended to lists, `filled`: what containers among the arguments hold afterwards."""
+    """`effects`: (spot, recipe of the new value) of what was changed. `growths`: what was appended
+    to lists. `filled`: the new contents of containers among the arguments. A run whose changes
+    cannot be made again is refused."""
 
     def __init__(self, run: Any, results: Any, swapped: Any, learned: Any) -> None:
         self.run, self.results, self.swapped = run, results, swapped
@@ -31,23 +32,24 @@ class LeftBehind:
         # what is accounted for
         self.known: set[Any] = {id(grown.real) for grown, _ in swapped.lists}
         self.effects: list[Any] = []
-        self.only_appended(learned)
-        self.only_read(learned)
-        self.read_before_set(learned)
-        self.set_to_what_was_there()
-        self.changed(learned)
-        self.exchanged()
+        self.check_appended_lists(learned)
+        self.check_unread_containers(learned)
+        self.check_attributes_read_first(learned)
+        self.describe_attributes_set_again()
+        self.describe_changes(learned)
+        self.describe_replaced_numbers()
         self.growths = [
             (grown.real, [results.describe(x) for x in grown.added])
             for grown, _ in swapped.lists if grown.added]
         self.filled = self.contents_of_arguments()
 
-    def laid_again(self) -> Left:
-        """How a replay lays the three."""
+    def for_replays(self) -> Left:
+        """What each replay has to do to Python's state."""
         return Left(self.effects, self.growths, self.filled)
 
-    def only_appended(self, learned: Any) -> None:
-        """A list that the run appends to must not be read by it."""
+    def check_appended_lists(self, learned: Any) -> None:
+        """Refuse a run that reads a list it appends to: such lists are not compared before a
+        replay."""
         for grown, _ in self.swapped.lists:
             if grown.read:
                 learned.fix([(id(grown.real), None)])
@@ -55,9 +57,9 @@ class LeftBehind:
                 raise Refused(
                     Changes(self.run.world, change, "a list that it both reads and appends to"))
 
-    def only_read(self, learned: Any) -> None:
-        """A list or dict whose parts lie in slots is any of its kind: the run must neither change
-        it nor hand it on, as a replay does not know it by its identity."""
+    def check_unread_containers(self, learned: Any) -> None:
+        """Refuse a run that changes a list or dict of which parts vary between calls, or that
+        returns it. A replay does not know which object it is."""
         slots, leaves = self.run.world.slots, self.run.leaves
         for s, t in zip(slots, leaves[len(leaves) - len(slots):]):
             was = s.changeable
@@ -70,9 +72,10 @@ class LeftBehind:
                 change = Change(Elements(was) if type(was) is list else entries(was), None)
                 raise Refused(Changes(self.run.world, change, "which is another at each call"))
 
-    def set_to_what_was_there(self) -> None:
-        """Compare attributes that the run may have set to the very value that they had: whether it
-        did cannot be seen."""
+    def describe_attributes_set_again(self) -> None:
+        """Handle attributes that hold the same object as before the run. If the run is known to
+        have set one, replays set it, too. If nobody can tell, and another place could have given
+        the object, it is compared before each replay."""
         run = self.run
         known = [*run.whole.seen.values(), *run.tensors, *run.grads, *run.leaves, *run.boxes]
         for place in run.world.overwritten:
@@ -84,8 +87,9 @@ class LeftBehind:
                 elif could_be_found_elsewhere(there, known):
                     place.is_compared = True
 
-    def read_before_set(self, learned: Any) -> None:
-        """What runs have set first so far, this one must not have read before."""
+    def check_attributes_read_first(self, learned: Any) -> None:
+        """Refuse a run that read an attribute which earlier runs had set before they read it. Such
+        attributes are not compared before a replay."""
         uses = self.run.first_uses
         wrong = learned.watched(list(uses.uses.values()))
         if wrong or not uses.is_complete:
@@ -93,10 +97,10 @@ class LeftBehind:
             raise Refused(Inspects("it reads an attribute that it has only set so far"))
 
     # ---- what differs from before ----------------------------------------------------------------
-    def changed(self, learned: Any) -> None:
-        """Describe what the run changed of what it could reach."""
+    def describe_changes(self, learned: Any) -> None:
+        """Describe what the run changed of all that it could reach."""
         changes = self.run.world.changes()
-        # what is new in a dict is laid there in the order in which the run has set it
+        # A replay sets new entries of a dict in the order in which the run did.
         changes.sort(key=lambda c: c.place.position if type(c.place) is Overwritten else -1)
         whole = {id(c.owner) for c in changes if c.is_of_all}
         for c in changes:
@@ -109,7 +113,8 @@ class LeftBehind:
                 raise Refused(Changes(self.run.world, c))
 
     def is_what_was_there(self, place: Any, new: Any) -> bool:
-        """Is it the number, the numbers or the array for which something stood during the run?"""
+        """Is the new value only the stand-in of the number, numbers or array that was there
+        before?"""
         if type(new) in NUMBERS:
             return tensor_behind(new) is self.slots.get(place)
         if type(new) is tuple:
@@ -118,8 +123,8 @@ class LeftBehind:
                 and real_of(new) is self.slots[place]._array)
 
     def describe(self, change: Change, is_whole: bool) -> bool:
-        """Note how a replay makes a change; False where it is not noted. `is_whole`: all that the
-        owner holds is laid anew."""
+        """Note how a replay makes a change. `is_whole`: everything that the owner holds is
+        replaced. False where no replay can make it."""
         def laid(make: Callable[[Any], Any], x: Any) -> Any:
             try:
                 return make(x)
@@ -137,9 +142,9 @@ class LeftBehind:
             self.effects.append((spot, laid(self.results.describe, change.now)))
         return spot is not None
 
-    def exchanged(self) -> None:
-        """Describe what the run left where a number or an array was: it may be what was there
-        this time."""
+    def describe_replaced_numbers(self) -> None:
+        """Describe new values in places of numbers or arrays that vary. They count as changes even
+        if they equal what was there in this call: in other calls they will not."""
         self.known |= {spot.key for spot, _ in self.effects}
         for s in self.run.world.slots:
             place = s.spot.key
@@ -151,9 +156,9 @@ class LeftBehind:
                 self.effects.append((s.spot, self.results.describe(now)))
         self.known |= self.slots.keys() | {spot.key for spot, _ in self.effects}
 
-    def moved(self) -> None:
-        """Describe the memory that tensors from outside were given: that of another tensor which
-        the run leaves, if there is one."""
+    def describe_moved_memory(self) -> None:
+        """Describe the new memory of tensors that were there before the run (`t.data = ...`). It
+        may be that of another tensor that the run left."""
         holders = {id(t._array): t for t in self.results.tensors}
         for t in self.run.moved:
             if self.run.world.tensors.get(id(t)) is not t:
@@ -164,7 +169,7 @@ class LeftBehind:
 
     # ---- containers among the arguments ----------------------------------------------------------
     def contents_of_arguments(self) -> list[Any]:
-        """What containers among the arguments hold, of those that the run changed."""
+        """The new contents of those containers among the arguments that the run changed."""
         run, filled = self.run, {}
         boxes = {id(held): i for i, x in enumerate(run.boxes)
                  if (held := contents_of(x)) is not None}
@@ -179,8 +184,8 @@ class LeftBehind:
         return list(filled.values())
 
     def written_as_before(self) -> list[Change]:
-        """Changes of arguments in which numbers vary. What the run put there may be equal to what
-        was there in this call, and is not in others."""
+        """Places in arguments that the run wrote to. In this call the new numbers may equal the old
+        ones; in others they will not."""
         written = {id(contents_of(owner)) for owner in self.run.written}
         return [Change(place, None) for place in self.run.whole.places
                 if id(place.owner) in written] if written else []
