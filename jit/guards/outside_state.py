@@ -60,14 +60,15 @@ class World:
         return [p.owner for p in self.places if type(p) is ArrayContents]
 
     def _arrange(self) -> None:
-        """Have places of one class compared together, at C's speed as long as nothing differs."""
+        """Group the places by class. Those of one class are compared together, in C, as long as
+        nothing differs."""
         kinds: dict[type[Place], list[Place]] = {}
         for place in self.places:
             kinds.setdefault(type(place), []).append(place)
         self._kinds = [(kind.check(places), places) for kind, places in kinds.items()]
 
     def of_another_run(self) -> World:
-        """This world for one more run: others of it may go on meanwhile."""
+        """This world for one more run. Other runs may use the original meanwhile."""
         if not self.overwritten:
             return self
         new = copy.copy(self)
@@ -78,17 +79,17 @@ class World:
         return new
 
     def run_begins(self) -> None:
-        """Hold what lies in attributes that code only sets."""
+        """Hold the values of attributes that code only sets."""
         for place in self.overwritten:
             place.begin()
 
     def run_ends(self) -> None:
-        """Let go of what lay in attributes that code only sets."""
+        """Release the values of attributes that code only sets."""
         for place in self.overwritten:
             place.end()
 
     def watch(self, objects: Iterable[Any]) -> None:
-        """Compare the attributes of some objects as well, which hold nothing but numbers."""
+        """Compare the attributes of some more objects, which hold nothing but numbers."""
         for x in objects:
             if id(x) not in self.seen:
                 self.seen[id(x)] = x
@@ -106,7 +107,8 @@ class World:
         self.grads = []
 
     def takes_as_it_comes(self, boxes: Iterable[Any]) -> bool:
-        """Is one of these containers a list that grows, or one whose parts lie in slots?"""
+        """Is one of these containers a list that grows, or one of which parts vary between
+        calls?"""
         there = {id(s.spot.found()) for s in self.slots if s.item is not None}
         return any(id(x) in self.growing or id(x) in there for x in boxes)
 
@@ -146,21 +148,20 @@ class World:
 
     # ---- comparing -------------------------------------------------------------------------------
     def same(self) -> bool:
-        """Is everything the very object that was found?"""
+        """Does everything hold the very objects that were found?"""
         for check, _ in self._kinds:
             if not check():
                 return False
         return True
 
     def _other(self) -> Iterator[Place]:
-        """The places among which all those are that are not the same: the others are compared
-        together."""
+        """The places of those classes of which some place changed."""
         unlike = {type(places[0]) for check, places in self._kinds if not check()}
         return (p for p in self.places if type(p) in unlike)
 
     def takes_equals(self) -> bool:
-        """Hold the objects that are there now in place of equal ones, as machine code compares who
-        they are. False where some are not even equal."""
+        """Replace the objects that were found by equal ones that are there now, because machine
+        code compares identities. False where some are not even equal."""
         if self.same():
             return True
         if self.changes():
@@ -172,7 +173,7 @@ class World:
         return self.same()
 
     def changes(self) -> list[Change]:
-        """What is not as it was found, once for each spot."""
+        """All that changed since it was found, once for each spot."""
         out: list[Change] = []
         for place in self._other():
             for c in place.changes():
@@ -182,12 +183,12 @@ class World:
         return out
 
     def difference(self) -> Changed | None:
-        """The first thing that is not as it was found, as a reason; None if all is."""
+        """The first change since it was found, as a reason; None if there is none."""
         found = next((c for place in self._other() for c in place.changes()), None)
         return None if found is None else Changed(self, found)
 
     def restore(self) -> bool:
-        """Put back what is not as it was found; was there anything?"""
+        """Undo all changes. Were there any?"""
         if self.same():
             return False
         for place in self.places:

@@ -42,14 +42,14 @@ class Place:
         return self.objects
 
     def same(self, alike: Callable[[Any, Any], bool] = _same) -> bool:
-        """Does it hold the very objects that it held, or such as are alike?"""
+        """Does it hold the very objects that it held, or ones that nobody can tell from them?"""
         now = self.look()
         return now is not None and len(now) == len(self.objects) \
             and all(map(alike, now, self.objects))
 
     @classmethod
     def check(cls, places: list[Any]) -> Check:
-        """A function that compares places of this class at once."""
+        """A function that compares several places of this class at once."""
         return lambda: all([p.same() for p in places])
 
     def changes(self) -> list[Change]:
@@ -62,7 +62,8 @@ class Place:
                 if a is not b and not equal(a, b)]
 
     def grew(self, change: Change) -> bool:
-        """Is it a list that got more at its end, or a full deque of which old elements fell out?"""
+        """Is it a list that got more elements at its end, or a full deque of which old elements
+        fell out?"""
         return False
 
     def name_of(self, i: int) -> Any:
@@ -70,15 +71,15 @@ class Place:
         return spots.CONTENTS
 
     def spot(self, i: int) -> Spot | None:
-        """Where one of the objects lies, if anything can be laid there."""
+        """The spot of one of the objects; None where nothing can be put in its place."""
         return None
 
     def contents(self) -> Contents | None:
-        """All that it holds, if that can be laid anew."""
+        """The spot of all that it holds; None where that cannot be replaced as a whole."""
         return None
 
     def restore(self) -> None:
-        """Let it hold what it held, as far as that can be."""
+        """Put back what it held, as far as possible."""
 
     def say(self, owner: Any) -> str:
         """A change in words."""
@@ -89,11 +90,11 @@ class Place:
         return names.of(self.owner)
 
     def is_shown(self, names: Names) -> bool:
-        """Is what it holds to be told, as the user has a name for it?"""
+        """Should messages tell what it holds? Only if the user has a name for it."""
         return names.knows(self.owner)
 
     def inside(self, names: Names) -> list[tuple[str, Any]]:
-        """What the user calls the objects in it, with these."""
+        """Pairs: what the user calls an object in it, and the object."""
         found = [(self.spot(i), x) for i, x in enumerate(self.objects)]
         return [(s.called(names), x) for s, x in found if s is not None]
 
@@ -105,7 +106,8 @@ class Place:
 
 
 class Change:
-    """That a place holds something else. Without `index` there is more or less of it."""
+    """A place holds something else than it held. `index`: which of its objects changed; None where
+    it has more or fewer of them."""
     __slots__ = ("place", "index", "before", "now", "owner")
 
     def __init__(self, place: Place, index: int | None, before: Any = None, now: Any = None,
@@ -115,31 +117,31 @@ class Change:
 
     @property
     def name(self) -> Any:
-        """The name of what is another; None where there is more or less of it."""
+        """The name of the object that changed; None where there are more or fewer objects."""
         return None if self.index is None else self.place.name_of(self.index)
 
     @property
     def spot(self) -> Spot | None:
-        """Where it lies, if anything can be laid there."""
+        """The spot of the object that changed; None where nothing can be put there."""
         return None if self.index is None else self.place.spot(self.index)
 
     @property
     def key(self) -> tuple[int, Any]:
-        """What tells the spot from others."""
+        """A key for the spot."""
         return id(self.owner), self.name
 
     @property
     def is_of_all(self) -> bool:
-        """Can it be made again only by laying all anew that the owner holds?"""
+        """Can a replay make the change only by replacing all that the owner holds?"""
         return self.place.has_contents \
             and (self.spot is None or not isinstance(self.owner, dict | list))
 
     def bare(self) -> Change:
-        """This change without what was there before and is there now, which it would keep alive."""
+        """This change without the old and the new object, which it would keep alive."""
         return Change(self.place, self.index, owner=self.owner)
 
     def grows(self) -> bool:
-        """Has a list got more at its end, or a full deque other elements?"""
+        """Has a list got more elements at its end, or a full deque other ones?"""
         return self.place.grew(self)
 
 

@@ -32,7 +32,7 @@ class Slot:
 
     @staticmethod
     def takes(value: Any) -> bool:
-        """Can such a value come from a slot, or from several?"""
+        """Can a slot, or several, hold such a value?"""
         if is_strided(value):
             return not (value._extra or named(value))
         return varies(value) or array_parts.takes(value) or several(value)
@@ -44,7 +44,7 @@ class Slot:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from others."""
+        """A key for the slot."""
         return *self.spot.key, self.item, self.container, self.items
 
     def fetch(self, known: dict[int, Any], leaves: list[Any]) -> Any:
@@ -81,13 +81,13 @@ class Slot:
         return None if any(v is x for x in leaves) else v
 
     def there(self) -> Any:
-        """The number, tensor or array that is there."""
+        """The number, tensor or array in the slot."""
         v = self.spot.get()
         return v if self.item is None else v[self.item]
 
     @property
     def changeable(self) -> Any:
-        """The list or dict that was there when the run began, if it is of one."""
+        """The list or dict that held the value when the run began; None where it was none."""
         if self.container is None or self.container is tuple:
             return None
         place, i = self.cells[0]
@@ -108,11 +108,11 @@ class Twin:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from others."""
+        """A key for the twin."""
         return *self.slot.key, self.leaf
 
     def fits(self, leaves: list[Any]) -> bool:
-        """Is it so again? Then that is what was there when the call began."""
+        """Is the slot's tensor the argument, or the other slot's tensor, once more?"""
         v = self.slot.spot.found()
         if v is not leaves[self.leaf]:
             return False
@@ -122,7 +122,7 @@ class Twin:
 
 
 def items(value: Any) -> tuple[Any, ...]:
-    """By what the parts of a container are known."""
+    """The names of a container's parts: positions or keys."""
     return tuple(value) if type(value) is dict else tuple(range(len(value)))
 
 

@@ -35,11 +35,11 @@ class Spot:
 
     @property
     def key(self) -> tuple[int, Any]:
-        """What tells it from others."""
+        """A key for the spot."""
         return id(self.owner), self.name
 
     def get(self) -> Any:
-        """What lies there; an error where nothing does."""
+        """The object in it. Raises an error where there is none."""
         raise NotImplementedError
 
     def put(self, value: Any) -> None:
@@ -47,15 +47,14 @@ class Spot:
         raise NotImplementedError
 
     def put_back(self, value: Any) -> None:
-        """Lay something there again, if there still is such a place: another thread may have taken
-        it away."""
+        """Put an object back, if the spot still exists. Another thread may have removed it."""
         try:
             self.put(value)
         except (AttributeError, LookupError, ValueError):
             pass
 
     def found(self) -> Any:
-        """What lies there; None where nothing does any more."""
+        """The object in it; None where there is none any more."""
         try:
             return self.get()
         except (AttributeError, LookupError, ValueError):
@@ -66,15 +65,15 @@ class Spot:
         return names.of(self.owner)
 
     def read_row(self, t: Any) -> tuple[int, int, int]:
-        """Where machine code finds what lies there: (kind, where, what there)."""
+        """Where machine code reads the object: (kind, where, what there)."""
         raise NotInTable
 
     def write_row(self, t: Any) -> tuple[int, int, int]:
-        """Where machine code lays something."""
+        """Where machine code writes the object."""
         return self.read_row(t)
 
     def setter(self) -> Callable[[Any], Any]:
-        """A function that lays something there, the shortest that there is."""
+        """The cheapest function that puts an object there."""
         return self.put
 
 
@@ -209,7 +208,8 @@ class ContextValue(Spot):
 
 
 class BuiltinName(Spot):
-    """A name of Python's own, as one module sees it: the module has it while it is another."""
+    """A builtin name, as one module sees it. The module has an entry for it while it stands for
+    another object."""
     __slots__ = ()
 
     def get(self) -> Any:
@@ -264,7 +264,7 @@ def _word_row(t: Any, owner: Any, offset: int | None, held: Any) -> tuple[int, i
 
 
 def _is_found_by_c(key: Any) -> bool:
-    """Does a dict find a key without code of Python's?"""
+    """Is a dict's key compared without running Python code?"""
     t = type(key)
     return t in (str, int, bytes) or t is tuple and all(map(_is_found_by_c, key)) or all(
         getattr(t, name) is getattr(object, name) for name in ("__hash__", "__eq__"))

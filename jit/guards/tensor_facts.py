@@ -16,14 +16,15 @@ CALLED = frozenset(("__del__", "__getattribute__", "__setattr__"))
 
 
 def only_marks(cls: Any) -> bool:
-    """Has a tensor of this class nothing of its own but the class?"""
+    """Has a class of tensors no slots, and no method that Python calls unasked when a tensor is
+    read, set or freed?"""
     own = cls.__mro__[:cls.__mro__.index(Tensor)]
     return not cls._stands_for_another and all(
         [CALLED.isdisjoint(vars(c)) and not vars(c).get("__slots__") for c in own])
 
 
 def named(t: Any) -> dict[str, Any]:
-    """The attributes that somebody gave a tensor. Its dict is not made to find out."""
+    """The attributes that the user gave a tensor. A tensor without any gets no dict by this."""
     if Base.__dictoffset__ > 0 and not C.c_void_p.from_address(id(t) + Base.__dictoffset__).value:
         return NOTHING
     attributes: dict[str, Any] = vars(t)
@@ -31,7 +32,7 @@ def named(t: Any) -> dict[str, Any]:
 
 
 class Look(NamedTuple):
-    """What a tensor is, its numbers aside."""
+    """All that is compared of a tensor, apart from its numbers."""
     kind: type
     dtype: np.dtype[Any]
     shape: tuple[int, ...]

@@ -20,8 +20,9 @@ _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_ext
 
 
 class TensorGuards:
-    """How the tensors from outside were before a run, and what the arguments were to the
-    function. `asks_for_gradients`: does it matter to it which of them have a gradient?"""
+    """What is compared of tensors: how those from outside were before the run, and which objects
+    the arguments were. `asks_for_gradients`: does it matter to the function which of them have a
+    gradient?"""
 
     def __init__(self, run: StateBefore, program: Any, shared: list[tuple[Source, Source]],
                  places: list[tuple[Source, int]], asks_for_gradients: bool):
@@ -51,12 +52,12 @@ class TensorGuards:
         self.may_hold_boxes = bool(world.growing) or any(s.item is not None for s in world.slots)
 
     def takes_the_same(self, other: TensorGuards) -> bool:
-        """Does another recording take the same numbers and tensors as they come?"""
+        """Does another recording take the same varying numbers and tensors from Python's state?"""
         taken: list[Any] = other.world.taken_keys
         return self.world.taken_keys == taken
 
     def wants_the_same(self, other: TensorGuards) -> bool:
-        """Does another recording want tensors from outside to be what this one wants them to be?"""
+        """Does another recording compare tensors from outside with the same facts?"""
         return len(self.tensors) == len(other.tensors) and all(
             map(is_, self.tensors, other.tensors)) and (
                 self.flags == other.flags and self.has_no_grad == other.has_no_grad
@@ -64,8 +65,8 @@ class TensorGuards:
                 and all(map(is_, self.kinds, other.kinds)))
 
     def reach(self, leaves: list[Any]) -> tuple[list[Any] | None, Reason | None]:
-        """The leaves with the tensors in slots; or None, and why: one of these is of another
-        kind."""
+        """The leaves with the tensors in slots; or None with the reason, where a slot holds another
+        kind of value."""
         grow = self.world.growing            # what these hold is not known
         for s in self.world.slots:
             t = s.fetch(self.world.tensors, leaves)
@@ -79,13 +80,14 @@ class TensorGuards:
         return leaves, None
 
     def fit(self, leaves: list[Any], boxes: Any = ()) -> bool:
-        """Is everything that the function read outside of its arguments as it was?"""
+        """Is everything that the function read beside its arguments as it was?"""
         return (self.arguments_fit(leaves, boxes) and self.tensors_fit()
                 and self.sharing_fits(leaves) and self.places_fit(leaves)
                 and self.world.difference() is None)
 
     def arguments_fit(self, leaves: list[Any], boxes: Any) -> bool:
-        """Is an argument an object from outside just where it was the same one?"""
+        """Is an argument an object from outside exactly where it was one in the run, and the same
+        one?"""
         known, inputs = self.world.tensors, self.world.inputs
         if (inputs
                 and not all(map(is_, [inputs.get(id(t._array))
@@ -95,14 +97,15 @@ class TensorGuards:
             and all(map(is_, [known.get(id(t)) for t in leaves], self.leaf_tensors))
 
     def boxes_fit(self, boxes: Any) -> bool:
-        """Is a container among the arguments one from outside just where it was the same one?"""
+        """Is a container among the arguments one from outside exactly where it was one in the run,
+        and the same one?"""
         seen = self.world.seen
         if boxes and not all(map(is_, [seen.get(id(x)) for x in boxes], self.boxes)):
             return False
         return not (boxes and self.may_hold_boxes and self.world.takes_as_it_comes(boxes))
 
     def tensors_fit(self) -> bool:
-        """Are the tensors from outside as they were, but for their numbers?"""
+        """Are the tensors from outside as they were, apart from their numbers?"""
         ts = self.tensors
         if not ts:
             return True
@@ -124,7 +127,7 @@ class TensorGuards:
         return True
 
     def sharing_fits(self, leaves: list[Any]) -> bool:
-        """Are the tensors that were around one array so now?"""
+        """Do the tensors that shared an array share one now?"""
         for source, other in self.shared:
             t, u = source.find(leaves), other.find(leaves)
             if t is None or u is None or t._array is not u._array:
@@ -132,16 +135,16 @@ class TensorGuards:
         return True
 
     def places_fit(self, leaves: list[Any]) -> bool:
-        """Do tensors begin where they did in their storages, as far as that matters?"""
+        """Do tensors begin at the same place of their storages, where that matters?"""
         return all([place_of(source.find(leaves)._array) == place
                     for source, place in self.places])
 
     def difference(self) -> Reason:
-        """In what a call does not fit."""
+        """Why a call does not fit."""
         return self.world.difference() or self.unlike()
 
     def unlike(self) -> Reason:
-        """In what a tensor from outside, or an argument, is not as it was."""
+        """How a tensor from outside, or an argument, differs from what it was."""
         for t, a, flags, bare, extra, kind in zip(self.tensors, self.arrays, self.flags,
                                                   self.has_no_grad, self.extras, self.kinds):
             if type(t) is not kind:
