@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Draw, OpNode
@@ -30,6 +31,18 @@ if TYPE_CHECKING:
 NO_RESTS: Mapping[int, Set[Place]] = {}
 
 
+@dataclass(frozen=True)
+class NumberOrigins:
+    """Where numbers of a run come from. `of_sizes`: the values that are made of sizes alone.
+    `told`: where numbers that Python was told came to ops; None where these are not followed.
+    `rests`: the places of sizes that were given as -1. `gradients_of`: the op's call behind each
+    gradient, see `CallsBehindGradients`."""
+    of_sizes: Set[int]
+    told: Mapping[int, Told] | None
+    rests: Mapping[int, Set[Place]]
+    gradients_of: GradientsOf
+
+
 class Needs:
     """What nodes need. `told`: the values of numbers that Python was told and that came to
     attributes (see `FollowedSizes.at`); None where these are not followed. `rests`: the places of
@@ -45,12 +58,11 @@ class Needs:
 
     @classmethod
     def of(cls, nodes: Iterable[Node], arrays: Sequence[Array | Type],
-           told: Mapping[int, Told] | None, rests: Mapping[int, Set[Place]],
-           gradients_of: GradientsOf) -> Needs:
-        """Those of a list of nodes; `gradients_of`: see `CallsBehindGradients`."""
-        needs = cls(told, rests)
+           origins: NumberOrigins) -> Needs:
+        """Those of a list of nodes."""
+        needs = cls(origins.told, origins.rests)
         for node in nodes:
-            of = gradients_of.get(node.outs[0], ()) if node.outs else ()
+            of = origins.gradients_of.get(node.outs[0], ()) if node.outs else ()
             if of and isinstance(node, OpNode):
                 needs.gradients.add(node.outs[0])
                 found = needs.behind(node, arrays, of)

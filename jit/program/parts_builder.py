@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.cpu import ordered_kernels
@@ -11,7 +11,7 @@ from whet.ir.graph import OpNode, Type
 from . import builder
 from .builder import Options, reached
 from .divided_nodes import DividedNodes
-from .needed_values import Needs
+from .needed_values import Needs, NumberOrigins
 from .numbered_parts import NumberedPart, those_met_again
 from .program_in_parts import LaterPart, PlacedPart, ProgramInParts
 from .writes_and_questions import LARGEST_COPY
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
     from whet.ir.values import Array
     from whet.tensor_base import Base
 
-    from ..capture.calls_behind_gradients import GradientsOf
-    from ..capture.followed_sizes import Place
     from .cut_at_counts import PartNodes
     from .program import Program
-    from .told_numbers import Told
 
 
 MOST_COUNTS = 3                  # that a part may go by, until one is planned in MOST_WAYS
@@ -34,22 +31,18 @@ LONG = 16                        # nodes for each count: then each part goes by 
 
 
 def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
-                   results: Iterable[int], options: Options, numbers: Set[int],
-                   told: Mapping[int, Told] | None, rests: Mapping[int, Set[Place]],
-                   gradients_of: GradientsOf,
+                   results: Iterable[int], options: Options, origins: NumberOrigins,
                    known: Sequence[ProgramInParts] = ()) -> ProgramInParts | None:
     """A program that makes `results` of `outside`, as `builder.build` makes it, in parts; None
-    where it has but one, or leaves generators where a run without parts left them. `numbers`: the
-    values that are made of sizes alone, `told`: where those that Python was told came to ops,
-    `rests`: where sizes were given as -1, `gradients_of`: see `CallsBehindGradients`, `known`:
-    programs of other calls, whose parts may be shared.
+    where it has but one, or leaves generators where a run without parts left them. `origins`: of
+    the run's numbers, `known`: programs of other calls, whose parts may be shared.
 
     A number among the arguments that became a size (see `guards/lengths.py`) has no memory that
     could be given to a later part: there is no such program where one goes by it."""
     if not any(isinstance(n, OpNode) and n.op.sized_by_data for n in nodes):
         return None
-    divided = DividedNodes(nodes, arrays, list(outside), list(dict.fromkeys(results)), numbers,
-                           Needs.of(nodes, arrays, told, rests, gradients_of))
+    divided = DividedNodes(nodes, arrays, list(outside), list(dict.fromkeys(results)),
+                           origins.of_sizes, Needs.of(nodes, arrays, origins))
     divided.cut(most_counts_of_a_part(options.like, divided.nodes))
     if sum(arrays[n].nbytes for n in divided.undone()) > LARGEST_COPY:
         divided.cut(most_counts=len(nodes))

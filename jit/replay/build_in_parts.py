@@ -14,6 +14,7 @@ from ..gradient.backward_by_counts import BackwardByCounts
 from ..guards import sizes
 from ..program import parts_builder
 from ..program.cut_at_counts import is_counted
+from ..program.needed_values import NumberOrigins
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -41,9 +42,10 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
                   if r.program.goes_by_counts and sizes.came_to(r, rec.nodes)), None)
     options = dataclasses.replace(options, like=model and model.program)
     told = rec.followed.at if rec.follows else None
+    origins = NumberOrigins(rec.followed.values, told, rec.followed.rests,
+                            rec.calls_behind_gradients.of)
     made = parts_builder.build_in_parts(
-        nodes, rec.arrays, outside, values, options, rec.followed.values, told,
-        rec.followed.rests, rec.calls_behind_gradients.of,
+        nodes, rec.arrays, outside, values, options, origins,
         [r.program for r in known if r.program.goes_by_counts])
     if made is None or back is None:
         return made
