@@ -97,7 +97,8 @@ class Backward:
 
     def run_all(self, rec: Recorder, roots: Sequence[Any],
                 gradients: Sequence[Any]) -> dict[Some, BackwardRun]:
-        """The backward from each choice of outputs, without those that come to what is used up."""
+        """Record the backward from each choice of outputs, without those that come to freed parts
+        of the graph."""
         forward, runs = rec.nodes, {}
         for some in choices(len(roots)):
             run = self.run(rec, {roots[i]: gradients[i] for i in some})
@@ -110,8 +111,8 @@ class Backward:
 
     def prove_that_enough_is_saved(self, rec: Recorder, roots: Sequence[Any],
                                    gradients: Sequence[Any], is_partial: bool) -> None:
-        """Raise Refused where nodes saved what no first derivative reads, so that it is not kept,
-        and a second one reads it."""
+        """Raise Refused where a second derivative would read values that nodes saved and no first
+        derivative reads: a replay does not keep these."""
         held = [*self.saved, *self.dropped]
         if set(held).issuperset(self.history.holders):
             return
@@ -123,7 +124,7 @@ class Backward:
             raise Refused(PythonBackward("a second derivative would read what the first does not"))
 
     def find_borders(self, source_of_edge: Callable[[Any], Source | None]) -> None:
-        """Find the ways to what edges lead to that leave the graph; some of it the call makes."""
+        """Find where edges lead that leave the graph. Some lead to tensors that the call makes."""
         self.sources = Search([source_of_edge(e) for e in self.history.borders])
         if None in self.sources.sources:
             raise Refused(PythonBackward("its gradients flow to a tensor that is not within reach"))
@@ -131,21 +132,21 @@ class Backward:
                      if isinstance(s, MadeLeaf)]
 
     def sort(self, edges: Sequence[Any]) -> None:
-        """Note which edges lead to different places, and of which several lead to one."""
+        """Note which edges lead to different places, and which places several edges lead to."""
         first = {id(e): k for k, e in reversed([*enumerate(edges)])}
         # the first edge to each place, and of these the ones that others lead to as well
         self.distinct = list(first.values())
         self.shared = [k for e, k in first.items() if sum(id(x) == e for x in edges) > 1]
 
     def is_known(self, like: Backward | None) -> bool:
-        """Are its programs of the same plans as those of another recording's backward?"""
+        """Do its programs share the plans of another recording's backward?"""
         return like is not None and all(
             some in like.ways and way.program.plan is like.ways[some].program.plan
             for some, way in self.ways.items())
 
     def run(self, rec: Recorder, grads: dict[Any, Any]) -> BackwardRun | None:
-        """The backward from some outputs, run under the recorder's eyes; None where the call has
-        used up what it needs, or written to it."""
+        """Record the backward from some outputs. None where it needs something that the call has
+        freed or written to."""
         seeds = {rec.values.made(g._array): g._array for g in grads.values()}
         rec.nodes, h, acts = [], self.history, len(rec.acts)
         ran: list[int] = []
@@ -172,8 +173,8 @@ class Backward:
 
     def choose_saved(self, rec: Recorder, values: Sequence[int], runs: dict[Some, BackwardRun],
                      is_partial: bool) -> None:
-        """Which values of the forward are kept for the backward. `is_partial`: some of its runs
-        came to what is used up."""
+        """Choose the values of the forward that are kept for the backward. `is_partial`: some of
+        its runs came to freed parts of the graph."""
         holders = self.history.holders
         self.saved = list(dict.fromkeys(n for run in runs.values() for n in run.reads()))
         if not set(holders).issuperset(self.saved):
@@ -187,7 +188,7 @@ class Backward:
 
     def divide(self, rec: Recorder, values: Sequence[int], runs: dict[Some, BackwardRun],
                like: Backward | None) -> None:
-        """Choose what is kept for the backward of what it reads, and what is computed again."""
+        """Choose which values that the backward reads are kept, and which are computed again."""
         given_on = {n for run in runs.values() for n in run.values.values()}
         # what was written to later cannot be computed with again
         self.part: Partition | None = None if self.is_stale else pipeline.divided(
@@ -210,8 +211,8 @@ class Backward:
 
     def check(self, rec: Recorder, made: dict[int, Any] | None,
               runs: Mapping[Some, BackwardRun]) -> None:
-        """The programs against the runs. `made`: the results of the forward's program, or None
-        where nothing is to be compared."""
+        """Compare the programs with the recorded runs. `made`: the results of the forward's
+        program, or None where nothing is compared."""
         if made is None:
             return
         saved = {n: made[n] if n in made else rec.originals.real(n) for n in self.saved}
@@ -222,7 +223,7 @@ class Backward:
                 raise Refused(f"its backward cannot be recorded: {e}") from None
 
     def record(self, rec: Recorder, grads: dict[Any, Any], ran: list[int]) -> Found:
-        """The engine's walk, seen by the recorder."""
+        """Record the engine's walk."""
         state = modes.state
         before = state.flags
         state.observers += (rec,)
@@ -236,8 +237,8 @@ class Backward:
             modes.refresh()
 
     def locate_saved(self, outside: Iterable[int], cells: dict[int, VersionCell]) -> None:
-        """Note how a replay comes by what is saved. `outside`: the values that the forward's
-        program is given, in order, `cells`: value -> the cell that counts its versions."""
+        """Note where a replay finds what is saved. `outside`: the values of the forward's inputs,
+        in order; `cells`: value -> its version cell."""
         at = {n: i for i, n in enumerate(outside)}
         behind = self.history.behind if self.is_stale else {}
         self.saving = [(n, at.get(n), cells.get(n), behind.get(n, 0)) for n in self.saved]
@@ -308,8 +309,8 @@ class Backward:
         return [found.get(k) for k in range(len(node.edges))]
 
     def nothing_to_add_to(self, node: CallNode) -> bool:
-        """Has no edge that several lead to a gradient so far? Then eager would add up theirs as the
-        programs do."""
+        """Has no place that several edges lead to a gradient so far? Then eager would sum theirs in
+        the same order as the programs."""
         edges, before = node.edges, modes.state.pending
         if before is None or len({id(edges[k]) for k in self.distinct}) < len(self.distinct):
             return False
@@ -317,7 +318,7 @@ class Backward:
         return not any(edges[k] in grads or id(edges[k]) in leaves for k in self.shared)
 
     def release(self, node: CallNode) -> None:
-        """Drop what the nodes that ran saved, and no other needs."""
+        """Drop what the nodes that ran saved, unless another node needs it."""
         h = self.history
         gone = node.gone = node.gone | node.ran & h.holding
         node.released = gone == h.holding != 0

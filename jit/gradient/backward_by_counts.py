@@ -85,7 +85,7 @@ class BackwardByCounts:
         return found
 
     def planned(self, shapes: Shapes) -> Backward | None:
-        """The backward by a plan, if there can be one."""
+        """The backward from a plan, if there can be one."""
         for family in self.model.families:
             made = family.backward(shapes, self.first)
             if made is not None:
@@ -93,7 +93,7 @@ class BackwardByCounts:
         return None
 
     def grow(self, other: Backward, program: ProgramInParts) -> None:
-        """Plan for sizes like those of another run. Raises Unsized where that cannot be."""
+        """Plan for sizes like those of another run. Raises Unsized where that is impossible."""
         if self.planned(program.sizes_of_run) is not None:
             return
         model = self.model
@@ -101,5 +101,5 @@ class BackwardByCounts:
             model.first, other, model.program, program, self.told))
 
     def distrust(self) -> None:
-        """What was planned gives other bits than a run."""
+        """Give up the plans, as one gave other bits than a run."""
         self.model.families, self.known = [], {}

@@ -35,8 +35,8 @@ def added(a: Any, b: Any) -> Any:
 
 
 def spread(gradients: Sequence[Any]) -> tuple[bool, ...] | None:
-    """Which gradients are one number each, seen in the place of all elements; None where another
-    one is not dense."""
+    """Which gradients are a single number broadcast to all elements. None where one of the others
+    is not dense."""
     arrays = [g._array for g in gradients]
     which = tuple([a.ndim > 0 and not any(a.strides) for a in arrays])
     dense = all(one or a.flags.c_contiguous for one, a in zip(which, arrays))
@@ -61,7 +61,7 @@ class BackwardRun:
         self.digests = {n: digest(made[n]) for n in self.values.values()}
 
     def reads(self) -> list[int]:
-        """The values of the forward that it reads or gives on."""
+        """The values of the forward that it reads or passes on."""
         inside = {o for n in self.nodes for o in n.outs} | set(self.seeds)
         read = (int(x) for n in self.nodes for x in n.refs())
         return [n for n in (*read, *self.values.values()) if n not in inside]
@@ -87,7 +87,7 @@ class BackwardRun:
             self.sums[first] = others
 
     def may_miss(self) -> bool:
-        """May a call of it be another than this one was?"""
+        """May another call have to go another way?"""
         return any(not (n.steady or isinstance(n, Draw)) for n in self.nodes)
 
 
@@ -130,7 +130,7 @@ class BackwardProgram:
         return made
 
     def check(self, rec: Recorder, run: BackwardRun, saved: dict[int, Any]) -> None:
-        """The program against the run that it was made of. `saved`: value -> its array."""
+        """Compare the program with the run that it was made from. `saved`: value -> its array."""
         inputs = {**{n: saved[n] for n in self.saved}, **run.seeds}
         env = self.program(list(inputs.values()))
         if not all(digest(env[n]) == d for n, d in run.digests.items()):
@@ -139,7 +139,7 @@ class BackwardProgram:
             raise Wrong(f"a replay of its backward gives other bits: {small}")
 
     def learn(self, gradients: Sequence[Any], found: dict[int, Any]) -> None:
-        """Note how eager laid the gradients that it found: {edge: gradient}."""
+        """Note the layout in which eager made each gradient: {edge: gradient}."""
         layout: dict[int, Type] = {}
         for k, n in self.values.items():
             if n not in self.incoming and k in found:
@@ -156,7 +156,7 @@ class BackwardProgram:
 
     def __call__(self, saved: dict[int, Any], gradients: Sequence[Any],
                  count: int) -> list[Any] | None:
-        """The gradients of the edges; None where the program is not for these, or in use."""
+        """The gradients of the edges. None where the program does not fit, or is in use."""
         layout = self.layouts.get(tuple([x._array.strides for x in gradients]))
         if layout is None:
             if spread(gradients) not in self.spread:

@@ -74,7 +74,7 @@ class Spec:
 
     @property
     def holds(self) -> bool:
-        """Has it something that `release` drops?"""
+        """Does it hold something that `release` drops?"""
         return bool(self.outputs) or any(
             type(x) is Saved or is_saved(x, v) for x, v in zip(self.inputs, self.versions))
 
@@ -222,7 +222,7 @@ class History:
 
 
 def stand_in(shape: Sequence[int], dtype: Any) -> Any:
-    """What is given where nobody reads what it stands for: no memory to speak of."""
+    """An array of this shape and type with next to no memory, in place of one that nobody reads."""
     return np.broadcast_to(np.array(np.nan if dtype.kind in "fcV" else 0).astype(dtype), shape)
 
 
@@ -305,8 +305,8 @@ def leaves_of(roots: Iterable[Any], start: int) -> dict[int, int]:
 
 
 def inside(roots: Iterable[Any], start: int) -> list[Any]:
-    """The nodes of the recording under the roots, oldest first, with those that lead to what a
-    write to a view found there."""
+    """The nodes of the recording that roots lead to, oldest first. A write to a view leads to the
+    nodes that it found there as well."""
     seen, stack = set(roots), list(roots)
     while stack:
         n = stack.pop()

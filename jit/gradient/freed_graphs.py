@@ -33,7 +33,7 @@ class FreedEnd:
         self.keys: list[int] = []
 
     def same(self, other: FreedEnd) -> bool:
-        """Is it the same end, of a recording that does the same?"""
+        """Is it the same end in another recording that does the same?"""
         return (self.name, self.index, self.root) == (other.name, other.index, other.root) \
             and self.sources.same(other.sources)
 
@@ -81,7 +81,8 @@ class _Used(Shortcut):
             self.freed.open(self.end.graph)
 
     def stale(self) -> bool:
-        """Must who wants only some gradients look at the graph? There may be a way for those."""
+        """Must somebody who wants only some gradients look at the graph? There may be a way to
+        these."""
         return self.end is not None
 
 

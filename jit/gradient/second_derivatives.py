@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def read_only(values: Iterable[int], rec: Recorder, history: History, gradients: Sequence[Any],
               first: Mapping[int, Any]) -> bool:
-    """Does the backward with a graph of the gradients read nothing but these values? It is run with
-    nodes that have only those. `gradients`: of the outputs; `first`: what edges get without such a
-    graph."""
+    """Does the backward read only these values when the graph of the gradients is recorded? It is
+    run with nodes that have nothing else. `gradients`: of the outputs; `first`: what edges get
+    without that graph."""
     held: dict[int | None, tuple[Any, int]] = {}
     for n in values:
         a = rec.values.array(n)

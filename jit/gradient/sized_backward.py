@@ -56,7 +56,7 @@ class SizedBackward:
             way.program, other.program, self.forward.sizes, {}, input_outlines=inputs)
 
     def ask(self) -> None:
-        """Ask that each gradient have the sizes of what it is of."""
+        """Require each gradient to have the sizes of the value that it is the gradient of."""
         for some, program in self.programs.items():
             for k, n in self.first.ways[some].values.items():
                 leads_to = self.first.leads_to[k]

@@ -201,14 +201,14 @@ class GraphAtSizes:
 
 
 def same_form(a: History, b: History) -> bool:
-    """Are two graphs one but for sizes?"""
+    """Are two graphs the same, apart from sizes?"""
     return (a.roots == b.roots and a.keys == b.keys and a.holders == b.holders
             and a.holding == b.holding and a.behind == b.behind and len(a.specs) == len(b.specs)
             and all(map(same_node, a.specs, b.specs)))
 
 
 def same_node(a: Spec | Output, b: Spec | Output) -> bool:
-    """Is a node the same in two graphs but for sizes?"""
+    """Is a node the same in two graphs, apart from sizes?"""
     if isinstance(a, Output) or isinstance(b, Output):
         return (isinstance(a, Output) and isinstance(b, Output)
                 and (a.rank, a.parent, a.index) == (b.rank, b.parent, b.index))
@@ -221,7 +221,7 @@ def same_node(a: Spec | Output, b: Spec | Output) -> bool:
 
 
 def same_kind(x: Any, y: Any) -> bool:
-    """Is what a node keeps the same in two graphs but for sizes?"""
+    """Is what a node keeps the same in two graphs, apart from sizes?"""
     if type(x) is not type(y):
         return False
     if isinstance(x, Saved):

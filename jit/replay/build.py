@@ -85,8 +85,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
 
 def _family(session: Any, found: Any, like: Any, run: Run, overlaps: Overlaps,
             values: list[int]) -> None:
-    """Let recordings like another one be made without a run, if that can be. Where they are, what
-    one of these sizes would run is compared with the run that there was."""
+    """Try to have recordings of other sizes made without a run. What they would run is first
+    compared with this run."""
     def compare(those: AtThese) -> None:
         check = ProgramCheck(session.subject, found.rec, overlaps, those.program, found.outside)
         with in_turn(those.program):
@@ -105,8 +105,8 @@ def _family(session: Any, found: Any, like: Any, run: Run, overlaps: Overlaps,
 
 @contextlib.contextmanager
 def in_turn(program: Program) -> Iterator[None]:
-    """No other call works in the program's memory, which a family shares. Raises Unready where one
-    does."""
+    """Inside, no other call works in the program's memory, which a family shares. Raises Unready
+    where one does."""
     if not program.lock.acquire(False):
         raise ordered_kernels.Unready(ordered_kernels.Order())
     try:
@@ -117,8 +117,8 @@ def in_turn(program: Program) -> Iterator[None]:
 
 @contextlib.contextmanager
 def trusted(program: Program) -> Iterator[None]:
-    """A program is compared with a run: where it gives other bits, what it shares with others is
-    not used any more."""
+    """A program is compared with a run inside. If it gives other bits, what it shares with other
+    programs is no longer used."""
     try:
         yield
     except Refused:
@@ -147,7 +147,7 @@ def _backward(found: Any, like: Any) -> Backward | None:
 
 
 def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) -> Program:
-    """The program of a run, which makes these values."""
+    """The program of a run. It makes these values."""
     rec, world, source_of = session.rec, session.world, found.source_of
     steady = {n: t for n, t in rec.outside.items()
               if type(source_of(t)) is Outside and world.tensors.get(id(t)) is t}
@@ -175,7 +175,7 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
 
 
 def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:
-    """Where a replay finds what the program is given, and which of it overlaps."""
+    """Where a replay finds the program's inputs, and which of them overlap."""
     rec = found.rec
     arrays = [rec.originals.real(n) for n in found.outside]
     homes = [rec.values.devices.get(n, -1) + 1 for n in found.outside]
@@ -190,7 +190,7 @@ def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:
 
 
 def _version_cells(found: Any, back: Any) -> None:
-    """Note what counts the versions of the results, and of what is saved for the backward."""
+    """Note the version cells of the results, and of what is saved for the backward."""
     saved, outside = {}, found.rec.outside
     if back is not None:
         cells = back.history.cells

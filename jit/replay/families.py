@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 
 class Family(SizeFamily[SizedCall, CallOfSizes]):
-    """The recordings that are made like `first`; `other`: a run of other sizes. Raises Unsized."""
+    """The recordings that are made like `first`, planned from its run and from the run `other` of
+    other sizes. Raises Unsized."""
 
     def __init__(self, first: Recording, other: Run) -> None:
         self.first, self.other = first, other
@@ -79,8 +80,8 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
         return CallOfSizes(plan, self.first, self.symbols)
 
     def is_narrower_than_of(self, shapes: Shapes) -> bool:
-        """Is there a size that is no symbol, and would be one in a family of the same recording and
-        one of these shapes, along with all that are?"""
+        """Would a family of these shapes treat a size as varying that is fixed here, as well as all
+        that vary here?"""
         known = self.symbols.dims
         if not self.may_widen or len(shapes) != len(known):
             return False
@@ -91,13 +92,13 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
 
     def at(self, shapes: Shapes, recorded: Sequence[Node] | None = None,
            may_plan: bool = True) -> AtThese | None:
-        """What is run for arguments of these shapes; None where nothing is, and nothing may be
-        planned. `recorded`: the nodes of a run of them."""
+        """What is run for arguments of these shapes; None where there is no plan for them, or none
+        may be made. `recorded`: the nodes of a run of these shapes."""
         return self.made(shapes, lambda call, values: call.at(values, recorded), may_plan)
 
     def recording(self, leaves: Sequence[Base], may_plan: bool) -> Recording | None:
-        """A recording for a call that is not run; None where there is none, and none may be
-        planned."""
+        """A recording for a call, made without a run; None where there is no plan for it, or none
+        may be made."""
         shapes = [t._array.shape for t in leaves]
         made = self.at(shapes, may_plan=may_plan)
         if made is None:
@@ -135,25 +136,26 @@ def may_begin(first: Recording | None, shapes: Shapes) -> bool:
 
 
 def may_grow(first: Recording | None, other: Run) -> bool:
-    """Are a run's programs, made like those of a recording, such that a family could be made?"""
+    """Could a family be made from a run's programs, which are made like those of a recording?"""
     return (first is not None and may_begin(first, other.shapes) and is_made_like(first, other)
             and not other.program.is_on_device and [*first.sizes.shapes] != [*other.shapes])
 
 
 def is_made_like(first: Recording | None, other: Run) -> bool:
-    """Are the programs of a run those of a recording, for other sizes?"""
+    """Are a run's programs those of a recording, for other sizes?"""
     return (first is not None and other.program.plan is first.program.plan
             and (other.backward is None or other.backward.is_known(first.backward)))
 
 
 def has_backwards(first: Recording | None, other: Run) -> bool:
-    """Has a recording a family in which gradients flow out, and could a run be of it?"""
+    """Do gradients flow out of the calls of a recording's family, and could a run be of that
+    family?"""
     return (first is not None and serves(first) and other.backward is not None
             and is_made_like(first, other))
 
 
 def check(first: Recording, run: Run, compare: Callable[[AtThese], object]) -> None:
-    """Compare what the family of a recording has for a run's sizes with that run."""
+    """Compare what a recording's family has for a run's sizes with that run."""
     family = first.sizes.family
     made = None if family is None else family.at(run.shapes, may_plan=False)
     if made is not None:
@@ -161,8 +163,8 @@ def check(first: Recording, run: Run, compare: Callable[[AtThese], object]) -> N
 
 
 def proved(first: Recording, made: AtThese, compare: Callable[[AtThese], object]) -> bool:
-    """Does the family of a recording do what a run did? Where it does not there is none from now
-    on: each size is recorded."""
+    """Does a recording's family do what a run did? If not, it is given up, and each size is
+    recorded."""
     try:
         compare(made)
     except Refused as e:
@@ -174,8 +176,8 @@ def proved(first: Recording, made: AtThese, compare: Callable[[AtThese], object]
 
 
 def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> None:
-    """A run's programs were made like those of a recording (see `may_grow`): let others come
-    without a run, if that can be. `compare`: what is run with that run."""
+    """Plan a family from a recording and a run whose programs were made like it (see `may_grow`),
+    if that can be done. `compare`: compares the plan with the run."""
     narrower = first.sizes.family
     first.sizes.leave()
     try:
@@ -196,7 +198,7 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
 
 
 def serves(first: Recording) -> bool:
-    """Are recordings made like this one without a run?"""
+    """Can recordings be made from this one without a run?"""
     return first.sizes.family is not None
 
 

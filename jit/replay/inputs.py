@@ -32,12 +32,11 @@ class Inputs:
         self.search = Search(list(sources))
 
     def find(self, leaves: Any) -> list[Any]:
-        """The tensors of a call; None in the place of one that is not there."""
+        """The tensors of a call, with None for those that do not exist."""
         return self.search.find(leaves)
 
     def arrays(self, leaves: list[Any]) -> list[Any]:
-        """The arrays of a call; raises Miss where one is laid out otherwise than when it was
-        recorded."""
+        """The arrays of a call. Raises Miss where the layout of one is not the recorded one."""
         return [
             _array_of(t, s, like, home)
             for t, s, like, home in zip(self.find(leaves), self.sources, self.types, self.homes)]
@@ -102,7 +101,7 @@ class Overlaps:
                                        and all(is_fixed((i, k)) for i, k, _ in self.pattern))
 
     def are_as_before(self, arrays: list[Any]) -> bool:
-        """Do the arrays overlap just as they did?"""
+        """Do the arrays overlap exactly as they did?"""
         if self.moving_overlap_nothing and all(map(is_, self.fixed(arrays), self.fixed_arrays)):
             seen = set(self.written_memory)
             for i, is_written in self.moving:

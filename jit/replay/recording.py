@@ -72,12 +72,12 @@ class TablesOfRecording:
 
     @property
     def calls(self) -> int:
-        """The calls that machine code has made by them."""
+        """The number of calls that machine code has made by the tables."""
         return sum(calls(x) for x in (self.ready, self.passed) if x is not None)
 
     @property
     def is_due(self) -> bool:
-        """Is the table made anew for the next call that Python makes?"""
+        """Should the table be made anew at the next call that reaches Python?"""
         return not self.renewed & self.renewed + 1
 
 
@@ -100,11 +100,11 @@ class AmongSizes:
 
     @property
     def leads(self) -> bool:
-        """Do calls of other sizes mostly go its way?"""
+        """Do most calls of other sizes go the same way?"""
         return self.strayed < STRAYED or self.followed > self.strayed
 
     def leave(self, why: str = "") -> None:
-        """Have no family from now on: each size is recorded."""
+        """Give up the family: each size is recorded from now on."""
         self.family, self.is_alone, self.unsized = None, True, why
 
     def join(self, family: Family) -> None:
@@ -112,7 +112,7 @@ class AmongSizes:
         self.family, self.is_alone = family, False
 
     def led(self, followed: bool) -> bool:
-        """A call of other sizes went its way, or did not; the answer is given back."""
+        """Note whether a call of other sizes went the same way. Gives the answer back."""
         self.followed, self.strayed = self.followed + followed, self.strayed + (not followed)
         return followed
 
@@ -175,12 +175,12 @@ class Recording:
             of_sizes.table = self.guards, tables.ready
             if of_sizes.sized is None and self.unseen and not self.is_given_leaves:
                 of_sizes.sized = sized_table.sized(tables.ready, self, self.checks.anew())
-        self.is_prepared_for(args, kwargs, flat)
+        self.note_table_for(args, kwargs, flat)
         return True
 
     @property
     def is_given_leaves(self) -> bool:
-        """Is its table given the leaves of a call, once Python has found them?"""
+        """Does Python find the leaves of a call for its table?"""
         ready = self.tables.ready
         return ready is not None and native_table.is_given_leaves(ready)
 
@@ -207,7 +207,7 @@ class Recording:
 
     @property
     def table_of_all_sizes(self) -> SizedTable | None:
-        """The table that machine code has for all sizes of its plan, if there is one."""
+        """The table for all sizes of its plan, if there is one."""
         return None if self.of_sizes is None else self.of_sizes.sized
 
     def prepare_like_another(self, args: Any, kwargs: Any, flat: Any) -> bool:
@@ -225,17 +225,17 @@ class Recording:
         if self.tables.ready is None:
             return False
         self.tables.renewed = 1
-        self.is_prepared_for(args, kwargs, flat)
+        self.note_table_for(args, kwargs, flat)
         return True
 
-    def is_prepared_for(self, args: Any, kwargs: Any, flat: Any) -> None:
-        """The table was made, or cannot be, for calls like this one."""
+    def note_table_for(self, args: Any, kwargs: Any, flat: Any) -> None:
+        """Called when the table for calls like this one was made, or cannot be made."""
         self.tables.moves_on = self.tables.ready is None
         self.tables.finger = fingerprint(args, kwargs, {*positions(flat.numbers)})
         self.limit()
 
     def limit(self) -> None:
-        """Machine code makes the calls until the next one that is timed or recorded again."""
+        """Let machine code make the calls until the next one that is timed or recorded again."""
         for table, at in ((self.tables.ready, min(self.trial.at, self.checks.at)),
                           (self.tables.passed, self.trial.at)):
             if table is not None:
@@ -251,7 +251,7 @@ class Recording:
 
     # ---- its programs ----------------------------------------------------------------------------
     def programs(self) -> list[Any]:
-        """What it runs, its backward included."""
+        """Its program, and those of its backward."""
         ways = () if self.backward is None else self.backward.ways.values()
         return [self.program, *(way.program for way in ways)]
 
@@ -262,17 +262,18 @@ class Recording:
 
     @property
     def is_hasty(self) -> bool:
-        """Do some of its kernels wait to be compiled well?"""
+        """Are some of its kernels waiting to be compiled with optimisation?"""
         return bool(tiered_compilation.among(self.hasty))
 
     def weigh(self) -> int:
-        """The bytes that it takes, about."""
+        """The bytes that it takes, roughly."""
         programs = self.programs()
         kept = sum(a.nbytes for p in programs for a in p.keep if type(a) is np.ndarray)
         return BASE + kept + NODE * sum(len(p.recorded) + len(p.nodes) for p in programs)
 
     def does_as(self, other: Recording) -> bool:
-        """Does it do what another one does, for other sizes, and where tensors are the same?"""
+        """Does it do the same as another recording, for other sizes and with the same tensors from
+        outside?"""
         return (self.program.does_as(other.program)
                 and self.guards.takes_the_same(other.guards)
                 and self.guards.wants_the_same(other.guards))
@@ -290,7 +291,7 @@ class Recording:
         return self.guards.fit(leaves, boxes)
 
     def fits_but_for_sizes(self, leaves: list[Any], boxes: Any = ()) -> bool:
-        """Would one like it, for tensors of these sizes, fit?"""
+        """Would a recording like it fit, made for tensors of these sizes?"""
         found, _ = self.guards.reach(leaves)
         return found is not None and self.guards.fit(found, boxes)
 

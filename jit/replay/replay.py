@@ -141,7 +141,7 @@ class Replay:
         return out
 
     def ask(self) -> None:
-        """Would what acts outside of Python's state do its part?"""
+        """Would the calls that act outside of Python's state do the same again?"""
         for c in self.acts:
             if not c.ready() or not (self.does_nothing_but_acts or c.calm()):
                 raise Miss("what the function prints, logs or warns would go another way")
@@ -166,7 +166,7 @@ class Replay:
             raise
 
     def count_writes(self, leaves: Any) -> None:
-        """What was written has another version now."""
+        """Count the writes of the call in the versions of tensors."""
         for t, writer in self.bumped:
             t._bump(writer)
         if not self.bumped:
