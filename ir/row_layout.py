@@ -1,5 +1,5 @@
-"""How operands of a row program lie in its shape: whole, without the axes that it reduces, or
-along these alone."""
+"""How operands of a row program lie in its shape: with all of its axes, without those that it
+reduces, or with these alone."""
 from __future__ import annotations
 
 import enum
@@ -28,24 +28,31 @@ class ColumnWalk(enum.StrEnum):
     APART = "apart"
 
 
+class OperandAxes(enum.Enum):
+    """Which axes of a row program's shape an operand has."""
+    ALL = enum.auto()            # those that broadcasting gives it
+    KEPT = enum.auto()           # those that the program does not reduce
+    REDUCED = enum.auto()        # those that it reduces
+
+
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A program, and how each of its operands lies in the shape (see `spread`)."""
+    """A program that reduces some axes of a shape, and which axes each of its operands has."""
     program: rows.Program
     shape: Shape
     axes: tuple[int, ...]
-    places: tuple[str, ...]
+    operand_axes: tuple[OperandAxes, ...]
 
     def operands(self, ins: Iterable[Any]) -> list[Any]:
         """The arrays and numbers that the program is run with."""
-        return [self.operand(i, x) for i, x in zip(range(len(self.places)), ins, strict=True)]
+        return [self.operand(i, x) for i, x in zip(range(len(self.operand_axes)), ins, strict=True)]
 
     def operand(self, i: int, x: Any) -> Any:
         """One of them."""
         kind = self.program.operands[i].kind
         if kind in ("scalar", "index"):
             return x if x is None else x.item()
-        x = spread(x, self.shape, self.axes, self.places[i])
+        x = spread(x, self.shape, self.axes, self.operand_axes[i])
         return (x if kind == "full" else one_row(x, self.axes) if kind == "col"
                 else one_each(x, self.axes))
 
@@ -56,11 +63,10 @@ def left(shape: Shape, axes: Sequence[int]) -> tuple[Shape, Shape]:
         n for a, n in enumerate(shape) if a not in axes)
 
 
-def spread(x: Array, shape: Shape, axes: Sequence[int], place: str) -> Array:
-    """An operand as one on the whole shape. It lies there as broadcasting has it ("whole"), or
-    lacks the axes ("plain"), or has nothing else ("axes")."""
-    if place != "whole":
-        there = [a for a in range(len(shape)) if (a in axes) == (place == "axes")]
+def spread(x: Array, shape: Shape, axes: Sequence[int], has: OperandAxes) -> Array:
+    """An operand, broadcast to the whole shape of a program that reduces these axes."""
+    if has is not OperandAxes.ALL:
+        there = [a for a in range(len(shape)) if (a in axes) == (has is OperandAxes.REDUCED)]
         x = np.broadcast_to(x, tuple(shape[a] for a in there))
         x = x[tuple(slice(None) if a in there else None for a in range(len(shape)))]
     return np.broadcast_to(x, shape)

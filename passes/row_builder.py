@@ -16,7 +16,7 @@ from whet.ir import rows as R
 from whet.ir import scalar as S
 from whet.ir.expressions import Expr
 from whet.ir.graph import Fused, Node, OpNode, Ref, Rows
-from whet.ir.row_layout import Placed, Shape, kind_of, left, one_each, spread
+from whet.ir.row_layout import OperandAxes, Placed, Shape, kind_of, left, one_each, spread
 from whet.ir.rows import Operand, Program
 from whet.ir.values import Array
 from whet.passes import fuse_pointwise
@@ -154,7 +154,7 @@ class _Builder:
         self.kept, _ = left(*space)
         self.ins: list[Source | None] = []       # None: the index of an element
         self.operands: list[Operand] = []
-        self.places: list[str] = []
+        self.operand_axes: list[OperandAxes] = []
         self.numbered: dict[object, Expr] = {}
         self.stages: list[_Stage] = []
         self.reduced: dict[tuple[str, Expr], list[Expr]] = {}
@@ -179,7 +179,7 @@ class _Builder:
             return None
         self.keep()
         members = [nodes[k] for k in sorted({*at, *self.views(at)})]
-        work = Placed(self.finished(), self.shape, self.axes, tuple(self.places))
+        work = Placed(self.finished(), self.shape, self.axes, tuple(self.operand_axes))
         made = Rows(tuple(self.ins), outs, nodes[at[-1]].line, members, self.axes, work)
         return made if self.suits(made) else None
 
@@ -259,40 +259,41 @@ class _Builder:
         )
 
     # ---- operands
-    def operand(self, x: Source, place: str = "whole", may_be_full: bool = False) -> _Value | None:
+    def operand(self, x: Source, has: OperandAxes = OperandAxes.ALL,
+                may_be_full: bool = False) -> _Value | None:
         """A node's operand; None where it cannot be one. `may_be_full`: even where it varies in
         one direction alone."""
         if isinstance(x, Ref) and self.uses.root[x] in self.known:
-            return self.seen(x, place)
+            return self.seen(x, has)
         key: tuple[Any, ...]
         if isinstance(x, Ref):
-            a, dtype = (spread(self.arrays[x], self.shape, self.axes,
-                               place), NAMES.get(self.arrays[x].dtype.name))
+            a = spread(self.arrays[x], self.shape, self.axes, has)
+            dtype = NAMES.get(self.arrays[x].dtype.name)
             kind = ("full" if self.partly_varying and may_be_full and a.shape[-1] > 1
                     and a.strides[-1] == a.itemsize else kind_of(a, self.axes))
-            key = x, place, kind
+            key = x, has, kind
         else:
             kind, dtype, key = "scalar", NAMES.get(x.dtype.name), (x.dtype.str, x.tobytes())
         if dtype is None or kind == "scalar" and dtype not in NUMBERS:
             return None
-        return _Value(kind in ("full", "col"), self.number(key, x, dtype, kind, place))
+        return _Value(kind in ("full", "col"), self.number(key, x, dtype, kind, has))
 
     def number(self, key: object, x: Source | None, dtype: str, kind: str,
-               place: str = "whole") -> Expr:
+               has: OperandAxes = OperandAxes.ALL) -> Expr:
         """The argument of an operand of the program."""
         if key not in self.numbered:
             self.numbered[key] = S.arg(len(self.operands))
             self.types[len(self.operands)] = dtype
             self.ins.append(x)
             self.operands.append(R.Operand(dtype, kind))
-            self.places.append(place)
+            self.operand_axes.append(has)
         return self.numbered[key]
 
-    def seen(self, x: Ref, place: str) -> _Value | None:
+    def seen(self, x: Ref, has: OperandAxes) -> _Value | None:
         """What the group made, as it is or through a view; None where the view moves elements."""
         base = self.uses.root[x]
         value = self.known[base]
-        a, b = spread(self.arrays[x], self.shape, self.axes, place), self.arrays[base]
+        a, b = spread(self.arrays[x], self.shape, self.axes, has), self.arrays[base]
         if not value.is_full:
             if kind_of(a, self.axes) != "row":
                 return None
@@ -319,9 +320,9 @@ class _Builder:
             node = fuse_pointwise.alone(node, self.arrays)
         shape = self.arrays[node.outs[0]].shape
         by: dict[int, Expr] = {}
-        place = "whole" if shape in (self.shape, self.kept) else "plain"
+        has = OperandAxes.ALL if shape in (self.shape, self.kept) else OperandAxes.KEPT
         for k, x in enumerate(node.ins):
-            got = self.operand(x, place, shape == self.shape)
+            got = self.operand(x, has, shape == self.shape)
             if got is None or got.is_full and shape != self.shape:
                 return False
             by[k] = got.expr
@@ -364,9 +365,10 @@ class _Builder:
             return self.operand(np.asarray(x, {"f32": "f4", "f64": "f8", "i64": "i8"}[o.dtype]))
         if type(x) is not np.ndarray:
             return None
-        return self.operand(
-            node.ins[k], "axes" if o.is_column else
-            "plain" if o.is_row and x.ndim < len(self.shape) else "whole")
+        has = (OperandAxes.REDUCED if o.is_column
+               else OperandAxes.KEPT if o.is_row and x.ndim < len(self.shape)
+               else OperandAxes.ALL)
+        return self.operand(node.ins[k], has)
 
     def reduction(self, kind: str, e: Expr) -> list[Expr]:
         """The results of a reduction; each is done once."""
