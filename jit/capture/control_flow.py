@@ -29,7 +29,7 @@ from whet.tensor_base import Base
 
 from ..program.misses import Miss
 from ..verify.same_bits import same_bits
-from .control_nodes import Body, Carried, Cond, While
+from .control_nodes import Body, Cond, NextValue, While
 from .refused import Refused
 from .tried_code import Before, NotANode, attempt, unseen
 from .user_lines import where
@@ -137,8 +137,9 @@ class NotedRounds:
         body, ask = build(rec, nodes, fresh), build(rec, asks[0], asked[:1])
         if not bodies:
             verify(rec, body)
-        carries = [Carried(n in fresh, (fresh if n in fresh else start).index(n)) for n in after]
-        put(rec, self.marks[0], start, results, While("while_loop", carries, ask=ask, body=body))
+        following = [NextValue(True, fresh.index(n)) if n in fresh
+                     else NextValue(False, start.index(n)) for n in after]
+        put(rec, self.marks[0], start, results, While("while_loop", following, ask=ask, body=body))
 
     def values_of(self, state: tuple[Any, ...]) -> list[int]:
         """The values of what is carried."""

@@ -114,7 +114,7 @@ class Cond(Control):
                          then_branch=graphs["true"], else_branch=graphs["false"])
 
 
-class Carried(NamedTuple):
+class NextValue(NamedTuple):
     """Where a value that rounds carry comes from at the end of a round."""
     is_made: bool                # by the round's body, or else it was carried already
     place: int                   # among the body's results, or among what was carried
@@ -125,22 +125,22 @@ class Carried(NamedTuple):
 
 
 class While(Control):
-    """What rounds of a body carry: its first operands, each with its `Carried`. Where the body and
-    the question are launches alone, machine code runs the rounds."""
+    """What rounds of a body carry: its first operands. `following`: where the next value of each
+    comes from. Where the body and the question are launches alone, machine code runs the rounds."""
 
-    def __init__(self, name: str, carried: Iterable[Carried], **bodies: Body) -> None:
+    def __init__(self, name: str, following: Iterable[NextValue], **bodies: Body) -> None:
         super().__init__(name, **bodies)
-        self.carried = list(carried)
+        self.following = list(following)
         self.rounds: Rounds | None = None
 
     def makes(self, types: Sequence[Type]) -> list[Type]:
-        return list(types[:len(self.carried)])
+        return list(types[:len(self.following)])
 
     def join(self) -> None:
         """Find out whether machine code can do it, when the bodies know their operands."""
         ask, body = self.bodies["ask"], self.bodies["body"]
         asking, working = ask.launches(), body.launches()
-        delays = [self.delay(k) for k in range(len(self.carried))]
+        delays = [self.delay(k) for k in range(len(self.following))]
         self.delays = [d for d in delays if d is not None]
         if (asking is None or working is None or len(self.delays) < len(delays)
                 or ask.program.arrays[ask.results[0]].dtype != bool):
@@ -150,7 +150,7 @@ class While(Control):
         self.turns = [1 + max(rounds for result, rounds in self.delays if rounds and result == i)
                       for i in range(len(body.results))]
         moves: dict[Any, tuple[Any, int]] = {
-            k: ((c.place, 0) if c.is_made else c.place, 0) for k, c in enumerate(self.carried)
+            k: ((c.place, 0) if c.is_made else c.place, 0) for k, c in enumerate(self.following)
             if self.delays[k][1]}
         moves.update({
             (i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
@@ -163,11 +163,11 @@ class While(Control):
     def onnx(self, b: Any, *operands: Any) -> Any:
         """The operator `Loop`."""
         ask, body = self.bodies["ask"], self.bodies["body"]
-        n, inner = len(self.carried), b.body()
+        n, inner = len(self.following), b.body()
         before = [inner.add_input(x) for x in operands[:n]]
         count, going = inner.add_input(b.number(0, "i64")), inner.add_input(b.number(True, "bool"))
         made = body.onnx(inner, [*before, *operands[n:]])
-        after = [c.after(made, before) for c in self.carried]
+        after = [c.after(made, before) for c in self.following]
         asked = inner.one_truth(ask.onnx(inner, [*after, *operands[n:]])[0])
         graph = inner.graph("rounds", [count, going, *before], [asked, *after])
         first = b.one_truth(ask.onnx(b, operands)[0])
@@ -176,13 +176,13 @@ class While(Control):
     def delay(self, k: int) -> tuple[int, int] | None:
         """Which result of the body the value in place k was, and how many rounds before; (k, 0)
         where it stays. None where it is neither: values change places."""
-        c = self.carried[k]
-        if c == Carried(False, k):
+        c = self.following[k]
+        if c == NextValue(False, k):
             return k, 0
-        for rounds in range(1, len(self.carried) + 1):
+        for rounds in range(1, len(self.following) + 1):
             if c.is_made:
                 return c.place, rounds
-            c = self.carried[c.place]
+            c = self.following[c.place]
         return None
 
     def forward(self, *arrays: Array) -> tuple[Array, ...]:
@@ -193,10 +193,10 @@ class While(Control):
     def run_by_python(self, arrays: Sequence[Array]) -> list[Array]:
         """What is carried after the rounds, run one after the other."""
         ask, body = self.bodies["ask"], self.bodies["body"]
-        now, n = list(arrays), len(self.carried)
+        now, n = list(arrays), len(self.following)
         while ask(now)[0].item():
             made = body(now)
-            now[:n] = [c.after(made, now) for c in self.carried]
+            now[:n] = [c.after(made, now) for c in self.following]
         return now[:n]
 
     def run_by_machine_code(self, run: Rounds, arrays: Sequence[Array]) -> list[Array]:
@@ -215,6 +215,6 @@ class While(Control):
                 after.append(memory[result, (rounds - delay) % self.turns[result]])
                 continue
             for _ in range(rounds if delay else 0):      # no result has come through to here
-                k = self.carried[k].place
+                k = self.following[k].place
             after.append(arrays[k])
         return after

@@ -17,7 +17,7 @@ from whet.ir.graph import Graph, Input, Node, OpNode
 from whet.ir.values import Type
 from whet.ops.registry import Op
 
-from ..capture.control_nodes import Body, Carried, Cond, Control, While
+from ..capture.control_nodes import Body, Cond, Control, NextValue, While
 from ..program.program import Program
 from . import checks
 from .layouts import layouts
@@ -68,7 +68,7 @@ def without_bodies(n: Node, bodies: list[Graph]) -> Node:
         bodies[number] = Graph.of(inner, b.program.arrays, inputs, wanted, name)
         attrs[name] = number, tuple(b.at)
     if isinstance(n.op, While):
-        attrs["ways"] = tuple((bool(c.is_made), c.place) for c in n.op.carried)
+        attrs["ways"] = tuple((bool(c.is_made), c.place) for c in n.op.following)
     return OpNode(NAMED[n.op.name], n.ins, attrs, n.outs, n.line)
 
 
@@ -177,4 +177,4 @@ def while_loop(bodies: Mapping[str, Read], ways: Any, types: Sequence[Type],
         raise ValueError("the rounds of a while_loop do not give what they are given")
     if [t.size for t in bodies["ask"].types] != [1]:
         raise ValueError("the question of a while_loop is not one value")
-    return While("while_loop", [Carried(*w) for w in ways], **bodies)
+    return While("while_loop", [NextValue(*w) for w in ways], **bodies)

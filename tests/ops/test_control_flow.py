@@ -6,7 +6,7 @@ import pytest
 import whet
 from whet import jit, nn
 from whet.cpu import native
-from whet.jit.capture.control_nodes import Carried, While
+from whet.jit.capture.control_nodes import NextValue, While
 
 
 def same(a, b):
@@ -526,7 +526,7 @@ def test_rounds_carry_what_they_make_keep_and_exchange(carried, results):
         return whet.while_loop(lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a, b), state)
     start = [whet.tensor(n) for n in (0, 10, 20)]
     node, = whet.export(loop, *start).graph.nodes
-    made = While("while_loop", [Carried(*c) for c in carried], **node.op.bodies)
+    made = While("while_loop", [NextValue(*c) for c in carried], **node.op.bodies)
     made.join()
     assert [int(a) for a in made.forward(*[t.numpy() for t in start])] == list(results)
     assert [int(a) for a in made.run_by_python([t.numpy() for t in start])] == list(results)
