@@ -34,8 +34,8 @@ G = TypeVar("G", bound="Group")
 
 
 class Group(Node):
-    """Several nodes that are one. Its results are some of theirs, its operands are all that they
-    read from outside. `into` names the values in whose memory results are put."""
+    """Several nodes that became one. Its results are some of theirs. Its operands are all that they
+    read from outside. `into`: the values in whose memory results are put."""
     __slots__ = ("members", "into")
     attributes: ClassVar[frozenset[str]] = frozenset()       # that it has of its own
     kinds: ClassVar[dict[str, type[Group]]] = {}             # all groups, by their first words
@@ -53,7 +53,7 @@ class Group(Node):
     # ---- others like it
     def made_of(self: G, members: Sequence[Node], into: Mapping[int, int],
                 ins: tuple[Any, ...]) -> G:
-        """A group like this one, of other nodes."""
+        """A group like this one, with other nodes in it."""
         made = self.like()
         attrs = {k: v for k, v in self.attrs.items() if k != "into"}
         made.members, made.into, made.ins = members, into, ins
@@ -64,7 +64,7 @@ class Group(Node):
         return self.made_of(self.members, self.into, ins)
 
     def putting(self: G, into: Mapping[int, int]) -> G:
-        """A group like this one that puts some results elsewhere: result -> where."""
+        """A group like this one that puts some results into other memory: result -> value."""
         return self.made_of(self.members, into, self.ins)
 
     def renamed(self, new: Mapping[int, int]) -> Node:
@@ -84,7 +84,7 @@ class Group(Node):
         return self.made_of([m.detached(streams) for m in self.members], into, self.ins)
 
     def apart(self) -> list[Node]:
-        """The nodes that it stands for, and the copies to where it puts its results."""
+        """The nodes that it stands for, and copies of results to where it puts them."""
         from whet.ops.registry import REGISTRY
         copies = [
             Write(REGISTRY["copy"], (place, Ref(o)), {}, self.line)
@@ -109,7 +109,7 @@ class Group(Node):
         return f"{self.head(most=SHOWN)}{{{'; '.join(self.said())}}}"
 
     def said(self) -> list[str]:
-        """The ops of the nodes in it, where it is told in a line."""
+        """The ops of its nodes, for a text of one line."""
         return [n.op.name for n in self.flat() if n.op is not None]
 
     def head(self, table: Table | None = None, most: int | None = None) -> str:
@@ -154,12 +154,12 @@ class Group(Node):
 
     @classmethod
     def parse_title(cls, reader: Reader) -> None:
-        """What stands between the first word and the bracket."""
+        """Read the text between the first word and the bracket."""
 
     @classmethod
     def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int],
                line: str, members: list[Node], into: Mapping[int, int]) -> Node:
-        """The group of what was read; what passes found out about it is found out anew."""
+        """The group that was read from text. What passes found out about it is worked out again."""
         # a kind of group takes less than `Group`
         make = cast("Callable[..., Node]", cls)
         return make(ins, outs, line, members, into=into)
@@ -186,7 +186,7 @@ class Group(Node):
         return problem
 
     def misplaced(self, known: set[int], types: Types) -> str | None:
-        """What is wrong with the places of results."""
+        """What is wrong with where results are put."""
         for x, place in self.into.items():
             if x not in self.outs or place not in known:
                 return f"%{int(x)} cannot be put into %{int(place)}"
@@ -269,8 +269,8 @@ class Many(Group):
 
 # ---- rows ----------------------------------------------------------------------------------------
 class Rows(Group):
-    """Reductions, what feeds them and what is computed from them, as one row program along `axes`.
-    `work` is the program, and how operands lie in its shape."""
+    """Reductions along `axes`, the nodes that feed them, and nodes computed from them, as one row
+    program. `work`: the program, and how operands lie in its shape."""
     __slots__ = ("work",)
     kind, what, attributes = "rows", "row kernel", frozenset(("axes",))
     work: Placed | None
@@ -366,9 +366,9 @@ class Picks(Parts):
 
 # ---- products ------------------------------------------------------------------------------------
 class Contract(Group):
-    """A product or a convolution, and a pointwise kernel that is applied to each element as it is
-    stored. Argument 0 of its expression is what the contraction made, the others are the operands
-    behind the contraction's own."""
+    """A product or a convolution, with a pointwise kernel that is applied to each element as it is
+    stored. Argument 0 of the kernel is the contraction's result; the others are the operands after
+    the contraction's own."""
     __slots__ = ("exprs",)
     kind, what = "contract", "row kernel"
     op: Op

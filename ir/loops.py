@@ -32,7 +32,7 @@ class Same:
     word: ClassVar[str] = "same"
 
     def numbered(self, new: Mapping[int, int]) -> Same:
-        """The same of values with other numbers."""
+        """The same for a list in which values have other numbers."""
         return Same(new[self.value])
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Carried:
     word: ClassVar[str] = "carried"
 
     def numbered(self, new: Mapping[int, int]) -> Carried:
-        """The same of values with other numbers."""
+        """The same for a list in which values have other numbers."""
         return Carried(new[self.value], new[self.result])
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class Along:
     word: ClassVar[str] = "along"
 
     def numbered(self, new: Mapping[int, int]) -> Along:
-        """The same of values with other numbers."""
+        """The same for a list in which values have other numbers."""
         return Along(new[self.value], self.start, self.step)
 
     def __str__(self) -> str:
@@ -99,12 +99,12 @@ class Along:
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """A result of the body of which the last round's is `value`; the others are gone."""
+    """A result of the body. `value` is that of the last round; the others are dropped."""
     value: int
     word: ClassVar[str] = "last"
 
     def numbered(self, new: Mapping[int, int]) -> Last:
-        """The same of values with other numbers."""
+        """The same for a list in which values have other numbers."""
         return Last(new[self.value])
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ class Kept:
     word: ClassVar[str] = "kept"
 
     def numbered(self, new: Mapping[int, int]) -> Kept:
-        """The same of values with other numbers."""
+        """The same for a list in which values have other numbers."""
         return Kept(tuple([new[v] for v in self.values]), new[self.head], self.at)
 
     def __str__(self) -> str:
@@ -184,12 +184,12 @@ class Loop:
 
     @property
     def values(self) -> list[int]:
-        """The values that it names: some have a meaning in the body only."""
+        """The values that it names. Some have a meaning in the body only."""
         read = [int(x.value) for x in self.inputs.values()]
         return [*self.inputs, *read, *(v for m in self.body for v in m.values())]
 
     def numbered(self, new: Mapping[int, int]) -> Loop:
-        """The same loop of values with other numbers."""
+        """The same loop for a list in which values have other numbers."""
         return Loop(
             self.rounds, self.several, [m.numbered(new) for m in self.body],
             {new[name]: x.numbered(new) for name, x in self.inputs.items()},
@@ -299,7 +299,7 @@ class Roll(Node):
         return None
 
     def wrong_inputs(self, known: set[int], inner: set[int], types: Types) -> str | None:
-        """What is wrong with what the body reads; notes its names in `inner`."""
+        """What is wrong with the body's inputs; adds their names to `inner`."""
         for name, x in self.loop.inputs.items():
             if x.value not in known:
                 return f"%{x.value} is used before it is made"
@@ -311,7 +311,7 @@ class Roll(Node):
         return None
 
     def wrong_body(self, inner: set[int], types: Types, streams: int) -> str | None:
-        """What is wrong with the body, and with what it carries."""
+        """What is wrong with the body, and with the values that it carries."""
         for m in self.loop.body:
             problem = m.problem(inner, types, streams)
             if problem:
@@ -323,7 +323,7 @@ class Roll(Node):
         return None
 
     def wrong_results(self, inner: set[int], types: Types) -> str | None:
-        """What is wrong with what it gives."""
+        """What is wrong with its results."""
         covered: list[int] = []
         for first, y in self.loop.results.items():
             wrong = [

@@ -36,8 +36,8 @@ N = TypeVar("N", bound="Node")
 
 
 class Diverged(ValueError):
-    """The graph does not hold for these inputs: a value that Python saw is another, or a shape
-    is."""
+    """The graph does not apply to these inputs: a value on which Python decided, or a shape, is
+    another one."""
 
 
 class Streams:
@@ -57,9 +57,9 @@ class Streams:
 
 
 class Node:
-    """One thing that happened. Operands are `Ref`s or Python values, results the numbers of values;
-    `line` is the user's. `source` is the recorded node that a pass has put it in the place of, if
-    it has."""
+    """One thing that happened in a run. Operands are `Ref`s or Python values, results are numbers
+    of values. `line`: the user's line. `source`: the recorded node that it replaces, if a pass made
+    it."""
     __slots__ = ("op", "ins", "attrs", "outs", "line", "source")
     kind: ClassVar[str]
     between: ClassVar[str] = ""              # its name where it parts others
@@ -90,7 +90,7 @@ class Node:
         return [*map(int, self.refs()), *self.outs, *map(int, self.into.values())]
 
     def flat(self) -> list[Node]:
-        """The primitives that it stands for, itself where it is one."""
+        """The primitive nodes that it stands for; itself if it is one."""
         return [x for m in self.members for x in m.flat()] if self.members else [self]
 
     def walk(self) -> Iterator[Node]:
@@ -110,12 +110,12 @@ class Node:
 
     @property
     def steady(self) -> bool:
-        """Does it give the same kind of result whatever the data are, without asking Python?"""
+        """Is the type of its result independent of the data, and is Python not asked?"""
         return False
 
     @property
     def names(self) -> list[str]:
-        """What is done, a word for each op."""
+        """What is done: a word for each op."""
         found = dict.fromkeys(m.op.name for m in self.flat() if m.op is not None)
         return list(found) or [self.op.name if self.op is not None else self.kind]
 
@@ -125,14 +125,14 @@ class Node:
         raise NotImplementedError
 
     def renamed(self, new: Mapping[int, int]) -> Node:
-        """A node like this one, with new values in the place of some operands; itself where it
-        reads none of these."""
+        """A node like this one that reads other values in place of some operands; itself if it
+        reads none of them."""
         if not any([type(x) is Ref and x in new for x in self.ins]):
             return self
         return self.of(tuple([Ref(new[x]) if type(x) is Ref and x in new else x for x in self.ins]))
 
     def numbered(self, new: Mapping[int, int]) -> Node:
-        """A node like this one, of a list in which values have these numbers."""
+        """A node like this one, for a list in which values have these numbers."""
         made = self.by_itself()
         made.ins = tuple([Ref(new[x]) if type(x) is Ref else x for x in self.ins])
         made.outs = [new[o] for o in self.outs]
@@ -142,7 +142,7 @@ class Node:
         return made
 
     def like(self: N) -> N:
-        """One that has all that it has."""
+        """A node with all that this one has."""
         made = object.__new__(type(self))
         for c in type(self).__mro__:
             for name in getattr(c, "__slots__", ()):
@@ -156,7 +156,7 @@ class Node:
         return made
 
     def detached(self, streams: Streams) -> Node:
-        """This node without what is of the run: generators are numbers of `streams`."""
+        """This node without references to the run: its generators become numbers of `streams`."""
         return self
 
     def facts(self) -> tuple[Any, ...]:
@@ -168,18 +168,18 @@ class Node:
 
     @property
     def fact(self) -> Any:
-        """What a node of its kind has beside operands and attributes."""
+        """What this kind of node has beside operands and attributes."""
         return None
 
     @property
     def value(self) -> Any:
-        """What a node of its kind has beside operands and attributes, as far as it is of the
-        recorded run."""
+        """What this kind of node has beside operands and attributes that belongs to the recorded
+        run."""
         return self.fact
 
     @property
     def roots(self) -> Any:
-        """What kernels compute of it: expressions, or a program."""
+        """What a kernel computes for it: expressions, or a program."""
         return None
 
     # ---- text
@@ -187,8 +187,8 @@ class Node:
         return self.head(most=SHOWN)
 
     def head(self, table: Table | None = None, most: int | None = None) -> str:
-        """What it does, without its types and the nodes in it; with so many operands and results at
-        `most`."""
+        """Its text, without types and without the nodes in it. At `most` so many operands and
+        results are written."""
         assert self.op is not None
         said = ", ".join([*self.operands(table, most), *self.options(table)])
         return f"{self.made(most)}{self.prefix}{name_text(self.op)}({said})"
@@ -196,7 +196,7 @@ class Node:
     prefix: ClassVar[str] = ""
 
     def made(self, most: int | None) -> str:
-        """The results, as they stand before what makes them."""
+        """The results, as text before the equals sign."""
         said = ", ".join([*(f"%{o}" for o in self.outs[:most]), *_more(self.outs, most)])
         return said and f"{said} = "
 
@@ -214,7 +214,7 @@ class Node:
         yield self.with_line(indent + self.head(table) + types_text(types, self.outs))
 
     def with_line(self, said: str) -> str:
-        """Text with the user's line behind it."""
+        """Text followed by the user's line."""
         line = self.line
         if not line:
             return said
@@ -223,7 +223,7 @@ class Node:
 
     # ---- checks
     def problem(self, known: set[int], types: Types, streams: int) -> str | None:
-        """What is wrong with it, where these values are there; notes those that it makes in
+        """What is wrong with it where these values exist; adds the values that it makes to
         `known`."""
         missing = [x for x in self.refs() if x not in known]
         if missing:
@@ -232,11 +232,11 @@ class Node:
         return f"%{again[0]} is made twice" if again else self.wrong(known, types, streams)
 
     def wrong(self, known: set[int], types: Types, streams: int) -> str | None:
-        """What is wrong with it beside its names."""
+        """What is wrong with it, apart from the names of values."""
         return None
 
     def run(self, env: Env, types: Any, positions: Positions) -> None:
-        """Do it: `env` has the values so far."""
+        """Run it. `env` has the values so far."""
         raise NotImplementedError
 
     def values_of(self, env: Env) -> list[Any]:
@@ -382,7 +382,7 @@ class Write(Node):
                      self.source or self)
 
     def as_value(self, out: int) -> OpNode:
-        """An operation that makes the value that it puts there."""
+        """An operation that makes the value it would write."""
         return OpNode(self.op, self.ins, {}, [out], self.line, self.source or self)
 
     def detached(self, streams: Streams) -> Write:
@@ -397,7 +397,7 @@ class Write(Node):
 
     @property
     def copies(self) -> bool:
-        """Does it put a value there as it is?"""
+        """Does it only copy a value there?"""
         return self.op.name == "copy" and not self.attrs and type(self.ins[1]) is Ref
 
     @property
@@ -489,7 +489,7 @@ class Draw(Made):
 
 
 class Guard(Node):
-    """Python saw a value and went on from there: a replay must find the `expected` one again."""
+    """Python saw a value and decided by it. A replay must find the `expected` value again."""
     __slots__ = ("expected",)
     kind, between, what = "guard", "a value that Python reads", "value is read"
 
@@ -529,8 +529,9 @@ class Guard(Node):
 
 
 class Ask(Node):
-    """Python asked something of values and went on from the answer: a replay must get it again.
-    `facts_of`: expressions, and whether each was true of any element, where a kernel can ask so."""
+    """Python asked something about values and decided by the answer. A replay must get the same
+    answer. `facts_of`: expressions, each with whether it was true of any element, where a kernel
+    can answer."""
     __slots__ = ("answer", "asks")
     kind, between, what = "ask", "a question about values", "is checked"
 

@@ -22,7 +22,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 class Room:
-    """Memory that there is not: `size` bytes, None where nobody asks. `owner` says what it stands
+    """Memory that does not exist: `size` bytes, or None if nobody asks. `owner`: what it stands
     for."""
     __slots__ = ("size", "owner")
 
@@ -51,7 +51,7 @@ def table(numbers: Sequence[Size]) -> Array | Table:
 
 
 class Numeral:
-    """What stands for a number's memory: the number itself."""
+    """Stands for the memory of a number."""
     __slots__ = ("number", "dtype")
 
     def __init__(self, number: Symbolic, dtype: np.dtype[Any]) -> None:
@@ -109,7 +109,8 @@ class _Flags:
 
 
 def reach(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, int]:
-    """How far elements begin from the first one, in bytes: the least, and the most."""
+    """The lowest and the highest offset at which an element begins, in bytes from the first
+    element."""
     steps = [(n - 1) * s for n, s in zip(shape, strides)]
     return sum(s for s in steps if s < 0), sum(s for s in steps if s > 0)
 
@@ -383,7 +384,7 @@ def _reshaped(a: Outline, shape: Sequence[Size]) -> Sequence[Size] | None:
 
 
 def like_first(a: Outline, *_: object, **__: object) -> Outline:
-    """What results are like that are as the first operand, without gaps."""
+    """Results like the first operand, without gaps between elements."""
     return Outline(a.shape, a.dtype)
 
 
@@ -440,8 +441,8 @@ def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Size, ...]:
 
 
 def shares(a: object, b: object, *_: object) -> bool:
-    """May two arrays lie in the same memory? Where parts of one memory overlap is asked of what
-    they are now."""
+    """May two arrays share memory? For parts of one memory the answer is that for the current
+    sizes, and is noted."""
     if type(a) is not Outline or type(b) is not Outline:
         return False
     if a.room is not b.room:

@@ -38,8 +38,8 @@ T = TypeVar("T")
 
 
 class Unsized(BaseException):
-    """A plan wants the number itself. No planning code may catch it, as it does other errors, and
-    go on."""
+    """Planning needs a number, not a symbol. Planning code must not catch it as it does other
+    errors."""
 
 
 class Facts(Answers):
@@ -131,12 +131,12 @@ def by_texts(x: Any) -> Any:
 
 
 def sized(xs: Iterable[object]) -> bool:
-    """Is one of these a SymbolicSize?"""
+    """Is one of these symbolic?"""
     return any([type(x) is SymbolicSize for x in xs])
 
 
 def fixed(x: Size) -> int:
-    """The number itself: plans made with it are for what gives the same."""
+    """The number itself. Plans made with it hold only for sizes that give the same number."""
     if type(x) is SymbolicSize:
         x.facts.ask(f"{x.text()}=={x.value}", True)
     return value(x)
@@ -151,7 +151,7 @@ def at_least(x: Size, least: Size) -> Size: ...
 
 
 def at_least(x: Size, least: Size) -> Size:
-    """The larger one, without a question which that is."""
+    """The larger one. Which one that is becomes no condition of the plan."""
     if type(x) is SymbolicSize:
         facts = x.facts
     elif type(least) is SymbolicSize:
@@ -171,7 +171,7 @@ def at_most(x: Size, most: Size) -> Size: ...
 
 
 def at_most(x: Size, most: Size) -> Size:
-    """The smaller one, without a question which that is."""
+    """The smaller one. Which one that is becomes no condition of the plan."""
     if type(x) is SymbolicSize:
         facts = x.facts
     elif type(most) is SymbolicSize:

@@ -73,7 +73,7 @@ class Type:
 
     @classmethod
     def of_expressions(cls, dtype: DType, shape: Iterable[Any]) -> Type:
-        """A type some of whose sizes are expressions: nothing is known of its memory."""
+        """A type of which some sizes are expressions. Nothing is known about its memory."""
         made = object.__new__(cls)
         made.dtype, made.shape, made.strides = dtype, tuple(shape), ()
         return made
@@ -85,7 +85,7 @@ class Type:
 
     @property
     def extent(self) -> int:
-        """How many bytes the elements take, those that lie in one place counted once."""
+        """The bytes of its elements. Elements in the same place count once."""
         n: int = self.dtype.itemsize if self.size else 0
         for size, stride in zip(self.shape, self.strides):
             n *= size if stride else 1
@@ -100,7 +100,7 @@ class Type:
         return sum(e for e in ends if e < 0), sum(e for e in ends if e > 0) + self.dtype.itemsize
 
     def fits(self, other: Type) -> bool:
-        """Has another type the same elements and sizes, however they lie?"""
+        """Has another type the same elements and sizes, whatever its layout?"""
         return (self.dtype, self.shape) == (other.dtype, other.shape)
 
     def __eq__(self, other: object) -> bool:

@@ -20,8 +20,8 @@ CHECK = os.environ.get("WHET_CHECK") in ("1", "2")      # verify every graph aft
 
 
 class VerifyError(ValueError):
-    """A graph that means nothing: what is wrong, and the graph with the line marked. `node` is
-    the place in the list, None for the whole."""
+    """A graph that is invalid: what is wrong, and the graph with the line marked. `node`: the place
+    in the list, None for the whole graph."""
 
     def __init__(self, what: str, g: Graph, at: int | None) -> None:
         self.node = at
@@ -74,7 +74,7 @@ def _shown(g: Graph, at: int | None) -> str:
 
 
 class _Lenient(dict[int, Any]):
-    """Types, with something for a value that has none."""
+    """Types, with a stand-in for values that have none."""
 
     def __missing__(self, key: int) -> Type:
         return Type(np.dtype(np.uint8), ())
