@@ -17,7 +17,7 @@ it once more.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard
 
 from whet.ir.graph import Node, OpNode, Ref
@@ -36,6 +36,18 @@ SMALL_BYTE, LARGE_BYTE = 12, 55  # to store or load a byte of an array that is n
 EACH, COPY = 60_000, 100_000     # for each array that is kept, and more for a copy
 INSTRUCTION, VECTOR = 70, 64     # for a vector instruction, about, on so many bytes
 NEVER = 1 << 60                  # of what cannot be done
+
+
+class Forward(NamedTuple):
+    """A forward, and its values that matter outside of it. `given`: those from outside. `exposed`:
+    those that it gives away. `wanted`: those that it would keep for its backwards. `fixed`: those
+    that a backward gives on as they are, so that they have to be in memory."""
+    nodes: Sequence[Node]
+    arrays: Arrays
+    given: Sequence[int]
+    exposed: Sequence[int]
+    wanted: Sequence[int]
+    fixed: Set[int]
 
 
 class Choice(NamedTuple):
@@ -116,22 +128,17 @@ class Partition:
         return found
 
 
-def partition(
-        nodes: Sequence[Node], backwards: Sequence[Sequence[Node]], arrays: Arrays,
-        outside: Sequence[int], exposed: Sequence[int], wanted: Sequence[int], fixed: set[int],
-        copied: Callable[[int], int],
-        like: Choice | None = None) -> Partition | None:
-    """The `Partition` of a forward and some backwards, or None where all that is `wanted` (values
-    of the forward that it may drop are among it) is best kept. `outside` are the values that the
-    forward is given, `exposed` those that it gives away, `fixed` those that a backward gives on as
-    they are; `copied(n)` numbers a copy of one, `like` is the choice that was made for the same
+def partition(forward: Forward, backwards: Sequence[Sequence[Node]], copied: Callable[[int], int],
+              like: Choice | None = None) -> Partition | None:
+    """The `Partition` of a forward and some backwards, or None where all that is wanted is best
+    kept. `copied(n)` numbers a copy of a value, `like` is the choice that was made for the same
     nodes on other sizes."""
-    graph = _Graph(nodes, backwards, arrays, outside, exposed, wanted, fixed)
+    graph = _Graph(forward, backwards)
     choice = graph.choose() if like is None else like if graph.allows(like) else None
     if choice is None or not choice.recomputed:
         return None
     copies = {n: copied(n) for n in choice.sources if graph.shown(n)}
-    return Partition(wanted, {n: graph.maker[n] for n in choice.recomputed}, copies, choice)
+    return Partition(forward.wanted, {n: graph.maker[n] for n in choice.recomputed}, copies, choice)
 
 
 def _maps(node: Node) -> TypeGuard[OpNode]:
@@ -162,17 +169,16 @@ class _Graph:
     others can write to; `stored`: those that are there in any case; `maker`: value -> the node that
     can compute it again; `fixed`: the values that a backward wants in memory; `droppable`: the
     wanted ones that need not be kept."""
-    def __init__(self, nodes: Sequence[Node], backwards: Sequence[Sequence[Node]], arrays: Arrays,
-                 outside: Sequence[int], exposed: Sequence[int], wanted: Sequence[int],
-                 fixed: set[int]) -> None:
+    def __init__(self, forward: Forward, backwards: Sequence[Sequence[Node]]) -> None:
+        nodes, arrays, given, exposed, wanted, fixed = forward
         self.arrays, self.wanted = arrays, wanted
-        root = {n: n for n in outside}
+        root = {n: n for n in given}
         for node in nodes:
             for o in node.outs:
                 root[o] = root[node.ins[0]] if is_view(node) else o
         self.root = root = memories(nodes, root, arrays)
         self.changed = {root[x] for node in nodes for x in written(node)}
-        self.exposed = {root[n] for n in (*outside, *exposed)}
+        self.exposed = {root[n] for n in (*given, *exposed)}
         self.maker = {o: node for node in nodes if self.is_repeatable(node)
                       for o in node.outs if root[o] not in self.changed}
         self.stored = {root[x] for node in nodes if not (is_view(node) or _has_kernel(node))

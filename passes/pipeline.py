@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence, Set
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from whet.ir.nodes import Node
 from whet.ir.values import Array
@@ -26,7 +26,7 @@ from whet.passes.in_place_to_new import in_place_to_new
 from whet.passes.join_slices import join_slices
 from whet.passes.listing import Listing
 from whet.passes.merge_repeats import merge_repeats
-from whet.passes.partition import Partition, partition
+from whet.passes.partition import Choice, Forward, Partition, partition
 from whet.passes.read_results import read_results
 from whet.passes.reassociate import reassociate
 from whet.passes.repeat_for_sizes import Plan
@@ -84,8 +84,8 @@ ON_DEVICES = frozenset(one.__name__ for one in (
     drop_unused, join_slices, delay_reductions, fuse_pointwise, fuse_rows, fuse_epilogues,
     write_through))
 
-# what divides a forward and its backward: see `divided`
-BETWEEN = [("partition", partition)]
+# what divides work between a forward and its backwards: see `divided`
+PARTITIONS = [("partition", partition)]
 
 # what changes bits, within the bounds that each states: only where `jit.trace(rewrites=[...])` asks
 # for it
@@ -157,13 +157,14 @@ def optimize(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], v
 
 def names() -> list[str]:
     """The names of all passes."""
-    return [name for name, _ in (*PASSES, *BETWEEN)]
+    return [name for name, _ in (*PASSES, *PARTITIONS)]
 
 
-def divided(*args: Any) -> Partition | None:
-    """What is kept of a forward for its backward, and what is computed again: see `partition`; None
-    where all is kept that is read."""
-    return BETWEEN[0][1](*args) if BETWEEN else None
+def divided(forward: Forward, backwards: Sequence[Sequence[Node]], copied: Callable[[int], int],
+            like: Choice | None) -> Partition | None:
+    """What is kept of a forward for its backwards, and what is computed again: see `partition`.
+    None where all that they read is kept."""
+    return PARTITIONS[0][1](forward, backwards, copied, like) if PARTITIONS else None
 
 
 @contextlib.contextmanager
@@ -181,10 +182,10 @@ def without(*left_out: str) -> Iterator[None]:
         raise ValueError(
             f"without(): no pass is called {', '.join(sorted(unknown))}; there are "
             f"{', '.join(names())}")
-    before = PASSES[:], BETWEEN[:]
+    before = PASSES[:], PARTITIONS[:]
     PASSES[:] = [(name, one) for name, one in PASSES if name not in left_out]
-    BETWEEN[:] = [(name, one) for name, one in BETWEEN if name not in left_out]
+    PARTITIONS[:] = [(name, one) for name, one in PARTITIONS if name not in left_out]
     try:
         yield
     finally:
-        PASSES[:], BETWEEN[:] = before
+        PASSES[:], PARTITIONS[:] = before

@@ -19,7 +19,7 @@ from whet.autograd.inplace import edge_of
 from whet.autograd.node import CHANGED, RELEASED, Node, OutputOf, Shortcut, without_base
 from whet.ir.graph import Type
 from whet.passes import pipeline
-from whet.passes.partition import NOTHING, Choice, Partition
+from whet.passes.partition import NOTHING, Choice, Forward, Partition
 from whet.tensor_base import wrap
 
 from ..capture.refused import Refused
@@ -191,9 +191,10 @@ class Backward:
         """Choose which values that the backward reads are kept, and which are computed again."""
         given_on = {n for run in runs.values() for n in run.values.values()}
         # what was written to later cannot be computed with again
+        forward = Forward(
+            rec.nodes, rec.arrays, list(rec.outside), values, self.saved, given_on)
         self.part: Partition | None = None if self.is_stale else pipeline.divided(
-            rec.nodes, [run.nodes for run in runs.values()], rec.arrays, list(rec.outside),
-            values, self.saved, given_on, rec.values.copied,
+            forward, [run.nodes for run in runs.values()], rec.values.copied,
             None if like is None else like.choice)
         part = self.part
         self.choice: Choice = NOTHING if part is None else part.choice
