@@ -80,8 +80,19 @@ def nothing_compiled_meanwhile():
 @pytest.fixture
 def one_thread():
     """Products take scratch memory for each thread, so a test of memory has one."""
+    yield from with_threads(1)
+
+
+@pytest.fixture
+def two_threads():
+    """Work is shared out, also on a machine with one processor."""
+    yield from with_threads(2)
+
+
+def with_threads(count):
+    """Compute with this many threads meanwhile."""
     import whet
     threads = whet.get_num_threads()
-    whet.set_num_threads(1)
+    whet.set_num_threads(count)
     yield
     whet.set_num_threads(threads)

@@ -235,13 +235,13 @@ def test_random_rows(part):
     (lambda x: (x - x.mean()) / (x.square().mean() + 1).sqrt(), (700, 1000)),
     (lambda x: (x * 0.5).sum(0), (20000, 40)), (lambda x: x - x.mean(1, keepdim=True), (2, 400000)),
 ])
-def test_long_rows_are_shared_out_without_python(fn, shape):
+def test_long_rows_are_shared_out_without_python(fn, shape, two_threads):
     path = graph_of(fn, whet.randn(shape))
     assert not path["python"] and path["launches"] > 1, path["graph"]
 
 
 @compiled
-def test_positions_in_long_rows_stay_with_python():
+def test_positions_in_long_rows_stay_with_python(two_threads):
     path = graph_of(lambda x: (x * 2).argmax(), whet.randn(700, 1000))
     assert len(path["python"]) == 1
 
