@@ -23,7 +23,7 @@ class Unsound(ValueError):
 
 
 def check(g: Graph, constants: Mapping[str, Array]) -> None:
-    """Raise Unsound for a graph that is not sound as far as its text tells."""
+    """Raise Unsound for a graph that is invalid, as far as that shows without running any op."""
     if g.streams:
         raise Unsound("it draws random numbers")
     arguments = [x for x in g.inputs if x.place != "constant"]
@@ -72,8 +72,8 @@ def allowed(n: Any) -> None:
 
 
 def check_whole(g: Graph, most: int) -> None:
-    """Ask every op what it makes, and see that no value takes more than `most` bytes and that
-    views lie inside of what they are of. This runs each op once, on zeros."""
+    """Ask every op for its result types, by running it once on zeros. No value may take more than
+    `most` bytes, and views must lie within the memory of what they are views of."""
     from .layouts import layouts
 
     for v, t in g.types.items():

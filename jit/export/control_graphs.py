@@ -24,7 +24,8 @@ from .layouts import layouts
 
 
 class Named(Op):
-    """What stands for the op of such a node in a file. Who links it sees to its types."""
+    """Stands for the op of such a node in a file, until `Linker` replaces it and checks the
+    types."""
 
     family = "control"
     ours = True
@@ -55,7 +56,7 @@ def apart(g: Graph) -> tuple[Graph, list[Graph]]:
 
 
 def without_bodies(n: Node, bodies: list[Graph]) -> Node:
-    """A node with its bodies named; these are added to the list."""
+    """A node that names its bodies by number. The bodies are added to the list."""
     if not isinstance(n.op, Control):
         return n
     attrs: dict[str, Any] = {}
@@ -74,8 +75,8 @@ def without_bodies(n: Node, bodies: list[Graph]) -> Node:
 
 # ---- reading -------------------------------------------------------------------------------------
 class Read(Body):
-    """A body that was read. Its program is made when it is first asked for, of a graph that is
-    sound throughout: `written` is the graph as the file has it, `g` has the bodies within."""
+    """A body from a file. Its program is made on first use, after the graph was checked. `written`:
+    the graph as in the file; `g`: the same with the bodies of inner nodes."""
 
     def __init__(self, g: Graph, written: Graph, at: Sequence[int], most: int) -> None:
         self.graph, self.written, self.most = g, written, most
@@ -95,8 +96,8 @@ class Read(Body):
 
 
 class Linker:
-    """Puts bodies into nodes that name them; each is one node's. `ops` are those of all nodes, what
-    is within others first."""
+    """Replaces the names of bodies by the bodies. Each body belongs to one node. `ops`: the ops of
+    all such nodes, inner ones first."""
 
     def __init__(self, bodies: Sequence[Graph], most: int) -> None:
         self.bodies, self.most, self.used = list(bodies), most, set[int]()
@@ -110,7 +111,7 @@ class Linker:
         return made
 
     def linked(self, g: Graph, number: int) -> Graph:
-        """A graph, which is body `number`, with the bodies in it."""
+        """A graph, which is body `number`, with the bodies of its nodes."""
         nodes = [self.node(n, g, number) for n in g.nodes]
         return Graph(nodes, g.types, g.inputs, g.results, g.name)
 

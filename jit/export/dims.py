@@ -64,8 +64,8 @@ def fitted(samples: Sequence[tuple[Values, int]]) -> Expression | None:
 
 
 class Dims:
-    """The dimensions that differ. `places`: of each input, by its place, axis -> number of the
-    dimension; `example`: their sizes in the example."""
+    """The dimensions that differ between calls. `places`: for each input with some, axis -> number
+    of the dimension. `example`: the dimensions' sizes in the example call."""
 
     def __init__(
         self, dims: Sequence[Dim], places: Mapping[int, Mapping[int, int]], example: Values
@@ -87,8 +87,8 @@ class Dims:
         return ", ".join(f"{d.name}={n}" for d, n in zip(self.dims, values))
 
     def of(self, names: Sequence[str], arrays: Sequence[Any]) -> Values:
-        """The sizes in a call; raises PreconditionError where they do not agree or are out of
-        bounds."""
+        """The sizes of the dimensions in a call. Raises PreconditionError where inputs disagree, or
+        a size is out of bounds."""
         found: list[int | None] = [None] * len(self.dims)
         for i, axes in self.places.items():
             for axis, k in axes.items():
@@ -112,13 +112,13 @@ class Dims:
         return tuple(values[axes[k]] if k in axes else n for k, n in enumerate(shape))
 
     def resized(self, i: int, a: Any, values: Values) -> Any:
-        """An input's array with these sizes: its own elements, some of them again."""
+        """An input's array with these sizes. Where it grows, its elements are repeated."""
         for axis, k in self.places.get(i, {}).items():
             a = np.take(a, np.arange(values[k]) % a.shape[axis], axis)
         return np.ascontiguousarray(a)
 
     def tried(self) -> list[Values]:
-        """Sizes at which the function is recorded, beside the example's."""
+        """The sizes at which the function is recorded, beside those of the example."""
         out = []
         for k in range(len(STEPS[0])):
             steps = itertools.cycle(row[k] for row in STEPS)
@@ -127,8 +127,8 @@ class Dims:
         return [v for v in dict.fromkeys(out) if v != self.example]
 
     def to_fit(self) -> list[Values]:
-        """Sizes by which expressions of them are found, the example's first, then those that hold
-        what was found."""
+        """The sizes from which expressions are found, the example's first, and then sizes that test
+        these expressions."""
         second, third = (
             [another(d, n, far) for d, n in zip(self.dims, self.example)] for far in FIT
         )
@@ -144,8 +144,8 @@ class Dims:
         self.dims[k] = Dim(d.name, min=least, max=d.max)
 
     def tell_raised(self, before: Sequence[Dim]) -> None:
-        """Warn of dimensions that begin at a larger size than they were declared with. 0 is the
-        least size of who says nothing."""
+        """Warn of dimensions whose least size had to be raised above the declared one. A declared 0
+        means that none was given."""
         for d, now in zip(before, self.dims):
             if 0 < d.min < now.min:
                 warn(f"export(): {d.name} is at least {now.min}, not {d.min}: the function does "
@@ -159,7 +159,7 @@ class Dims:
         return itertools.product(*ranges)
 
     def why_not_all(self) -> str:
-        """What is to be done where there are too many sizes to record all."""
+        """What to do where there are too many sizes to record each of them."""
         endless = [d.name for d in self.dims if d.max is None]
         if endless:
             return f"give {' and '.join(endless)} a max, so that there are at most {MOST} sizes"
@@ -169,15 +169,16 @@ class Dims:
 
 
 def near(d: Dim, n: int) -> int:
-    """A size within the bounds, at least 2 where they allow it: 0 and 1 are sizes of their own."""
+    """The size itself, or else one within the bounds. It is at least 2 where they allow it, as 0
+    and 1 behave in their own ways."""
     most = n if d.max is None else d.max
     least = max(d.min, min(2, most))
     return n if n <= most else least + (n - least) % (most - least + 1)
 
 
 def another(d: Dim, n: int, step: int) -> int:
-    """A size that is about so much larger than n, by `near`. Where the bounds allow it, it is not
-    n: nothing is learnt from the same size twice."""
+    """A size within the bounds that is larger than n by about `step`. It differs from n where the
+    bounds allow it, because the same size twice shows nothing new."""
     found = near(d, n + step)
     return found if found != n else near(d, n + step + 1)
 

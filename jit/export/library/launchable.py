@@ -19,8 +19,8 @@ from whet.ops.creation import constant_op
 
 
 def launchable(g: Graph, makers: Container[int], constants: Mapping[int, Any]) -> Graph | None:
-    """The graph with another form of the ops that make some values; None where there is none.
-    `constants`: the arrays of values that are known."""
+    """The graph with other forms of ops that have no launches; None where there are none. `makers`:
+    the values that these ops make, `constants`: the arrays of known values."""
     known = {**constants, **{n.outs[0]: n.attrs["array"] for n in g.nodes if n.op is constant_op}}
     types, nodes = dict(g.types), list[Node]()
     changed = False
@@ -36,7 +36,7 @@ def launchable(g: Graph, makers: Container[int], constants: Mapping[int, Any]) -
 def made_of_nothing(
     n: OpNode, types: Mapping[int, Type], known: Mapping[int, Any]
 ) -> list[Node] | None:
-    """What an op makes as constants, where its operands are known or have no elements."""
+    """The results of an op as constants, where its operands are known or have no elements."""
     refs = [int(x) for x in n.refs()]
     if not refs or any(x not in known and types[x].size for x in refs):
         return None
@@ -55,8 +55,8 @@ def made_of_nothing(
 
 
 def with_dense_operands(n: OpNode, types: dict[int, Type]) -> list[Node] | None:
-    """An op after copies of the operands that do not lie dense; None where all do, or where it
-    would lay its results otherwise then."""
+    """An op on dense copies of its operands. None where they are dense already, or where its
+    results would then be laid out otherwise."""
     loose = dict.fromkeys(int(x) for x in n.refs() if not types[x].contiguous)
     copies = {x: 1 + max(types) + i for i, x in enumerate(loose)}
     more = {o: Type(types[x].dtype, types[x].shape) for x, o in copies.items()}

@@ -81,8 +81,8 @@ class Threads(NamedTuple, Generic[Word]):
 
 
 class Context(NamedTuple, Generic[Word]):
-    """What a call needs, before the bases. The pool's state lies before it, the room and the arena
-    behind it. `threads` and `cpus` are the pool's settings."""
+    """The state of a context at the start of a call, without the bases. The pool's state lies
+    before it, the room and the arena behind it. `threads` and `cpus` are the pool's settings."""
 
     model: Address[Word]
     busy: Word
@@ -105,8 +105,8 @@ class Job(NamedTuple, Generic[Word]):
 
 
 class Code(enum.IntEnum):
-    """What a function gives. Above the lowest eight bits is the number of the buffer or the
-    precondition that it is about, from 1 on."""
+    """The result code of a function. The bits above the lowest eight are the number, from 1 on, of
+    the buffer or precondition that it is about."""
 
     OK = 0
     NULL_POINTER = 1
