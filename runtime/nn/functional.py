@@ -42,7 +42,7 @@ from ..ops.grid_sampling import (
     GRID_SAMPLE_PADDING_MODES,
     grid_sample,
 )
-from ..ops.grouped import grouped_mm
+from ..ops.grouped_products import grouped_mm
 from ..ops.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
