@@ -23,7 +23,8 @@ MOST_KNOWN = 1 << 10             # values of a function that is asked for others
 Number = TypeVar("Number", bound="float | tuple[int, ...]")
 T = TypeVar("T")
 
-planning = threading.RLock()     # held by who plans: what is computed with has the planned values
+# held while planning, so that values computed meanwhile are those planned for
+planning = threading.RLock()
 
 
 class Answers:

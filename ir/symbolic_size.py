@@ -186,7 +186,7 @@ def chosen(function: Callable[..., int], *args: Size) -> int:
     facts = next((x.facts for x in args if type(x) is SymbolicSize), None)
     if facts is None:
         return function(*args)
-    # who asked knows nothing of symbolic sizes
+    # the caller knows nothing of symbolic sizes
     return cast(int, facts.call(function, *args))
 
 

@@ -335,7 +335,7 @@ class _Builder:
     def add_program(self, node: OpNode) -> bool:
         """A node that is a program itself: its stages. False where an operand cannot be one."""
         found = program_of(node, self.arrays)
-        assert found is not None             # it is a row program, as who grouped the nodes saw
+        assert found is not None             # those who grouped the nodes saw that it is one
         program, xs, _ = found
         by: dict[int, Expr] = {}
         for k, (o, x) in enumerate(zip(program.operands, xs, strict=True)):

@@ -53,7 +53,7 @@ def following(places: Sequence[int], i: int) -> float:
 
 
 def memories(nodes: Sequence[Node], root: Roots, arrays: Arrays) -> dict[int, int]:
-    """`root` with tensors from outside that overlap as one memory, so that who writes to one of
+    """`root` with tensors from outside that overlap as one memory, so that a write to one of
     them is seen to write to the others."""
     made = {o for node in nodes for o in node.outs}
     outside = sorted((*span(arrays[r]), r) for r in {*root.values()} - made if arrays[r].size)

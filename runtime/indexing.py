@@ -171,7 +171,7 @@ def strided(a, shape, strides, offset=0):
         return a.inside(shape, strides, offset * size)
     if prod(shape) == 0:
         part = a if a.size == 0 else a[(slice(0, 0),) * a.ndim or ...]
-        # Who asks is told the strides that were wanted, though there is nothing in memory.
+        # The caller is told the strides it asked for, though there is nothing in memory.
         return np.lib.stride_tricks.as_strided(part.reshape(-1)[:0].reshape(shape), shape, strides)
     root = a
     while isinstance(root.base, np.ndarray):

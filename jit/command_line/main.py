@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     try:
         return int(options.do(options) or OK)
-    except BrokenPipeError:  # who reads the output has read enough
+    except BrokenPipeError:  # the reader of the output has read enough
         sys.stderr.close()
         return OK
     except FAILURES as e:

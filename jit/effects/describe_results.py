@@ -172,7 +172,7 @@ class Results:
         """The recipe of what a container that was there before holds now."""
         if isinstance(x, list | collections.deque):
             return self.several(elements(x))
-        # Who took a number's hash went on from its value.
+        # Taking a number's hash has made it a guard.
         keys = [value_of(k) if type(k) in NUMBERS else k for k in elements(x)]
         if not all(type(k) in PLAIN or id(k) in self.guarded or is_strided(k) for k in keys):
             raise Refused(Returns(f"{thing(type(x))} of objects"))

@@ -84,7 +84,7 @@ class Entries(Place):
 
 
 class EnvironmentVariables(Entries):
-    """The variables of the process: who sets one tells the system, too, which no replay does."""
+    """The variables of the process. Setting one tells the system, too, which no replay does."""
     __slots__ = ()
 
     def spot(self, i: int) -> Spot | None:

@@ -59,8 +59,8 @@ def _may_get_one(walk: Walk, f: Any, wanted: NumberArguments, by_constructors: b
 
 
 def _is_known(p: Any) -> bool:
-    """Can it be read from code who calls what lies there? defaultdicts give nothing, and for the
-    class of something one has to ask."""
+    """Can code be read for all calls of what lies in this place? It can for globals, for the
+    factory of a defaultdict, and for the class of an object."""
     return type(p) in (Global, TypeOf) \
         or type(p) is Attribute and type(p.owner) is collections.defaultdict
 

@@ -96,7 +96,7 @@ class Unread:
         code = frame.f_code
         if walked:
             if code not in self.read:
-                # Who asks whether something is of a class does no more with it.
+                # Code that asks whether something is of a class does no more with it.
                 asked = only_asked_for(code) - self.not_classes
                 self.read[code] = _read_by(code, self.names, asked)
             return self.read[code]

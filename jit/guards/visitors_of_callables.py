@@ -129,7 +129,7 @@ def function(walk: Walk, fn: types.FunctionType) -> None:
 
 
 def unread_function(walk: Walk, fn: types.FunctionType) -> None:
-    """One that does not run: what it holds is only looked at by who names that."""
+    """A function that does not run. What it holds is read only by code that names it."""
     held = {name: x for name in HOLDING if (x := getattr(fn, name)) is not None}
     walk.add(FunctionParts(fn), held.values())
     if vars(fn):

@@ -195,7 +195,7 @@ def _types(at):
 _recipes: list = []
 _retired: list = []
 _known: set = set()
-_changing = threading.RLock()    # held by who changes which recipes there are
+_changing = threading.RLock()    # held while recipes are added or dropped
 _nothing = bytes(L.CTX["desc"] - L.CTX["table"])    # of tables without recipes
 
 

@@ -268,7 +268,7 @@ def source():
 
 def several_pools(machine, most, detach=True):
     """IR text of pools of up to `most` threads for a kind of machine: `run_in_pool` and
-    `stop_pool`, which are given the pool. Who stops threads that are not detached joins them."""
+    `stop_pool`, which are given the pool. The caller joins threads that are not detached."""
     words = {
         **vars(thread_pool_layout), "FUTEX": FUTEX[machine], "PAUSE": PAUSE[machine],
         "REST": state_bytes(most) - 4, "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS,

@@ -88,8 +88,8 @@ define internal i64 @round(i64 %n) nounwind {
   ret i64 %r
 }
 
-; Do blocks of job %job until none is left, those of our own part first. Who does the last ones
-; wakes the caller.
+; Do blocks of job %job until none is left, those of our own part first. The thread that
+; does the last ones wakes the caller.
 define internal void @share(ptr %pool, i64 %me, i32 %job) nounwind {
 entry:
   %kernelp = getelementptr i8, ptr %pool, i64 {KERNEL}

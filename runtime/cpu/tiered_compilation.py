@@ -29,7 +29,7 @@ from . import mapped_code
 LIGHT = 1 << 15
 # seconds without a new kernel until those there are compiled well, and between two modules of them
 QUIET, BREATH = 0.15, 0.02
-# kernels that are compiled together: who asks for a new one waits for as long as that takes
+# kernels that are compiled together: a caller that needs a new one waits that long
 TOGETHER = 4
 REST = 9                                 # times what it took, where there is one processor
 PAGE = 4096
@@ -240,7 +240,8 @@ def translating():
 
 
 def _translated(emits):
-    """The code of kernels. Who asks for one that has no compiled form is told so then."""
+    """The code of kernels, without those that have no compiled form: asking for one raises an
+    error."""
     from ..passes.lower_llvm.scalar import Unsupported
     try:
         return [translate(emits)]

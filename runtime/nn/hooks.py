@@ -252,7 +252,7 @@ class BackwardHooks:
         for i, g in zip(self.places, grads):
             full[i] = g
         full = tuple(full)
-        # who keeps a result of the module keeps this, but has no use for its gradients
+        # a result of the module keeps this alive, but has no use for its gradients
         grad_output, self.grad_output = self.grad_output, None
         for hook in self.after:
             changed = hook(self.module, full, grad_output)

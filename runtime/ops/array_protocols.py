@@ -17,7 +17,7 @@ from .surface import FUNCTIONS, function, method
 def __array__(self, dtype=None, copy=None):
     """The tensor's memory for `np.asarray`; converted or copied where asked."""
     a = self.numpy()
-    # Who asks for this works in C: it gets the array itself.
+    # Only C code asks for this. It gets the array itself.
     if hasattr(a, "__whet_array__"):
         a = a.__array__()
     if dtype is not None and np.dtype(dtype) != a.dtype:
