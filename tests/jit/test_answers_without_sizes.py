@@ -10,7 +10,6 @@ from whet import jit, nn
 from whet.func import functional_call, grad, vmap
 from whet.ir import verify
 from whet.jit.capture.refused import Refused
-from whet.jit.policy import account, many_sizes
 from whet.jit.replay import families
 from whet.utils import data
 
@@ -24,10 +23,7 @@ SCHEDULE = whet.optim.lr_scheduler.StepLR(OPTIMIZER, 3)
 SCALER = whet.amp.GradScaler("cpu", enabled=False)
 
 
-@pytest.fixture(autouse=True)
-def recordings_are_worth_while(monkeypatch):
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+pytestmark = pytest.mark.usefixtures("never_sounded")
 
 
 QUESTIONS = {

@@ -1,13 +1,11 @@
 """Sizes that no run had, of arguments that are parts of larger tensors, or turned: how far apart
 their elements lie goes by sizes, too."""
-import math
 import random
 
 import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit, nn
-from whet.jit.policy import account, many_sizes
 
 from .ledgers import unrun
 
@@ -23,10 +21,7 @@ LAYOUTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def all_recordings_are_worth_while(monkeypatch):
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+pytestmark = pytest.mark.usefixtures("never_sounded")
 
 
 def scaled(x):

@@ -1,11 +1,9 @@
 """Lists and dicts of tensors in attributes, which calls replace by others: what they hold is any,
 as if it lay in attributes of its own. Who changes one, or hands one on, knows it by its identity.
 """
-import math
 
 import pytest
 import whet
-from whet.jit.policy import account
 
 from .ledgers import served
 
@@ -131,11 +129,6 @@ def seen(o, out, earlier):
     """All that a user can see: what there is, and what is the same object."""
     there = [o.held, o.before, out, *earlier]
     return list(map(plain, there)), [[a is b for b in there] for a in there]
-
-
-@pytest.fixture(autouse=True)
-def whatever_it_costs(monkeypatch):
-    monkeypatch.setattr(account, "GRACE", math.inf)
 
 
 REPLAYED = {plainly, read_alone, twice, written_within}

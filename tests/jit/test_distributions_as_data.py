@@ -3,16 +3,13 @@ import pytest
 import whet
 from whet import distributions as D
 from whet import jit, nn, optim
-from whet.jit.policy import timing
 
 from tests.jit.ledgers import served
 
 CALLS = 16
 
 
-@pytest.fixture(autouse=True)
-def whatever_is_faster(monkeypatch):
-    monkeypatch.setattr(timing, "MARGIN", 0.0)
+pytestmark = pytest.mark.usefixtures("replays_count_as_faster")
 
 
 # of a tensor with rows of four numbers that are positive

@@ -1,22 +1,14 @@
 """What may turn out otherwise is asked before what is written, where it does not go by it: a
 replay that misses has changed nothing, and nothing is copied to be put back."""
 import itertools
-import math
 
 import pytest
 import whet
 from whet import jit, nn, optim
 from whet.ir.graph import Guard
-from whet.jit.policy import account
 from whet.nn import functional as F
 
 LARGE = 1 << 21                  # elements: more than are copied at each call
-
-
-@pytest.fixture(autouse=True)
-def worth_while(monkeypatch):
-    """All recordings are."""
-    monkeypatch.setattr(account, "GRACE", math.inf)
 
 
 def program_of(f):

@@ -1,21 +1,14 @@
 """Calls of several sizes that vary: two recordings are of one size by chance, and what is planned
 from them does not go by it. Each call is compared with eager mode's."""
-import math
 
 import pytest
 import whet
 from whet.ir.symbolic_size import Unsized
-from whet.jit.policy import account, many_sizes
 from whet.jit.replay import families
 
 from tests.jit.test_families_of_steps import Twice
 
-
-@pytest.fixture(autouse=True)
-def generous(monkeypatch):
-    """All recordings are worth while."""
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+pytestmark = pytest.mark.usefixtures("never_sounded")
 
 
 def attention(checkpoint=False):

@@ -1,25 +1,19 @@
 """Calls of sizes that were never seen, replayed without a run: training steps, numbers that vary,
 random numbers, slices. Each call is compared with eager mode's, with all that it leaves behind."""
 
-import math
 
 import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit
 from whet.jit.guards import native_table
-from whet.jit.policy import account, many_sizes
 
 from tests import fuzz_harness, fuzz_sizes
 
 SIZES = [20, 31, 40, 33, 16, 15, 17, 64, 65, 127, 3, 255, 257, 2, 1, 40, 300]
 
 
-@pytest.fixture(autouse=True)
-def generous(monkeypatch):
-    """All recordings are worth while."""
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+pytestmark = pytest.mark.usefixtures("never_sounded")
 
 
 def bits(*tensors):

@@ -1,20 +1,13 @@
 """Steps of training as researchers write them are replayed at sizes that never came. Each call is
 compared with eager mode's."""
 import copy
-import math
 
 import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit, nn
-from whet.jit.policy import account, many_sizes
 
-
-@pytest.fixture(autouse=True)
-def generous(monkeypatch):
-    """All recordings are worth while."""
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+pytestmark = pytest.mark.usefixtures("never_sounded")
 
 
 class Network(nn.Module):

@@ -1,20 +1,13 @@
 """Recordings of one family share what their checks note: one call at a time works in it."""
-import math
 import sys
 import threading
 
 import pytest
 import whet
 from whet import jit
-from whet.jit.policy import account, many_sizes
 from whet.jit.program.programs_of_sizes import AtSizes
 
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch):
-    """All recordings are worth while."""
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+pytestmark = pytest.mark.usefixtures("never_sounded")
 
 
 @jit.trace

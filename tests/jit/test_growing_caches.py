@@ -6,7 +6,6 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
-from whet.jit.policy import account, timing
 
 from tests.jit.ledgers import calls_of, served
 from tests.jit.table_calls import compiled, hits, never_slow
@@ -14,10 +13,7 @@ from tests.jit.table_calls import compiled, hits, never_slow
 STEPS, PROMPTS = 20, 4
 
 
-@pytest.fixture(autouse=True)
-def whatever_is_faster(monkeypatch):
-    monkeypatch.setattr(timing, "MARGIN", 0.0)
-    monkeypatch.setattr(account, "GRACE", float("inf"))
+pytestmark = pytest.mark.usefixtures("replays_count_as_faster")
 
 
 class Lists:

@@ -5,16 +5,12 @@ import pytest
 import whet
 from whet import jit, nn
 from whet.jit.guards.native_entry import enter
-from whet.jit.policy import many_sizes
 
 W = whet.linspace(-1, 1, 48).reshape(8, 6)
 LATE = 16                        # of the last 20 calls: others are eager, to see what that takes
 
 
-@pytest.fixture(autouse=True)
-def unsounded(monkeypatch):
-    """No call is eager to see how long that takes."""
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+pytestmark = pytest.mark.usefixtures("never_sounded")
 
 
 class Cached(nn.Module):

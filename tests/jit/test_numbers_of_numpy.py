@@ -6,7 +6,6 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit, nn, optim
-from whet.jit.policy import account, timing
 
 from tests.jit.ledgers import served
 from tests.jit.table_calls import compiled
@@ -15,10 +14,7 @@ CALLS = 30
 OTHER = whet.ones(3)
 
 
-@pytest.fixture(autouse=True)
-def whatever_is_faster(monkeypatch):
-    monkeypatch.setattr(timing, "MARGIN", 0.0)
-    monkeypatch.setattr(account, "GRACE", float("inf"))
+pytestmark = pytest.mark.usefixtures("replays_count_as_faster")
 
 
 REPLAYED = {

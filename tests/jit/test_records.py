@@ -10,16 +10,13 @@ import whet
 import whet.nn.functional as F
 from whet import nn
 from whet.jit.guards.records import may_be_record
-from whet.jit.policy import timing
 
 from .ledgers import calls_of, served
 
 CALLS = 40
 
 
-@pytest.fixture(autouse=True)
-def whatever_is_faster(monkeypatch):
-    monkeypatch.setattr(timing, "MARGIN", 0.0)
+pytestmark = pytest.mark.usefixtures("replays_count_as_faster")
 
 
 class Data:

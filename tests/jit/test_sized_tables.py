@@ -1,7 +1,6 @@
 """Tables for all sizes: one recording serves calls of sizes that nobody has seen, in machine code
 alone, with the bits of eager mode."""
 import gc
-import math
 import random
 
 import numpy as np
@@ -12,18 +11,12 @@ from whet.ir.memory_spans import address
 from whet.ir.symbolic_size import Facts, SymbolicReal, at_least, at_most, chosen
 from whet.jit.guards import native_entry, native_table
 from whet.jit.guards.native_entry import L, enter
-from whet.jit.policy import account, many_sizes
 from whet.passes.lower_llvm.calls.size_code import Uncoded, coded
 from whet.tensor import Tensor
 
-pytestmark = pytest.mark.skipif(enter is None, reason="there is no machine code for calls")
-
-
-@pytest.fixture(autouse=True)
-def generous(monkeypatch):
-    """All recordings are worth while."""
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+pytestmark = [
+    pytest.mark.skipif(enter is None, reason="there is no machine code for calls"),
+    pytest.mark.usefixtures("never_sounded")]
 
 
 W, B = whet.linspace(-1, 1, 24 * 16).reshape(24, 16), whet.linspace(0, 1, 24)

@@ -1,13 +1,11 @@
 """Gradients of functions that write to parts of what they compute, and memory that they leave
 unset, at sizes that no run had."""
-import math
 
 import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit
-from whet.jit.policy import account, many_sizes
 
 from .ledgers import served
 
@@ -15,10 +13,7 @@ SIZES = range(41, 61)
 CALLS = 24
 
 
-@pytest.fixture(autouse=True)
-def whatever_is_faster(monkeypatch):
-    monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+pytestmark = pytest.mark.usefixtures("never_sounded")
 
 
 def first_column(x):
