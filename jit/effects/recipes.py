@@ -20,7 +20,7 @@ class Making:
     """What one replay makes its results of. `env`: the program's arrays by value, `leaves` and
     `boxes`: the tensors and the containers that the call was given, `ends`: of the call's graph,
     one for each result through which gradients flow."""
-    __slots__ = ("env", "leaves", "boxes", "made", "cells", "ends", "number", "freed")
+    __slots__ = ("env", "leaves", "boxes", "made", "ends", "number", "freed")
     ends: list[Any]
 
     def __init__(self, env: Any, leaves: Any, boxes: Any):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import DeviceArray, empty
-from .pointwise import copied, copy_into
+from .pointwise import copy_into
 
 
 def run(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> DeviceArray:
@@ -22,13 +22,6 @@ def over(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> None:
     """The moves of an op that writes into its first operand."""
     places = geometries(arrays)
     apply(arrays[0], op.moves(*places, **attrs), arrays)
-
-
-def over_copy(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> DeviceArray:
-    """The same into a copy of it."""
-    out = copied(arrays[0])
-    over(op, (out, *arrays[1:]), attrs)
-    return out
 
 
 def geometries(arrays: Sequence[Any]) -> list[Any]:
