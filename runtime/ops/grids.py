@@ -79,7 +79,8 @@ def combinations(input, r=2, with_replacement=False):
 
 def _rising(n, r, repeated):
     """All rows of r numbers below n that rise, or with `repeated` do not fall, in order."""
-    columns, first = [], np.zeros(1, np.int64)
+    columns: list[np.ndarray] = []
+    first = np.zeros(1, np.int64)
     for _ in builtins.range(r):
         row, number = places_between(first, np.full(len(first), n))
         columns = [*(c[row] for c in columns), number]
