@@ -194,8 +194,7 @@ def _conv_plan(shape, features, size, window, epilogue, residual, per_group):
         pad_x=window.padding[1], step_y=window.dilation[0], step_x=window.dilation[1],
         taps_y=taps_y, segments=taps_x // span, span=span, padding=window.blank)
     if alone:
-        return quantised_channels.plan(
-            kind(), taps_y * taps_x, facts, image, epilogue, residual, Plan)
+        return quantised_channels.plan(kind(), facts, image, epilogue, residual, Plan)
     plain = window.taps == window.stride == (1, 1) and not any(window.padding)
     return _plan(each * taps_y * taps_x, groups, facts, image, epilogue, residual, plain)
 

@@ -8,9 +8,10 @@ from whet.passes.lower_llvm.quantised import depthwise, dots, gather, largest, p
 
 from . import memory, native, thread_pool
 from .conv_plan import REFERENCE, known, remember
+from .window_parts import split
 
 UNIT_TAPS = 1 << 19              # products that are worth a thread of their own
-UNIT_ROWS = 64
+PIECE = 64                       # pixels of a line whose columns and sums the first cache keeps
 
 
 def fours(taps):
@@ -18,23 +19,30 @@ def fours(taps):
     return -(-taps // 4)
 
 
-def plan(how, taps, facts, image, epilogue, residual, make):
+def plan(how, facts, image, epilogue, residual, make):
     """A `Plan`, made by `make(kernel, units, grain, scratch, table)`."""
     form = products.Form(how, False, epilogue.zero is not None, residual)
     rows, columns, threads = facts["rows"], facts["columns"], thread_pool.get_num_threads()
+    down, across, width = image["taps_y"], image["segments"], image["out_width"]
+    lines, taps = rows // width, down * across
     useful = min(4 * threads, max(1, rows * columns * taps // UNIT_TAPS))
-    unit_rows = max(1, min(UNIT_ROWS, -(-rows // useful)))
-    sums_at = -(-unit_rows * fours(taps) * 4 * 8 // 64) * 64
-    blank_at = sums_at + unit_rows * dots.WIDE * 4
-    each = blank_at + -(-(columns + dots.WIDE) // 64) * 64
-    facts = {**epilogue.words(), "rows": rows, "columns": columns, "y_row": facts["y_row"],
-             "fours": fours(taps), "unit_rows": unit_rows, "scratch": each, "sums_at": sums_at,
-             "blank_at": blank_at, "row_bytes": 4 * fours(taps)}
+    unit_lines = max(1, -(-lines // useful))
+    _, piece = split(width, PIECE)
+    read = (piece - 1) * image["stride_x"] + (across - 1) * image["step_x"] + 1
+    step = fours(down) * depthwise.BOTH
+    columns_at = -(-columns // dots.WIDE) * across * step
+    sums_at = columns_at + read * step
+    blank_at = sums_at + piece * depthwise.BOTH
+    each = blank_at + dots.STEP
+    facts = {**epilogue.words(), "lines": lines, "columns": columns, "y_row": facts["y_row"],
+             "fours": fours(down), "unit_lines": unit_lines, "piece": piece, "scratch": each,
+             "columns_at": columns_at, "sums_at": sums_at, "blank_at": blank_at,
+             "row_bytes": 4 * fours(taps)}
     table = [facts[x] for x in depthwise.DIMS] + [image[x] for x in gather.DIMS]
     key = form.key.replace("product", "depthwise")
     kernel = native.kernel(key, lambda m, symbol: depthwise.depthwise(m, symbol, form))
-    units = -(-rows // unit_rows) if columns else 0
-    grain = max(1, UNIT_TAPS // max(1, unit_rows * columns * taps))
+    units = -(-lines // unit_lines) if columns else 0
+    grain = max(1, UNIT_TAPS // max(1, unit_lines * width * columns * taps))
     return make(kernel, units, share_out.word(grain, threads), each * threads, numbers_of(table))
 
 

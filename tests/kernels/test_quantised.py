@@ -85,6 +85,20 @@ def test_linear(kind, size, epilogue, residual):
     assert got.tobytes() == wanted(total, [a[0, :n] for a in p], r, epilogue).tobytes()
 
 
+@pytest.mark.parametrize("epilogue", [EPILOGUES[0], EPILOGUES[2]], ids=str)
+def test_results_far_beyond_the_bounds_are_the_lowest_and_highest_bytes(kind, epilogue):
+    w = RNG.integers(-128, 128, (1, 64, 32)).astype("i1")
+    x = some_bytes(5, 32)
+    shift, scale, bias = parameters(1, 64)
+    scale[:] = 1e12
+    got = Q.linear(x, pack(w), shift, scale, bias, None, 64, epilogue)
+    total = x.astype("i8") @ w[0].T.astype("i8")
+    given = [a[0] for a in (shift, scale, bias)]
+    assert got.tobytes() == wanted(total, given, None, epilogue).tobytes()
+    ends = int(epilogue.low) + epilogue.zero, int(epilogue.high) + epilogue.zero
+    assert set(got.flat) == set(ends)
+
+
 # items, channels, height, width, features, taps, stride, padding, dilation, groups
 CONVOLUTIONS = [
     (1, 64, 14, 14, 64, 3, 1, 1, 1, 1),
@@ -97,6 +111,8 @@ CONVOLUTIONS = [
     (2, 144, 9, 8, 144, 3, 2, 1, 1, 144),
     (1, 37, 12, 11, 37, 5, 1, 2, 1, 37),
     (1, 64, 7, 7, 64, 3, 1, 2, 2, 64),
+    (1, 36, 4, 140, 36, 3, 1, 1, 1, 36),
+    (2, 33, 9, 133, 33, 5, 2, 2, 1, 33),
     (1, 6, 7, 7, 6, 3, 1, 1, 1, 3),
     (1, 64, 7, 7, 64, 1, 1, 1, 1, 1),
 ]
