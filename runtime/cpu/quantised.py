@@ -217,7 +217,7 @@ def _plan(k, groups, facts, image, epilogue, residual, direct):
     wide = padded(wide, dots.WIDE)
     column_blocks = -(-columns // wide)
     sums_at = padded(unit_rows * row + 64, 64) if form.gathered else 0
-    each = sums_at + 4 * dots.WIDE * max(dots.rows_of(how))
+    each = sums_at + 4 * dots.WIDE * products.ROWS
     facts = {
         "x_group": 0, "y_group": 0, **facts, **epilogue.words(), "steps": -(-k // 4),
         "row_bytes": row, "unit_rows": unit_rows, "w_group": padded(columns, dots.WIDE) * row,

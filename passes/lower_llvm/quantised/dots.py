@@ -11,6 +11,8 @@ the 32 numbers at `start`.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 
 from .. import targets
@@ -21,6 +23,7 @@ WIDE = 2 * PANEL  # columns of a micro-kernel
 STEP = 4 * PANEL  # bytes of a panel for four steps
 TILE = 64  # bytes of a row of a tile of AMX, and what rows are padded to
 TILE_ROWS = 16
+CHAINS = 4  # that hide how long a product of one row takes
 SIGNATURE = [
     ("ptr", "a"),
     ("i64", "row"),
@@ -73,7 +76,17 @@ def vnni(f: Fn, rows: int) -> None:
         return out
 
     starts = [f.load("<16 x i32>", f.at(start, j * PANEL, "i32")) for j in range(2)]
-    sums = f.loop(0, steps, 1, step, starts * rows)
+    done: int | Val = 0
+    sums = starts * rows
+    if rows == 1:  # sums in several chains, which do not wait for each other
+        zero, done = f.const("<16 x i32>", 0), steps & -CHAINS
+
+        def several(k: Val, *acc: Val) -> list[Val]:
+            return [v for i in range(CHAINS) for v in step(k + i, *acc[2 * i : 2 * i + 2])]
+
+        found = f.loop(0, done, CHAINS, several, [*starts, *[zero] * (2 * CHAINS - 2)])
+        sums = [functools.reduce(operator.add, found[j::2]) for j in range(2)]
+    sums = f.loop(done, steps, 1, step, sums)
     for i, v in enumerate(sums):
         f.store(v, f.at(c, i * PANEL, "i32"))
 

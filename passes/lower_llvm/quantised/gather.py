@@ -54,6 +54,7 @@ def gather(m: Module, name: str, first_word: int) -> Val:
     width = 64 if targets.current().name == "avx512" else 16
     blank = f.splat(f.conv("trunc", d["padding"], "i8"), width)
     area = d["out_height"] * d["out_width"]
+    stretch = Stretch(f, d, blank)
 
     def pixel(i: Val, image: Val, oy: Val, ox: Val) -> list[Val]:
         start = f.bytes_at(x, image * d["image_x"])
@@ -66,7 +67,7 @@ def gather(m: Module, name: str, first_word: int) -> Val:
 
             def segment(s: Val, at: Val) -> Val:
                 ix = left + s * d["span"] * d["step_x"]
-                return stretch(f, d, blank, source, ix, inside, at)
+                return stretch.copy(source, ix, inside, at)
 
             return f.loop(0, d["segments"], 1, segment, [at])[0]
 
@@ -93,44 +94,56 @@ def following(f: Fn, d: Any, image: Val, oy: Val, ox: Val) -> list[Val]:
     return [f.sel(over, image + 1, image), f.sel(over, 0, oy), f.sel(wrap, 0, ox)]
 
 
-def stretch(f: Fn, d: Any, blank: Val, source: Val, ix: Val, inside: Val, at: Val) -> Val:
-    """The bytes of `span` taps from column ix on, those outside blank; where they end."""
-    width, last = blank.lanes, f.cmp("sle", ix, d["width"] - d["span"])
+class Stretch:
+    """Copies the bytes of `span` taps, those outside blank."""
 
-    def whole() -> list[Val]:
-        start = f.bytes_at(source, ix * d["pixel"])
-        return [copied(f, start, at, d["span"] * d["bytes"], width)]
+    def __init__(self, f: Fn, d: Any, blank: Val) -> None:
+        self.f, self.d, self.blank, self.width = f, d, blank, blank.lanes
+        self.size = d["span"] * d["bytes"]
+        self.mask = self.rest_of(self.size)  # of all stretches but those at borders
 
-    def cut() -> list[Val]:
-        zero = f.const("i64", 0)
-        low = f.sel(inside, f.imin(f.imax(0 - ix, zero), d["span"]), d["span"])
-        high = f.sel(inside, f.imax(f.imin(d["width"] - ix, d["span"]), low), low)
-        to = fill(f, blank, at, low * d["bytes"])
-        start = f.bytes_at(source, (ix + low) * d["pixel"])
-        to = copied(f, start, to, (high - low) * d["bytes"], width)
-        return [fill(f, blank, to, (d["span"] - high) * d["bytes"])]
+    def rest_of(self, size: Val) -> Val | None:
+        """The mask of what is left of so many bytes after whole vectors, where machines have masks
+        for bytes."""
+        if self.width != 64:
+            return None
+        return epilogue.first_lanes(self.f, size & (self.width - 1), self.width)
 
-    return f.if_(inside & f.cmp("sge", ix, 0) & last, whole, cut)[0]
+    def copy(self, source: Val, ix: Val, inside: Val, at: Val) -> Val:
+        """A stretch from column ix on; where it ends."""
+        f, d = self.f, self.d
+        last = f.cmp("sle", ix, d["width"] - d["span"])
 
+        def whole() -> list[Val]:
+            return [self.copied(f.bytes_at(source, ix * d["pixel"]), at, self.size, self.mask)]
 
-def fill(f: Fn, blank: Val, at: Val, size: Val) -> Val:
-    """`size` blank bytes, or more."""
-    f.loop(0, size, blank.lanes, lambda i: f.store(blank, f.bytes_at(at, i)))
-    return f.bytes_at(at, size)
+        def cut() -> list[Val]:
+            zero = f.const("i64", 0)
+            low = f.sel(inside, f.imin(f.imax(0 - ix, zero), d["span"]), d["span"])
+            high = f.sel(inside, f.imax(f.imin(d["width"] - ix, d["span"]), low), low)
+            to = fill(f, self.blank, at, low * d["bytes"])
+            start, size = f.bytes_at(source, (ix + low) * d["pixel"]), (high - low) * d["bytes"]
+            to = self.copied(start, to, size, self.rest_of(size))
+            return [fill(f, self.blank, to, (d["span"] - high) * d["bytes"])]
 
+        return f.if_(inside & f.cmp("sge", ix, 0) & last, whole, cut)[0]
 
-def copied(f: Fn, source: Val, at: Val, size: Val, width: int) -> Val:
-    """A copy of `size` bytes, of which no others are read; where it ends."""
-    ty = vec("i8", width)
-    whole = size & -width
-    f.loop(0, whole, width, lambda i: f.store(f.load(ty, f.bytes_at(source, i)), f.bytes_at(at, i)))
+    def copied(self, source: Val, at: Val, size: Val, mask: Val | None) -> Val:
+        """A copy of `size` bytes, of which no others are read; where it ends."""
+        f, width = self.f, self.width
+        ty = vec("i8", width)
+        whole = size & -width
+        f.loop(
+            0, whole, width,
+            lambda i: f.store(f.load(ty, f.bytes_at(source, i)), f.bytes_at(at, i)),
+        )  # fmt: skip
 
-    def rest() -> None:
-        if width == 64:
-            mask = epilogue.first_lanes(f, size - whole, width)
-            found = f.mload(ty, f.bytes_at(source, whole), mask)
-            f.store(found, f.bytes_at(at, whole))
-            return
+        def rest() -> None:
+            if mask is not None:
+                found = f.mload(ty, f.bytes_at(source, whole), mask)
+                f.store(found, f.bytes_at(at, whole))
+                return
+            f.if_(f.cmp("sge", size, width), last, few)
 
         def last() -> None:
             end = size - width
@@ -138,13 +151,15 @@ def copied(f: Fn, source: Val, at: Val, size: Val, width: int) -> Val:
 
         def few() -> None:
             f.loop(
-                0,
-                size,
-                1,
+                0, size, 1,
                 lambda i: f.store(f.load("i8", f.bytes_at(source, i)), f.bytes_at(at, i)),
-            )
+            )  # fmt: skip
 
-        f.if_(f.cmp("sge", size, width), last, few)
+        f.if_(f.cmp("sgt", size, whole), rest)
+        return f.bytes_at(at, size)
 
-    f.if_(f.cmp("sgt", size, whole), rest)
+
+def fill(f: Fn, blank: Val, at: Val, size: Val) -> Val:
+    """`size` blank bytes, or more."""
+    f.loop(0, size, blank.lanes, lambda i: f.store(blank, f.bytes_at(at, i)))
     return f.bytes_at(at, size)

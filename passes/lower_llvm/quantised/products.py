@@ -3,8 +3,8 @@ packed weights.
 
 A unit is a block of rows times a block of columns of a group. Where rows of x cannot be read where
 they lie, the unit writes them into its thread's memory first. Then each pair of panels meets all
-rows of the block, a tile after the other, and each tile goes through the epilogue while it is in
-the first-level cache.
+rows of the block, a tile after the other. Sums of some tiles go through the epilogue at once, while
+they are in the first-level cache.
 
 Arguments: x, w, shift, scale, bias, residual, y, scratch, table. The table has DIMS, the epilogue's
 numbers, and for a convolution those of the gathering.
@@ -36,6 +36,7 @@ DIMS = (
     "sums_at",
     *epilogue.NUMBERS,
 )
+ROWS = 64  # whose sums are kept until all of them go through the epilogue
 ARGUMENTS = ("x", "w", "shift", "scale", "bias", "residual", "y", "scratch", "table")
 
 
@@ -104,41 +105,38 @@ class Unit:
 
     def panels(self, p: Val) -> None:
         """All rows of the block, for 32 columns from p on."""
-        f, d = self.f, self.d
-        b = f.bytes_at(self.arguments["w"], self.group * d["w_group"] + p * d["row_bytes"])
-        done: int | Val = 0
-        for n in self.micros:
-            whole = self.count - f.srem(self.count - done, n)
-            f.loop(done, whole, n, lambda r, n=n: self.tile(p, b, r, n))
-            done = whole
-
-    def tile(self, p: Val, b: Val, r: Val, n: int) -> None:
-        """The sums of some rows, and what becomes of them."""
         f, d, arguments = self.f, self.d, self.arguments
+        b = f.bytes_at(arguments["w"], self.group * d["w_group"] + p * d["row_bytes"])
         shift, *parameters = (
             f.at(arguments[x], self.group * d["p_group"] + p, "i32")
             for x in ("shift", "scale", "bias")
         )
-        f.call_helper(
-            self.micros[n],
-            f.bytes_at(self.a, r * self.row),
-            self.row,
-            b,
-            d["row_bytes"] * dots.PANEL,
-            d["steps"],
-            shift,
-            self.sums,
-        )
-        at = (self.first + r) * d["y_row"] + self.group * d["y_group"] + p
-        y = f.at(arguments["y"], at, "i8" if self.form.bytes_out else "float")
-        f.call_helper(
-            self.finish,
-            self.sums,
-            f.const("i64", n),
-            d["columns"] - p,
-            *parameters,
-            f.bytes_at(arguments["residual"], at),
-            y,
-            d["y_row"],
-            *self.numbers,
-        )
+
+        def some(first: Val) -> None:
+            rows = f.imin(self.count - first, f.const("i64", ROWS))
+            self.add(f.bytes_at(self.a, first * self.row), rows, b, shift)
+            at = (self.first + first) * d["y_row"] + self.group * d["y_group"] + p
+            f.call_helper(
+                self.finish, self.sums, rows, d["columns"] - p, *parameters,
+                f.bytes_at(arguments["residual"], at),
+                f.at(arguments["y"], at, "i8" if self.form.bytes_out else "float"),
+                d["y_row"], *self.numbers,
+            )  # fmt: skip
+
+        f.loop(0, self.count, ROWS, some)
+
+    def add(self, a: Val, rows: Val, b: Val, shift: Val) -> None:
+        """The sums of some rows, a tile after the other."""
+        f, d = self.f, self.d
+        done: int | Val = 0
+        for n, micro in self.micros.items():
+            whole = rows - f.srem(rows - done, n)
+
+            def tile(r: Val, micro: Val = micro) -> None:
+                f.call_helper(
+                    micro, f.bytes_at(a, r * self.row), self.row, b, d["row_bytes"] * dots.PANEL,
+                    d["steps"], shift, f.at(self.sums, r * dots.WIDE, "i32"),
+                )  # fmt: skip
+
+            f.loop(done, whole, n, tile)
+            done = whole
