@@ -331,13 +331,15 @@ class _Reader:
     def load(self):
         head = self.file.read(8)
         if len(head) < 8:
-            self.fail("not a safetensors file: it ends within the first 8 bytes")
+            self.fail(f"it has only {len(head)} bytes, which is no file that whet reads")
         size = int.from_bytes(head, "little")
         if head[:4] == b"PK\x03\x04" or size > MAX_HEADER and head[0] == 0x80 and 2 <= head[1] <= 5:
             from .pytorch_files import read  # seldom needed
             return read(self, head)
         if size > MAX_HEADER:
-            self.fail(f"not a safetensors file: its header would be {size} bytes long")
+            self.fail(
+                "it is neither what whet or PyTorch saves nor a safetensors file, or it is "
+                "damaged; an ONNX model is read by whet.onnx.load")
         raw = self.file.read(self.room(size, "its header"))
         if len(raw) != size:
             self.fail("the file ends within its header")

@@ -86,7 +86,9 @@ def export(
     with _in_mode(model, training):
         exported = importlib.import_module("whet.jit.export").export(model, *positional, **named)
         names = Names(exported, input_names, output_names)
-        dynamic = Dynamic.of_torch(exported, names.inputs, dynamic_axes, dynamic_shapes)
+        dynamic = Dynamic.of_torch(
+            exported, names.inputs, names.outputs, dynamic_axes, dynamic_shapes
+        )
         source = with_sizes(exported, model, positional, named, dynamic)
     proto = model_of(exported, names, checked_opset(opset_version), source).proto
     samples = samples_of(exported, names, source)

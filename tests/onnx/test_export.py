@@ -103,6 +103,31 @@ def test_a_number_that_is_no_polynomial_of_sizes_is_refused(tmp_path, part):
             some, (whet.randn(2, 7),), tmp_path / "m.onnx", dynamic_axes={"x": {1: "n"}})
 
 
+def test_groups_that_go_by_a_size_are_refused_with_the_line(tmp_path):
+    weight = whet.ones(2, 2, 3, 3)
+
+    def modulated(x):
+        items, c, height, width = x.shape
+        w = (weight[None] * x.mean((2, 3)).view(items, 1, c, 1, 1)).view(-1, c, 3, 3)
+        return F.conv2d(x.reshape(1, -1, height, width), w, padding=1, groups=items)
+
+    batch = whet.jit.Dim("batch", max=4)
+    net = whet.export(modulated, whet.randn(2, 2, 5, 5), dynamic={"x": {0: batch}})
+    assert net(whet.ones(3, 2, 5, 5)).shape == (1, 6, 5, 5)
+    with pytest.raises(OnnxError, match=r"test_export.py:\d+: .*`group` of Conv would be batch"):
+        net.to_onnx(tmp_path / "m.onnx")
+
+
+def test_dynamic_axes_of_a_name_that_is_not_there_are_warned_of():
+    def add(x):
+        return x + 1
+
+    axes = {"x": {0: "n"}, "image": {0: "m"}, "y": {0: "n"}}
+    with pytest.warns(UserWarning, match="dynamic_axes has 'image'.* inputs are x, the results y"):
+        whet.onnx.export(
+            add, (whet.ones(2, 3),), None, input_names=["x"], output_names=["y"], dynamic_axes=axes)
+
+
 # ---- models --------------------------------------------
 class Residual(nn.Module):
     def __init__(self):

@@ -557,3 +557,14 @@ def test_tensors_of_pytorch_without_memory_are_on_the_device_meta():
 def test_a_name_of_pytorch_for_which_there_is_nothing_is_said(name):
     with pytest.raises(pickle.UnpicklingError, match="names torch.* nothing here"):
         whet.load(archive(f"ctorch.{name}\n.".encode()), weights_only=False)
+
+
+@pytest.mark.parametrize("data, told", [
+    (b"", "it has only 0 bytes"),
+    (b"\x08\x09\x12\x04whet: an ONNX model begins so", "an ONNX model is read by whet.onnx.load"),
+])
+def test_a_file_of_another_kind_is_said_to_be_one(tmp_path, data, told):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    with pytest.raises(RuntimeError, match=told):
+        whet.load(path)

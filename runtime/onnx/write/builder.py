@@ -21,6 +21,7 @@ from ...dtypes import SHORT
 from ..element_types import ElementType
 from ..library import onnx_library
 from . import runner_types
+from .named_sizes import Expression
 from .operators import Inexpressible, accepted_codes, element_code, result_types, schema_of
 from .sizes import size_value
 from .values import REAL_OF, Pair, Value
@@ -115,6 +116,12 @@ class GraphBuilder:
         written = result_types(schema, wide, attributes, outputs)
         made = [Value(self.names.fresh(self.label or operator.lower()), t) for t in written]
         helper = onnx_library("onnx.helper")
+        for key, v in attributes.items():
+            if any(isinstance(n, Expression) for n in (v if isinstance(v, list | tuple) else [v])):
+                raise Inexpressible(
+                    f"`{key}` of {operator} would be {v}, and ONNX has one number there for all "
+                    "sizes: leave the size out of those that differ"
+                )
         node = helper.make_node(
             operator,
             ["" if x is None else x.name for x in wide],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -99,10 +100,21 @@ class Dynamic:
 
     @staticmethod
     def of_torch(
-        exported: Any, names: Sequence[str], axes: Mapping[str, Any] | None, shapes: Any
+        exported: Any,
+        names: Sequence[str],
+        results: Sequence[str],
+        axes: Mapping[str, Any] | None,
+        shapes: Any,
     ) -> Dynamic:
-        """From the arguments `dynamic_axes` and `dynamic_shapes`."""
+        """From the arguments `dynamic_axes` and `dynamic_shapes`. Sizes of results follow from
+        those of inputs, so that what is said of them is left; other names are warned of."""
         found: dict[int, dict[int, str]] = {}
+        if unknown := [repr(name) for name in axes or () if name not in {*names, *results}]:
+            warnings.warn(
+                f"export(): dynamic_axes has {', '.join(unknown)}, which no size is taken from: "
+                f"the inputs are {', '.join(names)}, the results {', '.join(results)}",
+                stacklevel=3,
+            )
         for name, axes_of_one in (axes or {}).items():
             if name in names:
                 at = names.index(name)
