@@ -1,21 +1,29 @@
-"""Exported networks, f32, as libraries for C and in memory, beside ONNX Runtime and OpenVINO on the
-ONNX files that we write; one thread and two.
+"""Exported networks, f32 and bytes, as libraries for C and in memory, beside ONNX Runtime and
+OpenVINO on the ONNX files that we write; one thread and two.
 
-    python -m benchmarks.exported [names] [--threads 1 2] [--least]
+    python -m benchmarks.exported [names] [--bytes] [--threads 1 2] [--least] [--busy]
 
+`--bytes` measures networks of bytes: the same ones, quantised by their inputs. There `f32` is the
+library of the first, and others run the model between QuantizeLinear and DequantizeLinear.
 `--least` tells least times in place of medians: what is left of a machine that others use, too.
+`--busy` is for a machine that others use most of: least times of the processor, one thread, which
+leave out what a call waited for.
 """
 import argparse
 import ctypes as C
 import os
 import statistics
 import tempfile
+import time
 
 import numpy as np
 
 from .harness import Table, peer, timings
 
 CLOSE = 1e-3                     # of others' results, against a result's largest number
+# the same of bytes: others round sums that lie between two bytes as they like
+CLOSE_BYTES = 5e-2
+OF_BYTES = "ResNet-18", "ResNet-50", "MobileNetV2"
 
 
 class Library:
@@ -69,9 +77,17 @@ def open_vino(path, arrays, count):
 PEERS = {"onnxruntime": onnx_runtime, "openvino": open_vino}
 
 
-def contenders(name, folder, count):
+def library(exported, path, count, level="x86-64-v4"):
+    """An exported network as a library with so many threads, for one level of processors."""
+    exported.compile(path, threads=count, target=level)
+    return Library(path, count)
+
+
+def contenders(name, folder, count, of_bytes=False):
     """{who: a function of no arguments}, all with so many threads; their results are compared."""
     import whet
+    from whet import quantize
+    from whet.passes.lower_llvm import targets
 
     from .networks import network
     whet.set_num_threads(count)
@@ -79,15 +95,21 @@ def contenders(name, folder, count):
     with whet.no_grad():
         exported = whet.export(net, *inputs)
     arrays = [x.numpy() for x in inputs]
-    paths = [os.path.join(folder, f"model.{end}") for end in ("so", "onnx")]
-    exported.compile(paths[0], threads=count, target="x86-64-v4")
-    exported.to_onnx(paths[1])
-    fns = {"whet": Library(paths[0], count).call(arrays), "in memory": lambda: exported.run(arrays)}
-    fns.update({k: f(paths[1], arrays, count) for k, f in PEERS.items() if peer(k)})
+    so, onnx = (os.path.join(folder, f"model.{end}") for end in ("so", "onnx"))
+    fns, level, close = {}, "x86-64-v4", CLOSE
+    if of_bytes:
+        plain = library(exported, os.path.join(folder, "f32.so"), count)
+        fns["f32"] = plain.call(arrays)
+        exported, close = quantize.static(net, [inputs]), CLOSE_BYTES
+        level += "-vnni" * targets.has("avx512_vnni")
+    exported.to_onnx(onnx, **dict(qdq=True) if of_bytes else {})
+    fns |= {"whet": library(exported, so, count, level).call(arrays),
+            "in memory": lambda: exported.run(arrays)}
+    fns |= {k: f(onnx, arrays, count) for k, f in PEERS.items() if peer(k)}
     wanted = exported.run(arrays)
     for who, f in fns.items():
         for a, b in zip(f(), wanted, strict=True):
-            assert np.abs(a - b).max() <= CLOSE * np.abs(b).max(), f"{name}: {who} differs"
+            assert np.abs(a - b).max() <= close * np.abs(b).max(), f"{name}: {who} differs"
     return fns
 
 
@@ -98,15 +120,22 @@ def main(given=()):
     parser.add_argument("names", nargs="*")
     parser.add_argument("--threads", nargs="*", type=int, default=[1, 2])
     parser.add_argument("--least", action="store_true")
+    parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--bytes", action="store_true")
     args = parser.parse_args(given)
     of, said = (min, "least times") if args.least else (statistics.median, "medians")
-    title = "exported networks, f32; whet is a library for C"
-    table = Table("exported", title, list(PEERS), figures=said)
+    clock = time.perf_counter
+    if args.busy:
+        of, clock, args.threads = min, time.process_time, [1]
+        said = "the machine was busy: least times of the processor"
+    name, kind = ("exported_bytes", "bytes") if args.bytes else ("exported", "f32")
+    title = f"exported networks, {kind}; whet is a library for C"
+    table = Table(name, title, list(PEERS), figures=said)
     for count in args.threads:
-        for name in args.names or NETWORKS:
+        for net in args.names or (OF_BYTES if args.bytes else NETWORKS):
             with tempfile.TemporaryDirectory() as folder:
-                fns = contenders(name, folder, count)
-                table.add(f"{name}, {count} thread(s)", timings(fns, 0.6, 15, count > 1, of))
+                fns = contenders(net, folder, count, args.bytes)
+                table.add(f"{net}, {count} thread(s)", timings(fns, 0.6, 15, count > 1, of, clock))
     table.finish()
 
 

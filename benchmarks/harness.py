@@ -30,7 +30,7 @@ def begin(f, seconds=0.1):
         f()
 
 
-def often(f, seconds):
+def often(f, seconds, clock=clock):
     """How many calls take so long, by the quickest of several tries: some calls wait for others,
     or compile something."""
     n = 1
@@ -46,10 +46,10 @@ def often(f, seconds):
         n *= 4
 
 
-def timings(fns, seconds=0.3, rounds=15, several=False, of=statistics.median):
+def timings(fns, seconds=0.3, rounds=15, several=False, of=statistics.median, clock=clock):
     """Seconds per call of each of {name: function}, measured in turns: medians, or what `of` makes
     of all. With `several` threads (and calls that take some time) each call is timed: one that
-    waits for a processor should not count for the others."""
+    waits for a processor should not count for the others. `clock` gives the time."""
     loops = {}
     for k, f in fns.items():
         if several:
@@ -57,7 +57,7 @@ def timings(fns, seconds=0.3, rounds=15, several=False, of=statistics.median):
         # (the third call of a traced function may compile something)
         for _ in range(3):
             f()
-        loops[k] = often(f, seconds / rounds)
+        loops[k] = often(f, seconds / rounds, clock)
     got = {k: [] for k in fns}
     for _ in range(rounds):
         for k, f in fns.items():
