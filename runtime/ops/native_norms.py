@@ -1,18 +1,18 @@
 """Normalisations together with the statistics that they go by, as PyTorch's own code calls them.
 Gradients flow through the statistics of `native_group_norm` alone."""
-from .. import dtypes
 from .argument_guards import check_flag
 from .norm import batch_norm, group_norm, layer_norm
 from .random import check_real
+from .rounding import wide
 from .surface import function
 
 
 def _statistics(x, dim, eps, weight):
     """The means, and 1 / the standard deviations, along dimensions that stay."""
     dtype = x.dtype if weight is None else weight.dtype
-    wide = x if x.dtype.itemsize >= 4 else x.to(dtypes.float32)
-    mean = wide.mean(dim, keepdim=True)
-    scale = ((wide - mean).square().mean(dim, keepdim=True) + eps).rsqrt()
+    x = wide(x)
+    mean = x.mean(dim, keepdim=True)
+    scale = ((x - mean).square().mean(dim, keepdim=True) + eps).rsqrt()
     return mean.to(dtype), scale.to(dtype)
 
 

@@ -17,6 +17,7 @@ from .pad import pad
 from .pointwise_family import PointwiseOp
 from .pools import avg_pool
 from .registry import apply, check_tensors, is_tensor
+from .rounding import wide
 from .rows_family import RowsOp
 from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS, function
@@ -206,7 +207,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
             or bias.dtype is not input.dtype):
         if weight is not None or bias is not None:
             _check_types("layer_norm", input, weight=weight, bias=bias)
-        y = apply(normalize_op, (input, float(eps), n), {"dim": dim})[0]
+        x = input if weight is None and bias is None else wide(input)
+        y = apply(normalize_op, (x, float(eps), n), {"dim": dim})[0]
         y = y if weight is None else y * weight
         return (y if bias is None else y + bias).to(input.dtype)
     return apply(layer_norm_op, (input, weight, bias, float(eps), n), {"dim": dim})[0]
@@ -225,7 +227,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     if input.dtype.kind == COMPLEX:     # the squares of the numbers, not of their absolute values
         y = input * ((input * input).mean(dim, keepdim=True) + eps).rsqrt()
         return y if weight is None else y * weight
-    y = apply(rms_op, (input, float(eps), n), {"dim": dim})[0]
+    x = input if weight is None else wide(input)
+    y = apply(rms_op, (x, float(eps), n), {"dim": dim})[0]
     return y if weight is None else (y * weight).to(input.dtype)
 
 
@@ -314,7 +317,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if running_mean is None or running_var is None:
         raise RuntimeError(
             "batch_norm: expected running_mean and running_var to be defined when training=False")
-    invstd = apply(inverse_std_op, (running_var, eps), {})
+    invstd = apply(inverse_std_op, (wide(running_var), eps), {})
     mean, invstd = (_per_channel(running_mean, input, 0.0,
                                  acc), _per_channel(invstd, input, 1.0, acc))
     return apply(batch_norm_eval_op, (input, mean, invstd, w, b), {}).to(input.dtype)
@@ -336,19 +339,25 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     if weight is not None and weight._array.ndim != 1 or bias is not None and bias._array.ndim != 1:
         _check_vectors("group_norm", weight=weight, bias=bias)
     grouped = input.reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
-    y = apply(normalize_op, (grouped, float(eps), float(grouped.shape[2])),
+    return _normalized_rows(grouped, input, eps, weight, bias)
+
+
+def _normalized_rows(rows, input, eps, weight, bias):
+    """The input, whose rows these are, normalised, with weight and bias per channel."""
+    count, plain = float(rows.shape[2]), weight is None and bias is None
+    y = apply(normalize_op, (rows if plain else wide(rows), float(eps), count),
               {"dim": (2,)})[0].reshape(input.shape)
-    return _affine(y, weight, bias)
-
-
-def _affine(y, weight, bias):
+    if plain:
+        return y
     shape = (1, y.shape[1]) + (1,) * (y.ndim - 2)
-    kind = y.dtype
-    if weight is not None and bias is not None and kind.itemsize >= 4:
-        # the bits of both operations (which halves round between), with one pass through memory
-        return FUNCTIONS["addcmul"](bias.reshape(shape), y, weight.reshape(shape))
-    y = y if weight is None else y * weight.reshape(shape)
-    return (y if bias is None else y + bias.reshape(shape)).to(kind)
+    if weight is not None and bias is not None:
+        # the bits of both operations, with one pass through memory
+        y = FUNCTIONS["addcmul"](bias.reshape(shape), y, weight.reshape(shape))
+    elif weight is not None:
+        y = y * weight.reshape(shape)
+    else:
+        y = y + bias.reshape(shape)
+    return y.to(input.dtype)
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None,
@@ -366,14 +375,13 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         raise ValueError(
             "Expected more than 1 spatial element when training, got input size "
             f"{tuple(input.shape)}")
-    y = apply(normalize_op, (input.reshape(n, c, -1), float(eps), float(size)),
-              {"dim": (2,)})[0].reshape(input.shape)
+    rows = input.reshape(n, c, -1)
     if running_mean is not None:
         with modes.no_grad():
-            flat = input.detach().reshape(n, c, -1)
+            flat = rows.detach()
             running_mean.mul_(1 - momentum).add_(flat.mean(2).mean(0), alpha=momentum)
             running_var.mul_(1 - momentum).add_(flat.var(2).mean(0), alpha=momentum)
-    return _affine(y, weight, bias)
+    return _normalized_rows(rows, input, eps, weight, bias)
 
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):

@@ -18,6 +18,7 @@ from .pools import adaptive_avg_pool
 from .ranges import goes_by_sizes
 from .registry import Op, apply, apply_without_operands, sizes_of
 from .resize_filters import FILTERS, Interpolation
+from .rounding import wide
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -254,7 +255,9 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
             raise NotImplementedError(
                 f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")
     bytes_ = input.dtype is uint8 and interpolates
-    x, before = input.to(float64) if bytes_ else input, sizes_of(input)[2:]
+    x, before = wide(input) if interpolates else input, sizes_of(input)[2:]
+    if bytes_:
+        x = input.to(float64)
     # bytes are rounded after each axis, the last one first
     for i in reversed(range(n)) if bytes_ else range(n):
         # A size that is told is compared with the one that a trace follows; one that is computed of
@@ -268,8 +271,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
                       **({"of_bytes": True} if bytes_ else {}))
         if bytes_:
             x = (x + 0.5).floor().clamp(0, 255)
-    if bytes_:
-        x = x.to(uint8)
+    x = x.to(input.dtype)
     return x.contiguous() if x is not input else input.clone()
 
 

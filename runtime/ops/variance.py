@@ -7,6 +7,7 @@ from ..ir import rowops
 from . import dims
 from .argument_errors import checked_input
 from .registry import apply
+from .rounding import wide
 from .rows_family import RowsOp
 from .sample_inputs import Sample
 from .surface import FUNCTIONS, function
@@ -50,6 +51,14 @@ def _moments(name, input, dim, unbiased, correction):
                   {"dim": d or (0,)}), d)
 
 
+def _deviation(name, input, dim, unbiased, correction):
+    """The same with standard deviations."""
+    x = wide(checked_input(name, input))
+    (v, m), d = _moments(name, x, dim, unbiased, correction)
+    r = apply(std_root, (v,), {})
+    return (r, m) if x is input else (r.to(input.dtype), m.to(input.dtype)), d
+
+
 def without_dim(x, d, keepdim):
     """Without the reduced axes."""
     if keepdim:
@@ -76,8 +85,8 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 @function(out=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation."""
-    (v, _), d = _moments("std", input, dim, unbiased, correction)
-    return _drop_all(apply(std_root, (v,), {}), input, d, keepdim)
+    (r, _), d = _deviation("std", input, dim, unbiased, correction)
+    return _drop_all(r, input, d, keepdim)
 
 
 @function(out=True)
@@ -90,5 +99,5 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 @function(out=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """(standard deviation, mean)"""
-    (v, m), d = _moments("std_mean", input, dim, unbiased, correction)
-    return _drop_all(apply(std_root, (v,), {}), input, d, keepdim), _drop_all(m, input, d, keepdim)
+    (r, m), d = _deviation("std_mean", input, dim, unbiased, correction)
+    return _drop_all(r, input, d, keepdim), _drop_all(m, input, d, keepdim)

@@ -3,7 +3,6 @@ import math
 
 import numpy as np
 
-from .. import dtypes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
@@ -14,6 +13,7 @@ from .pointwise_family import PointwiseOp
 from .question_kernels import asked
 from .reduce import amax_op, amin_op, check_nonempty, sum_abs_op, sum_squares_op
 from .registry import apply, ask, check_tensors
+from .rounding import wide
 from .sample_inputs import reals
 from .surface import FUNCTIONS, function, method
 
@@ -46,8 +46,9 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     attrs = {"dim": d, "keepdim": bool(keepdim)}
     ord = float(ord)
     if ord == 2:
-        r = apply(std_root, (apply(sum_squares_op, (x,), attrs),), {})
-        r = _rescaled(x, r, attrs)
+        w = wide(x)
+        r = _rescaled(w, apply(std_root, (apply(sum_squares_op, (w,), attrs),), {}), attrs)
+        r = r if w is x else r.to(x.dtype)
     elif ord == 1 or ord not in (0, math.inf, -math.inf) and dims.count(x._array.shape, d) == 1:
         # The power of one number may vanish, or overflow, where the number does not.
         r = apply(sum_abs_op, (x,), attrs)
@@ -58,8 +59,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         r = apply(one_op, (x,), {}).sum(dim=None if d is None else list(d), keepdim=keepdim)
     else:
         # powers of halves overflow where the norm does not
-        wide = x if x.dtype.itemsize > 2 else x.to(dtypes.float32)
-        r = _by_powers(wide.abs(), ord, None if d is None else list(d), keepdim).to(x.dtype)
+        r = _by_powers(wide(x).abs(), ord, None if d is None else list(d), keepdim).to(x.dtype)
     if out is not None:
         return give_out("vector_norm", r, out)
     return r
