@@ -56,13 +56,13 @@ def gelu(input, approximate="none", *, out=None):
         check_text("gelu", "approximate", approximate)
         raise RuntimeError("approximate argument must be either none or tanh.")
     y = _act(p.gelu_erf if approximate == "none" else p.gelu_tanh, input, (), write=False)
-    return y if out is None else give_out("gelu", y, out)
+    return y if out is None else give_out("gelu", y, out, (input,))
 
 
 def softplus(input, beta=1, threshold=20, *, out=None):
     """log(1 + exp(beta * x)) / beta, the identity above the threshold."""
     y = _act(p.softplus_op, input, (beta, threshold), write=False)
-    return y if out is None else give_out("softplus", y, out)
+    return y if out is None else give_out("softplus", y, out, (input,))
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):

@@ -387,7 +387,7 @@ def linear(input, weight, bias=None, *, out=None):
         check_tensors("linear", input=input, weight=weight)
         raise
     if out is not None:
-        return give_out("linear", linear(input, weight, bias), out)
+        return give_out("linear", linear(input, weight, bias), out, (input, weight, bias))
     if ((a.dtype != w.dtype or bias is not None and bias._array.dtype != a.dtype)
             and modes.state.autocast is None):
         raise RuntimeError(
@@ -476,7 +476,7 @@ def chain_matmul(*matrices, out=None):
     r = matrices[0]
     for m in matrices[1:]:
         r = mm(r, m)
-    return r if out is None else give_out("chain_matmul", r, out)
+    return r if out is None else give_out("chain_matmul", r, out, matrices)
 
 
 # ---- operators -----------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     r = apply(cat_op, tuple(kept), {"dim": d})
     if len(kept) < len(tensors):
         r = attached(r, *[t for t in tensors if t._array.shape == (0,)])
-    return r if out is None else give_out("cat", r, out)
+    return r if out is None else give_out("cat", r, out, tensors)
 
 
 def _stack_shape(*arrays, dim):
@@ -215,7 +215,7 @@ def stack(tensors, dim=0, *, axis=None, out=None):
                 )
         tensors = common_type(tensors)
     r = apply(stack_op, tuple(tensors), {"dim": dims.one(dim, len(want) + 1)})
-    return r if out is None else give_out("stack", r, out)
+    return r if out is None else give_out("stack", r, out, tensors)
 
 
 def _join(name, grow, doc):

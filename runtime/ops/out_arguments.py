@@ -2,9 +2,10 @@
 import functools
 
 from ..function_protocol import MINE, speakers
-from . import pointwise_family, registry
+from . import registry
 from .argument_guards import guard
 from .declared_signatures import and_keyword, declare
+from .out_memory import put_out
 from .public_functions import PUBLIC, asked
 
 
@@ -24,7 +25,7 @@ def with_out(fn, name=None, casts=True):
             return r
         if not casts:
             check_out_types(r, out)
-        return give_out(name, r, out)
+        return give_out(name, r, out, (*args, *kwargs.values()))
     call.guarded = True
     PUBLIC[inner] = call
     call.adds_out = True
@@ -45,8 +46,8 @@ _NO_HISTORY = (
     "the arguments requires grad.")
 
 
-def give_out(name, r, out, warn=True):
-    """Put a result (or a tuple of results) into `out=`."""
+def give_out(name, r, out, operands=(), warn=True):
+    """Put a result, or a tuple of results, that is made of these operands into `out=`."""
     if isinstance(r, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(r):
             raise TypeError(
@@ -59,10 +60,10 @@ def give_out(name, r, out, warn=True):
         if any(x.requires_grad for x in (*r, *out)):
             raise RuntimeError(_NO_HISTORY.format(name))
         for a, b in zip(r, out):
-            pointwise_family.put_out(name, a, b)
+            put_out(name, a, b, operands)
         return type(r)(*out) if hasattr(r, "_fields") else tuple(out)
     if not registry.is_tensor(out):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {out.__class__.__name__}")
     if r.requires_grad or out.requires_grad:
         raise RuntimeError(_NO_HISTORY.format(name))
-    return pointwise_family.put_out(name, r, out, warn)
+    return put_out(name, r, out, operands, warn)

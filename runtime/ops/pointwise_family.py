@@ -9,7 +9,6 @@ in-place and `out=` forms, and the gradient: the derivative of the expression, i
 operands of the kernel, so their values never cause another compilation.
 """
 import inspect
-import warnings
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from ..ir.symbolic_size import SYMBOLIC
 from ..tensor import wrap
 from . import registry
 from .batching import aligned, example_ndim
+from .out_memory import put_out
 from .registry import REGISTRY, Op, apply, apply_without_operands
 
 _scalar = None
@@ -467,28 +467,7 @@ def write_out(op, args, out):
             f"{op.name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad.")
     r = registry.apply(op, args, {})
-    return put_out(op.name, r, out)
-
-
-def put_out(name, r, out, warn=True):
-    """Copy a result into the `out=` tensor under PyTorch's rules for type and shape."""
-    if not dtypes.can_cast(r.dtype, out.dtype):
-        raise RuntimeError(
-            f"{name}: result type {r.dtype.letter} can't be cast to the desired output type "
-            f"{out.dtype.letter}")
-    devices.check_same(r, out)
-    if out._array.shape != r._array.shape:
-        if out._array.size and warn:
-            warnings.warn(
-                "An output with one or more elements was resized since it had shape "
-                f"{list(out._array.shape)}, which does not match the required output shape "
-                f"{list(r._array.shape)}. This behavior is deprecated. You can reuse an out "
-                "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                stacklevel=3)
-        out.resize_(r._array.shape)
-    with modes.no_grad():
-        out.copy_(r)
-    return out
+    return put_out(op.name, r, out, args)
 
 
 def inplace(op, t, args, attrs=None):

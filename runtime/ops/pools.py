@@ -286,7 +286,7 @@ def _pools():
             text = f"def {f}({params}):\n    return {name}({call}, {n})"
             if name == "avg_pool" and n > 1:
                 text = (f"def {f}({params}, *, out=None):\n    y = {name}({call}, {n})\n"
-                        f"    return y if out is None else give_out({f!r}, y, out)")
+                        f"    return y if out is None else give_out({f!r}, y, out, (input,))")
             out[f] = guard(compile_function(f, text, env))
             out[f].__doc__ = f"{name.replace('_', ' ')} over {n} spatial dimension{'s' * (n > 1)}."
     return out

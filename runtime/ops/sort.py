@@ -161,7 +161,7 @@ def sort(input, dim=-1, descending=False, *, stable=True, out=None):
     )
     if out is not None:
 
-        return give_out("sort", return_types.sort(r), out)
+        return give_out("sort", return_types.sort(r), out, (input,))
     return return_types.sort(r)
 
 

@@ -61,7 +61,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         # powers of halves overflow where the norm does not
         r = _by_powers(wide(x).abs(), ord, None if d is None else list(d), keepdim).to(x.dtype)
     if out is not None:
-        return give_out("vector_norm", r, out)
+        return give_out("vector_norm", r, out, (x,))
     return r
 
 
