@@ -264,7 +264,8 @@ def cond(A, p=None):
     if p is None or p in (2, -2):
         s = svdvals(A)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+    inverse, info = inv_ex(A)
+    return _F["where"](info != 0, math.inf, matrix_norm(A, p) * matrix_norm(inverse, p))
 
 
 # ---- solutions -----------------------------------------------------------------------------------

@@ -32,7 +32,8 @@ class TransformedDistribution(Distribution):
     _state = {"base_dist": None, "transforms": None}
 
     def __init__(self, base_distribution, transforms, validate_args=None):
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        self.transforms = (list(transforms) if isinstance(transforms, list | tuple)
+                           else [transforms])
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(f"transforms must be a Transform or a list, but was {transforms}")
         base_shape = base_distribution.batch_shape + base_distribution.event_shape

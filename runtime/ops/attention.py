@@ -27,6 +27,10 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             raise RuntimeError(
                 "Expected query, key, and value to have the same dtype, but got query.dtype: "
                 f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead.")
+    if attn_mask is not None and attn_mask.dtype.kind not in (BOOL, FLOAT):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {attn_mask.dtype} and  query.dtype: {query.dtype} instead.")
     if is_causal and attn_mask is not None:
         raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:

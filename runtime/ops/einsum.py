@@ -3,7 +3,6 @@ import functools
 import math
 from typing import Any, NamedTuple
 
-from ..dtypes import promote_types
 from .registry import check_one_type, is_tensor
 from .surface import function
 
@@ -24,7 +23,7 @@ def _parse(equation, ndims):
     for k, (t, ndim) in enumerate(zip(terms, ndims)):
         before, dots, after = t.partition("...")
         if not (before + after).isalpha() and before + after:
-            raise ValueError(
+            raise RuntimeError(
                 f"einsum(): invalid subscript given in {t!r}, subscripts must be in [a-zA-Z]")
         extra = ndim - len(before) - len(after)
         if extra < 0 or (extra and not dots):
@@ -241,10 +240,7 @@ def einsum(equation, *operands):
     for x in operands:
         if not is_tensor(x):
             raise TypeError(f"einsum(): operands must be Tensors, got {x.__class__.__name__}")
-    t = operands[0].dtype
-    for x in operands[1:]:
-        t = promote_types(t, x.dtype)
-    there = [x if x.dtype is t else x.to(t) for x in operands]
+    there = list(operands)
     for name, places, arguments in _steps(equation, tuple([tuple(x.shape) for x in operands])):
         x, *others = [there[k] for k in places]
         there.append(getattr(x, name)(*others, *arguments))

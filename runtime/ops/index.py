@@ -18,7 +18,7 @@ from .argument_guards import guard
 from .convert import copy_op
 from .creation import literal
 from .from_data import as_tensor, number, tensor
-from .index_ops import fits, index_op, put_in, put_op
+from .index_ops import check_values, fits, index_op, put_in, put_op
 from .masks import masked_fill_
 from .nonzero import in_one_dimension, places_of_true, selected
 from .registry import apply, is_tensor, view_of
@@ -444,4 +444,5 @@ def index_put_(self, indices, values, accumulate=False):
 def index_put(input, indices, values, accumulate=False):
     """A copy of `input` with `values` at the index tensors (or added there, in index order)."""
     dims, places, values = _put_arguments(input, indices, values)
+    check_values(input, places, dims, values)
     return apply(put_op, (input, values, *places), {"dims": dims, "accumulate": accumulate})

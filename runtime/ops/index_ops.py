@@ -420,10 +420,15 @@ def fits(value, array):
     return kind is int and array.dtype.kind in "fi" and -128 <= value < 128
 
 
-def put_in(t, places, dims, values, accumulate):
-    """t[places] = values (or +=), recorded."""
+def check_values(t, places, dims, values):
+    """Raise where values do not broadcast to t[places]."""
     if values._array.size != 1:
         _fitted(values._array, _result_shape(t._array.shape, places[0]._array.shape, dims))
+
+
+def put_in(t, places, dims, values, accumulate):
+    """t[places] = values (or +=), recorded."""
+    check_values(t, places, dims, values)
     for i, d in zip(places, dims):
         in_bounds(i._array, t._array.shape[d], d)
     return inplace(put_op, t, (values, *places), {"dims": dims, "accumulate": accumulate})

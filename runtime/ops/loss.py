@@ -532,6 +532,10 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise RuntimeError(
             f"multi_margin_loss: inconsistent target size, expected {x2.shape[0]} but got "
             f"{list(target.shape)}")
+    if weight is not None and weight.numel() != x2.shape[1]:
+        raise RuntimeError(
+            f"multi_margin_loss: inconsistent weight size, expected {x2.shape[1]} but got "
+            f"{list(weight.shape)}")
     t = target.reshape(-1, 1)
     m = (margin - x2.gather(1, t) + x2).clamp_min(0)
     m = m if p == 1 else m * m

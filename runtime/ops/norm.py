@@ -338,6 +338,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     _check_channels("group_norm", input, weight=weight, bias=bias)
     if weight is not None and weight._array.ndim != 1 or bias is not None and bias._array.ndim != 1:
         _check_vectors("group_norm", weight=weight, bias=bias)
+    if dims.count(input.shape, None) // num_groups == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{list(input.shape)}")
     grouped = input.reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
     return _normalized_rows(grouped, input, eps, weight, bias)
 

@@ -166,7 +166,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
     """Sequences of shape (L_i, *) as one padded tensor (T, N, *) or (N, T, *)."""
     if padding_side not in ("left", "right"):
-        raise ValueError(f"padding_side must be 'left' or 'right', got {padding_side!r}")
+        raise RuntimeError(f"padding_side must be 'left' or 'right', got {padding_side!r}")
     if isinstance(sequences, Tensor):
         sequences = sequences.unbind(0)
     sequences = list(sequences)
