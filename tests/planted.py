@@ -22,7 +22,7 @@ TABLE = ROOT / "benchmarks" / "results" / "planted.md"
 HEADER = """# Faults planted into kernels
 
 Each was planted alone into a copy of the sources; the sweep of kernels (forty cases of a family, in
-two forms) caught it by the check that is named. Written by `make planted`.
+two forms and by NumPy) caught it by the check that is named. Written by `make planted`.
 
 | file | fault | caught by | at | in the form |
 |---|---|---|---|---|"""
@@ -132,6 +132,13 @@ FAULTS = [
         GENERATORS + "factors/panel.py",
         "f.store(f.mload(self.k.ty, f.at(source, c, self.k.elem), inside), self.at(i, c))",
         "f.store(f.load(self.k.ty, f.at(source, c, self.k.elem)), self.at(i, c))",
+        "Factors",
+    ),
+    Fault(
+        "a reflection is taken off its own column, too",
+        GENERATORS + "factors/qr.py",
+        'f.cmp("sgt", f.iota("i64", k.lanes), f.splat(j - start, k.lanes))',
+        'f.cmp("sge", f.iota("i64", k.lanes), f.splat(j - start, k.lanes))',
         "Factors",
     ),
     Fault(

@@ -75,8 +75,9 @@ class Factors(Family):
         ):
             yield Case(
                 f"triangle {n} {upper} {unit} {layout}",
-                lambda a, b, upper=upper, unit=unit: linalg.solve_triangular(
-                    regular(a) / 16, b, upper=upper, unitriangular=unit
-                ) + linalg.solve_triangular(a.clone().mT, b, upper=upper, unitriangular=True),
+                # by the size, lest solutions grow from row to row until no digit is right
+                lambda a, b, n=n, upper=upper, unit=unit: linalg.solve_triangular(
+                    regular(a) / n, b, upper=upper, unitriangular=unit
+                ) + linalg.solve_triangular((a / n).mT, b, upper=upper, unitriangular=True),
                 [op("f4", n, n, layout=layout), op("f4", n, (n * 5) % 80 + 1)],
             )
