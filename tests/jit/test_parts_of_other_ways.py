@@ -34,7 +34,8 @@ def counted(a, k):
 
 def differentiated(a, k):
     w = whet.ones(4, requires_grad=True)
-    y = (a * w).sum(0)[:1].expand(k).exp().sum() + (a * w).exp().unsqueeze(0).expand(k, -1, -1).sum()
+    b = a * w
+    y = b.sum(0)[:1].expand(k).exp().sum() + b.exp().unsqueeze(0).expand(k, -1, -1).sum()
     return (y.detach(), *whet.autograd.grad(y, [w]))
 
 

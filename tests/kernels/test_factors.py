@@ -52,7 +52,8 @@ def test_elimination_is_that_of_the_reference(shape):
     assert got[1].dtype == got[2].dtype == np.int32 and not got[2].any()
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (5, 3), (17, 33), (40, 16), (2, 4, 4), (0, 3, 3)])
+@pytest.mark.parametrize("shape", [
+    (1, 1), (3, 5), (5, 3), (17, 33), (40, 16), (2, 4, 4), (0, 3, 3)])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_parts_of_factors_are_those_of_the_reference(shape, dtype):
     packed, pivots, _ = factorisations.lu(
