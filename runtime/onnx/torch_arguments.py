@@ -87,13 +87,11 @@ def export(
         exported = importlib.import_module("whet.jit.export").export(model, *positional, **named)
         names = Names(exported, input_names, output_names)
         dynamic = Dynamic.of_torch(
-            exported, names.inputs, names.outputs, dynamic_axes, dynamic_shapes
-        )
+            exported, names.inputs, names.outputs, dynamic_axes, dynamic_shapes)
         source = with_sizes(exported, model, positional, named, dynamic)
     proto = model_of(exported, names, checked_opset(opset_version), source).proto
-    samples = samples_of(exported, names, source)
-    _give_constants(proto, samples, export_params, keep_initializers_as_inputs)
-    program = OnnxProgram(proto, samples)
+    program = OnnxProgram(proto, samples_of(exported, names, source))
+    _give_constants(proto, program.samples, export_params, keep_initializers_as_inputs)
     if verbose:
         print(program)
     if f is not None:
