@@ -6,10 +6,11 @@ from math import prod
 
 import numpy as np
 
-from .autograd import modes
 from .ir.memory_spans import address, span
 from .ir.outline import Outline
 
+# the runs, on any thread, in which sizes that Python is told are followed: mostly there are none
+followers: set = set()
 # code that computes with sizes to see whether they are right, and no more
 CHECKS: set[types.CodeType] = set()
 
@@ -124,7 +125,7 @@ def infer_size(size, numel):
                 f"cannot reshape tensor of 0 elements into shape {list(size)} because the "
                 "unspecified dimension size -1 can be any value and is ambiguous")
     elif numel % n == 0:
-        rest = Rest(numel // n) if modes.followers else numel // n
+        rest = Rest(numel // n) if followers else numel // n
         return size[:unknown] + (rest,) + size[unknown + 1:]
     raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {numel}")
 

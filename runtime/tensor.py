@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from . import declared_for_tracing, devices, dtypes, function_protocol
+from . import declared_for_tracing, devices, dtypes, function_protocol, indexing
 from .autograd import modes
 from .composite import Composite
 from .dtypes import FROM_NUMPY
@@ -291,20 +291,20 @@ class Tensor:
     @property
     def shape(self):
         """The sizes."""
-        followed = modes.followers and modes.followed_sizes(self)
+        followed = indexing.followers and modes.followed_sizes(self)
         return followed or of_lengths(Size, self._array.shape)
 
     def size(self, dim=None):
         """The sizes, or the size of one dimension."""
         if dim is None:
-            followed = modes.followers and modes.followed_sizes(self)
+            followed = indexing.followers and modes.followed_sizes(self)
             return followed or of_lengths(Size, self._array.shape)
         n = self._array.ndim
         if not -max(n, 1) <= dim < max(n, 1) or n == 0:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-max(n, 1)}, "
                 f"{max(n, 1) - 1}], but got {dim})")
-        return (modes.followers and modes.followed_sizes(self) or self._array.shape)[dim]
+        return (indexing.followers and modes.followed_sizes(self) or self._array.shape)[dim]
 
     @property
     def dtype(self):
@@ -331,7 +331,7 @@ class Tensor:
 
     def numel(self):
         """The number of elements."""
-        followed = modes.followers and modes.followed_sizes(self)
+        followed = indexing.followers and modes.followed_sizes(self)
         return followed.numel() if followed else self._array.size
 
     nelement = numel
@@ -480,7 +480,7 @@ class Tensor:
     def __len__(self):
         if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
-        followed = modes.followers and modes.followed_sizes(self)
+        followed = indexing.followers and modes.followed_sizes(self)
         return operator.index((followed or self._array.shape)[0])
 
     # ---- numbers out ----

@@ -42,8 +42,6 @@ class _State(threading.local):
 
 
 state = _State()
-# the runs, on any thread, in which sizes that Python is told are followed: mostly there are none
-followers: set = set()
 
 
 def followed_sizes(t, for_user=False):

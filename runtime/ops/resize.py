@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import indexing
 from ..autograd import modes
 from ..cpu import axis_taps
 from ..dtypes import FROM_NUMPY, float32, float64, int64, uint8
@@ -171,7 +172,7 @@ def _at_once(x, map_):
 
 def _unseen(x):
     """Does nobody look at the parts of calls, which are the CPU's?"""
-    return (not any([o.wants_parts for o in modes.state.observers]) and not modes.followers
+    return (not any([o.wants_parts for o in modes.state.observers]) and not indexing.followers
             and type(x._array) is np.ndarray)
 
 

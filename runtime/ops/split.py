@@ -37,9 +37,9 @@ def _filled(gs, shapes, like):
             for g, s in zip(gs, shapes)]
 
 
-def _split_vjp(gs, _y, x, sizes, dim):
-    shapes = [(*x.shape[:dim], n, *x.shape[dim + 1:]) for n in sizes]
-    return [FUNCTIONS["cat"](_filled(gs, shapes, x), dim)]
+def _split_vjp(gs, _y, _x, sizes, dim):
+    shapes = [(*_x.shape[:dim], n, *_x.shape[dim + 1:]) for n in sizes]
+    return [FUNCTIONS["cat"](_filled(gs, shapes, _x), dim)]
 
 
 def _cutting(name):
@@ -70,10 +70,10 @@ def _unbind(a, dim):
     return tuple([a[(*before, i, ...)] for i in range(a.shape[dim])])
 
 
-def _unbind_vjp(gs, _y, x, dim):
-    shape = tuple(x.shape)
+def _unbind_vjp(gs, _y, _x, dim):
+    shape = tuple(_x.shape)
     shapes = [shape[:dim] + shape[dim + 1:]] * shape[dim]
-    return [FUNCTIONS["stack"](_filled(gs, shapes, x), dim)]
+    return [FUNCTIONS["stack"](_filled(gs, shapes, _x), dim)]
 
 
 unbind_op = ViewsOp(

@@ -4,6 +4,7 @@ tell."""
 import pytest
 import whet
 import whet.nn.functional as F
+from whet import indexing
 from whet.autograd import modes
 from whet.ops.registry import Observer, execute
 from whet.size import Size
@@ -67,7 +68,7 @@ class Looks(Observer):
 def looked_at(function, *args):
     """The ops to which numbers came."""
     look = Looks()
-    modes.followers.add(look)
+    indexing.followers.add(look)
     before, modes.state.observers = modes.state.observers, (look,)
     modes.refresh()
     try:
@@ -75,7 +76,7 @@ def looked_at(function, *args):
     finally:
         modes.state.observers = before
         modes.refresh()
-        modes.followers.discard(look)
+        indexing.followers.discard(look)
     return look.found
 
 
