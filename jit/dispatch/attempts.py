@@ -97,8 +97,8 @@ class FirstRecording(Session):
         self.is_new = True                   # Or was the recording there, and serves the call now?
         self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
         self.is_of_the_family = False        # Do the guards of the model hold?
-        # the recordings whose guards hold, but for sizes: their runs came this way in this state
-        self.fitting: list[Recording] = []
+        # the recordings whose guards held before the run, but for sizes
+        self.in_this_state: list[Recording] = []
         self.model_key: Key = ()             # of the call, without its sizes
         self.left = Left([], [], [])         # in Python's state, by the run
         self.ran_before = self.policy.begun > 0 or self.policy.typical < math.inf
@@ -120,8 +120,8 @@ class FirstRecording(Session):
             call.flat.leaves, call.flat.boxes)
         paths = recordings.begin(call.key, call.flat.others)
         _, models = recordings.fitting(call.args, call.kwargs, call.flat)
-        self.fitting = [r for r in (*paths, *models)
-                        if r.fits_but_for_sizes(call.flat.leaves, call.flat.boxes)]
+        self.in_this_state = [r for r in (*paths, *models)
+                              if r.fits_but_for_sizes(call.flat.leaves, call.flat.boxes)]
         self.learned.look_at_counts(paths, None if paths else self.model)
         if not recordings.make_place(call.key):
             last = paths[0].missed.last

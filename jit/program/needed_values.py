@@ -46,9 +46,8 @@ class NumberOrigins:
 class Needs:
     """What nodes need. `told`: the values of numbers that Python was told and that came to
     attributes (see `FollowedSizes.at`); None where these are not followed. `rests`: the places of
-    sizes that were given as -1. `like`: the values of
-    whose sizes nodes are told, `gradients`: which nodes compute those of an op. All are by the
-    first result of the node."""
+    sizes that were given as -1. `like`: the values of whose sizes nodes are told, `gradients`:
+    which nodes compute those of an op. All are by the first result of the node."""
 
     def __init__(self, told: Mapping[int, Told] | None = None,
                  rests: Mapping[int, Set[Place]] = NO_RESTS) -> None:

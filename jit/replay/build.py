@@ -93,7 +93,7 @@ def _family(session: Any, found: Any, like: Any, run: Run, overlaps: Overlaps,
             made = check.run(found.draws, {n: n for n in values}, last=False)
         if run.backward is not None and those.backward is not None:
             those.backward.check(found.rec, made, run.backward.runs)
-    if not any(r is like for r in session.fitting):
+    if not any(r is like for r in session.in_this_state):
         return                               # Numbers may be those of another state, and no sizes.
     if families.may_grow(like, run):
         if session.affords_family():

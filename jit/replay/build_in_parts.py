@@ -38,7 +38,7 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
             or rec.followed.lost or rec.originals.are_lost
             or not (learned.counts_vary or learned.counting or counts_new_data(rec, nodes))):
         return None
-    model = next((r for r in session.fitting
+    model = next((r for r in session.in_this_state
                   if r.program.goes_by_counts and sizes.came_to(r, rec.nodes)), None)
     options = dataclasses.replace(options, like=model and model.program)
     told = rec.followed.at if rec.follows else None
