@@ -18,7 +18,7 @@ from .tensor_sources import Sources
 
 class Findings:
     """The results of a run and what it left behind, as recipes. Raises Refused where there is
-    none."""
+    none. `regraded`: the tensors that get a gradient, or lose the one that they may have."""
 
     def __init__(self, session: Any, out: Any) -> None:
         self.run, self.rec, self.swapped = session.run, session.rec, session.swapped
@@ -30,9 +30,12 @@ class Findings:
         run.unchanged(rec)
         self.source_of = Sources(run, rec.reachable.borrowed, rec.outside_draws.tensors())
         self.results = self.recipes()
+        dropped = session.gradients.dropped
+        self.regraded = [t for t, g in zip(run.tensors, run.grads)
+                         if t._grad is not g or id(t) in dropped]
         self.grads = [
             (self.source_of(t), Constant(None) if t._grad is None else self.results.tensor(t._grad))
-            for t, g in zip(run.tensors, run.grads) if t._grad is not g]
+            for t in self.regraded]
         left = LeftBehind(run, self.results, self.swapped, session.learned)
         self.result = self.results.describe(out)
         left.describe_moved_memory()
@@ -52,8 +55,7 @@ class Findings:
         go of those (see `released_gradients.py`)."""
         since, after = self.rec.run_memory.released.since, len(self.rec.nodes)
         found: dict[int, int] = {}
-        changed = (t for t, g in zip(self.run.tensors, self.run.grads) if t._grad is not g)
-        for t, (_, recipe) in zip(changed, self.grads, strict=True):
+        for t, (_, recipe) in zip(self.regraded, self.grads, strict=True):
             if isinstance(recipe, MadeTensor):
                 n = recipe.value
                 found[n] = max(found.get(n, 0), since.get(id(t), after))

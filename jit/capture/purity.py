@@ -30,6 +30,7 @@ from ..guards.bytecode import only_asked_for
 from ..guards.origin import makes_a_tuple, origin_of, ours
 from ..guards.sizes import catches, informs, tells
 from ..report.reasons import Calls, Draws, Inspects
+from .asked_gradients import AskedGradients, names_gradients
 from .stand_ins import Function
 
 if TYPE_CHECKING:
@@ -106,19 +107,6 @@ def known_code() -> _Known | None:
     return _Known() if native.enabled() else None
 
 
-def names_gradients(code: types.CodeType) -> bool:
-    """Does some code name the slot in which a tensor has its gradient? `.grad` leads to such code.
-
-    >>> from whet import Tensor
-    >>> from whet.jit.capture.purity import names_gradients
-    >>> [names_gradients(f.__code__) for f in (Tensor.grad.fget, Tensor._as, Tensor.dim)]
-    [True, True, False]
-    """
-    return GRADIENT in code.co_names or any(
-        x == GRADIENT or type(x) is tuple and GRADIENT in x for x in code.co_consts)
-
-
-GRADIENT = "_grad"
 WRAPPING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
@@ -126,7 +114,7 @@ class Watch:
     """Looks at every call that the run makes: code that the world has not been searched for, and
     calls that do more than compute. `told`: where the framework first gave the user's code
     something that may depend on sizes and is no guard (see sizes.py), `informed`: anything.
-    `asks_for_gradients`: did code run that could read which tensors have a gradient?"""
+    `gradients`: which gradients from before the run it could have asked for."""
     of_users_calls = True
 
     def __init__(self, world: World, refuse: Callable[[Reason], object]) -> None:
@@ -134,7 +122,7 @@ class Watch:
         self.world, self.unread = world, world.unread
         self.told: str | None = None
         self.informed: str | None = None
-        self.asks_for_gradients = world.reads_unnamed
+        self.gradients = AskedGradients(world.reads_unnamed)
         # are sizes Numbers, and the length of a tensor a guard?
         self.follows = False
         # the code that calls the traced function
@@ -258,7 +246,8 @@ class Watch:
 
     def called(self, frame: types.FrameType) -> None:
         code = frame.f_code
-        self.asks_for_gradients |= (asks := names_gradients(code))
+        if asks := names_gradients(code):
+            self.gradients.begins(frame)
         if self.unread and not ours(frame):
             if (reason := self.unread.read_by(frame, code in self.codes)) is not None:
                 self.refuse(reason.within(self.world))

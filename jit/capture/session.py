@@ -24,6 +24,7 @@ from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Inspects, Large
 from .argument_stand_ins import ArgumentStandIns
+from .asked_gradients import AskedGradients
 from .first_uses import FirstUses, could_be_set_first
 from .identity_uses import IdentityUses
 from .internal_errors import Fault, is_raised
@@ -70,10 +71,9 @@ class Session:
         return ran is not None and ran.learn(self.watch.beyond)
 
     @property
-    def asks_for_gradients(self) -> bool:
-        """Could the run have read which tensors have a gradient?"""
-        watched = self.model.guards if self.is_unwatched else self.watch
-        return bool(watched.asks_for_gradients)
+    def gradients(self) -> AskedGradients:
+        """Which gradients from before the run it could have asked for."""
+        return self.model.guards.gradients if self.is_unwatched else self.watch.gradients
 
     # ---- what differs between a first recording and one for comparison ---------------------------
     def numbers_become_known(self) -> None:

@@ -9,6 +9,7 @@ from whet.ir.graph import Type
 from whet.tensor import wants_gradient
 from whet.tensor_base import Base
 
+from ..capture.asked_gradients import AskedGradients
 from ..capture.refused import Refused
 from ..capture.state_before import StateBefore
 from ..capture.tensor_sources import Source, within_reach
@@ -21,11 +22,12 @@ _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_ext
 
 class TensorGuards:
     """What is compared of tensors: how those from outside were before the run, and which objects
-    the arguments were. `asks_for_gradients`: does it matter to the function which of them have a
-    gradient?"""
+    the arguments were. `gradients`: which gradients the run could have asked for;
+    `gradients_matter`: does it matter to the function which of the other tensors have one?"""
 
     def __init__(self, run: StateBefore, program: Any, shared: list[tuple[Source, Source]],
-                 places: list[tuple[Source, int]], asks_for_gradients: bool):
+                 places: list[tuple[Source, int]], gradients: AskedGradients,
+                 gradients_matter: bool):
         world = run.world
         if not all(within_reach(source) for pair in shared for source in pair):
             raise Refused(Memory("a gradient and another tensor are one array"))
@@ -39,10 +41,13 @@ class TensorGuards:
         self.views = [t for t in self.tensors if t._base is not None]
         self.arrays = [run.array(t) for t in self.tensors]
         self.flags = [flags.get(id(t), t._rg) for t in self.tensors]
-        self.asks_for_gradients = asks_for_gradients
-        # None where that does not matter
-        self.has_no_grad = [not had.get(id(t), False) if asks_for_gradients else None
-                            for t in self.tensors]
+        self.gradients = gradients
+        # those of which it matters whether they have a gradient, and which of them had none
+        self.asked = [t for t in self.tensors
+                      if gradients_matter and id(t) not in gradients.dropped]
+        self.were_bare = [not had.get(id(t), False) for t in self.asked]
+        bare = dict(zip(map(id, self.asked), self.were_bare))
+        self.has_no_grad = [bare.get(id(t)) for t in self.tensors]
         self.extras = [t._extra for t in self.tensors]
         self.kinds = list(map(type, self.tensors))
         # Which tensor, NumPy array or container from outside each argument is; None for others.
@@ -112,8 +117,7 @@ class TensorGuards:
         for t in self.views:
             wants_gradient(t)                # asking brings it up to date with its base
         if (list(map(_flags, ts)) != self.flags
-                or (self.asks_for_gradients
-                    and [g is None for g in map(_grad, ts)] != self.has_no_grad)
+                or [g is None for g in map(_grad, self.asked)] != self.were_bare
                 or not all(map(is_, map(_extra, ts), self.extras))
                 or not all(map(is_, map(type, ts), self.kinds))):
             return False

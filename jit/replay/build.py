@@ -45,9 +45,10 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     found.account()
     program = _program(session, found, back, values, like)
     inputs, overlaps = _inputs(found, program)
-    asks = bool(session.asks_for_gradients or found.grads) or any(
+    asks = bool(session.gradients or found.grads) or any(
         isinstance(source, GradientOf) for source in inputs.sources)
-    guards = TensorGuards(found.run, program, found.sharing(), found.places(), asks)
+    guards = TensorGuards(found.run, program, found.sharing(), found.places(), session.gradients,
+                          asks)
     if rec.settings:
         session.world.watch(rec.settings)
     is_doubtful = bool(found.left) and not session.run.alone()

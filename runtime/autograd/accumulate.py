@@ -50,3 +50,16 @@ class AccumulateGrad:
 
     def __repr__(self):
         return f"<AccumulateGrad object at {id(self.variable):#x}>"
+
+
+def clear_gradients(leaves, set_to_none):
+    """Drop the gradients of leaves, without a look at them, or write zeros over them."""
+    for leaf in leaves:
+        if set_to_none:
+            leaf.grad = None
+        elif leaf.grad is not None:
+            if leaf.grad.grad_fn is not None:
+                leaf.grad.detach_()
+            else:
+                leaf.grad.requires_grad_(False)
+            leaf.grad.zero_()

@@ -6,6 +6,7 @@ import warnings
 import whet
 
 from .. import declared_for_tracing
+from ..autograd.accumulate import clear_gradients
 from ..ops.argument_errors import name_argument
 from ..ops.argument_guards import guard
 from ..tensor import Tensor
@@ -482,16 +483,7 @@ class Module(hooks.Hooked, Stateful):
 
     def zero_grad(self, set_to_none=True):
         """Drop (or zero) the parameters' gradients."""
-        for p in self.parameters():
-            if p.grad is not None:
-                if set_to_none:
-                    p.grad = None
-                else:
-                    if p.grad.grad_fn is not None:
-                        p.grad.detach_()
-                    else:
-                        p.grad.requires_grad_(False)
-                    p.grad.zero_()
+        clear_gradients(self.parameters(), set_to_none)
 
     # ---- printing --------------------------------------------------------------------------------
     def _get_name(self):

@@ -8,6 +8,7 @@ from itertools import chain
 
 import whet
 
+from ..autograd.accumulate import clear_gradients
 from ..tensor import Tensor
 from ..utils.hooks import Hooks
 
@@ -162,15 +163,7 @@ class Optimizer:
     def zero_grad(self, set_to_none=True):
         """Drop (or zero) the gradients of all parameters."""
         for group in self.param_groups:
-            for p in group["params"]:
-                if set_to_none:
-                    p.grad = None
-                elif p.grad is not None:
-                    if p.grad.grad_fn is not None:
-                        p.grad.detach_()
-                    else:
-                        p.grad.requires_grad_(False)
-                    p.grad.zero_()
+            clear_gradients(group["params"], set_to_none)
 
     def step(self, closure=None):
         """One update of the parameters; `closure` computes the loss again and returns it."""
