@@ -55,7 +55,8 @@ def reclaim(stand_ins: Sequence[tuple[Callable[[], Any], Any]]) -> None:
         return
     real = [value_of(ref()) if value is None else value
             for ref, value in stand_ins if ref() is not None]
-    # This looks at every container of the process.
+    # This looks at every container of the process: milliseconds, even where frames of ours alone
+    # hold one.
     for holder in gc.get_referrers(*alive):
         for x, value in zip(alive, real) if holder is not alive else ():
             _replace(holder, x, value)

@@ -63,6 +63,7 @@ class Session:
         # a recorded run launches one by one.
         self.ran_before = True
         self.has_run = False                 # Was the function called?
+        self.out: Any = None                 # its result, held here alone: see `reclaim`
         self.is_over = False                 # Is what the run left in its real form again?
 
     def has_learned(self) -> bool:
@@ -114,37 +115,36 @@ class Session:
             return self.unwatched()
         self.searched = timing.clock() - start
         self.exchange()
-        out = None
         try:
             try:
-                out = self.observe()
+                self.out = self.observe()
             except Exception as e:
                 if self.has_run:
                     raise
                 self.unprepared(e)
             if self.has_run:
-                out = self.concluded(out)
+                self.concluded()
         except BaseException:
             if not self.is_over:             # an interrupt came as the run ended
                 surely(self.replace_stand_ins, self.take_back)
             raise
+        out, self.out = self.out, None
         return out if self.has_run else self.unwatched()
 
-    def concluded(self, out: Any) -> Any:
-        """The result of a run that is over, as the user gets it."""
+    def concluded(self) -> None:
+        """The run is over: what it gave becomes what the user gets."""
         try:
             with _Uncollected(), _Roomy():
-                self.conclude(out)
+                self.conclude(self.out)
         except (Refused, Unwatchable) as e:
             self.failed(e)
         except Exception as e:
             if is_raised(e):
                 raise
             self.failed(Refused(Fault.raised(e)))
-        out = self.as_the_user_gets_it(out)
+        self.out = self.as_the_user_gets_it(self.out)
         self.args, self.kwargs = (), {}
         self.take_back()
-        return out
 
     def unwatched(self) -> Any:
         """Run the function as if it were not traced."""

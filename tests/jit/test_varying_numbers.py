@@ -12,6 +12,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit, nn, optim, tensor
+from whet.jit.capture import replace_stand_ins
 from whet.jit.guards import native_entry
 
 m, n = (tensor([[True, False, True],
@@ -398,3 +399,15 @@ def test_copy_replace_is_within_reach_where_it_is_named(by_module):
     for _ in range(4):
         assert whet.equal(f(a), a * 3.0)
     assert f._policy.summary().replayed == 3
+
+
+def test_nobody_searches_the_process_for_a_number_that_is_returned(monkeypatch):
+    searched = []
+    monkeypatch.setattr(replace_stand_ins, "gc", types.SimpleNamespace(
+        get_referrers=lambda *xs: searched.extend(xs) or []))
+    f = jit.trace(lambda x: (x * x).sum().item())
+    for k in range(4):
+        x = whet.full((3,), k + 1.0)
+        assert f(x) == f.fn(x)
+    assert f.explain(data=True)["calls"]["recorded"] == 1
+    assert searched == []
