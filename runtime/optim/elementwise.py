@@ -227,6 +227,12 @@ class Elementwise(Optimizer):
             if not group.get("differentiable") and _at_once(form, values, numbers):
                 for t in held:
                     t._bump(writer)
+            elif (form.may_replace and not group.get("differentiable")
+                  and all(t.dtype is computed for t in values)):
+                p_, g_, *states = values
+                form.replace(p_, g_, states, numbers)
+                for t in held:
+                    t._cell.writer = writer
             else:
                 p_, g_, *states = [t.to(computed) for t in values]
                 for t, x in zip(held, form.update(p_, g_, states, numbers)):

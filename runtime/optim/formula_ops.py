@@ -12,18 +12,20 @@ import numpy as np
 import whet
 from whet.ir import scalar as S
 
-from ..ops.pointwise_family import of_expression
+from ..ops.pointwise_family import inplace, of_expression
 from ..ops.registry import OURS
 
 
 class Formula:
     """One formula. `op`: None where it is one of the operands; `reads`: the operands that it wants,
-    by position."""
+    by position. `target`: the one that the result replaces, which comes first."""
     __slots__ = ("expression", "op", "reads")
 
-    def __init__(self, name, expression, operands, is_ours):
+    def __init__(self, name, expression, operands, is_ours, target=None):
         self.expression = S.lift(expression)
         self.reads, self.op = S.uses(self.expression), None
+        if target in self.reads:
+            self.reads = [target, *(i for i in self.reads if i != target)]
         if self.expression.op != "arg":
             by = {i: S.arg(k) for k, i in enumerate(self.reads)}
             self.op = of_expression(name, S.substitute(self.expression, by),
@@ -39,6 +41,13 @@ class Formula:
         if any(isinstance(x, whet.Tensor) for x in xs):
             return self.op(*xs)
         return _number(self.expression, tuple(zip(self.reads, xs)))
+
+    def replace(self, t, operands):
+        """Write what it gives for these over one of them."""
+        if self.op is not None and operands[self.reads[0]] is t:
+            inplace(self.op, t, tuple([operands[i] for i in self.reads[1:]]))
+        else:
+            t.copy_(self(operands))
 
 
 @functools.lru_cache(1024)
@@ -72,12 +81,17 @@ class Formulas:
         # The parameter comes last: it is made of the states.
         parts = [*zip(states, made[1:]), ("param", made[0])]
         self.elements: list[Formula] = []
+        # Which operand each replaces.
+        targets = [*range(2, 2 + len(states)), 0]
         for k, (part, e) in enumerate(parts):
             for j in reversed(range(k)):
                 if self.elements[j].op is not None:
                     e = S.replace(e, S.lift(parts[j][1]), S.arg(len(names) + j))
             operands = [*names, *(f"new_{name}" for name, _ in parts[:k])]
-            self.elements.append(Formula(named(part), e, operands, is_ours))
+            self.elements.append(Formula(named(part), e, operands, is_ours, targets[k]))
+        # Does none want what an earlier one replaces?
+        self.may_replace = not any(set(targets[:k]).intersection(f.reads)
+                                   for k, f in enumerate(self.elements))
 
     def update(self, param, grad, states, numbers):
         """The new parameter, then the new states."""
@@ -86,6 +100,12 @@ class Formulas:
             operands.append(formula(operands))
         *new, last = operands[-len(self.elements):]
         return last, *new
+
+    def replace(self, param, grad, states, numbers):
+        """Write the new parameter and the new states over these."""
+        operands = [param, grad, *states, *numbers, *states]
+        for formula, t in zip(self.elements, (*states, param), strict=True):
+            formula.replace(t, operands)
 
 
 MOST = 256                               # forms that are remembered
