@@ -208,9 +208,9 @@ class Elementwise(Optimizer):
             hypers = [_as_number(h) for h in self.hypers(group)]
             hypers += [state[k].to(whet.float64) for k in self.scalars]
             form: Formulas = formulas(type(self), kind)
-            numbers = [formula((step, *hypers)) for formula in form.numbers]
             held = [p, *(state[name] for name in self.states(kind))]
             if by_rows:
+                numbers = [formula((step, *hypers)) for formula in form.numbers[None]]
                 update_rows(form, p, held[1:], [
                     n.to(p.dtype) if isinstance(n, whet.Tensor) else n for n in numbers], g)
                 return
@@ -222,6 +222,8 @@ class Elementwise(Optimizer):
                 computed = whet.float32
             # as in the kernel, where a number has the elements' type also when the parameter is a
             # single element
+            rounded = form.numbers["f32" if computed is whet.float32 else None]
+            numbers = [formula((step, *hypers)) for formula in rounded]
             numbers = [n.to(computed) if isinstance(n, whet.Tensor) else n for n in numbers]
             writer = f"{type(self).__name__}.step"
             if not group.get("differentiable") and _at_once(form, values, numbers):

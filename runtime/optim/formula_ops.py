@@ -6,6 +6,7 @@ tensor, and the kind of the formula. A graph that was written down finds it by t
 """
 import functools
 import inspect
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from ..ops.registry import OURS
 
 class Formula:
     """One formula. `op`: None where it is one of the operands; `reads`: the operands that it wants,
-    by position. `target`: the one that the result replaces, which comes first."""
+    by position. `target`: the one that the result replaces, which comes first. `result`: the type
+    to round it to, of numbers in float64."""
     __slots__ = ("expression", "op", "reads")
 
-    def __init__(self, name, expression, operands, is_ours, target=None):
+    def __init__(self, name, expression, operands, is_ours, target=None, result=None):
         self.expression = S.lift(expression)
         self.reads, self.op = S.uses(self.expression), None
         if target in self.reads:
@@ -29,7 +31,8 @@ class Formula:
         if self.expression.op != "arg":
             by = {i: S.arg(k) for k, i in enumerate(self.reads)}
             self.op = of_expression(name, S.substitute(self.expression, by),
-                                    [operands[i] for i in self.reads], differentiable=True)
+                                    [operands[i] for i in self.reads], differentiable=True,
+                                    result=result)
             if is_ours:
                 OURS.add(self.op)
 
@@ -60,8 +63,9 @@ def _number(expression, values):
 
 class Formulas:
     """The formulas of one form of an optimizer's update. `numbers` are of (step, *hyper
-    parameters); `elements` are of (parameter, gradient, *states, *numbers), and each of those
-    before it: the new states, then the new parameter."""
+    parameters), computed in float64 and rounded to the type by which they are found; `elements` are
+    of (parameter, gradient, *states, *numbers), and each of those before it: the new states, then
+    the new parameter."""
 
     def __init__(self, cls, kind):
         hypers = [*inspect.signature(cls.numbers).parameters][3:]
@@ -71,8 +75,10 @@ class Formulas:
             return f"{cls.__name__}.{part}/{','.join(map(_written, kind))}"
         operands = ["step", *hypers]
         numbers = cls.numbers(S, kind, *S.args(len(operands)))
-        self.numbers = [
-            Formula(named(f"number{i}"), e, operands, is_ours) for i, e in enumerate(numbers)]
+        self.numbers = {
+            result: [Formula(named(f"number{i}{as_type}"), e, operands, is_ours, result=result)
+                     for i, e in enumerate(numbers)]
+            for result, as_type in ((None, ""), ("f32", ".f32"))}
         names = ["param", "grad", *states, *(f"number{i}" for i in range(len(numbers)))]
         param, grad, *rest = S.args(len(names))
         made = cls.elements(S, kind, param, grad, rest[:len(states)], rest[len(states):])
@@ -138,7 +144,7 @@ def find_op(name):
         known = formulas(cls, tuple(map(_read, kind.split(","))))
     except (ValueError, TypeError, LookupError):
         return None
-    ops = (f.op for f in (*known.numbers, *known.elements) if f.op is not None)
+    ops = (f.op for f in (*chain(*known.numbers.values()), *known.elements) if f.op is not None)
     return next((op for op in ops if op.name == name), None)
 
 

@@ -565,8 +565,8 @@ def test_a_recorded_step_is_a_few_operations_for_each_parameter():
         step(whet.ones(4, 3))
     names = [n.op.name for n in step.recorded.nodes if n.op is not None and "/" in n.op.name]
     assert [n.split("/")[0] for n in names] == [
-        "Adam.number0", "Adam.number1", "Adam.exp_avg", "Adam.exp_avg_sq", "Adam.max_exp_avg_sq",
-        "Adam.param"] and {n.split("/")[1] for n in names} == {"0,l2,1,1"}
+        "Adam.number0.f32", "Adam.number1.f32", "Adam.exp_avg", "Adam.exp_avg_sq",
+        "Adam.max_exp_avg_sq", "Adam.param"] and {n.split("/")[1] for n in names} == {"0,l2,1,1"}
     assert all(find_op(n).name == n for n in names)
     text = str(step.recorded)
     assert str(parse(text)) == text
