@@ -1,17 +1,17 @@
 """Quantisation: models that compute with bytes.
 
-Comes in: a model, and calls with typical data or a training that rounds.
-Goes out: an exported function of bytes and a report, or the model with other layers.
-A layer of another kind stays as it is; the report says why.
+Comes in: a model, with calibration data or after quantisation-aware training.
+Goes out: an exported function of bytes and a report, or the model with replaced layers.
+A layer of an unsupported kind stays in floating point; the report says why.
 
-static.py        `static` and `convert`: what is recorded of a model becomes an exported function
-calibrators.py   the ranges of activations, seen in calls
+static.py        `static` and `convert`: a recorded model becomes an exported function of bytes
+calibrators.py   the ranges of activations, observed in calls
 scheme.py        scales and zero points
-plain_graph.py   what a graph says itself of how it is quantised
-lowering.py      layers become ops of bytes, with what follows them
-graph_builder.py nodes, each computed on the sample as it is made
-report.py        what it did to each layer
-layers.py        `qat`, `dynamic`, `weight_only`: layers that round as bytes do, or are of bytes
+plain_graph.py   reads the graph: constants folded, quantisations that it states noted
+lowering.py      layers become ops of bytes, with their epilogues fused
+graph_builder.py builds a graph, computing each node on a sample
+report.py        the error and the size of each layer
+layers.py        `qat`, `dynamic`, `weight_only`: the layers that these put into a model
 """
 
 from whet.ops.quantised import dequantize_linear, quantize_linear

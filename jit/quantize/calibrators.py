@@ -1,5 +1,5 @@
-"""What ranges activations have: each calibrator looks at the arrays of some calls, and says between
-which bounds numbers get bytes."""
+"""Calibrators: each observes the arrays of some calls and chooses the range of numbers that bytes
+represent."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 
 Array = Any
 BINS = 2048
-LEVELS = 128  # bytes on one side of zero: what entropy compares with
-ABSENT = 1e9  # how many times likelier a number is than by bytes that have no step for it
+LEVELS = 128  # steps on one side of zero, to which `Entropy` reduces its histogram
+ABSENT = 1e9  # the probability ratio assumed where no step represents a number
 
 
 class MinMax:
-    """All numbers that were seen: nothing is cut off."""
+    """The range of all numbers that were seen: nothing is clipped."""
 
     def __init__(self) -> None:
         self.low, self.high = np.inf, -np.inf
 
     def see(self, a: Array) -> None:
-        """Take an array into account. Infinities and NaN have no byte and do not count."""
+        """Take an array into account. Infinities and NaN have no byte and are ignored."""
         a = a[np.isfinite(a)] if not np.isfinite(a).all() else a
         if a.size:
             self.low, self.high = min(self.low, float(a.min())), max(self.high, float(a.max()))
 
     def bounds(self) -> tuple[float, float]:
-        """The least and the largest number that get bytes of their own."""
+        """The least and the largest number that bytes represent."""
         return (self.low, self.high) if self.low <= self.high else (0.0, 0.0)
 
 
 class Histogram(MinMax):
-    """Counts of magnitudes, in bins that become twice as wide where larger ones come."""
+    """A histogram of magnitudes. Its bins double in width when a larger number arrives."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Histogram(MinMax):
     def see(self, a: Array) -> None:
         """Take an array into account."""
         super().see(a)
-        sizes = np.abs(a[np.isfinite(a)].astype("f8"))  # float32 has no bins below its least number
+        sizes = np.abs(a[np.isfinite(a)].astype("f8"))  # float32 bins could underflow to width 0
         most = float(sizes.max(initial=0.0))
         if most == 0:
             return
@@ -53,18 +53,18 @@ class Histogram(MinMax):
         self.counts += np.histogram(sizes, BINS, (0.0, self.limit))[0]
 
     def cut(self) -> float:
-        """The magnitude beyond which numbers are cut off."""
+        """The magnitude beyond which numbers are clipped."""
         raise NotImplementedError
 
     def bounds(self) -> tuple[float, float]:
-        """The range that was seen, as far as it is not cut off."""
+        """The range that was seen, clipped at the cut."""
         low, high = super().bounds()
         at = self.cut() if self.limit else 0.0
         return max(low, -at), min(high, at)
 
 
 class Percentile(Histogram):
-    """So many per cent of all magnitudes get bytes of their own."""
+    """Clip so that this percentage of all magnitudes stays in range."""
 
     def __init__(self, percent: float = 99.99) -> None:
         super().__init__()
@@ -73,25 +73,25 @@ class Percentile(Histogram):
         self.percent = percent
 
     def cut(self) -> float:
-        """The end of the bin that holds the last of them."""
+        """The upper end of the bin in which the percentage is reached."""
         wanted = self.counts.sum() * self.percent / 100
         return float((np.searchsorted(self.counts.cumsum(), wanted) + 1) * self.limit / BINS)
 
 
 class Entropy(Histogram):
-    """The cut whose bytes say most of what the numbers say: the least Kullback-Leibler divergence
-    of the counts from what is left of them when they are put into 128 steps."""
+    """Choose the cut that loses the least information: the smallest Kullback-Leibler divergence
+    between the histogram and the same histogram in 128 steps."""
 
     def cut(self) -> float:
-        """The best of all cuts at multiples of 128 / 8 bins."""
+        """The best cut among the multiples of 16 bins."""
         tried = range(LEVELS, BINS + 1, LEVELS // 8)
         best = min(tried, key=lambda n: divergence(self.counts, n))
         return best * self.limit / BINS
 
 
 def divergence(counts: Array, n: int) -> float:
-    """How much is lost where the first n bins become 128 steps, and what lies beyond them counts as
-    the last of these bins."""
+    """The information lost when the first n bins become 128 steps and everything beyond them is
+    clipped into the last of these bins."""
     kept = counts[:n].astype("f8")
     whole = kept.copy()
     whole[-1] += counts[n:].sum()
@@ -111,7 +111,7 @@ CALIBRATORS = {"minmax": MinMax, "percentile": Percentile, "entropy": Entropy}
 
 
 def maker(calibrate: Any) -> Any:
-    """A function that makes calibrators: a name, or such a function."""
+    """A function that makes calibrators, from the name of a kind or from such a function."""
     if isinstance(calibrate, str):
         if calibrate not in CALIBRATORS:
             raise ValueError(

@@ -1,5 +1,5 @@
-"""A graph that is made node by node, each computed on a sample as it is made: so types, and where
-values lie in memory, are what the ops give."""
+"""Builds a graph node by node and computes each node on a sample at once. So types and memory
+layouts are exactly those that the ops produce."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = Any
 
 
 class GraphBuilder:
-    """Nodes, the arrays of their values, constants by name."""
+    """The nodes of a graph, the sample's array of each value, and its constants by name."""
 
     def __init__(self, name: str) -> None:
         self.name, self.nodes = name, list[Any]()
@@ -24,20 +24,20 @@ class GraphBuilder:
         self.asked: dict[str, list[tuple[Array, Ref]]] = {}  # constants by the name asked for
 
     def value(self, array: Array) -> Ref:
-        """A new value, which was this in the sample."""
+        """Add a value, which has this array in the sample."""
         made = Ref(len(self.arrays))
         self.arrays[made] = array
         return made
 
     def add_input(self, array: Array, place: str, name: str) -> Ref:
-        """An input of the graph."""
+        """Add an input of the graph."""
         made = self.value(array)
         self.inputs.append(Input(int(made), place, name))
         return made
 
     def constant(self, array: Array, name: str) -> Ref:
-        """A constant, by this name or one like it. A layer that is called several times asks for
-        the same again, and gets what is there."""
+        """Add a constant with this name, or a similar one if another constant has it. A layer that
+        is called several times asks for the same constant again and gets the existing one."""
         array = np.ascontiguousarray(array).reshape(array.shape)
         asked = self.asked.setdefault(name, [])
         for there, made in asked:
@@ -50,13 +50,13 @@ class GraphBuilder:
         return asked[-1][1]
 
     def op(self, op: Any, *ins: Any, line: str = "", **attrs: Any) -> Ref:
-        """A node with one result."""
+        """Add a node with one result."""
         op = REGISTRY[op] if isinstance(op, str) else op
         return self.node(OpNode(op, ins, attrs, [0], line), ins)[0]
 
     def node(self, n: Any, ins: tuple[Any, ...]) -> list[Ref]:
-        """A node like another, with other operands. One without results (a write, a question) is
-        done to what the sample's arrays are."""
+        """Add a copy of a node with other operands. A node without results (a write or a question)
+        acts on the sample's arrays."""
         if not isinstance(n, OpNode):
             made = n.of(ins).by_itself()
             made.run(self.arrays, None, [])
@@ -70,7 +70,7 @@ class GraphBuilder:
         return outs
 
     def graph(self, results: Any) -> Graph:
-        """The graph of what is read."""
+        """The graph that returns these results."""
         read, kept = {int(v) for v, _ in results}, list[Any]()
         for n in reversed(self.nodes):
             if not isinstance(n, OpNode) or not read.isdisjoint(n.outs):

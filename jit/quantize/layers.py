@@ -1,4 +1,5 @@
-"""Layers that are quantised while they are trained, or at each call."""
+"""Quantised layers: for quantisation-aware training, with dynamic ranges, and with quantised
+weights only."""
 
 from __future__ import annotations
 
@@ -17,12 +18,13 @@ from whet.tensor import Tensor
 from .scheme import LARGEST, TINY, Weights
 
 BYTES = 255
-KEPT = 0.9  # of the range so far, when a new one is seen
+KEPT = 0.9  # the weight of the range so far in the moving average
 
 
 class FakeQuantize(nn.Module):
-    """Numbers as bytes would leave them. In training the range follows the extrema of what comes,
-    nine tenths of it the old one; else it is what it was."""
+    """Rounds numbers to the values that bytes can represent. In training the range is an
+    exponential moving average of the extrema, with weight 0.9 on the past; in evaluation it is
+    fixed."""
 
     low: Tensor
     high: Tensor
@@ -33,7 +35,7 @@ class FakeQuantize(nn.Module):
         self.register_buffer("high", whet.tensor(float("-inf")))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The numbers that are left."""
+        """The rounded numbers."""
         if self.training:
             with whet.no_grad():
                 for kept, seen in ((self.low, x.amin()), (self.high, x.amax())):
@@ -44,43 +46,45 @@ class FakeQuantize(nn.Module):
 
 
 def range_of(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-    """Scale and zero point of bytes for numbers between two bounds, and zero."""
+    """The scale and the zero point of bytes for numbers between two bounds. Zero is always
+    representable."""
     low, high = whet.clamp(low.detach(), max=0.0), whet.clamp(high.detach(), min=0.0)
     scale = whet.clamp((high - low) / BYTES, min=TINY)
     return scale, whet.clamp(whet.round(-low / scale), 0, BYTES)
 
 
 def rounded_weight(w: Tensor) -> Tensor:
-    """A weight as bytes would leave it, each row by its largest magnitude."""
+    """A weight rounded to the values that bytes can represent, with one scale for each row."""
     largest = w.detach().abs().flatten(1).amax(1)
     scale = whet.clamp(largest / LARGEST, min=TINY)
     return whet.fake_quantize_per_channel_affine(w, scale, 0, 0, -LARGEST, LARGEST)
 
 
 class QATLinear(nn.Linear):
-    """A linear layer that is trained to be one of bytes: its input and its weight are rounded as
-    bytes would be."""
+    """A linear layer for quantisation-aware training: its input and its weight are rounded as bytes
+    would be."""
 
     fake: FakeQuantize
 
     def forward(self, input: Tensor) -> Tensor:
-        """The layer of what rounding leaves."""
+        """The layer applied to the rounded input and weight."""
         return F.linear(self.fake(input), rounded_weight(self.weight), self.bias)
 
 
 class QATConv2d(nn.Conv2d):
-    """A convolution of the same kind."""
+    """A 2-d convolution for quantisation-aware training."""
 
     fake: FakeQuantize
 
     def forward(self, input: Tensor) -> Tensor:
-        """The layer of what rounding leaves."""
+        """The convolution of the rounded input and weight."""
         return self._conv_forward(self.fake(input), rounded_weight(self.weight), self.bias)
 
 
 def check_input(input: Tensor, in_features: int) -> None:
-    """Raise what a linear layer of real numbers raises for such an input. Packed weights are padded
-    with zeros, so that they would take a few elements more or fewer than they are for."""
+    """Raise the error that a floating-point linear layer raises for such an input. Packed weights
+    are padded with zeros, so without this check an input with a few features too many or too few
+    would be accepted."""
     if input.dtype != whet.float32:
         raise RuntimeError(f"linear: expected an input of whet.float32, but got: {input.dtype}")
     if input.shape[-1] != in_features:
@@ -90,7 +94,7 @@ def check_input(input: Tensor, in_features: int) -> None:
 
 
 class DynamicLinear(nn.Module):
-    """A linear layer of bytes whose input's range is found in each call."""
+    """A linear layer that computes with bytes. The range of its input is computed in each call."""
 
     weight: Tensor
     sums: Tensor
@@ -114,7 +118,7 @@ class DynamicLinear(nn.Module):
             self.register_buffer(name, whet.from_numpy(found))
 
     def forward(self, input: Tensor) -> Tensor:
-        """input @ weight.T + bias, of bytes."""
+        """input @ weight.T + bias, computed with bytes."""
         check_input(input, self.in_features)
         if not input.numel():
             return input.new_zeros((*input.shape[:-1], self.out_features))
@@ -127,12 +131,12 @@ class DynamicLinear(nn.Module):
         return found
 
     def extra_repr(self) -> str:
-        """What it is."""
+        """The sizes, for the layer's text."""
         return f"in_features={self.in_features}, out_features={self.out_features}"
 
 
 class WeightOnlyLinear(nn.Module):
-    """A linear layer of real numbers whose weights are of 8 or 4 bits."""
+    """A linear layer that computes in floating point and stores its weights in 8 or 4 bits."""
 
     weight: Tensor
     scales: Tensor
@@ -162,7 +166,7 @@ class WeightOnlyLinear(nn.Module):
         return found
 
     def extra_repr(self) -> str:
-        """What it is."""
+        """The sizes and bits, for the layer's text."""
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bits={self.bits}, block={self.block}"
@@ -170,7 +174,7 @@ class WeightOnlyLinear(nn.Module):
 
 
 def replaced(model: nn.Module, change: Any) -> nn.Module:
-    """The module with each layer as `change(layer)` gives it, where that is something."""
+    """The module with each layer replaced by `change(layer)`, unless that is None."""
     found: nn.Module | None = change(model)
     if found is not None:
         return found
@@ -182,9 +186,10 @@ def replaced(model: nn.Module, change: Any) -> nn.Module:
 
 
 def qat(model: nn.Module) -> nn.Module:
-    """Let a model be trained as one of bytes: from here on its linear layers and 2-d convolutions
-    round their weights, and what they are given, as bytes would be. Gradients pass the rounding.
-    Parameters stay the same objects, under the same names; the model is changed, and given back.
+    """Prepare a model for quantisation-aware training. Its linear layers and 2-d convolutions round
+    their weights and inputs as bytes would. Gradients pass through the rounding unchanged.
+    Parameters stay the same objects under the same names. The model is changed in place and
+    returned.
 
     After the training, `quantize.convert(model.eval(), x)` makes the model of bytes.
 
@@ -216,9 +221,9 @@ def qat(model: nn.Module) -> nn.Module:
 
 
 def dynamic(model: nn.Module, *, least: int = 0) -> nn.Module:
-    """Let the linear layers of a model compute with bytes: weights are rounded now, inputs by the
-    range that each call has, so no data are needed. For inference; layers of fewer than `least`
-    weights stay as they are. The model is changed, and given back.
+    """Make the linear layers of a model compute with bytes. Weights are quantised now, inputs in
+    each call by the range they have there, so no calibration data are needed. For inference. Layers
+    with fewer than `least` weights stay as they are. The model is changed in place and returned.
 
     >>> import whet
     >>> from whet import nn, quantize
@@ -239,10 +244,10 @@ def dynamic(model: nn.Module, *, least: int = 0) -> nn.Module:
 
 
 def weight_only(model: nn.Module, *, bits: int = 8, block: int = 128, least: int = 0) -> nn.Module:
-    """Let the linear layers of a model keep their weights in 8 or 4 bits, with a scale for each
-    `block` of a row; all is computed in float32. It pays where few rows meet large weights, whose
-    bytes are what takes time. For inference; layers of fewer than `least` weights stay as they
-    are. The model is changed, and given back.
+    """Store the weights of a model's linear layers in 8 or 4 bits, with a scale for each `block` of
+    a row. All computation stays in float32. This pays where few rows meet large weights, as reading
+    the weights is what takes the time. For inference. Layers with fewer than `least` weights stay
+    as they are. The model is changed in place and returned.
 
     >>> import whet
     >>> from whet import nn, quantize

@@ -1,13 +1,13 @@
-"""A graph of real numbers becomes one of bytes, as far as convolutions and linear layers go.
+"""Lowers a floating-point graph to one in which convolutions and linear layers compute with bytes.
 
     %2 = convolution(%x, %w, %b)                  %q = quantize_u8(%x)
     %3 = add(%2, %y)                        ->    %4 = quantised_conv(%q, ..., %p)    %p: y's bytes
     %4 = relu(%3)
 
-Each value has up to two forms, real and bytes, and gets one when somebody wants it. A layer takes
-in what follows it where nobody else reads what lies between: the addition of something that is
-there, and a function that only cuts off. Its results are bytes where somebody wants those. Pools of
-maxima and views do with bytes what they do with numbers.
+Each value has up to two forms, real numbers and bytes; each form is made when a consumer needs it.
+A layer fuses its epilogue, unless another node reads a value in between. The epilogue may be an
+addition of a value that exists already, and a function that clips. The layer's results are bytes if
+a consumer wants bytes. Max pools and views work on bytes as they are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = Any
 PRODUCTS = ("linear", "matmul")  # a matrix of weights, whose rows or columns are features
 
 
-CUTS = {  # what of the operands is the lower bound, and what the upper one
+CUTS = {  # clipping ops: the positions of the operands that are the lower and the upper bound
     "clamp": (1, 2),
     "hardtanh": (1, 2),
     "clamp_min": (1, None),
@@ -40,7 +40,8 @@ CUTS = {  # what of the operands is the lower bound, and what the upper one
 
 
 def cut(n: OpNode, plain: PlainGraph) -> tuple[float, float] | None:
-    """Between which bounds an op leaves numbers as they are, if it only cuts off; else None."""
+    """The bounds between which an op is the identity, if it only clips (as relu does); else
+    None."""
     name = n.op.name
     if name in ("relu", "relu6"):
         return 0.0, 6.0 if name == "relu6" else math.inf
@@ -52,8 +53,9 @@ def cut(n: OpNode, plain: PlainGraph) -> tuple[float, float] | None:
 
 
 class Layer(NamedTuple):
-    """A convolution or linear layer, and what it takes in: the factor and the shift of a batch norm
-    for each row, the value that is added, the bounds, and the value that it all gives."""
+    """A convolution or linear layer and what is fused into it: a batch norm's factor and shift for
+    each row, the value that is added, the clipping bounds. `out` is the value that all of it
+    computes."""
 
     node: OpNode
     taken: list[OpNode]
@@ -65,7 +67,8 @@ class Layer(NamedTuple):
 
 
 class Lowering:
-    """Makes the graph. `layers` tell of each what went into it and came out, for a report."""
+    """Turns a graph into one of bytes. `layers` records the input and the output of each quantised
+    layer, for the report."""
 
     def __init__(self, plain: PlainGraph, leave: Any, per_channel: bool) -> None:
         self.plain, self.leave, self.per_channel = plain, leave, per_channel
@@ -74,7 +77,7 @@ class Lowering:
 
     # ---- which values are to be bytes
     def can_be_layer(self, n: Any) -> bool:
-        """Can a node be a layer of bytes?"""
+        """Can this node become a quantised layer?"""
         if not self.multiplies(n):
             return False
         w, types = n.ins[1], self.plain.graph.types
@@ -89,25 +92,25 @@ class Lowering:
         return len(x.shape) >= 2 and self.plain.known[int(w)].ndim == 2
 
     def multiplies(self, n: Any) -> bool:
-        """Does a node multiply by weights, of whatever type?"""
+        """Does this node multiply by weights, of whatever type?"""
         return isinstance(n, OpNode) and n.op.name in ("convolution", *PRODUCTS)
 
     def is_layer(self, n: Any) -> bool:
-        """Is a node to be a layer of bytes?"""
+        """Will this node become a quantised layer?"""
         return self.can_be_layer(n) and not self.leave(self.name(n), n)
 
     def names(self) -> set[str]:
-        """What the layers are called, those that are left among them."""
+        """The names of all layers, including those that stay in floating point."""
         return {self.name(n) for n in self.plain.nodes if self.can_be_layer(n)}
 
     def name(self, n: OpNode) -> str:
-        """What a layer is called: the name of its weight without the last word."""
+        """A layer's name: the name of its weight without the last component."""
         word = self.plain.names.get(int(n.ins[1]), n.op.name)
         parts = [p for p in word.split(".") if p != "folded"]
         return ".".join(parts[:-1]) or word
 
     def find_wanted(self) -> set[int]:
-        """The values that somebody wants as bytes."""
+        """The values that some consumer wants as bytes."""
         found = set(self.plain.schemes)
         for n in reversed(self.plain.nodes):
             if self.is_layer(n) or passes_bytes(n) and not found.isdisjoint(n.outs):
@@ -118,19 +121,20 @@ class Lowering:
         return found - self.plain.known.keys()
 
     def is_sum(self, n: Any) -> bool:
-        """Is a node the sum of two values of one shape?"""
+        """Is this node the sum of two values of one shape?"""
         if not isinstance(n, OpNode) or n.op.name != "add" or len(n.refs()) != 2:
             return False
         a, b = (self.plain.graph.types[int(x)] for x in n.ins)
         return bool(a.shape == b.shape and a.dtype == b.dtype == np.float32)
 
     def observed(self) -> set[int]:
-        """The values whose ranges are asked for: a pool or a view has its operand's."""
+        """The values whose ranges have to be observed. A pool or a view has the range of its
+        operand."""
         made = self.plain.made
         return {v for v in self.wanted if not passes_bytes(made.get(v)) or v not in made}
 
     def complete(self, schemes: dict[int, Scheme]) -> dict[int, Scheme]:
-        """The schemes of all wanted values."""
+        """Give every wanted value its scheme."""
         out = dict(schemes)
         for n in self.plain.nodes:
             if passes_bytes(n) and int(n.ins[0]) in out:
@@ -139,7 +143,7 @@ class Lowering:
 
     # ---- the new graph
     def lower(self, schemes: dict[int, Scheme], sample: Any) -> GraphBuilder:
-        """The graph, computed on a sample on the way."""
+        """Build the quantised graph and compute it on a sample."""
         plain, g = self.plain, self.plain.graph
         self.made, self.layers = GraphBuilder(g.name), list[Any]()
         self.schemes = self.complete(schemes)
@@ -162,7 +166,7 @@ class Lowering:
         return self.made
 
     def layer(self, n: OpNode) -> Layer:
-        """A node with what it can take in."""
+        """Start at a layer's node and collect the nodes that can be fused into it."""
         plain, v, taken, added, low, high = self.plain, n.outs[0], [n], None, -math.inf, math.inf
         norm = np.float64(1), np.float64(0)
         while v not in self.shown and len(plain.users.get(v, ())) == 1:
@@ -186,7 +190,7 @@ class Lowering:
         return Layer(n, taken, norm, added, low, high, v)
 
     def norm(self, n: Any) -> tuple[Array, Array] | None:
-        """What a batch norm of known numbers multiplies by and adds, for each channel."""
+        """The factor and the shift of a batch norm with constant statistics, for each channel."""
         if not isinstance(n, OpNode) or n.op.name != "batch_norm_eval":
             return None
         numbers = [self.plain.array(x) for x in n.ins[1:]]
@@ -196,7 +200,7 @@ class Lowering:
         return invstd * weight, bias - mean * invstd * weight
 
     def shift(self, n: OpNode, user: Any) -> tuple[Array, Array] | None:
-        """What is added to each feature of a product, as a norm that multiplies by nothing."""
+        """What a node adds to each feature of a product, as a batch norm whose factor is 1."""
         if n.op.name not in PRODUCTS or not isinstance(user, OpNode) or user.op.name != "add":
             return None
         other = [a for a in map(self.plain.array, user.ins) if a is not None]
@@ -208,16 +212,16 @@ class Lowering:
         return np.float64(1), other[0].reshape(-1).astype("f8")
 
     def rows(self, n: OpNode) -> Array:
-        """The weights of a layer, each feature's together."""
+        """The weights of a layer, one row for each output feature."""
         w = self.plain.known[int(n.ins[1])]
         return w.T if n.op.name == "matmul" else w
 
     def is_there(self, v: int) -> bool:
-        """Has a value been made?"""
+        """Has this value been computed already?"""
         return v in self.real or v in self.bytes
 
     def put(self, layer: Layer) -> None:
-        """The node of a layer, and its constants."""
+        """Add the node of a quantised layer and its constants."""
         n, made = layer.node, self.made
         x = int(n.ins[0])
         out = self.schemes.get(layer.out) if layer.out in self.wanted else None
@@ -245,19 +249,19 @@ class Lowering:
         self.layers.append((name, layer, weights, out, y))
 
     def weights(self, n: OpNode) -> Weights:
-        """A layer's weights as bytes: those that were said, or rounded ones."""
+        """A layer's weights as bytes: those that the model states, or its real ones rounded."""
         known = self.plain.columns if n.op.name == "matmul" else self.plain.weights
         said = known.get(int(n.ins[1]))
         return Weights.of(self.rows(n), self.per_channel) if said is None else said
 
     def bias(self, n: OpNode) -> Array:
-        """A layer's bias, zeros where it has none."""
+        """A layer's bias; zeros if it has none."""
         bias = None if len(n.ins) < 3 or n.ins[2] is None else self.plain.array(n.ins[2])
         return np.zeros(len(self.rows(n))) if bias is None else bias.astype("f8")
 
     def through(self, n: Any) -> bool:
-        """A pool or a view of bytes, if its operand is there as such and the bytes lie so that it
-        can be done."""
+        """Compute a pool or a view on bytes, if its operand exists as bytes with a suitable layout.
+        False if it does not."""
         if not passes_bytes(n) or int(n.ins[0]) not in self.bytes or n.outs[0] not in self.wanted:
             return False
         try:
@@ -268,14 +272,14 @@ class Lowering:
         return True
 
     def copy(self, n: Any) -> None:
-        """The node as it is, of real numbers."""
+        """Copy a node unchanged, in floating point."""
         ins = tuple(self.as_real(int(x)) if type(x) is Ref else x for x in n.ins)
         self.real.update(zip(n.outs, self.made.node(n, ins)))
         for v in n.outs:
             self.rounded(v)
 
     def rounded(self, v: int) -> None:
-        """A value that the graph itself makes bytes of is what they stand for from here on."""
+        """Replace a value that the graph itself quantises by the values its bytes represent."""
         if v in self.plain.schemes:
             self.as_bytes(v)
             del self.real[v]
@@ -290,7 +294,7 @@ class Lowering:
         return self.bytes[v]
 
     def as_real(self, v: int) -> Ref:
-        """A value as real numbers, which lie as they did."""
+        """A value as real numbers, with the layout it has in the graph."""
         if v not in self.real:
             if v in self.plain.known:
                 name = self.plain.names.get(v, "constant")
@@ -304,7 +308,7 @@ class Lowering:
         return self.real[v]
 
     def laid(self, v: int, y: Ref) -> Ref:
-        """The value with its elements in order, if they were so in the graph."""
+        """A value with its elements in row-major order, if they are so in the graph."""
         t = self.plain.graph.types.get(v)
         if t is None or not t.contiguous or self.made.arrays[y].flags.c_contiguous:
             return y
@@ -318,7 +322,7 @@ def _uint8() -> Any:
 
 
 def window_of(n: OpNode, weights: Weights, blank: int) -> packing.Window:
-    """How a convolution's taps lie."""
+    """The window of a convolution: how its taps are placed."""
     at = n.attrs
     taps = weights.numbers.shape[2:]
     return packing.Window(taps, at["stride"], at["padding"], at["dilation"], at["groups"], blank)
@@ -332,7 +336,7 @@ def numbers(
     layer: Layer,
     schemes: dict[int, Scheme],
 ) -> tuple[list[Array], dict[str, Any]]:
-    """A layer's shift, scale and bias, and the numbers of what follows."""
+    """A layer's shift, scale and bias, and the constants of its epilogue."""
     unit = 1.0 if out is None else out.scale
     flat = weights.numbers.reshape(len(weights.numbers), -1).astype("i8")
     shift = (-x.zero * flat.sum(1)).astype("i4")

@@ -1,6 +1,6 @@
-"""An exported graph as the quantiser wants it: what constants alone make is known, and numbers that
-go to bytes and back (by `QuantizeLinear` and `DequantizeLinear` of a file, or `fake_quantize` of
-training) are themselves, with the scheme that they have said beside."""
+"""Reads an exported graph for the quantiser. Constant expressions are folded. Numbers that are
+quantised and dequantised in the graph (by `QuantizeLinear` and `DequantizeLinear` of a file, or by
+`fake_quantize`) are replaced by the numbers themselves, and their schemes are noted."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from whet.passes.value_uses import is_view
 from .scheme import Scheme, Weights
 
 Array = Any
-SIGNED = 128  # what a signed byte is less than an unsigned one
+SIGNED = 128  # added to a signed byte, gives the unsigned byte that is stored
 TO_BYTES = {"quantize_u8": 0, "quantize_i8": SIGNED}
 RANGES = {(0, 255): 0, (-128, 127): SIGNED, (-127, 127): SIGNED}
 
 
-THROUGH = ("max_pool_values",)  # beside views: ops that choose elements by their order alone
+THROUGH = ("max_pool_values",)  # ops besides views that only compare elements and move them
 
 
 def passes_bytes(n: Any) -> bool:
-    """Does a node do with bytes what it does with numbers?"""
+    """Does a node treat bytes as it treats numbers?"""
     through = isinstance(n, OpNode) and (n.op.name in THROUGH or n.op.is_view)
     return through and len(n.refs()) == 1
 
 
 def scheme_of(scale: Array, zero: Array, more: int) -> Scheme:
-    """The scheme of one scale and zero point; signed bytes are `more` less than unsigned ones."""
+    """The scheme of one scale and zero point. `more` is added to the zero point: 128 for signed
+    bytes."""
     return Scheme(float(scale), int(zero) + more)
 
 
 class PlainGraph:
-    """The nodes that are left, arrays of `known` values, `schemes` of activations and `weights` by
-    value (of matrices whose columns are features, `columns`), and by which value results go."""
+    """The nodes that remain, with arrays of `known` values, `schemes` of activations, and `weights`
+    by value. `columns` are matrices whose columns are features."""
 
     def __init__(self, g: Graph, constants: dict[str, Array]) -> None:
         self.graph, self.nodes = g, list[Any]()
@@ -57,7 +58,7 @@ class PlainGraph:
                 self.users.setdefault(int(x), []).append(n)
 
     def read(self, wanted: set[int]) -> list[Any]:
-        """The nodes that make what is wanted."""
+        """The nodes needed to compute the wanted values."""
         found = []
         for n in reversed(self.nodes):
             if not isinstance(n, OpNode) or not wanted.isdisjoint(n.outs):
@@ -66,24 +67,25 @@ class PlainGraph:
         return found[::-1]
 
     def number(self, x: Any) -> float | None:
-        """A known number among operands."""
+        """The value of an operand that must be a known number."""
         a = x if type(x) is Ref or isinstance(x, int | float) else None
         found = None if a is None else self.array(a)
         return float(found.reshape(())) if found is not None and found.size == 1 else None
 
     def take(self, n: Any) -> None:
-        """The next node."""
+        """Read the next node of the exported graph."""
         self.made.update((o, n) for o in n.outs)
         if isinstance(n, OpNode) and (self.dequantized(n) or self.faked(n) or self.computed(n)):
             return
         self.nodes.append(n)
 
     def array(self, x: Any) -> Array | None:
-        """A number or constant among operands; None for what is not known."""
+        """The array of an operand that is a number or a constant; None if it is not known."""
         return self.known.get(int(x)) if type(x) is Ref else np.asarray(x)
 
     def dequantized(self, n: OpNode) -> bool:
-        """Numbers that come back from bytes: weights, or what was put into bytes before."""
+        """Read a dequantisation: of weights, or of something that was quantised before. False if
+        the node has to stay."""
         if n.op.name != "dequantize":
             return False
         x, scale, zero = n.ins[0], self.array(n.ins[1]), self.array(n.ins[2])
@@ -114,7 +116,7 @@ class PlainGraph:
         return self.stood(n, real, scale, zero, more)
 
     def of_reals(self, n: OpNode, x: Ref) -> Ref:
-        """What a pool or a view of bytes gives, done with the numbers that they stand for."""
+        """Compute a pool or a view of bytes on the real numbers that the bytes represent."""
         known = self.reals.get((n.outs[0], int(x)))
         if known is None:
             known = self.reals[n.outs[0], int(x)] = Ref(max(self.graph.types) + 1)
@@ -123,7 +125,8 @@ class PlainGraph:
         return known
 
     def stood(self, n: OpNode, x: Ref, scale: Array, zero: Array, more: int) -> bool:
-        """The result is x, with a scheme; False where x has another one."""
+        """Let x stand for the result of a node, and note its scheme. False if x has another scheme
+        already."""
         scheme = scheme_of(scale, zero, more)
         if self.schemes.setdefault(int(x), scheme) != scheme:
             return False
@@ -131,7 +134,8 @@ class PlainGraph:
         return True
 
     def faked(self, n: OpNode) -> bool:
-        """Numbers that were rounded as bytes would be."""
+        """Read a fake quantisation: note its scheme and use its operand. False if the node has to
+        stay."""
         if n.op.name != "fake_quantize":
             return False
         x, *said = n.ins
@@ -149,7 +153,8 @@ class PlainGraph:
         return more is not None and scale.size == 1 and self.stood(n, x, scale, zero, more)
 
     def keep_weights(self, value: int, numbers: Array, scale: Array) -> None:
-        """Weights whose bytes are said, where those fit and scales go by row, or by column."""
+        """Note the bytes of weights that a model states, if they fit and their scales go by row or
+        by column."""
         if not numbers.ndim or not -128 <= numbers.min(initial=0) <= numbers.max(initial=0) <= 127:
             return
         for kept, found, axis in ((self.weights, numbers, 0), (self.columns, numbers.T, -1)):
@@ -159,7 +164,7 @@ class PlainGraph:
                 kept[value] = Weights(np.ascontiguousarray(found, "i1"), scales)
 
     def computed(self, n: OpNode) -> bool:
-        """What constants alone make."""
+        """Fold a node whose operands are all constants. False if they are not."""
         if not n.op.pure and not is_view(n) or n.op.random or n.op.may_fail:
             return False
         arrays = [self.array(x) if type(x) is Ref else x for x in n.ins]

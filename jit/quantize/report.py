@@ -1,4 +1,4 @@
-"""What quantisation did to each layer."""
+"""The report of a quantisation: what happened to each layer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Array = Any
 
 
 class LayerReport(NamedTuple):
-    """A layer: its name, what it is, the user's line; how far its results are from those of real
-    numbers, with all layers before it in bytes, and were it alone so; the bytes of its weights
-    before and now. Errors are the root of the mean square, as part of that of the results."""
+    """One layer: its name, its kind and the user's line. Also the error of its results with all
+    layers before it quantised, and with it alone quantised, and the bytes of its weights before and
+    after. An error is a root mean square relative to that of the exact results."""
 
     name: str
     kind: str
@@ -44,16 +44,16 @@ class Report:
 
     @property
     def bytes_before(self) -> int:
-        """The bytes of all weights that became bytes, as they were."""
+        """The bytes of all quantised weights, before quantisation."""
         return sum(x.bytes_before for x in self.layers)
 
     @property
     def bytes_after(self) -> int:
-        """The same now, with all that goes by row."""
+        """The bytes of all quantised weights, with the scales of their rows."""
         return sum(x.bytes_after for x in self.layers)
 
     def worst(self, count: int = 5) -> list[LayerReport]:
-        """The layers that hurt: those with the largest errors of their own."""
+        """The layers with the largest errors of their own."""
         return sorted(self.layers, key=lambda x: -x.alone)[:count]
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Report:
 
 
 def report(lowering: Any, env: dict[int, Array]) -> Report:
-    """The report of what a lowering made; `env` has the values of real numbers in the sample."""
+    """The report of what a lowering made. `env` has the values of the sample in real numbers."""
     found = []
     makers = {o: n for n in lowering.made.nodes for o in n.outs}
     for name, layer, weights, out, y in lowering.layers:
@@ -98,18 +98,18 @@ def report(lowering: Any, env: dict[int, Array]) -> Report:
 
 
 def as_bytes(a: Array, s: Scheme) -> Array:
-    """Real numbers as bytes; NaN has none, and gives any."""
+    """Quantise real numbers. NaN has no byte and may give any."""
     with np.errstate(invalid="ignore"):
         return np.clip(np.rint(a / np.float32(s.scale)) + s.zero, 0, 255).astype("u1")
 
 
 def as_real(a: Array, s: Scheme | None) -> Array:
-    """What bytes stand for, or real numbers as they are."""
+    """Dequantise bytes; real numbers stay as they are."""
     return a if s is None else (a.astype("f4") - s.zero) * np.float32(s.scale)
 
 
 def distance(a: Array, real: Array) -> float:
-    """The root of the mean square of the difference, as part of that of the real numbers."""
+    """The root mean square of the difference, relative to that of the real numbers."""
     size = float(np.sqrt(np.mean(np.square(real, dtype="f8")))) if real.size else 0.0
     wrong = float(np.sqrt(np.mean(np.square(a.astype("f8") - real)))) if real.size else 0.0
     return wrong / size if size else float(wrong > 0)

@@ -1,4 +1,4 @@
-"""How real numbers become bytes: a scale and a zero point, of activations and of weights."""
+"""How real numbers map to bytes: the scale and the zero point of activations and of weights."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ TINY = float(np.finfo(np.float32).tiny)
 
 
 class Scheme(NamedTuple):
-    """A byte q from 0 to 255 stands for (q - zero) * scale."""
+    """Affine quantisation: a byte q from 0 to 255 represents (q - zero) * scale."""
 
     scale: float
     zero: int
 
     @classmethod
     def of(cls, low: float, high: float, symmetric: bool = False) -> Scheme:
-        """For numbers between two bounds, and zero, which has a byte of its own. Symmetric: zero is
-        128, or 0 where no number is negative."""
+        """The scheme for numbers between two bounds. Zero is always represented exactly. If
+        symmetric, the zero point is 128, or 0 where no number is negative."""
         low, high = min(float(low), 0.0), max(float(high), 0.0)
         if symmetric and low < 0:
             scale = max(-low, high) / LARGEST
@@ -30,24 +30,26 @@ class Scheme(NamedTuple):
 
     @property
     def low(self) -> float:
-        """The least number that there is a byte for."""
+        """The least number that a byte represents."""
         return -self.zero * self.scale
 
     @property
     def high(self) -> float:
-        """The largest one."""
+        """The largest number that a byte represents."""
         return (255 - self.zero) * self.scale
 
 
 class Weights(NamedTuple):
-    """Weights as bytes from -127 to 127 (-128 where a file has that), and a scale for each row."""
+    """Weights as signed bytes from -127 to 127, with a scale for each row. Weights from a file may
+    have -128."""
 
     numbers: Array
     scales: Array
 
     @classmethod
     def of(cls, w: Array, per_channel: bool = True) -> Weights:
-        """Rounded from real ones: each row, or all of them, by its largest magnitude."""
+        """Quantise real weights by their largest magnitude: of each row, or of all rows
+        together."""
         rows = np.abs(w.reshape(len(w), -1).astype("f8")).max(1, initial=0.0)
         rows = rows if per_channel else np.full_like(rows, rows.max(initial=0.0))
         scales = np.maximum(rows / LARGEST, TINY).astype("f4")

@@ -1,5 +1,5 @@
-"""`quantize.static`, and `quantize.convert` for models that say themselves how they are quantised:
-a function or module becomes an exported one that computes with bytes."""
+"""`quantize.static`, and `quantize.convert` for models that state how they are quantised. Both turn
+a function or module into an exported function that computes with bytes."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Array = Any
 
 
 class Quantised(Exported):
-    """What `static` and `convert` give: an exported function (`whet.jit.export.Exported`) whose
-    convolutions and linear layers compute with bytes. It is called as the function was, saved,
-    compiled and written as ONNX. `report` tells of each layer."""
+    """The result of `static` and `convert`: an exported function (`whet.jit.export.Exported`) whose
+    convolutions and linear layers compute with bytes. It is called as the original was. It can be
+    saved, compiled and written as ONNX. `report` describes each layer."""
 
     report: Report
 
 
 class RecordedModel:
-    """A recorded call of a function."""
+    """A recorded call of the model to be quantised."""
 
     def __init__(self, model: Any, args: tuple[Any, ...], rewrites: tuple[str, ...]) -> None:
         runs = ExportRuns(model, rewrites, args, {})
@@ -48,12 +48,13 @@ class RecordedModel:
 
     @property
     def sample(self) -> list[Array]:
-        """The arrays of the call."""
+        """The input arrays of the recorded call."""
         return list(self.run.input_arrays)
 
     def values(self, arrays: Sequence[Array]) -> dict[int, Array]:
-        """What each value is in a call with such arrays, in real numbers. What a model itself says
-        to be bytes ends where these end: that is often in place of an activation."""
+        """The real number of each value when the model is called with these arrays. Where the model
+        itself states that something is bytes, clipping at their range often stands for an
+        activation, so it is applied."""
         g = self.plain.graph
         env: dict[Any, Array] = dict(self.plain.known)
         inputs = [x for x in g.inputs if x.place != "constant"]
@@ -69,8 +70,8 @@ class RecordedModel:
         return env
 
     def calls(self, arrays: Sequence[Array]) -> Iterator[list[Array]]:
-        """Calls of the recorded sizes with such arrays. A batch of another size is cut, and a part
-        that is too small is filled up with its own first rows."""
+        """Cut these arrays into calls of the recorded sizes. A larger batch is split. The last part
+        is filled up with its own first rows if it is too small."""
         g = self.plain.graph
         inputs = [(x, g.types[x.value]) for x in g.inputs if x.place != "constant"]
         for (x, t), a in zip(inputs, arrays, strict=True):
@@ -89,7 +90,7 @@ class RecordedModel:
             yield [a[rows] for a in arrays]
 
     def quantised(self, schemes: dict[int, Scheme], lowering: Lowering) -> Quantised:
-        """The exported function of bytes."""
+        """The exported function that computes with bytes."""
         plain = self.plain
         made = lowering.lower(schemes, self.sample)
         found = [(lowering.as_real(v), name) for v, name in plain.results]
@@ -107,7 +108,7 @@ class RecordedModel:
 
 
 def batch(shapes: Sequence[tuple[int, ...]]) -> int:
-    """The first size that all have."""
+    """The first size of these shapes, which must be common to all."""
     found = {s[0] for s in shapes if s}
     if len(found) != 1 or 0 in found or not all(shapes):
         raise ValueError(
@@ -118,12 +119,12 @@ def batch(shapes: Sequence[tuple[int, ...]]) -> int:
 
 
 def arguments(item: Any) -> tuple[Any, ...]:
-    """What a call is given, of an item of calibration data."""
+    """The arguments of a call, from an item of calibration data."""
     return tuple(item) if isinstance(item, tuple | list) else (item,)
 
 
 def leaving(leave: Iterable[str] | Callable[[str], bool]) -> Callable[[str, Any], bool]:
-    """Is a layer of this name to be left alone?"""
+    """A function that says whether the layer of a name is to stay as it is."""
     if callable(leave):
         return lambda name, _: bool(leave(name))
     names = frozenset([leave] if isinstance(leave, str) else leave)
@@ -131,7 +132,7 @@ def leaving(leave: Iterable[str] | Callable[[str], bool]) -> Callable[[str, Any]
 
 
 def _first_and_rest(data: Iterable[Any]) -> tuple[Any, Iterator[Any]]:
-    """The first call's arguments, and those of the others."""
+    """The arguments of the first call, and an iterator over those of the others."""
     if isinstance(data, Tensor):
         raise TypeError("static(): data are the arguments of calls; for one call write [x]")
     calls = iter(data)
@@ -150,8 +151,8 @@ def static(
     per_channel: bool = True,
     leave: Iterable[str] | Callable[[str], bool] = (),
 ) -> Quantised:
-    """A function or module whose convolutions and linear layers compute with bytes: their weights
-    are rounded now, their inputs in each call, by the ranges that they had in `data`.
+    """Quantise the convolutions and linear layers of a function or module. Weights are rounded now;
+    inputs are rounded in each call, by the ranges that they had in `data`.
 
     `data` gives the arguments of calls: tensors, or tuples of what a call takes. The first is the
     example that is recorded, as by `whet.export`; others may have batches of other sizes.
@@ -193,7 +194,7 @@ def static(
 
 
 def warn_of_types(recording: RecordedModel, lowering: Lowering) -> None:
-    """Warn where layers stay as they are since their numbers are not of 32 bits."""
+    """Warn where layers stay as they are because their numbers are not float32."""
     types, found = recording.plain.graph.types, dict[str, str]()
     for n in recording.plain.nodes:
         if lowering.multiplies(n) and int(n.ins[0]) in types:
@@ -210,7 +211,7 @@ def warn_of_types(recording: RecordedModel, lowering: Lowering) -> None:
 
 
 def scheme_of(calibrator: Any, symmetric: bool) -> Scheme:
-    """The scheme for what a calibrator has seen."""
+    """The scheme for the range that a calibrator has chosen."""
     low, high = calibrator.bounds()
     return Scheme.of(low, high, symmetric)
 
@@ -229,7 +230,7 @@ def check_names(leave: Any, lowering: Lowering) -> None:
 
 
 def check_learnt(model: Any, recording: RecordedModel) -> None:
-    """Raise ValueError where a model does not say how it is quantised."""
+    """Raise ValueError if a model does not state how it is quantised."""
     layers = model.named_modules() if isinstance(model, nn.Module) else ()
     for name, m in layers:
         if isinstance(m, FakeQuantize) and m.low.item() > m.high.item():
@@ -245,7 +246,7 @@ def check_learnt(model: Any, recording: RecordedModel) -> None:
 
 
 def tensors(x: Any) -> list[Tensor]:
-    """The tensors in arguments, in order."""
+    """The tensors in a call's arguments, in order."""
     if isinstance(x, Tensor):
         return [x]
     parts = x.values() if isinstance(x, dict) else x if isinstance(x, tuple | list) else ()
@@ -257,9 +258,9 @@ def convert(
     *args: Any,
     leave: Iterable[str] | Callable[[str], bool] = (),
 ) -> Quantised:
-    """A model that says itself how it is quantised, as one that computes with bytes: one that
-    `quantize.qat` has prepared, or an ONNX model with `QuantizeLinear` and `DequantizeLinear`
-    around its operators. It is recorded in a run on the example arguments.
+    """Turn a model that states how it is quantised into one that computes with bytes. That is a
+    model that `quantize.qat` has prepared, or an ONNX model with `QuantizeLinear` and
+    `DequantizeLinear` around its operators. It is recorded in a run on the example arguments.
 
     >>> import whet
     >>> from whet import nn, quantize
