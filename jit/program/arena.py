@@ -1,9 +1,8 @@
-"""Memory that a program needs only while it runs: pieces of one arena, whose offsets are found when
-the program is made.
+"""Plans the arena: the memory that a program needs only while it runs. Each piece of it gets an
+offset when the program is made.
 
-A piece lives from the first step that touches it to the last one; two that never live at once may
-lie in one place.
-"""
+A piece is live from the first step that touches it to the last one. Two pieces that are never live
+at once may share a place."""
 import heapq
 import itertools
 from bisect import bisect_left, bisect_right, insort
@@ -21,8 +20,9 @@ Span: TypeAlias = tuple[int, int, int, list["Piece"]]
 
 
 class Piece:
-    """So many bytes of the arena. `first` and `last` are the steps that touch it, `heir` the
-    piece that goes on in its place, `room` the position of the result that it lies in instead."""
+    """A piece of the arena, of this many bytes. `first` and `last` are the steps that touch it.
+    `heir` is the piece that takes over its place. `room` is the position of the result whose memory
+    it lies in instead."""
     __slots__ = ("size", "first", "last", "offset", "heir", "room")
 
     def __init__(self, size: int) -> None:
@@ -34,21 +34,22 @@ class Piece:
         self.room: int | None = None
 
     def touch(self, step: int) -> None:
-        """Say that a step, in the order of steps, works on it."""
+        """Note that a step works on this piece. Steps come in their order."""
         if self.first is None:
             self.first = step
         self.last = step
 
 
 class Ranges:
-    """Which memory an address lies in: the latest that was said of it."""
+    """Maps addresses to what lies there. A later range hides an earlier one."""
 
     def __init__(self) -> None:
         self.lows: list[int] = []
         self.found: list[tuple[int, Any]] = []
 
     def put(self, low: int, high: int, what: Any) -> None:
-        """Memory from `low` to `high` is this; what was there before began there too."""
+        """Note that the memory from `low` to `high` is this. Whatever lay there before must have
+        begun there too."""
         i = bisect_left(self.lows, low)
         if i < len(self.lows) and self.lows[i] == low:
             self.found[i] = high, what
@@ -57,14 +58,14 @@ class Ranges:
             self.found.insert(i, (high, what))
 
     def at(self, address: int) -> tuple[int, Any] | None:
-        """(where it begins, what it is), or None."""
+        """(where the range of an address begins, what it is), or None."""
         i = bisect_right(self.lows, address) - 1
         return (self.lows[i], self.found[i][1]) if i >= 0 and address < self.found[i][0] else None
 
 
 def plan(pieces: Iterable[Piece], heirs: Iterable[tuple[Piece, Piece]] = (),
          lent: Callable[[list[Span]], list[Span]] = list) -> int:
-    """Give each piece that is touched its offset; the size of the arena.
+    """Give each piece that is touched its offset; return the size of the arena.
 
     `heirs`: (piece, another of its size). The latter takes the former's place if the step that
     makes it is the last one to need that. `lent` finds other places for some, and gives the rest.
@@ -81,7 +82,7 @@ def plan(pieces: Iterable[Piece], heirs: Iterable[tuple[Piece, Piece]] = (),
 
 
 def spans_of(pieces: Sequence[Piece], heirs: Iterable[tuple[Piece, Piece]]) -> list[Span]:
-    """Pieces, each with those that go on in its place."""
+    """The live range of each piece, joined with those of its heirs."""
     born = set()
     for old, new in heirs:
         if (old.heir is None and id(new) not in born and old.first is not None
@@ -101,8 +102,8 @@ def spans_of(pieces: Sequence[Piece], heirs: Iterable[tuple[Piece, Piece]]) -> l
 
 
 def plan_apart(pieces: Iterable[Piece]) -> tuple[int, list[int]]:
-    """As `plan`, under a guard: each piece between two pages that nobody may touch, adjacent to the
-    one at the guard's side. Returns (the size of the arena, where such pages begin)."""
+    """As `plan`, with guard pages: each piece lies between two pages that must not be touched, next
+    to the one at the guarded side. Returns (the size of the arena, where such pages begin)."""
     page, at, forbidden = guarded_memory.PAGE, 0, [0]
     for p in pieces:
         at += page
@@ -114,13 +115,13 @@ def plan_apart(pieces: Iterable[Piece]) -> tuple[int, list[int]]:
 
 
 def room_of(size: int) -> int:
-    """The bytes that a piece of so many bytes takes."""
+    """The bytes that a piece of this size takes."""
     return -(-size // ALIGN) * ALIGN
 
 
 def _fit(spans: Sequence[Span]) -> tuple[int, list[int]]:
-    """(bytes in all, the offset of each span): one after the other in time, each in the smallest
-    hole that has room for it."""
+    """(bytes in all, the offset of each span): best fit in the order of time. Each span goes into
+    the smallest hole that has room for it."""
     # holes: (offset, size), in order; ends: of those that live
     offsets, top = [0] * len(spans), 0
     holes: list[tuple[int, int]] = []
@@ -145,16 +146,16 @@ def _fit(spans: Sequence[Span]) -> tuple[int, list[int]]:
 
 
 def most_alive(spans: Iterable[Span]) -> int:
-    """The bytes of spans that live at once, at most: no arena is smaller."""
+    """The largest number of bytes that are live at once: a lower bound for the arena's size."""
     changes = sorted([c for first, last, size, _ in spans
                       for c in ((first, size), (last + 1, -size))])
     return max(itertools.accumulate(n for _, n in changes), default=0)
 
 
 def _fit_by_size(spans: Sequence[Span]) -> tuple[int, list[int]]:
-    """The size of an arena and the offsets in it of spans, the largest first: each as low as it can
-    be beside those that live with it. It takes the square of their number, and leaves the smallest
-    holes."""
+    """The size of an arena and the offsets of its spans, placing the largest first. Each span lies
+    as low as the spans that are live with it allow. This takes quadratic time and leaves the
+    smallest holes."""
     offsets, top = [0] * len(spans), 0
     placed: list[tuple[int, int, int, int]] = []         # offset, the byte after it, first, last
     for k in sorted(range(len(spans)), key=lambda k: (-spans[k][2], spans[k][0])):
@@ -171,7 +172,7 @@ def _fit_by_size(spans: Sequence[Span]) -> tuple[int, list[int]]:
 
 
 def _give(holes: list[tuple[int, int]], at: int, size: int) -> None:
-    """Make a place a hole, one with those beside it."""
+    """Free a place: make it a hole, joined with the adjacent ones."""
     i = bisect_left(holes, (at, 0))
     if i < len(holes) and holes[i][0] == at + size:
         size += holes.pop(i)[1]

@@ -1,10 +1,8 @@
-"""The memory of results before they are made: pieces of the arena that are done with by then lie
-there.
+"""Places pieces of the arena in the memory of results that are computed later.
 
-A call takes memory for its results before it begins, or lays gradients where the old ones were.
-Most of it waits for the end of the call. Sums of gradients are in the place of their result from
-their first term on, and so take no more memory than in eager mode.
-"""
+A call allocates its results before it begins, or writes gradients over the old ones. Most of that
+memory is unused until the end of the call. A sum of gradients lies in the memory of its result from
+the first term on, so it takes no more memory than in eager mode."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +13,9 @@ from .arena import Piece, Span
 
 
 class Room:
-    """The memory of a result: its position among what moves, its bytes, the last step that may
-    find it needed for something else, and the first one that needs it for the result."""
+    """The memory of a result that the arena may borrow: its position among the moving arrays, and
+    its bytes. `since` is the last step that may find the old contents there, `until` the first one
+    that needs the memory for the result."""
     __slots__ = ("position", "size", "since", "until", "heir_of", "lodgers")
 
     def __init__(self, position: int, size: int, since: int, until: int) -> None:
@@ -26,7 +25,7 @@ class Room:
         self.lodgers: list[tuple[int, int, int, int]] = []
 
     def offset(self, span: Span) -> int | None:
-        """Where a span of pieces would lie; None where there is no place for it."""
+        """Where a span of pieces would lie; None if there is no place for it."""
         first, last, size, line = span
         beside = [(low, high) for a, b, low, high in self.lodgers if a <= last and first <= b]
         if last >= self.until:
@@ -40,7 +39,7 @@ class Room:
         return at if at + size <= self.size else None
 
     def take(self, span: Span, at: int) -> None:
-        """Let the pieces of a span lie here."""
+        """Place the pieces of a span here."""
         first, last, size, line = span
         self.lodgers.append((first, last, at, at + size))
         for piece in line:
@@ -48,14 +47,15 @@ class Room:
 
     @property
     def touched(self) -> int:
-        """The first step that writes to it."""
+        """The first step that writes to this memory."""
         return min([self.until, *(first for first, *_ in self.lodgers)])
 
 
 class LentResults:
-    """The rooms that results have. `sizes`: bytes, by position; `first`: the first step that needs
-    each; `kept_until`: steps until which the memory of gradients is that of old ones; `left_to`:
-    pieces, and positions of results that may be put over them by the step that makes those."""
+    """The memory of results that the arena may borrow. `sizes`: bytes, by position. `first`: the
+    first step that needs each. `kept_until`: the step until which a gradient's memory still holds
+    the old gradient. `left_to`: pieces, and the positions of results that may overwrite them in the
+    step that computes those."""
 
     def __init__(self, sizes: Mapping[int, int], first: Mapping[int, int],
                  kept_until: Mapping[int, int], left_to: Iterable[tuple[Piece, int]]) -> None:
@@ -68,7 +68,8 @@ class LentResults:
                 self.rooms[position].heir_of.add(id(piece))
 
     def lend(self, spans: Sequence[Span]) -> list[Span]:
-        """Put spans where there is room, the large ones first; gives the others."""
+        """Place spans where there is room, the large ones first. Returns the spans that found no
+        place."""
         left: list[Span] = []
         for span in sorted(spans, key=lambda s: (-s[2], s[0])):
             places = self.places(span) if span[2] >= memory.SMALLEST else ()
@@ -80,8 +81,8 @@ class LentResults:
         return left
 
     def places(self, span: Span) -> Iterable[tuple[tuple[int, ...], Room, int]]:
-        """The rooms that a span could lie in, with what to choose by: first those whose result
-        takes it over, then the smallest, then those that are needed soon."""
+        """The rooms in which a span could lie, each with its sort key. Rooms whose result
+        overwrites the span come first, then smaller ones, then those that are needed sooner."""
         for room in self.rooms.values():
             if room.since < span[0] and span[1] <= room.until and span[3][0].size <= room.size:
                 at = room.offset(span)

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a program is made, and what is known of it, beside its nodes and values."""
+    """How to build a program, and what is known of it beside its nodes and values."""
     # Tensors, by value, that are among what is given at each call: what is made of them alone may
     # be kept.
     steady: Mapping[int, Base] = field(default_factory=dict)
@@ -89,8 +89,8 @@ DEFAULT = Options()
 
 def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
           results: Iterable[int], options: Options = DEFAULT) -> LaunchProgram:
-    """A program that gives `results`, values by number, when it is given those of `outside`.
-    `arrays` tell how each value lay in the run."""
+    """Build a program that computes `results`, values by number, from those of `outside`. `arrays`
+    say how each value lay in the run."""
     with np.errstate(all="ignore"), tiered_compilation.recording(), tiered_compilation.numbers():
         passed = Passed(nodes, arrays, outside, results, options)
         recorded = nodes if options.recorded is None else options.recorded
@@ -106,7 +106,7 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
 
 
 class PassedRun(NamedTuple):
-    """What passes left of a run, and what that was of: see `NodesOfRun`."""
+    """The nodes that passes left of a run, with the run's own: see `NodesOfRun`."""
     recorded: Sequence[Node]
     nodes: Sequence[Node]
     arrays: Sequence[Type]
@@ -115,8 +115,8 @@ class PassedRun(NamedTuple):
 
 def passed_as(like: Program, nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
               results: Iterable[int], options: Options) -> PassedRun | None:
-    """What passes leave of nodes where they decide all as they did for another program; None where
-    they do not."""
+    """The nodes that the passes leave, if each pass decides as it did for another program; else
+    None."""
     with np.errstate(all="ignore"), tiered_compilation.recording(), tiered_compilation.numbers():
         passed = Passed(nodes, arrays, outside, results, options)
     if passed.plan is not like.plan:
@@ -125,8 +125,8 @@ def passed_as(like: Program, nodes: Sequence[Node], arrays: Sequence[Array], out
 
 
 class Passed:
-    """The nodes that the passes leave of those that are alive, and what is known of their values:
-    `arrays` and `roots` have those that passes added, too."""
+    """The live nodes after the passes, and what is known of their values. `arrays` and `roots`
+    include the values that passes added."""
 
     def __init__(self, nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
                  results: Iterable[int], options: Options) -> None:
@@ -157,14 +157,14 @@ class Passed:
         self.arrays += arrays[len(self.arrays):]
 
     def check(self, nodes: Sequence[Node], arrays: Sequence[Array]) -> None:
-        """Is this a graph that means something? Asked between passes where the settings want it."""
+        """Verify the graph between two passes, where the settings ask for it."""
         inputs = [Input(n, "") for n in self.outside]
         verify.verify(Graph.of(nodes, arrays, inputs, [(n, "") for n in self.results]))
 
 
 class ProgramBuilder:
-    """The work on a program. Kinds of nodes use it to say what they launch. `is_alone`: it will run
-    where NumPy is not, so that all that can be launched is."""
+    """Builds one program. Kinds of nodes call it to say what they launch. `is_alone`: the program
+    will run without NumPy, so everything that can be a launch has to be one."""
 
     is_alone = False
 
@@ -185,20 +185,20 @@ class ProgramBuilder:
 
     @property
     def drawn(self) -> Draws:
-        """The draws of random numbers, which there are where some node is one."""
+        """The random draws. Only called where a node draws."""
         assert self.draws is not None
         return self.draws
 
     def inner(self, nodes: Sequence[Node], inputs: Iterable[int],
               results: Iterable[int]) -> LaunchProgram:
-        """A program that this one runs."""
+        """Build a program that this one runs inside a node."""
         return build(nodes, self.arrays, inputs, results, Options(lends=False))
 
     def alone(self, form: Callable[..., Any] | None, a: Array,
               others: Sequence[Any]) -> Callable[..., Any] | None:
-        """The form of an op that stands in for NumPy; None where it should not. One thread makes
-        its launches: where NumPy is, it is slower only where elements are few. `a` is what is
-        picked from or written to, of whatever size."""
+        """The launchable form of an op that NumPy would otherwise compute; None where NumPy is
+        better. The form runs on one thread, so with NumPy available it pays only for few elements.
+        `a` is what is read by indices or written to, of whatever size."""
         if form is None or self.is_alone:
             return form
         arrays = [x for x in others if isinstance(x, np.ndarray)]
@@ -206,7 +206,7 @@ class ProgramBuilder:
         return recorded_call.with_few_between(form) if few else None
 
     def as_indices(self, xs: Iterable[Any]) -> None:
-        """The numbers of stand-ins may be indices: good ones."""
+        """Fill stand-ins that may be used as indices with valid ones."""
         for x in xs:
             if type(x) is np.ndarray and not any(
                     np.may_share_memory(x, self.held[c]) for c in self.constants):
@@ -214,7 +214,7 @@ class ProgramBuilder:
 
     # ---- what each node launches -----------------------------------------------------------------
     def steps(self) -> list[Step]:
-        """The steps: launches, views of memory that moves, and what Python does."""
+        """The steps: launches, views of memory that moves, and nodes that Python runs."""
         for r in self.passed.outside:
             self.places.hold(r, self.places.addresses.like(self.arrays[r]))
         dying = last_uses(self.nodes, self.roots)
@@ -246,8 +246,9 @@ class ProgramBuilder:
         return [*self.wanted(out), Kept(looks)]  # views of Python's show pieces until the end
 
     def is_constant(self, node: OpNode) -> bool:
-        """Does a node make what nobody writes to, of nothing? Large ones of one number are made at
-        each call: to write them costs no more than to read them, and memory only meanwhile."""
+        """Does a node without operands make a constant that nobody writes to? A large constant of
+        one number is made anew at each call: writing it costs no more than reading it, and takes
+        memory only meanwhile."""
         if node.ins or node.op.random:
             return False
         out = node.outs[0]
@@ -257,7 +258,7 @@ class ProgramBuilder:
         return self.roots[out] not in self.changed and out not in self.roots.position
 
     def constant(self, node: OpNode) -> Array:
-        """What a node makes of nothing."""
+        """The array that a node without operands makes."""
         made: Array
         try:
             made = node.op.forward(**node.attrs)
@@ -266,13 +267,13 @@ class ProgramBuilder:
         return made
 
     def keep_constant(self, n: int, a: Array) -> None:
-        """Let a value be the same at each call."""
+        """Make a value a constant of the program."""
         self.places.hold(n, a)
         self.constants.add(n)
 
     def entries(self, node: Node) -> Entries | None:
-        """The entries of a node's launches, or None. What is made of steady tensors has memory of
-        its own, for all calls."""
+        """The entries of a node's launches, or None. Values that depend on steady tensors alone get
+        memory of their own, which all calls share."""
         self.tapes.begin()
         sources, kept = self.steady.sources(node), len(self.keep)
         for o in node.outs if sources else ():
@@ -291,13 +292,13 @@ class ProgramBuilder:
         return entries
 
     def changes(self, node: Node) -> set[int]:
-        """The positions of moving memory that a node's launches may write to."""
+        """The positions of moving arrays that a node's launches may write to."""
         position = self.roots.position
         found = (position.get(self.roots[x]) for x in (*node.outs, *written(node)))
         return {p for p in found if p is not None}
 
     def wanted(self, steps: Sequence[Launched | Viewed | Called]) -> list[Step]:
-        """The steps without the views that nobody asks for; notes what `needed` values are."""
+        """The steps without views that nobody reads. Notes which values are `needed`."""
         self.needed = set(self.passed.results)
         out: list[Step] = []
         for step in reversed(steps):
@@ -312,7 +313,7 @@ class ProgramBuilder:
     # ---- the program -----------------------------------------------------------------------------
     def program(self, steps: list[Step], recorded: Sequence[Node], notes: Iterable[str],
                 released: Mapping[int, int]) -> LaunchProgram:
-        """The program of its steps."""
+        """Make the program from its steps."""
         misses = PossibleMisses(steps, recorded, self.tapes.checks)
         kept_until = {self.roots.position[n]: misses.last(k) for n, k in released.items()
                       if n in self.roots.position}
@@ -342,15 +343,16 @@ class ProgramBuilder:
             counted=passed.counted)
 
     def windows(self, steps: Sequence[Step], fresh: Sequence[int]) -> Windows | None:
-        """When the list works on what; None where it writes to no large memory that it is given:
-        nobody will ask."""
+        """When the list works on which memory; None if it writes to no large memory that it is
+        given, as nobody asks then."""
         written = self.passed.order.written
         if all(self.arrays[n].nbytes < memory.SMALLEST for n in written):
             return None
         return windows_of(steps, self.roots.moving, written, fresh)
 
     def env(self, local: Mapping[int, Any]) -> list[Any]:
-        """The arrays of values that are the same at each call; the last place is the arena's."""
+        """The arrays of the values that are the same at each call. The last place is the
+        arena's."""
         env = [None] * (len(self.arrays) + 1)
         for n in self.needed:
             if n in self.held and n not in local and not self.roots.moves(n):
@@ -358,26 +360,26 @@ class ProgramBuilder:
         return env
 
     def fresh(self, called: Iterable[Node]) -> list[int]:
-        """The roots that a call makes memory for before it begins."""
+        """The roots that a call allocates before it begins."""
         made = {o for node in called if not isinstance(node, Write) for o in node.outs}
         return [r for r in self.roots.fresh if r not in made]
 
     def early(self, lent: LentResults, kept_until: Mapping[int, int]) -> set[int]:
-        """The memories of gradients that are written to when a call may still miss and eager mode
-        would find what was in them."""
+        """The gradients whose memory is overwritten at a moment when the call may still miss,
+        although eager mode would then read what was there."""
         known = {self.roots.moving[p]: lent.rooms[p].touched <= step
                  for p, step in kept_until.items() if p in lent.rooms}
         return {r for r, is_early in known.items() if is_early} | (
             self.passed.order.early - known.keys())
 
     def results_before(self) -> dict[int, int]:
-        """The bytes of results whose memory there is before a call begins, by position: of those
-        that have no gaps."""
+        """The bytes of the results that are allocated before a call begins, by position. Only
+        results without gaps count."""
         return {self.roots.position[r]: self.arrays[r].nbytes for r in self.roots.fresh
                 if Type.of(self.arrays[r]).contiguous}
 
     def shown(self, steps: Iterable[Step]) -> Iterator[tuple[int, tuple[int, int, Type]]]:
-        """Where the views of memory that moves lie."""
+        """Where the views of moving memory lie."""
         for step in steps:
             for o in step.node.outs if isinstance(step, Viewed) else ():
                 root = self.roots[o]
@@ -386,7 +388,7 @@ class ProgramBuilder:
 
 
 def reached(arrays: Iterable[Array]) -> int:
-    """The bytes of memory that arrays lie in."""
+    """The bytes of the memory that arrays lie in."""
     total, end = 0, 0
     for low, high in sorted(span(a) for a in arrays if a.size):
         if high > end:

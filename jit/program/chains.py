@@ -1,10 +1,9 @@
-"""The launches of a chain (see passes/chain_products.py) in a program: matrices are packed, then
-one launch goes block by block through the rest.
+"""The launches of a chain (see passes/chain_products.py): matrices are packed first, then one
+launch takes the rows through all links, block by block.
 
-The kernels are those that compute the links alone; they are only told other units, and for what
-lies between, addresses in a thread's own memory. So each link must be one launch whose units are
-rows, or tiles of rows, of the same matrices.
-"""
+The kernels are those of the single links. They are told other units; intermediate values get
+addresses in the thread's own memory. So each link must be one launch whose units are rows, or tiles
+of rows, of the same matrices."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -35,9 +34,9 @@ TILES = 4
 
 
 class Link(NamedTuple):
-    """A node as a launch: its kernel, what a unit is (a tile of so many rows; 0: a row), how many
-    rows of how many matrices there are, its arguments, the bytes of the scratch memory among them,
-    and how many threads that is for (0: any)."""
+    """A node of a chain as a launch: its kernel, the rows of a unit's tile (0: a single row), how
+    many rows of how many matrices there are, its arguments, the bytes of its scratch memory, and
+    for how many threads that is (0: any number)."""
     kernel: int
     tile: int
     rows: int
@@ -53,7 +52,7 @@ SCRATCH = object()               # among a link's arguments
 
 
 def launches(b: ProgramBuilder, node: Chain) -> Entries | None:
-    """The entries of a node's launches; None where its links are done one after the other."""
+    """The entries of a chain's launches; None if its links have to run one after the other."""
     tape, held = Tape(), dict(b.held)
     inside: Held = {}
     known: list[Any] = []
@@ -84,7 +83,8 @@ def launches(b: ProgramBuilder, node: Chain) -> Entries | None:
 
 def _together(tape: Tape, links: Sequence[Link], between: Sequence[Array], tile: int, rows: int,
               matrices: int) -> None:
-    """Put the launch on a tape that goes through all links. `between`: what lies between them."""
+    """Put the launch that goes through all links on a tape. `between`: the values between the
+    links."""
     down = -(-rows // tile)
     threads = min([thread_pool.get_num_threads(), *(link.room for link in links if link.room)])
     # of a row
@@ -123,7 +123,7 @@ def _operands(m: Node, held: Held) -> list[Any]:
 
 def _product(b: ProgramBuilder, m: Contract | OpNode, held: Held, tape: Tape,
              known: list[Any]) -> Link | None:
-    """A product as a link. What packs its second operand goes on the tape."""
+    """A product as a link. Packing its second operand goes on the tape."""
     got = product(m, _operands(m, held))
     found = None if got is None else gemm.by_rows(*got)
     if got is None or found is None:

@@ -1,10 +1,9 @@
 """The launches of convolutions, and of contractions with an epilogue (see
-passes/fuse_epilogues.py), in a program.
+passes/fuse_epilogues.py).
 
-Some convolutions read their weights in an order of their own. Weights that are there before every
-call, and are only read in it, are put into that order once: the launch that does so is passed over
-as long as nobody wrote to them (`kept_between_calls.py`).
-"""
+Some convolution kernels read their weights in a packed order. Weights that exist before every call,
+and are only read in it, are packed once: the launch that packs them is skipped as long as nobody
+writes to them (`kept_between_calls.py`)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def launches(b: ProgramBuilder, node: Contract | OpNode, ins: Sequence[Array]) -> Entries | None:
-    """The entries of a node's launches; None where it is done otherwise."""
+    """The entries of a node's launches; None if another form computes it."""
     try:
         if node.op.name == "convolution":
             return _convolution(b, node, *_after(node, ins))
@@ -41,8 +40,8 @@ def launches(b: ProgramBuilder, node: Contract | OpNode, ins: Sequence[Array]) -
 
 def _after(node: Contract | OpNode,
            ins: Sequence[Array]) -> tuple[Node, Sequence[Array], Expr, list[Array]]:
-    """(the contraction, its operands, the expression of its results, what that reads beside
-    them)"""
+    """(the contraction, its operands, the epilogue's expression, the other operands of the
+    epilogue)"""
     first = node.first if isinstance(node, Contract) else node
     n = len(first.ins)
     root = S.arg(0)
@@ -61,9 +60,8 @@ def _after(node: Contract | OpNode,
 
 def product(node: Contract | OpNode,
             ins: Sequence[Array]) -> tuple[Array, Array, Expr | None, list[Array]] | None:
-    """(the matrices of a product or a linear map, the expression of its results or None, what that
-    reads beside them); None where the sum with a bias would be rounded before the expression sees
-    it."""
+    """(the matrices of a product or linear map, the epilogue's expression or None, its other
+    operands); None if the sum with a bias would be rounded before the expression reads it."""
     _, (a, b, *more), root, operands = _after(node, ins)
     bias = more[0] if more else None
     if bias is not None and a.dtype.itemsize < 4:
@@ -74,7 +72,7 @@ def product(node: Contract | OpNode,
 
 def _with_bias(root: Expr, operands: list[Array],
                bias: Array | None) -> tuple[Expr, list[Array]]:
-    """The expression and its operands with a bias that is added first."""
+    """The expression and its operands, with a bias added first."""
     if bias is None:
         return root, operands
     moved = {i + 1: S.arg(i + 2) for i in range(len(operands))}
@@ -118,8 +116,8 @@ def _with_packed(b: ProgramBuilder, node: Node, first: Node, kept: list[int],
 
 
 def _extent(a: Array, shape: tuple[int, ...], dtype: DType) -> Extent | None:
-    """What an operand of a convolution's epilogue has a value for; None if kernels do not read
-    it."""
+    """Along which dimensions an operand of a convolution's epilogue varies; None if kernels cannot
+    read it."""
     if a.dtype != dtype:
         return None
     if a.size == 1:
@@ -133,8 +131,8 @@ def _extent(a: Array, shape: tuple[int, ...], dtype: DType) -> Extent | None:
 
 def _epilogue(b: ProgramBuilder, node: Node, ins: Sequence[Array], root: Expr,
               operands: list[Array]) -> tuple[Epilogue, list[Array]] | None:
-    """(what a convolution does to its results, what that reads), or None where its kernels
-    cannot."""
+    """(the epilogue of a convolution, its operands), or None where its kernels cannot compute
+    it."""
     (x, _, *more), out = ins, b.arrays[node.outs[0]]
     bias = more[0] if more else None
     if bias is not None:
@@ -183,8 +181,8 @@ def _convolution(b: ProgramBuilder, node: Node, first: Node, ins: Sequence[Array
 
 def _entries(b: ProgramBuilder, kept: list[int] | None, tape: Tape, known: Sequence[Any],
              pack: tuple[Any, ...] | None, launch: tuple[Any, ...]) -> Entries | None:
-    """The entries of a launch and of the one that packs the second operand for it, which is
-    passed over where it was `kept`."""
+    """The entries of a launch, and of the launch that packs the second operand for it. The latter
+    is skipped where the packed operand was `kept`."""
     packing: Entries = []
     if pack is not None:
         tape.launches.append(pack)

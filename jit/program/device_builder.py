@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
                 results: Iterable[int], homes: Homes, options: Options) -> DeviceProgram:
-    """A program that makes `results` of `outside`, as `builder.build` makes it; some
-    of the values lie on a device (`homes`)."""
+    """Build a program that computes `results` from `outside`, as `builder.build` does, where some
+    values lie on a device (`homes`)."""
     index = the_one(homes)
     outside, results = list(outside), list(dict.fromkeys(results))
     recorded = list(nodes if options.recorded is None else options.recorded)
@@ -59,7 +59,7 @@ def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterabl
 
 
 def the_one(homes: Homes) -> int:
-    """The device that values lie on."""
+    """The one device that values lie on."""
     found = {*homes.values()}
     if len(found) > 1:
         raise Refused(SeveralDevices())
@@ -67,7 +67,7 @@ def the_one(homes: Homes) -> int:
 
 
 class DeviceBuilder:
-    """The work on a program of a device: `make` leaves what the host does `first`, the `stages`,
+    """Builds a program for a device. `make` leaves what the host computes `first`, the `stages`,
     and the `nodes` of all of them."""
 
     def __init__(self, nodes: Sequence[Node], arrays: list[Array], roots: Roots, results: set[int],
@@ -102,28 +102,28 @@ class DeviceBuilder:
             for s, later in zip(lists, wanted[1:], strict=True)]
 
     def wanted(self, stages: Sequence[list[Node] | Node]) -> list[set[int]]:
-        """The values that somebody wants after what the host does first, and after each stage."""
+        """The values that are needed after the host's part, and after each stage."""
         found = [set(self.results)]
         for s in reversed(stages):
             found.append(found[-1].union(reads(s if isinstance(s, list) else [s])))
         return found[::-1]
 
     def on_host(self, nodes: list[Node], wanted: set[int]) -> OnHost | None:
-        """What the host computes first, as a program of its own."""
+        """The host's part, as a program of its own."""
         made = {o for n in nodes for o in n.outs}
         ins, outs = reads(nodes), sorted(made & wanted)
         return OnHost(build(nodes, self.arrays, ins, outs, Options(lends=False)), ins, outs)
 
     def passed(self, nodes: list[Node], wanted: set[int]) -> list[Node]:
-        """The nodes of a stage as the passes leave them."""
+        """The nodes of a stage after the passes."""
         root = self.roots.root
         ins = reads(nodes)
         visible = {*wanted, *(root[x] for x in wanted if x in root), *ins, *(root[x] for x in ins)}
         return optimize(nodes, root, self.arrays, visible, only=ON_DEVICES)
 
     def lasting(self, wanted: Sequence[set[int]]) -> set[int]:
-        """What is made of nothing, and neither written to nor seen outside of its stage: all calls
-        may have the same."""
+        """The constants that all calls may share: made without operands, never written to, and not
+        visible outside their stage."""
         root = self.roots.root
         seen = {root.get(x, x) for values in wanted for x in values}
         seen.update(root.get(x, x) for n in self.nodes for x in (*n.written(), *n.into.values()))

@@ -1,8 +1,7 @@
-"""What a recording runs that works on a device: what the host computes first, as a program of its
-own, and stages. A list of the device's nodes is a stage, which is planned as one: a function of
-Python that takes memory and launches kernels (`whet.cuda.plans`). What cannot be planned, because
-somebody must wait for it, is a stage by itself.
-"""
+"""The program of a recording that works on a device: a program for the host, which runs first, and
+stages. A stage is a list of the device's nodes, planned together: a Python function that allocates
+memory and launches kernels (`whet.cuda.plans`). A node that cannot be planned, because somebody has
+to wait for it, is a stage by itself."""
 from __future__ import annotations
 
 import dataclasses
@@ -28,13 +27,14 @@ _kind, _held = attrgetter("_kind"), attrgetter("held")
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DeviceProgram(Program):
-    """A program whose stages a device does. `first`: what the host computes before."""
+    """A program whose stages run on a device. `first`: the host's program, which runs before
+    them."""
     first: OnHost | None
     stages: list[Stage]
 
     @property
     def spare(self) -> int:
-        """The bytes on the device that copies of what is written to may take."""
+        """The bytes on the device that copies of overwritten values may take."""
         found: int = execute.spare(self.stages[0].index) if self.stages else 0
         return found
 
@@ -50,22 +50,22 @@ class DeviceProgram(Program):
 
 
 class OnHost:
-    """What the host computes of its own numbers: `ins` are the values that its program is given,
-    `outs` those that others want of it."""
+    """The host's part: `ins` are the inputs of its program, `outs` the values that later stages
+    need."""
 
     def __init__(self, program: Program, ins: Sequence[int], outs: Sequence[int]) -> None:
         self.program, self.ins, self.outs = program, ins, outs
 
     def run(self, env: list[Any]) -> None:
-        """Compute."""
+        """Run it."""
         made = self.program([env[n] for n in self.ins])
         for n in self.outs:
             env[n] = made[n]
 
 
 class Stage:
-    """Nodes that are done one after the other, on device `index`. `wanted`: the values that others
-    want of them."""
+    """Nodes that run one after the other on device `index`. `wanted`: the values that other stages
+    need."""
 
     def __init__(self, index: int, nodes: Sequence[Node], wanted: set[int], work: Work) -> None:
         self.index, self.nodes, self.work, self.wanted = index, list(nodes), work, wanted
@@ -85,7 +85,7 @@ class Stage:
         self.at = 0                          # the node that is being done
 
     def _dying(self) -> list[list[int]]:
-        """The values that nobody needs after each node."""
+        """The values that die after each node."""
         last = {x: i for i, n in enumerate(self.nodes) for x in n.named()}
         found: list[list[int]] = [[] for _ in self.nodes]
         for x, i in last.items():
@@ -95,7 +95,7 @@ class Stage:
 
     # ---- a call ----------------------------------------------------------------------------------
     def run(self, env: list[Any], draws: Draws | None) -> None:
-        """Do it: `env` has the values so far."""
+        """Run the stage. `env` has the values so far."""
         if self.apart:
             for stage in self.apart:
                 stage.run(env, draws)
@@ -113,7 +113,7 @@ class Stage:
             env[n] = a
 
     def body(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The nodes, on arrays or on what stands for them."""
+        """Run the nodes on arrays, or on the stand-ins of a plan."""
         env = dict(zip(self.ins, inputs, strict=False))
         numbers = iter(inputs[len(self.ins):])
         for i, node in enumerate(self.nodes):
@@ -127,8 +127,8 @@ class Stage:
         return tuple([env[n] for n in self.outs])
 
     def plan(self, inputs: Sequence[Any]) -> plans.Plan | None:
-        """The plan for such arrays; None where there is none: then it has parts from now on, or, of
-        one node, plans no more."""
+        """The plan for arrays like these. None if there is none: from then on the stage runs in
+        parts, or without plans if it is a single node."""
         if not self.can_plan:
             return None
         if self.machine is not machine():
@@ -155,7 +155,7 @@ class Stage:
         return plan
 
     def untold(self) -> list[int]:
-        """Where among what it is given numbers are that plans go by."""
+        """The positions of the inputs that are numbers which plans depend on."""
         if len(self.told) + len(self.places) == len(self.ins):
             return []
         return [i for i, x in enumerate(self.ins)
@@ -163,7 +163,7 @@ class Stage:
 
     @staticmethod
     def sharing(inputs: Sequence[Any], arrays: Sequence[DeviceArray]) -> Any:
-        """Which operands lie in one memory, and how far apart."""
+        """Which operands share memory, and at what distance."""
         if len(set(map(id, map(_held, arrays)))) == len(arrays):
             return None
         return tuple([
@@ -171,7 +171,7 @@ class Stage:
             for i, others in plans.sharing(inputs).items() if len(others) > 1])
 
     def take_apart(self) -> None:
-        """Let the node that has no plan be a stage of its own."""
+        """Split the stage: the node without a plan becomes a stage of its own."""
         if len(self.nodes) == 1:
             self.can_plan = False
             return
@@ -186,7 +186,8 @@ class Stage:
 
 
 class Single(Stage):
-    """A node that nobody plans: the host does it, or it brings elsewhere what the host has."""
+    """A node that is never planned: the host computes it, or it copies what the host has to a
+    device."""
 
     def run(self, env: list[Any], draws: Draws | None) -> None:
         node, = self.nodes

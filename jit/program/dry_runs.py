@@ -1,4 +1,4 @@
-"""Code that computes, run on outlines: see `ir/outline.py`."""
+"""Runs code on outlines, which have no elements: see `ir/outline.py`."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ REFUSALS = IndexError, RuntimeError, ValueError, TypeError, AttributeError, Unsu
 
 
 def dry(run: Callable[[], Any]) -> Any:
-    """Run something on outlines without launching anything."""
+    """Run a function on outlines, without launching anything."""
     made = []
     try:
         Tape(dry=True).listen(lambda: made.append(run()))

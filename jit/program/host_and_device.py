@@ -1,9 +1,9 @@
-"""The nodes of a run that works on a device, told apart by who does them, and when.
+"""Separates the nodes of a run on a device into those of the host and those of the device, and
+orders them.
 
-What the host computes of the host's numbers alone (learning rates, counts of steps) comes before
-all else. The rest is done in order: lists of what the device does, and between them, one by one,
-what the host does with what the device made, and what goes from one to the other.
-"""
+What the host computes from its own numbers (learning rates, step counts) comes first. The rest
+stays in order: lists of the device's nodes, and between them, one by one, the host's nodes that
+read the device's results, and copies from one to the other."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,15 +18,14 @@ Homes: TypeAlias = Mapping[int, int]     # value that lies on a device -> the de
 
 
 class Parted(NamedTuple):
-    """`before`: what the host does first; `stages`: lists of nodes of the device, and single
-    nodes."""
+    """`before`: the nodes that the host runs first. `stages`: lists of the device's nodes, and
+    single nodes."""
     before: list[Node]
     stages: list[list[Node] | Node]
 
 
 def made_there(nodes: Sequence[Node], homes: Homes, wanted: Iterable[int]) -> list[Node]:
-    """The nodes, of which those that make something of nothing make it on the device, where all
-    that is done with it is to bring it there."""
+    """The nodes, with constants created on the device directly if they are only moved there."""
     uses: dict[int, int] = dict.fromkeys(wanted, 1)
     for n in nodes:
         for x in n.touched():
@@ -48,12 +47,13 @@ def made_there(nodes: Sequence[Node], homes: Homes, wanted: Iterable[int]) -> li
 
 
 def is_move(node: Node) -> bool:
-    """Does a node bring elements elsewhere?"""
+    """Does a node copy elements between devices?"""
     return isinstance(node, OpNode) and node.op.name == MOVE
 
 
 def is_of_device(node: Node, homes: Homes, arrays: Sequence[Array]) -> bool:
-    """Does a kernel of the device do it, with no more of the host than single numbers?"""
+    """Does a kernel of the device compute this node, reading nothing from the host but single
+    numbers?"""
     made = [*node.outs, *node.written()]
     if not made or any(x not in homes for x in made) or getattr(node.op, "python", False):
         return False
@@ -65,8 +65,8 @@ def is_of_device(node: Node, homes: Homes, arrays: Sequence[Array]) -> bool:
 
 def parted(nodes: Sequence[Node], root: Mapping[int, int], homes: Homes,
            arrays: Sequence[Any]) -> Parted:
-    """Tell nodes apart. What the host does comes first unless it needs what comes later, or the
-    other way round."""
+    """Separate the nodes. The host's nodes come first, unless they depend on later ones or later
+    ones must precede them."""
     memory = memories(nodes, root, arrays)
     before: list[Node] = []
     stages: list[list[Node] | Node] = []
@@ -96,7 +96,7 @@ def parted(nodes: Sequence[Node], root: Mapping[int, int], homes: Homes,
 
 
 def reads(nodes: Iterable[Node]) -> list[int]:
-    """The values that nodes take from elsewhere, in order."""
+    """The values that nodes read and do not make, in order."""
     nodes = list(nodes)
     made = {o for n in nodes for o in n.outs}
     return list(dict.fromkeys(
@@ -104,7 +104,7 @@ def reads(nodes: Iterable[Node]) -> list[int]:
 
 
 def is_told(node: Node, x: int) -> bool:
-    """Does a kernel take a number of the host as a parameter, whatever it is?"""
+    """Does a kernel take this number of the host as a parameter, whatever its value?"""
     if isinstance(node, Write | OpNode):
         return bool(node.op.numbers_go_along or isinstance(node, Write) and node.copies
                     and node.ins[1] == Ref(x))

@@ -1,8 +1,7 @@
-"""What is made of steady tensors alone: it is kept between calls as long as nobody writes to them.
+"""Keeps between calls what depends on steady tensors alone, until one of these is written to.
 
-Weights are put into the order that their kernels read once, and rewrites fold them once: machine
-code passes over such launches while the version of each tensor is what it was.
-"""
+Weights are packed into the order of their kernels once, and rewrites fold them once. Machine code
+skips such launches while the version of each tensor is unchanged."""
 
 import ctypes as C
 from collections.abc import Iterable, Mapping
@@ -22,8 +21,9 @@ from .liveness import Roots
 
 
 class Steady:
-    """`tensors` are among what each call is given, by value, and no call writes to them. `lasting`
-    are the values that rewrites want to be kept, `written` the values that calls write to."""
+    """The steady tensors of a program. `tensors` are inputs, by value, that no call writes to.
+    `lasting` are the values that rewrites want to keep, `written` the values that calls write
+    to."""
 
     def __init__(self, tensors: Mapping[int, Any], lasting: set[int], written: Iterable[int],
                  roots: Roots, arrays: Any) -> None:
@@ -35,8 +35,8 @@ class Steady:
         self.guards: list[LaunchGuard] = []
 
     def sources(self, node: Node) -> list[int] | None:
-        """The steady values that a node's results depend on, where those are to be kept, and
-        nothing else matters to them; or None. Without native cells no version can be compared."""
+        """The steady values that a node's results depend on, if the results are worth keeping and
+        depend on nothing else; or None. Without native cells no version can be compared."""
         if not node.outs or not self.lasting.issuperset(node.outs) or node.attrs.get("into"):
             return None
         moves = not self.roots.position.keys().isdisjoint(node.outs)
@@ -52,11 +52,12 @@ class Steady:
         return list(dict.fromkeys(found))
 
     def known(self, root: int) -> list[int] | None:
-        """The steady values that a root is or is made of; None where it changes."""
+        """The steady values that a root consists of or depends on; None if it changes between
+        calls."""
         return self.derived.get(root) or ([root] if root in self.tensors else None)
 
     def behind(self, operand: Any) -> list[int] | None:
-        """The steady values that an operand lies in or is made of; None where it changes."""
+        """The steady values behind an operand; None if it changes between calls."""
         if type(operand) is not Ref or tensor_base.NativeNode is None:
             return None
         found = self.known(self.roots[operand])
@@ -65,7 +66,7 @@ class Steady:
         return found
 
     def overwritten(self, values: Iterable[int]) -> bool:
-        """Does a call write to the memory of some of them by another name?"""
+        """Does a call write to the memory of some of these through an alias?"""
         return any(
             np.may_share_memory(self.tensors[k]._array, self.arrays[n])
             for n in self.written
@@ -73,19 +74,19 @@ class Steady:
         )
 
     def unless_written(self, sources: Iterable[int], entries: Entries) -> Entries:
-        """Entries that are passed over as long as nobody writes to what they read."""
+        """Entries that are skipped as long as nobody writes to what they read."""
         guards = [LaunchGuard(self.tensors[n], self.roots.position[n]) for n in sources]
         self.guards += guards
         return [UnlessWritten(guards, entries)]
 
     def planned(self) -> None:
-        """All is planned: what values were in the run is not asked for any more, and let go of."""
+        """End the planning: drop the arrays of the run, which nobody needs any more."""
         self.arrays = None
 
     def order(self, operand: int, w: Any, count: int, dtype: Any,
               how: Iterable[Any]) -> tuple[Any, Any, bool]:
-        """Memory for weights in their kernel's order: (what tells it from others, the memory, is
-        it new?). Weights that several contractions want in one order are put into it once."""
+        """Memory for packed weights: (its key, the memory, is it new?). Contractions that want the
+        same weights in the same order share one copy."""
         facts = tuple([x.tobytes() if type(x) is np.ndarray else x for x in how])
         lies = address(w), w.shape, w.strides
         key = self.roots[operand], *lies, count, dtype, facts
@@ -94,8 +95,8 @@ class Steady:
 
 
 class LaunchGuard:
-    """What machine code compares before it passes over a launch: the tensor's version cell, its
-    version, and where its memory lies.
+    """The guard before a launch that may be skipped: the tensor's version cell, its version, and
+    the address of its memory.
 
     The tensor's memory is that of the recording as long as its array is; a new array wants
     `forget`.
@@ -107,7 +108,7 @@ class LaunchGuard:
         self.forget()
 
     def forget(self) -> None:
-        """The next call does the launch."""
+        """Make the next call run the launch."""
         self.cell = self.tensor._shared()
         self.state[:] = list(L.State(
             tensor=id(self.tensor), cell=id(self.cell), version=-1, address=0))

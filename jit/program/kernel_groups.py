@@ -1,8 +1,8 @@
-"""How the groups that passes make are launched: each is one kernel, or one for each part.
+"""The launches of the groups that passes make: one kernel for each group, or one for each of its
+parts.
 
-A function here takes the builder, a node and its operands' stand-ins, and gives entries for the
-list of launches, or None where there is no kernel for the group as one.
-"""
+A function here takes the builder, a node and its operands' stand-ins. It returns entries for the
+list of launches, or None where no kernel computes the whole group."""
 from __future__ import annotations
 
 import functools
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def into(b: ProgramBuilder, node: Node) -> list[Array]:
-    """Memory for the results of a node, some of which are written to where others are."""
+    """Memory for a node's results, some of which overwrite other values."""
     places = node.attrs.get("into", {})
     return [b.held[places[o]] if o in places else b.places.memory(o) for o in node.outs]
 
@@ -50,7 +50,7 @@ def fused(b: ProgramBuilder, node: Fused, ins: Sequence[Array]) -> Entries | Non
 
 
 def row_program(b: ProgramBuilder, node: Rows, ins: Sequence[Array]) -> Entries | None:
-    """Reductions, what feeds them and what comes of them."""
+    """Reductions with their prologue and epilogue."""
     work = node.placed
     made: list[Array] = []
 
@@ -62,7 +62,8 @@ def row_program(b: ProgramBuilder, node: Rows, ins: Sequence[Array]) -> Entries 
 
 
 def parts(b: ProgramBuilder, node: Parts, ins: Sequence[Array]) -> Entries | None:
-    """A kernel for each part of the results, or for several that lie in turns in them."""
+    """One kernel for each part of the results, or for several parts that are interleaved in
+    them."""
     outs = into(b, node)
     entries: Entries = []
     for some in _in_turns(node.parts, outs):
@@ -78,7 +79,7 @@ def parts(b: ProgramBuilder, node: Parts, ins: Sequence[Array]) -> Entries | Non
 
 
 def _in_turns(parts: Sequence[Part], outs: Sequence[Array]) -> list[list[Part]]:
-    """The parts as groups of those that lie in turns in each of the results."""
+    """Group the parts: those interleaved in the same results come together."""
     groups: list[list[Part]] = []
     for part in parts:
         last = groups[-1] if groups else []
@@ -91,13 +92,13 @@ def _in_turns(parts: Sequence[Part], outs: Sequence[Array]) -> list[list[Part]]:
 
 
 def _few(parts: Sequence[Part], outs: Sequence[Array]) -> bool:
-    """May a kernel have the operands and results of all these? Their sizes must be known."""
+    """May one kernel have the operands and results of all these? Their sizes must be known."""
     known: set[object] = {type(y) for y in outs}
     return known == {np.ndarray} and len(_joined(parts)[0]) + len(parts) * len(outs) <= MOST
 
 
 def _joined(parts: Sequence[Part]) -> tuple[tuple[tuple[int, View | None], ...], tuple[Expr, ...]]:
-    """The operands and the expressions of several parts as those of one kernel."""
+    """The operands and the expressions of several parts, as those of one kernel."""
     if len(parts) == 1:
         return parts[0].operands, parts[0].roots
     at: dict[tuple[int, View | None], int] = {}
@@ -110,7 +111,7 @@ def _joined(parts: Sequence[Part]) -> tuple[tuple[tuple[int, View | None], ...],
 
 
 def gathers(b: ProgramBuilder, node: Picks, ins: Sequence[Array]) -> Entries | None:
-    """A kernel that gathers, and notes where it would read outside of a table."""
+    """A kernel that gathers, with a check for indices outside of a table."""
     (part,), bad = node.parts, np.zeros(1, np.int64)
     outs = [b.places.memory(o) for o in node.outs]
     xs, kernel = [*part.inputs(ins), bad], Pointwise("picks", part.roots, len(part.operands) + 1)
@@ -158,7 +159,7 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
 
 
 def _where(b: ProgramBuilder, x: Any) -> Argument | None:
-    """Where a value is, or a number."""
+    """The address of a value, or a number."""
     if type(x) is np.ndarray:
         return Fixed(x)
     return b.places.argument(b.places.memory(x) if isinstance(x, int) else x)

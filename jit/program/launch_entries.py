@@ -1,8 +1,7 @@
-"""The entries of a list of launches, before their arrays and pieces have places.
+"""The entries of a list of launches, before arrays and pieces of the arena have addresses.
 
-`words` gives an entry as what machine code reads; `passes/lower_llvm/calls/launch_list.py`
-declares the layout.
-"""
+`words` gives an entry as machine code reads it; `passes/lower_llvm/calls/launch_list.py` declares
+the layout."""
 
 import ctypes as C
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,8 +17,8 @@ from .arena import Piece
 
 
 class Places(NamedTuple):
-    """Where a list of launches finds what changes from call to call: for each moving array, and
-    for the arena, its number among the arrays that the list is given."""
+    """The positions of the moving arrays, and of the arena, among the arrays that a list of
+    launches is given."""
 
     moving: dict[int, int]
     arena: int
@@ -27,7 +26,7 @@ class Places(NamedTuple):
 
 # ---- arguments ----------------------------------------------------------------------------------
 class Number(NamedTuple):
-    """The word itself."""
+    """An argument that is a number."""
 
     word: int
 
@@ -37,7 +36,7 @@ class Number(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """An address in an array that is the program's own, or steady."""
+    """An argument that is an address in an array which is the program's own, or steady."""
 
     array: np.ndarray
     offset: int = 0
@@ -48,7 +47,8 @@ class Fixed(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """An address in an array that a call brings, by its position."""
+    """An argument that is an address in an array which differs between calls, by the array's
+    position."""
 
     position: int
     offset: int
@@ -59,14 +59,15 @@ class Moving(NamedTuple):
 
 
 class InArena(NamedTuple):
-    """An address in a piece of the arena, or of a result's memory."""
+    """An argument that is an address in a piece of the arena, or in the memory of a result that the
+    piece lies in."""
 
     piece: Piece
     offset: int
 
     @property
     def position(self) -> int | None:
-        """That of the result whose memory the piece lies in."""
+        """The position of the result whose memory the piece lies in."""
         return self.piece.room
 
     def words(self, places: Places) -> tuple[int, int]:
@@ -82,7 +83,8 @@ NOTHING = Number(0)
 
 # ---- entries ------------------------------------------------------------------------------------
 class Launch(NamedTuple):
-    """A kernel, its units, how many are worth a thread, and its arguments."""
+    """A kernel launch: the kernel, its units, how many units are worth a thread, and its
+    arguments."""
 
     kernel: int
     total: int
@@ -91,25 +93,25 @@ class Launch(NamedTuple):
 
     @property
     def launches(self) -> int:
-        """How many launches it is."""
+        """The number of launches: one."""
         return 1
 
     @property
     def work(self) -> float:
-        """Its work, in grains."""
+        """The amount of work, in grains."""
         return float(self.total / share_out.grain(self.grain))
 
     @property
     def size(self) -> int:
-        """Its words."""
+        """The number of words."""
         return size(L.Launch) + size(L.Argument) * len(self.arguments)
 
     def all_arguments(self) -> Iterable[Argument]:
-        """What it works on."""
+        """The arguments that are addresses or numbers."""
         return self.arguments
 
     def positions(self) -> Iterator[int]:
-        """The moving arrays that it is given."""
+        """The positions of the moving arrays among the arguments."""
         found = (a.position for a in self.arguments if type(a) is Moving or type(a) is InArena)
         return (p for p in found if p is not None)
 
@@ -122,8 +124,8 @@ class Launch(NamedTuple):
 
 
 class Check(NamedTuple):
-    """The list ends where a launch put another number into `flag` than the one that is wanted.
-    The address of the flag is then in `stopped`."""
+    """Ends the list if a launch has put another number into `flag` than the one that is wanted. The
+    address of the flag is then in `stopped`."""
 
     flag: np.ndarray
     wanted: int
@@ -131,25 +133,25 @@ class Check(NamedTuple):
 
     @property
     def launches(self) -> int:
-        """It is no launch."""
+        """The number of launches: none."""
         return 0
 
     @property
     def work(self) -> float:
-        """It takes no time that counts."""
+        """The amount of work: negligible."""
         return 0.0
 
     @property
     def size(self) -> int:
-        """Its words."""
+        """The number of words."""
         return size(L.Check)
 
     def all_arguments(self) -> Iterable[Argument]:
-        """What it looks at."""
+        """The arguments: the flag alone."""
         return (Fixed(self.flag),)
 
     def positions(self) -> Iterator[int]:
-        """No moving array."""
+        """The positions of moving arrays: none."""
         return iter(())
 
     def words(self, places: Places) -> list[int]:
@@ -159,33 +161,33 @@ class Check(NamedTuple):
 
 
 class UnlessWritten(NamedTuple):
-    """Entries that are passed over as long as nobody writes to some tensors. They stand behind
-    the guard of each tensor once, so that a write to any of them counts."""
+    """Entries that are skipped as long as nobody writes to some tensors. They are repeated behind
+    the guard of each tensor, so a write to any of the tensors makes them run."""
 
     guards: list[Any]  # of `steady.Guard`
     entries: "Sequence[Entry]"
 
     @property
     def launches(self) -> int:
-        """How many launches it is."""
+        """The number of launches."""
         return sum(e.launches for e in self.entries)
 
     @property
     def work(self) -> float:
-        """The work of all of them, in grains."""
+        """The amount of work of all entries, in grains."""
         return sum(e.work for e in self.entries)
 
     @property
     def size(self) -> int:
-        """Its words."""
+        """The number of words."""
         return len(self.guards) * (size(L.Skip) + sum(e.size for e in self.entries))
 
     def all_arguments(self) -> Iterator[Argument]:
-        """What they work on."""
+        """The arguments of all entries."""
         return (a for e in self.entries for a in e.all_arguments())
 
     def positions(self) -> Iterator[int]:
-        """The moving arrays that they are given."""
+        """The positions of the moving arrays among their arguments."""
         yield from (g.position for g in self.guards)
         yield from (p for e in self.entries for p in e.positions())
 
@@ -205,7 +207,7 @@ assert size(L.Argument) == 2  # a pair
 
 
 def placed(all_arguments: Iterable[Argument | None]) -> list[Argument] | None:
-    """Arguments as they are; None where one of them has no place."""
+    """The arguments themselves; None if one of them has no address."""
     found = list(all_arguments)
     known = [x for x in found if x is not None]
     return known if len(known) == len(found) else None

@@ -1,4 +1,5 @@
-"""The last stages: the place of each piece in the arena, and lists of words for machine code."""
+"""The last stages of building: the place of each piece in the arena, and the lists of words for
+machine code."""
 
 import ctypes as C
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,9 +18,9 @@ LONG = 5  # grains of work from which other threads of Python's run meanwhile
 
 
 class LaunchList(NamedTuple):
-    """A list for machine code: `words` words at `address`, and the values whose arrays it is
-    given, the arena last. `long`: other threads of Python's run meanwhile. `parts`: the word at
-    which the launches of a node begin, and the node; () where that is not known."""
+    """A list of launches for machine code: `words` words at `address`, and the values whose arrays
+    it is given, the arena last. `long`: other Python threads may run meanwhile. `parts`: for each
+    node, the word at which its launches begin; () if unknown."""
 
     long: bool
     address: int
@@ -30,47 +31,47 @@ class LaunchList(NamedTuple):
 
 # ---- steps of a program that is being built -----------------------------------------------------
 class Launched(NamedTuple):
-    """The entries of a node. `changes`: the positions of moving arrays that it may write to."""
+    """The entries of a node. `changes`: the positions of the moving arrays that it may write to."""
 
     entries: list[Entry]
     changes: Collection[int] = ()
     node: Node | None = None
 
     def pieces(self) -> Iterator[Piece]:
-        """The pieces that it works on."""
+        """The pieces of the arena that it uses."""
         for e in self.entries:
             yield from (a.piece for a in e.all_arguments() if type(a) is InArena)
 
 
 class Called(NamedTuple):
-    """A node that Python does, and the pieces that its operands lie in."""
+    """A node that Python runs, and the pieces of the arena that hold its operands."""
 
     node: Node
     looks: list[Piece]
 
     def pieces(self) -> Iterable[Piece]:
-        """The pieces that it works on."""
+        """The pieces of the arena that it uses."""
         return self.looks
 
 
 class Viewed(NamedTuple):
-    """A view of what moves: Python makes it where somebody asks."""
+    """A view of a moving array: Python makes it when somebody asks for it."""
 
     node: Node
     looks: list[Piece]
 
     def pieces(self) -> Iterable[Piece]:
-        """The pieces that it works on."""
+        """The pieces of the arena that it uses."""
         return self.looks
 
 
 class Kept(NamedTuple):
-    """Pieces that are looked at until the end."""
+    """Pieces of the arena that are read until the end."""
 
     looks: list[Piece]
 
     def pieces(self) -> Iterable[Piece]:
-        """The pieces that it works on."""
+        """The pieces of the arena that it uses."""
         return self.looks
 
 
@@ -80,9 +81,8 @@ Step: TypeAlias = Launched | Called | Viewed | Kept
 # ---- the arena ----------------------------------------------------------------------------------
 def find_places(steps: list[Step], heirs: list[tuple[Piece, Piece]],
                 lent: Callable[[list[Span]], list[Span]] = list) -> tuple[int, Any]:
-    """Find the place of each piece that steps work on: the bytes to take at a call, and under a
-    guard the pages among them that nobody may touch. What is large enough begins at a round
-    address. `lent`: see `arena.plan`."""
+    """Place each piece that steps use. Returns the bytes of the arena and, if memory is guarded,
+    the offsets of its guard pages. Large pieces are aligned. `lent`: see `arena.plan`."""
     pieces = []
     for i, step in enumerate(steps):
         for piece in step.pieces():
@@ -99,9 +99,10 @@ def find_places(steps: list[Step], heirs: list[tuple[Piece, Piece]],
 
 def lent_results(steps: Sequence[Step], sizes: Mapping[int, int], kept_until: Mapping[int, int],
                  left_to: Iterable[tuple[Piece, int]]) -> LentResults:
-    """The memory of results, as room for pieces that die before they are made. `sizes`: of those
-    that have memory before a call begins, by position; `kept_until`, `left_to`: see `LentResults`.
-    What Python does is not known to touch some of it: then there is none to lend."""
+    """The memory of results in which pieces can lie that die before the results are computed.
+    `sizes`: the bytes, by position, of those that are allocated before a call begins. `kept_until`,
+    `left_to`: see `LentResults`. If Python runs a node whose accesses are unknown, nothing can be
+    lent."""
     first: dict[int, int] = {}
     if not any(isinstance(step, Called) for step in steps):
         for i, step in enumerate(steps):
@@ -112,7 +113,7 @@ def lent_results(steps: Sequence[Step], sizes: Mapping[int, int], kept_until: Ma
 
 
 def guarded(forbidden: list[int]) -> Iterator[Launched]:
-    """The steps that keep everybody off pages of the arena, if there are any."""
+    """The steps that protect the guard pages of the arena, if there are any."""
     arena = Piece(0)
     arena.offset = 0
     for k in range(0, len(forbidden), MOST_ARRAYS):
@@ -123,8 +124,8 @@ def guarded(forbidden: list[int]) -> Iterator[Launched]:
 
 # ---- words --------------------------------------------------------------------------------------
 class ListWriter:
-    """Writes launches that follow each other as lists. `moving` are the roots that move; `keep`
-    gets what the lists have in memory, `launches` is how many launches they have."""
+    """Writes consecutive launches as lists. `moving` are the roots that move. `keep` receives what
+    the lists refer to, `launches` counts their launches."""
 
     def __init__(self, moving: list[int], arena: int, keep: list[Any]) -> None:
         self.moving, self.arena, self.keep = moving, arena, keep
@@ -136,7 +137,8 @@ class ListWriter:
         self.words = 0
 
     def add(self, step: Step) -> None:
-        """One more step. A view needs no number that the list being made up computes."""
+        """Add a step. A view does not end a list: no launch of the list reads what Python makes of
+        it."""
         if isinstance(step, Launched):
             positions = {p for e in step.entries for p in e.positions()}
             if len(self.places.keys() | positions) > MOST_ARRAYS:
@@ -153,7 +155,7 @@ class ListWriter:
             self.steps.append(step.node)
 
     def end(self) -> None:
-        """Write down the list that is being made up."""
+        """Write the list that was begun."""
         entries, self.entries = self.entries, []
         parts, self.parts, self.words = self.parts, [], 0
         if not entries:

@@ -1,4 +1,4 @@
-"""Programs of lists of launches for machine code, and of nodes that Python does between them.
+"""Programs that are lists of launches for machine code, with nodes that Python runs between them.
 `builder.py` makes them."""
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ NO_LAUNCHES = LaunchList(False, 0, 0, [])
 
 
 def part_of(a: np.ndarray, offset: int, t: Type) -> np.ndarray:
-    """What lies some bytes after an array's first element, as a tensor of this type. Where it is
-    another than the array's, that lies in C order."""
+    """A tensor of this type that begins some bytes after an array's first element. If its dtype
+    differs from the array's, it is in C order."""
     size = t.dtype.itemsize
     if a.dtype != t.dtype:
         a = a.reshape(-1).view(t.dtype)
@@ -36,7 +36,7 @@ def part_of(a: np.ndarray, offset: int, t: Type) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LaunchProgram(Program):
-    """A program whose lists machine code goes through."""
+    """A program whose lists machine code runs."""
 
     env: list[Any]  # the arrays of values that are the same at each call
     # What Python looks at in the arena, or in another value:
@@ -72,11 +72,11 @@ class LaunchProgram(Program):
                 self.needs[makes(one)] = memory.growth(lambda node=one: self.do(node, env))
 
     def lets_others_run(self, launches: LaunchList) -> bool:
-        """Do other threads of Python's run while machine code goes through a list?"""
+        """May other Python threads run while machine code runs this list?"""
         return launches.long
 
     def launch(self, address: int, words: int, long: bool, arrays: Sequence[Any]) -> None:
-        """Go through a list of launches. Where it ended at a check, that is a miss."""
+        """Run a list of launches. If it ended at a check, raise Miss."""
         try:
             machine()[1](address, words, long, *arrays)
             if self.stopped.value:
@@ -87,7 +87,7 @@ class LaunchProgram(Program):
             raise
 
     def stop(self) -> Node | None:
-        """The node of the check that ended a list, if one did. Later lists begin anew."""
+        """The node of the check that ended a list, if one did. Resets the flag for later lists."""
         at = self.stopped.value
         if not at:
             return None
@@ -95,7 +95,7 @@ class LaunchProgram(Program):
         return self.checks[at]
 
     def do(self, node: Node, env: list[Any]) -> None:
-        """A step that Python does."""
+        """Run a node in Python."""
         if self.local:
             looks = self.looks.get(node)
             if looks is None:
@@ -105,12 +105,12 @@ class LaunchProgram(Program):
         KINDS[node.kind].run(node, ins, self, env)
 
     def looks_of(self, node: Node) -> list[int]:
-        """What a step of Python's looks at in the arena, or in another value."""
+        """The operands of a Python node that are views: of the arena, or of another value."""
         named = {*node.refs(), *node.attrs.get("into", {}).values()}
         return [n for n in self.local if n in named]
 
     def look(self, values: Sequence[int], env: list[Any]) -> None:
-        """Find these values in the arena, or in another value."""
+        """Make views of these values, in the arena or in another value."""
         for n in values:
             if env[n] is None:
                 root, offset, t = self.local[n]
@@ -133,7 +133,7 @@ class LaunchProgram(Program):
         return None if self.called or len(lists) > 1 else lists[0] if lists else NO_LAUNCHES
 
     def kept(self) -> int:
-        """The bytes of arrays that it holds, with the programs in it."""
+        """The bytes of the arrays that it holds, with those of inner programs."""
         own: dict[int, int] = {}
         programs = [self]
         for p in programs:  # grows

@@ -1,8 +1,7 @@
-"""When a list of launches works on what: so that a check of it can give it memory of its own, and
-take that away again, a part of the list at a time.
+"""When a list of launches uses which memory. A check can then provide memory for a part of the list
+at a time, and take it away afterwards.
 
-Times are words of the list. A window ends before the word that it names.
-"""
+Times are words of the list. A window ends before the word that it names."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +14,9 @@ from .launch_lists import Launched, Step
 
 
 class Window(NamedTuple):
-    """The memory of a value. `first`: where the first launch begins that may write to it (or, of
-    what a call makes, that works on it), `final`: after the last one that may write to it,
-    `last`: after the last one that works on it."""
+    """When the memory of a value is in use. `first`: where the first launch begins that may write
+    to it or, for memory that a call allocates, that uses it. `final`: after the last launch that
+    may write to it. `last`: after the last launch that uses it."""
     value: int
     first: int
     final: int
@@ -33,17 +32,17 @@ class Lodger(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """When a program, one list of launches, works on which memory. `changed`: memory that it is
-    given and writes to; `made`: memory that a call makes for it; `lodgers`: what else lies there
-    before."""
+    """When a program, which is one list of launches, uses which memory. `changed`: inputs that it
+    writes to. `made`: memory that a call allocates. `lodgers`: what lies in that memory before the
+    results."""
     changed: list[Window]
     made: list[Window]
     lodgers: list[Lodger]
 
 
 class _Times:
-    """Which steps work on which memory that moves: `wrote` to it, `own`: as itself, `lent`: as room
-    for pieces of the arena, from the first step to the last one. By root."""
+    """Which steps use which moving memory, by root: the steps that `wrote` to it, those that use it
+    as its `own` value, and the intervals in which it is `lent` to pieces of the arena."""
 
     def __init__(self, steps: Sequence[Step], moving: Sequence[int]) -> None:
         self.wrote: dict[int, list[int]] = {}
@@ -61,8 +60,8 @@ class _Times:
                 self.lent.setdefault(moving[p.room], []).append((p.first, p.last))
 
     def spans(self, root: int) -> list[tuple[int, int]]:
-        """The steps from which and until which the memory of a root holds something; what the next
-        one begins with may be what the last one left."""
+        """The intervals of steps in which the memory of a root holds something. Intervals that meet
+        are merged."""
         own = self.own[root]
         out: list[tuple[int, int]] = []
         for first, last in sorted([*self.lent.get(root, ()), (own[0], own[-1])]):
@@ -74,8 +73,8 @@ class _Times:
 
 def windows_of(steps: Sequence[Step], moving: Sequence[int], changed: Iterable[int],
                made: Iterable[int]) -> Windows:
-    """The windows of a program's steps. `moving`: the roots by position; `changed` and `made`:
-    those that are given and written to, and those that a call makes memory for."""
+    """The windows of a program's steps. `moving`: the roots by position. `changed` and `made`: the
+    roots that are inputs written to, and those that a call allocates."""
     ends = [*accumulate(words_of(step) for step in steps)]
     begins, times = [0, *ends], _Times(steps, moving)
 
@@ -90,10 +89,10 @@ def windows_of(steps: Sequence[Step], moving: Sequence[int], changed: Iterable[i
 
 
 def pieces_of(steps: Iterable[Step]) -> Iterable[Any]:
-    """The pieces of the arena that steps work on."""
+    """The pieces of the arena that steps use."""
     return {id(p): p for step in steps for p in step.pieces()}.values()
 
 
 def words_of(step: Step) -> int:
-    """The words that a step takes in the list."""
+    """The number of words that a step takes in the list."""
     return sum(e.size for e in step.entries) if isinstance(step, Launched) else 0

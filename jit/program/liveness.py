@@ -1,7 +1,6 @@
-"""The first stage: whose memory each value lies in, and which nodes somebody sees.
+"""The first stage of building: the root of each value, and dead code.
 
-A value has a *root*: the memory that it lies in. A view lies in its operand's.
-"""
+A value's *root* is the value whose memory it lies in. A view has the root of its operand."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,8 +9,8 @@ from whet.ir.graph import Node, OpNode, Ref, Write
 
 
 class Roots:
-    """The roots of values. `moving` are the roots whose address comes with a call: what is given,
-    results, and what Python makes; `position` tells which of them one is."""
+    """The roots of values. `moving` are the roots whose address differs between calls: inputs,
+    results, and what Python makes. `position` is the index of each."""
 
     def __init__(self, nodes: Iterable[Node], outside: Sequence[int],
                  results: Iterable[int]) -> None:
@@ -30,11 +29,11 @@ class Roots:
         return self.root[n]
 
     def moves(self, n: int) -> bool:
-        """Does a value lie in memory that a call brings?"""
+        """Does a value lie in memory whose address differs between calls?"""
         return self.root[n] in self.position
 
     def set_free(self, n: int) -> None:
-        """From now on a value is a root that moves."""
+        """Make a value a root that moves."""
         self.root[n] = n
         self.position[n] = len(self.moving)
         self.moving.append(n)
@@ -42,7 +41,7 @@ class Roots:
 
 def seen_nodes(nodes: Sequence[Node], root: Any, outside: Iterable[int],
                results: Iterable[int]) -> list[Node]:
-    """The nodes whose doing somebody sees, in order."""
+    """The live nodes, in order: those with a result that is needed or with a visible effect."""
     kept, roots, values = [], {root[n] for n in results} | set(outside), set(results)
     for node in reversed(nodes):
         if isinstance(node, Write):
@@ -59,7 +58,7 @@ def seen_nodes(nodes: Sequence[Node], root: Any, outside: Iterable[int],
 
 
 def last_uses(nodes: Iterable[Node], root: Any) -> dict[int, list[int]]:
-    """The roots that are needed no more after each node: node's place -> roots."""
+    """The roots that die after each node, by the node's position."""
     last: dict[int, int] = {}
     for i, node in enumerate(nodes):
         for x in (*node.refs(), *node.outs, *node.attrs.get("into", {}).values()):

@@ -1,4 +1,4 @@
-"""A replay that is given up."""
+"""The error by which a replay is given up."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from ..report.reasons import Branches, Explained, Raises, Reason
 
 
 class Miss(Explained):
-    """A value or a shape is another than when it was recorded: the replay is given up, nothing
-    outside has been changed. `no_room`: or a device had too little memory for it."""
+    """The replay is given up: a value or a shape differs from the recording. Nothing outside has
+    been changed. `no_room`: a device had too little memory."""
     no_room = False
 
 
 def broken(node: Any) -> Reason:
-    """What is otherwise than it was at a guard, a question, or an op that refuses its data."""
+    """The reason of a miss at a node: a guard, a question, or an op that refuses its data."""
     if isinstance(node, Guard):
         return Branches("a number that Python goes on from is another", node.line)
     if isinstance(node, Ask):

@@ -36,8 +36,9 @@ Outlines: TypeAlias = Mapping[int, Any] | Sequence[Any]  # of each value: how it
 
 
 class Kind(Generic[N]):
-    """What is known of nodes of a kind. A node's operands are `ins`: stand-ins for `launches`,
-    which gets the builder, and arrays for `run`, which gets the program and a call's arrays."""
+    """What is known of one kind of node. A node's operands are `ins`. For `launches` these are
+    stand-ins, and it gets the builder. For `run` they are arrays, and it gets the program and the
+    arrays of a call."""
 
     def launches(self, b: ProgramBuilder, node: N) -> Entries | None:
         """The entries of a node's launches, or None."""
@@ -47,22 +48,23 @@ class Kind(Generic[N]):
         return self.entries(b, node, ins)
 
     def entries(self, b: ProgramBuilder, node: N, ins: Sequence[Any]) -> Entries | None:
-        """The entries of a node's launches, or None. The operands are such as kernels can read, and
-        results have elements."""
+        """The entries of a node's launches, or None. Called only if kernels can read the operands
+        and the results have elements."""
         raise NotImplementedError
 
     def run(self, node: N, ins: Sequence[Any], program: LaunchProgram,
             env: list[Any]) -> None:
-        """Do it now: the results' arrays go into `env`."""
+        """Run the node in Python; put the results' arrays into `env`."""
         raise NotImplementedError
 
     def splits(self, node: N, arrays: Outlines, compiled: bool) -> bool:
-        """Where no launch does it, is it done as its members? `compiled`: are there launches?"""
+        """Is the node run as its members if no launch computes it? `compiled`: are launches
+        possible at all?"""
         return False
 
 
 class Group(Kind[N]):
-    """Nodes that one kernel does. In their place NumPy would give other bits."""
+    """Nodes that one kernel computes. NumPy, run in its place, would give other bits."""
 
     def __init__(self,
                  entries: Callable[[ProgramBuilder, N, Sequence[Any]], Entries | None]) -> None:
@@ -107,7 +109,7 @@ class Roll(Kind[graph.Roll]):
 
 
 class Call(Kind[graph.OpNode]):
-    """An op that makes values. `forward` says what it means."""
+    """An op that makes values, defined by its `forward`."""
 
     def entries(self, b: ProgramBuilder, node: graph.OpNode, ins: Sequence[Any]) -> Entries | None:
         op = node.op
@@ -127,7 +129,7 @@ class Call(Kind[graph.OpNode]):
 
     def taped(self, b: ProgramBuilder, node: graph.OpNode, ins: Sequence[Any],
               forward: Callable[..., Any]) -> Entries | None:
-        """The launches that `forward` makes for it."""
+        """The launches that `forward` makes for a node."""
         op = node.op
         made: list[Any] = []
         if op.may_fail:
@@ -158,7 +160,7 @@ class Draw(Kind[graph.Draw]):
 
 
 class Write(Kind[graph.Write]):
-    """An op that changes its first operand."""
+    """An op that writes to its first operand."""
 
     def entries(self, b: ProgramBuilder, node: graph.Write, ins: Sequence[Any]) -> Entries | None:
         others = [x for x in node.ins[1:] if type(x) is Ref]
@@ -176,7 +178,8 @@ class Write(Kind[graph.Write]):
 
     def one_kernel(self, b: ProgramBuilder, node: graph.Write,
                    ins: Sequence[Any]) -> Entries | None:
-        """A copy, or a pointwise op whose result has the operand's type and sizes."""
+        """A copy, or a pointwise op whose result has the type and the sizes of the first
+        operand."""
         a, op = ins[0], node.op
         if node.attrs:
             return None
@@ -206,7 +209,7 @@ class Write(Kind[graph.Write]):
 
 
 class Guard(Kind[graph.Guard]):
-    """A value that Python went on from must be there again."""
+    """Check that a value that Python continued from is the same."""
 
     def entries(self, b: ProgramBuilder, node: graph.Guard, ins: Sequence[Any]) -> Entries | None:
         return numpy_launches.same(b, node, ins[0])
@@ -218,7 +221,7 @@ class Guard(Kind[graph.Guard]):
 
 
 class Ask(Kind[graph.Ask]):
-    """A question about values must have the answer that it had."""
+    """Check that a question about values has the same answer."""
 
     def entries(self, b: ProgramBuilder, node: graph.Ask, ins: Sequence[Any]) -> Entries | None:
         return numpy_launches.asked(b, node, *ins)
@@ -247,13 +250,13 @@ KINDS: dict[str, Kind[Any]] = {
 
 
 def members(node: Node) -> list[Node]:
-    """The nodes that one stands for."""
+    """The nodes that a group consists of."""
     return node.apart() if isinstance(node, GroupNode) else list(node.members)
 
 
 def laid(node: graph.OpNode | graph.Draw, made: Any, program: LaunchProgram,
          env: list[Any]) -> None:
-    """What an op made as it lay when it was recorded. What is counted may be of any size."""
+    """An op's result in the layout that was recorded. A counted result may have any size."""
     for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
         r, like = np.asarray(r), program.arrays[o]
         if o in program.counted:

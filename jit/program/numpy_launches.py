@@ -1,9 +1,8 @@
-"""The launches of nodes that eager does in NumPy or Python: elements that only move, random
-numbers, and what Python saw of values.
+"""The launches of nodes that eager mode runs in NumPy or Python: moving elements, random numbers,
+guards and questions.
 
-A program with them is one list for machine code. Each function gives the entries, or None where
-Python does the node.
-"""
+With these a whole program is one list for machine code. Each function gives the entries, or None
+where Python runs the node."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -31,8 +30,8 @@ PIECES = 500  # copies of a node: more of them Python makes at once
 
 
 def constant(b: ProgramBuilder, node: OpNode) -> Entries | None:
-    """A copy of what an op without operands makes, or of the one number that it fills with. Memory
-    that is left as it is needs nothing."""
+    """A copy of what an op without operands makes, or a fill with its one number. Uninitialised
+    memory needs no entry."""
     out = b.places.memory(node.outs[0])
     if node.op.is_unset:
         return []
@@ -44,15 +43,15 @@ def constant(b: ProgramBuilder, node: OpNode) -> Entries | None:
 
 
 def is_moved(op: Any) -> bool:
-    """Does an op say what it moves or puts where?"""
+    """Does an op describe its result as copies of parts?"""
     return any(x is not None for x in (op.moves, op.put, op.put_alone))
 
 
 def moved(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any],
           out: Array) -> Entries | None:
-    """Copies to parts of the result, or of what is written to, then a kernel that puts more there.
-    `rest`: the operands without that; an op that makes a new value from the first one by writing
-    to it begins with a copy."""
+    """Copies of parts into the result, or into what is written to, then a kernel that writes the
+    rest. `rest`: the operands apart from the target. An op that makes a new value by changing its
+    first operand begins with a copy of it."""
     op = node.op
     if op.put is None and op.put_alone is None:
         return moved_by(b, node, rest, out, None)
@@ -65,8 +64,8 @@ def moved(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any],
 
 def moved_by(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any], out: Array,
              put: Any) -> Entries | None:
-    """What `moved` does, where more is put into the copies by the kernel `put`; nothing is where
-    that is None."""
+    """What `moved` does, with `put` as the kernel that follows the copies. None: no kernel
+    follows."""
     op, known = node.op, [out, *rest]
     entries: Entries = []
     pairs: list[tuple[Array, Any]] = []
@@ -93,7 +92,7 @@ def moved_by(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any], out: 
 
 
 def copied(b: ProgramBuilder, part: Array, x: Any, known: Sequence[Any]) -> Entries | None:
-    """A copy to a part of an array."""
+    """A copy into a part of an array."""
     if not part.size:
         return []
     if type(x) in (bool, int, float):
@@ -107,7 +106,7 @@ def copied(b: ProgramBuilder, part: Array, x: Any, known: Sequence[Any]) -> Entr
 
 
 def drawn(b: ProgramBuilder, node: Draw) -> Entries | None:
-    """A draw of random numbers; its last block may be longer than the result."""
+    """A random draw; its last block may be longer than the result."""
     draw, out, draws = node.op.draw, b.places.memory(node.outs[0]), b.drawn
     numbers = draws.of(node)
     seed, at = numbers[:1].reshape(()), numbers[1:].reshape(())
@@ -126,7 +125,7 @@ def drawn(b: ProgramBuilder, node: Draw) -> Entries | None:
 
 
 def same(b: ProgramBuilder, node: Guard, x: Array) -> Entries | None:
-    """The value that Python went on from must be there again."""
+    """Check that a value that Python continued from is the same."""
     if not native.enabled() or not x.size or not x.flags.c_contiguous:
         return None
     wanted, flag, tape = node.value.copy(), np.zeros(1, np.int64), taped_launches.Tape()
@@ -136,8 +135,8 @@ def same(b: ProgramBuilder, node: Guard, x: Array) -> Entries | None:
 
 
 def asked(b: ProgramBuilder, node: Ask, x: Array, *numbers: Array) -> Entries | None:
-    """A question must have the answer that it had: each of its facts, which may have `numbers` for
-    operands, is true of some element again, or of none."""
+    """Check that a question has the same answer. Each of its facts has to hold again for some
+    element, or for none. The facts may have `numbers` as operands."""
     entries: Entries = []
     for fact, answer in node.asks or ():
         flag = np.zeros(1, np.int64)
@@ -155,7 +154,7 @@ def asked(b: ProgramBuilder, node: Ask, x: Array, *numbers: Array) -> Entries | 
 
 
 def _reduced(made: list[Array], x: Array, numbers: Sequence[Array], fact: Any) -> None:
-    """Is a fact true of some element? The answer goes into `made`."""
+    """Does a fact hold for some element? The answer is written to `made`."""
     if numbers:
         x, source = taped_launches.partial(memory.empty(x.shape, np.dtype(np.bool_))), x
         Pointwise("asked", (fact,), 1 + len(numbers))([source, *numbers], [x])

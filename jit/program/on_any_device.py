@@ -1,4 +1,4 @@
-"""A program of recorded nodes, of the CPU or of the device that values lie on."""
+"""Builds a program from recorded nodes, for the CPU or for the device that values lie on."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def build(nodes: Sequence[Node], values: Values, outside: Iterable[int], results: Iterable[int],
          options: Options = DEFAULT) -> Program:
-    """The program that gives `results`: see `builder.build`. `values`: those of the run."""
+    """The program that computes `results`: see `builder.build`. `values`: the values of the run."""
     outside, results = list(outside), list(results)
     named = {*outside, *results, *(x for n in nodes for x in n.named())}
     homes = {n: d for n, d in values.devices.items() if n in named}

@@ -1,10 +1,9 @@
-"""What the passes made of a list of nodes, on disk: a process that records a list which an earlier
-one recorded runs no pass.
+"""Keeps on disk what the passes made of a list of nodes. A process that records the same list as an
+earlier one runs no pass.
 
-A list goes by a name that tells all that the passes go by. Their own code, and that of the ops, is
-told by the folder that it lies in (see `cpu/cache.py`). What they made is kept with the recorded
-nodes as numbers, for the next process to put its own in their place.
-"""
+A list is found by a name that depends on everything the passes depend on. The passes' own code, and
+that of the ops, is covered by the cache folder (see `cpu/cache.py`). The result refers to the
+recorded nodes by number, and the next process puts its own nodes in their place."""
 from __future__ import annotations
 
 import io
@@ -36,12 +35,12 @@ PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...))
 
 
 class Unnamed(Exception):
-    """Nothing tells in another process whether it is the same there."""
+    """Something in a list has no name that is valid in another process."""
 
 
 def name(plan: Plan, passes: Sequence[str]) -> str | None:
-    """The name of a plan's nodes, for passes of these names; None where they have none, or
-    nothing is kept."""
+    """The name of a plan's nodes, for passes of these names; None if they cannot be named, or if
+    nothing is kept on disk."""
     try:
         return _name(plan, passes) if native.keeps() else None
     except Unnamed:
@@ -50,8 +49,8 @@ def name(plan: Plan, passes: Sequence[str]) -> str | None:
 
 def restore(name: str, plan: Plan, passes: list[str], root: dict[int, int],
             arrays: list[Array]) -> bool:
-    """Find what the passes made of it, once: `root` and `arrays` get what they added. Was it
-    there?"""
+    """Restore the result of the passes, if it is on disk: `root` and `arrays` receive what the
+    passes added. Was it found?"""
     raw = native.cached(name)
     if raw is None:
         return False
@@ -68,7 +67,7 @@ def restore(name: str, plan: Plan, passes: list[str], root: dict[int, int],
 
 
 def keep(name: str, plan: Plan) -> None:
-    """Keep what the passes made, if it can be."""
+    """Write the result of the passes to disk, if possible."""
     file = io.BytesIO()
     try:
         _Writer(file, plan).dump((plan.made, plan.added))
@@ -111,8 +110,8 @@ def _counts(x: Any) -> Any:
 
 
 def _attribute(key: str, x: Any, streams: list[Any]) -> Any:
-    """An attribute as what `marshal` writes; of streams of random numbers, which of those in the
-    list it is."""
+    """An attribute in a form that `marshal` writes. A random stream becomes its index in the list
+    of streams."""
     if key != "generator":
         return _value(x)
     known = [
@@ -124,7 +123,7 @@ def _attribute(key: str, x: Any, streams: list[Any]) -> Any:
 
 
 def _value(x: Any) -> Any:
-    """A value as what `marshal` writes: no two that differ give the same."""
+    """A value in a form that `marshal` writes. Different values give different forms."""
     t = type(x)
     if t in PLAIN:
         return x
@@ -149,14 +148,14 @@ def _value(x: Any) -> Any:
 
 
 def _code(code: types.CodeType) -> Any:
-    """What some code does, with the globals of a module of ours."""
+    """The code of a function, with the globals of a module of ours."""
     constants = [_code(c) if type(c) is types.CodeType else _value(c) for c in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
 
 
 class _Writer(pickle.Pickler):
-    """Recorded nodes are their places in the list, what they hold is the place of one that holds
-    it, and ops are names."""
+    """Pickles a result: recorded nodes become positions in the list, what nodes hold becomes the
+    position of the holder, and ops become names."""
 
     def __init__(self, file: io.BytesIO, plan: Plan) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
@@ -175,8 +174,8 @@ class _Writer(pickle.Pickler):
 
 
 class _Reader(pickle.Unpickler):
-    """(The folder is this user's alone, and what lies in it authenticated: machine code lies
-    there, too.)"""
+    """Unpickles a result. Only this user can write to the folder, and its files are authenticated,
+    as for machine code."""
 
     def __init__(self, file: io.BytesIO, nodes: Sequence[Node]) -> None:
         super().__init__(file)

@@ -1,4 +1,4 @@
-"""At which steps a call by a program may find that it misses."""
+"""The steps at which a call may find that it misses."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from .launch_lists import Launched, Step
 
 
 class PossibleMisses:
-    """The steps at which lists of launches may end early, each with the place of its node among
-    those that were `recorded`; None where that is not known. `checks`: see `Program`."""
+    """The steps at which lists of launches may end early, each with the position of its node among
+    the `recorded` nodes, or None if that is unknown. `checks`: see `Program`."""
 
     def __init__(self, steps: Sequence[Step], recorded: Sequence[Node],
                  checks: Mapping[int, Node | None]) -> None:
@@ -27,8 +27,8 @@ class PossibleMisses:
                           for i, n in found]
 
     def last(self, since: int | None) -> int:
-        """The last step that may miss, of those whose node was recorded before there were so many
-        nodes; -1 where there is none. None: of all."""
+        """The last step that may miss, among nodes before the recorded position `since`; -1 if
+        there is none. None means all nodes."""
         return max((i for i, k in self.steps if since is None or k is None or k < since),
                    default=-1)
 

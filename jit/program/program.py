@@ -36,7 +36,7 @@ def makes(node: Node) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, weakref_slot=True)
 class Program:
-    """What to do with the arrays of a call. A kind of program says how it takes its steps."""
+    """A program and everything that a replay asks of it. Subclasses say how its steps run."""
 
     # what it was made of
     recorded: list[Node]  # the nodes of the run
@@ -77,7 +77,7 @@ class Program:
     # ---- running ---------------------------------------------------------------------------------
     @property
     def model(self) -> Program:
-        """The program whose graphs describe this one: of the sizes that were recorded."""
+        """The program whose graphs describe this one: that of the recorded sizes."""
         return self
 
     # do sizes of its values go by data?
@@ -85,30 +85,31 @@ class Program:
 
     @property
     def leading(self) -> Program:
-        """The program of all that goes by the sizes of arguments alone."""
+        """The program for everything that depends on the sizes of arguments alone."""
         return self
 
     def led_by(self, leading: Program) -> Program:
-        """This program with another leading one, which is one for arguments of other sizes."""
+        """This program with another leading one, for arguments of other sizes."""
         return leading
 
     def does_as(self, other: Program) -> bool:
-        """Does it do what another one does, for other sizes?"""
+        """Does it do the same as another program, for other sizes?"""
         return self.plan is other.plan
 
     def backward(self, of_run: Any, env: Sequence[Any]) -> Any:
-        """The backward of a call that came to these values; `of_run`: that of the recorded run."""
+        """The backward of a call that computed these values. `of_run`: the backward of the recorded
+        run."""
         return of_run
 
     def distrust(self) -> None:
-        """It gave other bits than a run: nothing that it shares with others is used any more."""
+        """It gave other bits than a run: stop sharing plans with it."""
 
     def __call__(
         self, inputs: Sequence[np.ndarray], spent: Mapping[int, np.ndarray] = NOTHING_SPENT
     ) -> list[Any]:
-        """Run with the arrays of the outside values. Gives the environment: the array of each
-        value that a step or a caller wants. `spent`: arrays that the values of these numbers may
-        be written to, of the same layout."""
+        """Run with the arrays of the outside values. Returns the environment: the array of each
+        value that a step or a caller needs. `spent`: arrays with the same layouts, by value, that
+        may be overwritten with these values."""
         before: list[tuple[np.ndarray, np.ndarray]] = []
         try:
             env = self.with_memory(inputs, spent)
@@ -130,33 +131,35 @@ class Program:
     def with_memory(
         self, inputs: Sequence[np.ndarray], spent: Mapping[int, np.ndarray]
     ) -> list[Any]:
-        """The environment of a call that begins: what it is given, and memory for the rest."""
+        """The environment at the start of a call: the inputs, and memory for the rest."""
         env: list[Any] = [None] * (len(self.arrays) + 1)
         for n, a in zip(self.outside, inputs):
             env[n] = a
         return env
 
     def take_steps(self, env: list[Any]) -> None:
-        """Do all that is to be done in a call."""
+        """Run all steps of a call."""
         raise NotImplementedError
 
     def forget(self) -> None:
-        """What is kept of outside tensors is made anew: one of them has other memory."""
+        """Recompute what is kept of outside tensors, because one of them has other memory."""
 
     # ---- what it is ------------------------------------------------------------------------------
     @property
     def only_launches(self) -> LaunchList | None:
-        """The list of launches that it is; None where it is more."""
+        """The program's list of launches, if that is all it consists of; else None."""
         return None
 
     @property
     def launches_and_views(self) -> LaunchList | None:
-        """The list of launches that it is but for views (`shown`); None where it is more."""
+        """The program's list of launches, if it consists of that and of views (`shown`); else
+        None."""
         return None
 
     def meaning(self, inputs: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """The values that the graph has after the named rewrites, by the interpreter: what the
-        program's bits must be. `inputs`: the arrays of a call by value, which are written to."""
+        """The values of the graph after the named rewrites, computed by the interpreter: the bits
+        that the program must give. `inputs`: the arrays of a call by value, which are written
+        to."""
         env = dict(inputs)
         streams: dict[int, tuple[int, int]] = {}
         for node in self.rewritten or ():
@@ -173,9 +176,9 @@ class Program:
         return env
 
     def footprint(self) -> dict[str, int]:
-        """The bytes that a call holds at most, as the allocator counts them: what it is given, what
-        the program keeps from call to call, the arena, and what it makes. That is results, and what
-        Python's steps make and need meanwhile. What they need is known once they have run."""
+        """The peak bytes of a call, as the allocator counts them: inputs, what the program keeps
+        between calls, the arena, results, and what Python's steps allocate. The latter is known
+        once they have run."""
         made = most = sum(memory.taken(self.arrays[n].nbytes) for n in (*self.fresh, *self.undone))
         for node in self.called:
             most = max(most, made + self.needs.get(makes(node), 0))
@@ -186,5 +189,5 @@ class Program:
             "inputs": self.inputs, "kept": self.kept(), "arena": arena, "made": max(most, made)}
 
     def kept(self) -> int:
-        """The bytes of arrays that it holds."""
+        """The bytes of the arrays that it holds."""
         return 0

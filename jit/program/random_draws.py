@@ -1,4 +1,4 @@
-"""Random numbers of a program: each draw has a seed and a position that a call writes first."""
+"""The random draws of a program: each has a seed and a position, which a call writes first."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,8 +9,8 @@ from whet.random import Position
 
 
 class Draws:
-    """The draws of some nodes. `ends`: (generator of random numbers, the `Position` where a call
-    leaves it), of those that a call does more with than draw."""
+    """The draws of some nodes. `ends`: (generator, the `Position` where a call leaves it), for
+    generators that a call does not only draw from."""
 
     def __init__(self, nodes: Iterable[Node], ends: Sequence[tuple[Any, Position]]) -> None:
         draws = [n for n in nodes if isinstance(n, Draw)]
@@ -34,16 +34,16 @@ class Draws:
         return [*drawn, *(g for g, _ in self.ends)]
 
     def of(self, node: Node) -> Any:
-        """The two numbers of a draw."""
+        """The seed and the position of a draw."""
         return self.numbers[self.seats[id(node)]]
 
     def counters(self, draw: Any, n: int) -> Any:
-        """What the kernel of a draw of n numbers counts by."""
+        """The counters that a draw's kernel reads."""
         return draw.counters(n)
 
     def take(self) -> None:
-        """Give each draw its numbers, with one turn for each stream, and leave the generators
-        where the recorded run left them."""
+        """Write the seed and the position of each draw, advancing each stream once, and leave the
+        generators where the recorded run left them."""
         ends = [(g, p.now()) for g, p in self.ends]
         begins = [s.now() if type(s) is Position else None for s, *_ in self.streams]
         ended = {id(g): (g._seed, g._offset) for g, _ in ends}

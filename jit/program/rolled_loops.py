@@ -1,4 +1,5 @@
-"""The launches of an unrolled loop that passes rolled up: a program that machine code repeats."""
+"""The launches of an unrolled loop that passes rolled up again: a program that machine code
+repeats."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def launches(b: ProgramBuilder, loop: Loop) -> Entries | None:
-    """A loop as two launches: one puts addresses into a table, the other goes round. None where
-    that cannot be."""
+    """A loop as two launches: one fills a table of addresses, the other runs the rounds. None if
+    the body is more than launches."""
     body = b.inner(loop.body, list(loop.inputs), list(loop.results))
     if body.only_launches is None or body.checks:
         return None
@@ -48,7 +49,7 @@ def launches(b: ProgramBuilder, loop: Loop) -> Entries | None:
 
 def _entries(b: ProgramBuilder, loop: Loop, body: LaunchProgram, rounds: Rounds,
              filled: Sequence[Any]) -> Entries | None:
-    """The launch that fills the table, and the one that goes round."""
+    """The launch that fills the table, and the one that runs the rounds."""
     b.keep += [body, rounds]
     b.tapes.hasty |= body.hasty
     table = b.places.part(np.empty(len(filled), np.int64))
@@ -63,7 +64,7 @@ def _entries(b: ProgramBuilder, loop: Loop, body: LaunchProgram, rounds: Rounds,
 
 
 class _Addresses:
-    """Where what a body works on lies in the first round (`first`), and whose address each gets
+    """The addresses that a body uses in the first round (`first`), and which address replaces each
     after a round, with the bytes added (`moves`)."""
 
     def __init__(self, b: ProgramBuilder, loop: Loop) -> None:
@@ -73,7 +74,8 @@ class _Addresses:
         self.blocks: dict[int, Any] = {}
 
     def inputs(self) -> bool:
-        """What comes from outside, or from the round before; False where it has no place."""
+        """Place the inputs from outside and from the previous round; False if one has no
+        address."""
         b, known = self.b, self.loop.blocks
         for name, x in self.loop.inputs.items():
             along = x if isinstance(x, Along) else None
@@ -87,7 +89,7 @@ class _Addresses:
         return True
 
     def results(self) -> None:
-        """What the body makes for outside or the next round."""
+        """Place the body's results: those for outside, and those for the next round."""
         carried = {result for result, _ in self.moves.values()}
         for result, y in self.loop.results.items():
             if isinstance(y, Kept):
@@ -96,7 +98,7 @@ class _Addresses:
                 self.last(result, y.value, result in carried)
 
     def kept(self, result: int, y: Kept) -> None:
-        """A result that is kept of every round: they lie one after the other."""
+        """Place a result that is kept from every round: the rounds' results are adjacent."""
         b, loop, a = self.b, self.loop, self.b.arrays[result]
         if y.head not in self.blocks:
             rows = Type(a.dtype, (loop.rounds * loop.several, *a.shape))
@@ -108,8 +110,8 @@ class _Addresses:
         self.first[result] = b.places.argument(block[y.at, ...])
 
     def last(self, result: int, value: int, carried: bool) -> None:
-        """A result of which the last is kept: where the next round reads it, two pieces of memory
-        take turns."""
+        """Place a result of which only the last is kept. If the next round reads it, two buffers
+        alternate."""
         places = self.b.places
         mine, other = (places.memory(value),
                        places.part(places.addresses.like(self.b.arrays[result])))

@@ -1,10 +1,8 @@
-"""Programs that machine code runs round after round, with memory that changes places between the
-rounds.
+"""Runs a program round after round in machine code, exchanging memory between the rounds.
 
-What a round works on has names. A table holds the address of each; after a round every name gets
-the address that another one had, moved on by some bytes. So what a round makes is what the next one
-reads, without a copy, and a row of a tensor is followed by the next row.
-"""
+The memory that a round uses has names, and a table holds the address of each. After a round every
+name gets the address of another name, plus some bytes. So the next round reads what this one made
+without a copy, and each row of a tensor is followed by the next."""
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,8 +16,9 @@ AT_ONCE = 10_000                 # rounds between which Python may be interrupte
 
 
 class Rounds:
-    """`body` and `ask` (or None) are a list of launches and the names of what it works on; `moves`:
-    name -> (whose address it gets, bytes added); other names keep theirs."""
+    """A loop. `body` and `ask` (or None) are a list of launches and the names of the memory it
+    uses. `moves`: name -> (the name whose address it gets, bytes added); other names keep
+    theirs."""
 
     def __init__(self, ask: Any, body: Any, moves: Mapping[Any, tuple[Any, int]],
                  pred: Any = None) -> None:
@@ -41,11 +40,11 @@ class Rounds:
                                          np.empty(len(moving), np.int64), np.zeros(2, np.int64))
 
     def table(self, value: Callable[[Any], Any]) -> list[Any]:
-        """The table at the start: what `value` gives for each name."""
+        """The table at the start; `value` gives the address of each name."""
         return [x.value if type(x) is Word else value(x) for x in self.names]
 
     def arguments(self, table: Any, most: int) -> tuple[int, Any]:
-        """The machine code and what it is called with."""
+        """The machine code, and its arguments."""
         ask, body = self.begins
         words: list[Any] = [
             machine()[0], ask, body, self.pred, most, len(self.new), table, self.new, self.places,
@@ -53,7 +52,7 @@ class Rounds:
         return machine_code()["rounds"], L.Rounds(*words)
 
     def __call__(self, value: Callable[[Any], Any]) -> int:
-        """Run until the predicate is false; gives how many rounds there were."""
+        """Run until the predicate is false; returns the number of rounds."""
         table, rounds = np.array(self.table(value), np.int64), 0
         self.out[1] = 0
         while not self.out[1]:
@@ -64,7 +63,7 @@ class Rounds:
 
 
 class Word:
-    """A word of the table that is no address of what a round works on."""
+    """A word of the table that is not the address of memory which a round uses."""
 
     def __init__(self, value: int) -> None:
         self.value = value

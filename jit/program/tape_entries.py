@@ -1,8 +1,7 @@
-"""The translation of what a node would launch into entries of a list.
+"""Turns what a node launches into entries of a list.
 
-A node's kernels are run on stand-ins by a dry tape (`cpu/taped_launches.py`); each argument that
-the tape tells of becomes an argument of an entry by its type.
-"""
+A dry tape (`cpu/taped_launches.py`) runs the node's kernels on stand-ins and notes each launch.
+Each argument on the tape becomes an argument of an entry, by its type."""
 
 from __future__ import annotations
 
@@ -30,9 +29,9 @@ REFUSALS = IndexError, RuntimeError, ValueError, Unsupported
 
 
 class TapeEntries:
-    """Makes entries of tapes. `checks` tells the node of each check by the address that it looks
-    at; `stopped` is 0, or the address of the check that ended a list. `hasty` are the keys of
-    kernels that may be compiled in haste so far."""
+    """Makes entries from tapes. `checks` maps the address of each check's flag to its node.
+    `stopped` is 0, or the address of the flag that ended a list. `hasty` are the keys of kernels
+    that may still be the quickly compiled ones."""
 
     def __init__(self, arrays: Any, places: ValuePlaces | SizedPlaces) -> None:
         self.arrays, self.places = arrays, places
@@ -42,14 +41,14 @@ class TapeEntries:
         self.rooms: dict[int, Piece] = {}    # id of scratch memory -> its piece, of one node
 
     def begin(self) -> None:
-        """The next node has scratch memory of its own."""
+        """Begin a node, with scratch memory of its own."""
         self.rooms = {}
 
     def take(self, run: Callable[[], Any], known: Sequence[Any], made: Sequence[Any] = (),
              outs: Sequence[Any] = (), node: Node | None = None) -> Entries | None:
-        """Run something on stand-ins: the entries of its launches, or None where they cannot be
-        repeated. `outs`: the values, or arrays, that what it made is. A kernel that checks its
-        data is one of a node, and a check follows it."""
+        """Run something on stand-ins and return the entries of its launches, or None if they cannot
+        be repeated. `outs`: the values, or arrays, that its results are. A kernel that checks its
+        data belongs to a node, and a check follows it."""
         tape = self.listened(run, node)
         if tape is None:
             return None
@@ -61,8 +60,8 @@ class TapeEntries:
         return self.entries(tape, known, made, mine, node)
 
     def listened(self, run: Callable[[], Any], node: Node | None) -> T.Tape | None:
-        """The tape of what something launches; None where it cannot be run on stand-ins, or checks
-        its data and is of no node."""
+        """The tape of what is launched. None if it cannot run on stand-ins, or if it checks its
+        data and belongs to no node."""
         tape = T.Tape(dry=True)
         try:
             tape.listen(run)
@@ -72,8 +71,8 @@ class TapeEntries:
 
     def entries(self, tape: Any, known: Sequence[Any], made: Sequence[Any] = (),
                 mine: Sequence[Any] = (), node: Node | None = None) -> Entries | None:
-        """A tape's launches as entries; None where there are none, or an argument is something
-        unknown. `known` are operands, `made` what is on the tape for our arrays `mine`."""
+        """The launches of a tape as entries; None if there are none, or an argument is unknown.
+        `known` are the operands. `made` are the tape's results for our arrays `mine`."""
         if any(len(args) > MOST_ARGUMENTS for _, _, _, *args in tape.launches):
             return None
         operands = [x for x in known if type(x) is np.ndarray]
@@ -89,22 +88,24 @@ class TapeEntries:
         return out or None
 
     def launches(self, kernel: int) -> None:
-        """The kernel at an address is launched, which may be compiled in haste so far."""
+        """Note that the kernel at an address is launched: it may still be the quickly compiled
+        one."""
         if (key := tiered_compilation.behind(kernel)) is not None:
             self.hasty.add(key)
 
     def argument(self, x: Any, operands: Sequence[Any], mine: Sequence[Any]) -> Any:
-        """An argument of a tape's launch as one of an entry."""
+        """An argument of a tape's launch, as an argument of an entry."""
         return TRANSLATIONS[type(x)](self, x, operands, mine)
 
     def scratch(self, x: Any) -> InArena:
-        """Memory that a node's launches share: a piece, as large as the largest of them wants."""
+        """Scratch memory that a node's launches share: a piece of the arena, as large as the
+        largest launch needs."""
         piece = self.rooms.setdefault(id(x.memory), Piece(0))
         piece.size = max(piece.size, x.size, 1)
         return InArena(piece, x.offset)
 
     def check(self, flag: Any, wanted: Any, node: Node | None) -> Check:
-        """The entry that ends the list where a launch put another number into `flag`."""
+        """The entry that ends the list if a launch has put another number into `flag`."""
         self.checks[address(flag)] = node
         return Check(flag, int(wanted), self.stopped)
 
@@ -121,7 +122,7 @@ TRANSLATIONS: dict[type, Callable[..., Any]] = {
 
 
 def _launched(tape: Any, made: Any) -> bool:
-    """Did a launch make this? Otherwise NumPy computed it."""
+    """Was this result made by a launch? Otherwise NumPy computed it."""
     return any(
         type(a) is np.ndarray and np.may_share_memory(a, made)
         for _, _, _, *args in tape.launches

@@ -1,8 +1,7 @@
-"""The second stage: where each value lies while a program runs.
+"""The second stage of building: where each value lies while a program runs.
 
-Each value has a stand-in, an array of its type and strides without memory behind it. Its address
-tells what it stands for: memory that moves, a piece of the arena, or else itself.
-"""
+Each value has a stand-in: an array with its type and strides but without memory. The address of a
+stand-in identifies what it stands for: memory that moves, a piece of the arena, or itself."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,14 +18,13 @@ from .liveness import Roots
 
 
 def same_layout(a: Any, b: Any) -> bool:
-    """Have two arrays, or types of arrays, one dtype, the same sizes and the same strides?"""
+    """Do two arrays, or types of arrays, have the same dtype, sizes and strides?"""
     return bool(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype)
 
 
 def equivalent_layout(a: Any, b: Any) -> bool:
-    """Have two arrays one dtype, the same sizes, and their elements at the same distances? The
-    stride of a dimension of size one leads nowhere, and depends on how it was made: it may
-    differ."""
+    """Do two arrays have the same dtype and sizes, and their elements at the same distances?
+    Strides of dimensions of size one do not matter: they depend on how an array was made."""
     return a.shape == b.shape and a.dtype == b.dtype and (
         a.strides == b.strides or not a.size
         or all(s == t or n == 1 for n, s, t in zip(a.shape, a.strides, b.strides))
@@ -34,7 +32,7 @@ def equivalent_layout(a: Any, b: Any) -> bool:
 
 
 class ValuePlaces:
-    """The stand-ins of values, `held`, and what they stand for. `arrays` tell how each value lay
+    """The stand-ins of values, `held`, and what they stand for. `arrays` say how each value lay
     when it was recorded, `roots` whose memory it lies in."""
 
     def __init__(self, arrays: Any, roots: Roots) -> None:
@@ -55,7 +53,7 @@ class ValuePlaces:
         self.shown: dict[int, tuple[Piece, int]] = {}
 
     def hold(self, n: int, a: Any) -> Any:
-        """Let an array stand for value n."""
+        """Use an array as the stand-in of value n."""
         self.held[n] = a
         self.names.setdefault(id(a), []).append(n)
         if n in self.roots.position and a.size:
@@ -63,7 +61,7 @@ class ValuePlaces:
         return a
 
     def memory(self, n: int) -> Any:
-        """Memory for value n, laid out as it was when recorded."""
+        """Give value n memory, with the layout that was recorded."""
         if n in self.held:
             return self.held[n]
         a = self.arrays[n]
@@ -76,7 +74,7 @@ class ValuePlaces:
         return self.hold(n, self.part(self.addresses.like(a)))
 
     def part(self, a: Any) -> Any:
-        """Let an array stand for a piece of the arena."""
+        """Use an array as the stand-in of a new piece of the arena."""
         self.parts.append(a)
         if a.size:
             low, high = span(a)
@@ -84,14 +82,14 @@ class ValuePlaces:
         return a
 
     def release(self, roots: Iterable[int]) -> None:
-        """Nobody needs some memory any more: other values may lie in what is the program's."""
+        """Note that some memory is dead: other values may use it if it is the program's own."""
         for r in roots:
             a = self.held[r] if r in self.own and r not in self.roots.position else None
             if a is not None and a.flags.c_contiguous:
                 self.free.setdefault((a.nbytes, a.dtype), []).append(a)
 
     def move(self, node: Node) -> None:
-        """The results of a node that Python computes are roots that move."""
+        """Make the results of a node that Python runs roots that move."""
         for o in node.outs:
             if self.roots[o] != o or o not in self.roots.position:
                 self.roots.set_free(o)
@@ -101,8 +99,8 @@ class ValuePlaces:
                 self.hold(o, self.addresses.like(self.arrays[o]))
 
     def view(self, node: OpNode) -> bool:
-        """Views of our own memory, made once; of memory that moves, as they lie in its stand-in.
-        False where they do not lie as they did."""
+        """Make the stand-ins of a node's views. False if their layouts are not the recorded
+        ones."""
         if node.ins[0] not in self.held:
             return False
         made = node.op.forward(self.held[node.ins[0]], *node.ins[1:], **node.attrs)
@@ -123,8 +121,8 @@ class ValuePlaces:
         return (what, address(a) - low) if type(what) is Piece else None
 
     def argument(self, a: Any, offset: int = 0) -> Argument | None:
-        """An address in an array as an argument; None for one in a stand-in for memory that moves
-        in a way not known here."""
+        """The argument for an address in an array; None if it lies in a stand-in for moving memory
+        that is not registered here."""
         low, what = (self.ranges.at(span(a)[0]) if a.size else None) or (0, None)
         if type(what) is Piece:
             return InArena(what, address(a) - low + offset)
@@ -136,13 +134,13 @@ class ValuePlaces:
         return Fixed(a, offset)
 
     def overlap(self, x: Any, y: Any) -> bool:
-        """Do two values share memory? Where they come from outside, their stand-ins never do."""
+        """Do two values share memory? Stand-ins of values from outside never do."""
         return np.may_share_memory(self.held[x], self.held[y]) or np.may_share_memory(
             self.arrays[x], self.arrays[y]
         )
 
     def look(self, node: Node) -> list[Piece]:
-        """The pieces that a step of Python's finds its operands in."""
+        """The pieces in which a node that Python runs finds its operands."""
         found = []
         for x in (*node.refs(), *node.attrs.get("into", {}).values()):
             at = None if self.roots.moves(x) else self.piece(x)
@@ -152,8 +150,8 @@ class ValuePlaces:
         return found
 
     def inherit(self, node: Node) -> None:
-        """A pointwise kernel may put a result where an operand is that nobody needs any more, if
-        element lies on element."""
+        """Let a pointwise kernel write its result over an operand that dies, if the layouts match
+        element by element."""
         refs, into = dict.fromkeys(node.refs()), node.attrs.get("into", {})
         busy = {self.roots[x] for x in into.values()}
         for x in refs:
@@ -173,7 +171,7 @@ class ValuePlaces:
                     self.heirs.append((old[0], new[0]))
 
     def where(self) -> dict[int, tuple[int, int, Type]]:
-        """Of the values that Python looks at, those that lie in the arena: see `Program.local`."""
+        """Where the values lie that Python reads in the arena: see `Program.local`."""
         return {
             n: (ARENA, piece.offset + at, Type.of(self.arrays[n]))
             for n, (piece, at) in self.shown.items()

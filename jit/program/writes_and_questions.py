@@ -1,8 +1,7 @@
-"""In which order a program writes to what is outside, and finds that a call turns out otherwise.
+"""Orders the writes to outside memory and the steps that may miss.
 
-A replay that misses must have changed nothing. So what may miss comes before the writes that it
-does not go by, and what is written before it all the same is kept, to be put back.
-"""
+A replay that misses must not have changed anything. So steps that may miss come before the writes
+that they do not depend on. What has to be written earlier is saved, to be put back."""
 from __future__ import annotations
 
 import math
@@ -20,9 +19,10 @@ LARGEST_COPY = 1 << 22  # bytes that are copied at each call, for a replay that 
 
 
 class Order(NamedTuple):
-    """`may_miss`: can a replay find that a value is another? `written`: the values from outside
-    that are written to; `undone`: those of them that are written to before that may happen.
-    `early`: the memories of what is made before it may happen last; `last`: where that is."""
+    """What holds in this order of nodes. `may_miss`: can a replay miss at all? `written`: the
+    outside values that are written to. `undone`: those that are written to before the replay may
+    miss. `early`: the memory of what is made before the last step that may miss. `last`: that
+    step."""
 
     may_miss: bool
     written: set[int]
@@ -33,9 +33,9 @@ class Order(NamedTuple):
 
 def ordered(nodes: Sequence[Node], root: Any, outside: Iterable[int],
             arrays: Sequence[Any]) -> tuple[Sequence[Node], Order]:
-    """The nodes in such an order, and what is so of it. Only numbers move, and what asks, as long
-    as that is enough, or else small values: larger ones are best made where their neighbours
-    are."""
+    """The nodes in such an order, and what holds in it. Only nodes that compute numbers move, and
+    questions, if that is enough; else small values move too. Large values are best made next to
+    their neighbours."""
     inputs, memory = set(outside), memories(nodes, root, arrays)
     for most, copied in (1, 0), (LITTLE, 0), (1, LARGEST_COPY), (math.inf, LARGEST_COPY):
         moved = asked_early(nodes, memory, inputs, arrays, most)
@@ -48,10 +48,10 @@ def ordered(nodes: Sequence[Node], root: Any, outside: Iterable[int],
 
 def asked_early(nodes: Sequence[Node], memory: Mapping[int, int], inputs: set[int],
                 arrays: Sequence[Any], most: float) -> Sequence[Node]:
-    """The nodes, with what may miss right behind what it goes by where one of the values `inputs`
-    would be written between. What it goes by comes as early, where that has `most` elements.
-    Questions about numbers that are given come first: they tell the ways of a function apart.
-    `memory`: which values lie in one, see `memories`."""
+    """Move each node that may miss to right behind its operands, if one of the `inputs` would
+    otherwise be written in between. Operands move too if they have at most `most` elements.
+    Questions about numbers that are inputs come first: they tell the ways of a function apart.
+    `memory`: which values share memory, see `memories`."""
     last = -1                                # the place of the last write to what is given
     at: dict[int, int] = {}                  # value -> the place that it is made at
     written: dict[int, int] = {}             # memory -> the place that it was written at last
@@ -77,8 +77,8 @@ def asked_early(nodes: Sequence[Node], memory: Mapping[int, int], inputs: set[in
 
 
 def may_move(node: Node) -> bool:
-    """Is all that a node does a matter of its operands, and does it change nothing? Not so sure is
-    what the user's Python does, or a program inside of the node."""
+    """Does a node only read its operands and change nothing? This is uncertain for Python code of
+    the user's, and for a program inside a node."""
     if isinstance(node, Guard | Ask):
         return True
     return (isinstance(node, OpNode) and node.op.pure and not node.op.random
@@ -86,13 +86,13 @@ def may_move(node: Node) -> bool:
 
 
 def may_miss(node: Node) -> bool:
-    """Can a replay find at a node that a value is another?"""
+    """May a replay miss at this node?"""
     return isinstance(node, Guard | Ask) or (
         isinstance(node, OpNode | Write) and node.op.may_fail)
 
 
 def order_of(nodes: Iterable[Node], root: Any, inputs: set[int]) -> Order:
-    """What is so of nodes in this order; `inputs` are the values from outside."""
+    """What holds for nodes in this order. `inputs` are the values from outside."""
     last: Node | None = None
     undone: list[int] = []
     written: dict[int, bool] = {}
