@@ -1,4 +1,4 @@
-"""Which counts the sizes of values go by, of each dimension.
+"""Finds out which counts the sizes of values depend on, for each dimension.
 
     %3 = nonzero(%1)                        counted: n rows
     %4 = index(%0, %3)                      f32[n, 4]
@@ -30,8 +30,8 @@ NONE: Counts = frozenset()
 
 
 class CountsOfSizes:
-    """See above. `numbers`: the values that are made of sizes alone; `needs` gives the values that
-    a node goes by."""
+    """The counts that each dimension of a value depends on, as above. `numbers`: the values
+    computed from sizes alone. `needs` gives the values that a node depends on."""
 
     def __init__(self, arrays: Sequence[Array | Type], counted: Set[int], numbers: Set[int],
                  needs: Callable[[Node], Sequence[int]]) -> None:
@@ -47,11 +47,12 @@ class CountsOfSizes:
         return self.dims.get(n) or [NONE] * len(self.arrays[n].shape)
 
     def of_all(self, n: int) -> Counts:
-        """The counts of a value's dimensions, or of the sizes that it is a number of."""
+        """The counts of a value's dimensions, or of the sizes that it is computed from."""
         return NONE.union(self.of_number.get(n, NONE), *self.of(n))
 
     def meet(self, node: Node) -> Counts:
-        """The counts that a node goes by; nodes are met in their order."""
+        """Add a node and return the counts that it depends on. Nodes have to come in their
+        order."""
         needs = self.needs(node)
         found = NONE.union(*map(self.of_all, needs))
         if node.outs and not self.counted.isdisjoint(node.outs):
@@ -64,7 +65,7 @@ class CountsOfSizes:
         return found
 
     def count(self, node: Node) -> None:
-        """Note what is counted."""
+        """Note what a node counts."""
         read = node.refs()
         of = self.arrays[read[0]].shape if read else ()
         key = node.op, node.ins, repr(node.attrs)
@@ -75,7 +76,7 @@ class CountsOfSizes:
 
     def made(self, node: Node, needs: Sequence[int],
              found: Counts) -> dict[int, list[Counts]]:
-        """The counts of the dimensions of what a node makes, which goes by those that are
+        """The counts of the dimensions of a node's results. The node itself depends on the counts
         `found`."""
         if is_told(node):
             return {o: self.as_told(node, o, needs) for o in node.outs}
@@ -91,19 +92,19 @@ class CountsOfSizes:
                 for o in node.outs}
 
     def sizes(self, values: Sequence[int]) -> list[tuple[int, int, Counts]]:
-        """Of each dimension of some values: its place, its size and its counts."""
+        """Each dimension of some values: its position, its size and its counts."""
         return [(d, n, c) for x in values
                 for d, (n, c) in enumerate(zip(self.arrays[x].shape, self.of(x), strict=True))]
 
     def is_ambiguous(self, o: int, read: Sequence[int]) -> bool:
-        """Have several dimensions of what is read the size of one of a result, by which it may go
-        by a count or not?"""
+        """Do several operand dimensions have the size of a result's dimension, so that its counts
+        are unclear?"""
         sizes = self.sizes(read)
         return any(len({c for _, m, c in sizes if m == n}) > 1 for n in self.arrays[o].shape)
 
     def of_dim(self, d: int, size: int, read: Sequence[int]) -> Counts:
-        """The counts that dimension `d` of a result goes by, which has this size: those of the
-        operands' dimension of that size, if there is one."""
+        """The counts of dimension `d` of a result with this size: those of the operands' dimension
+        with the same size, if there is one."""
         sizes = self.sizes(read)
         alike = [(place, c) for place, n, c in sizes if n == size]
         at_its_place = next((c for place, c in alike if place == d and c), NONE)
@@ -112,8 +113,9 @@ class CountsOfSizes:
         return alike[0][1] if alike else NONE.union(*(c for _, _, c in sizes))
 
     def as_told(self, node: Node, o: int, needs: Sequence[int]) -> list[Counts]:
-        """The counts of a result whose sizes the node is told: those of what has such a size at
-        that place. A view that keeps all elements has it at any, and all counts of its operand."""
+        """The counts of a result whose sizes are attributes of the node: those of the operand with
+        such a size at that place. A view that keeps all elements matches sizes at any place, and
+        depends on all counts of its operand."""
         sizes = self.sizes(needs)
         keeps = node.op is not None and node.op.keeps_elements
         out: list[Counts] = []
@@ -131,8 +133,8 @@ class CountsOfSizes:
                 for c, n in zip(out, self.arrays[o].shape, strict=True)]
 
     def inferred(self, node: OpNode) -> dict[int, list[Counts]] | None:
-        """The counts of the results of an op that is run on outlines, in which sizes that go by
-        counts are symbols; None where it is no code for these."""
+        """The counts of an op's results, found by running it on outlines whose counted sizes are
+        symbols; None if the op's code cannot run on these."""
         found = dict.fromkeys((n, c) for _, n, c in self.sizes([*map(int, node.refs())]) if c)
         if not all(n >= LEAST for n, _ in found):
             return None
@@ -149,20 +151,21 @@ class CountsOfSizes:
                 zip(node.outs, made if type(made) is tuple else (made,), strict=True)}
 
     def outline(self, x: int, symbols: dict[tuple[int, Counts], SymbolicSize]) -> Outline:
-        """A value with symbols as sizes."""
+        """A value as an outline, with symbols for its counted sizes."""
         a = self.arrays[x]
         return Outline([symbols.get((n, c), n) for n, c in zip(a.shape, self.of(x), strict=True)],
                        a.dtype)
 
 
 def counts_in(n: int | SymbolicSize, counts: Sequence[Counts]) -> Counts:
-    """The counts of the symbols in a size."""
+    """The counts whose symbols occur in a size."""
     return NONE.union(*(counts[int(k)] for k in re.findall(r"\bs(\d+)\b", text(n))))
 
 
 def counted_dims(n: int, shape: tuple[int, ...], of: tuple[int, ...]) -> list[Counts]:
-    """The counts of what is counted itself: of the dimensions that the operand has not, and that do
-    not tell how many it has (places in several dimensions do)."""
+    """The counts of what is counted itself. They belong to the dimensions that the operand does not
+    have, except the one that tells how many dimensions it has (as in places in several
+    dimensions)."""
     is_counted = [d == 0 and len(shape) != len(of) or of[d:d + 1] != (size,) and size != len(of)
                   for d, size in enumerate(shape)]
     if not any(is_counted):
@@ -171,6 +174,6 @@ def counted_dims(n: int, shape: tuple[int, ...], of: tuple[int, ...]) -> list[Co
 
 
 def is_told(node: Node) -> bool:
-    """Is a node told the sizes of what it makes?"""
+    """Does a node have the sizes of its results as attributes?"""
     return (node.op is not None and not node.op.keeps_elements
             and not node.op.size_attrs.isdisjoint(node.attrs))

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class PartNodes:
-    """The nodes of a part, the values that it is `given` and those that others want of it.
-    `counted`: those of these whose sizes data decides, `line`: of the user's, where it does.
-    `told`: the places of nodes that may go by sizes of what they do not read."""
+    """The nodes of a part, the values that it is `given` and those that other parts want.
+    `counted`: the wanted values whose sizes data decides. `line`: the user's line where they are
+    counted. `told`: the positions of nodes that may depend on sizes of values that they do not
+    read."""
     nodes: list[Node] = field(default_factory=list)
     given: list[int] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
@@ -41,7 +42,7 @@ class PartNodes:
 
 
 def is_counted(node: Node, arrays: Sequence[Array | Type]) -> bool:
-    """Does data decide how large the results of a node are?"""
+    """Does data decide the sizes of a node's results?"""
     if not isinstance(node, OpNode) or not node.op.sized_by_data:
         return False
     told = node.op.told_size
@@ -51,8 +52,8 @@ def is_counted(node: Node, arrays: Sequence[Array | Type]) -> bool:
 def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[int, int],
         results: Sequence[int], numbers: Set[int], needs: Needs,
         most_counts: int) -> list[PartNodes] | None:
-    """The parts of a list; None where it has only one. Those that go by more than `most_counts`
-    are split.
+    """Cut a list into parts; None if it has only one. Parts that depend on more than `most_counts`
+    counts are split.
 
     `arrays`: how values lay in the run, `memory`: which values lie in one (`uses.memories`),
     `numbers`: the values that are made of sizes alone."""
@@ -68,8 +69,8 @@ def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[i
 
 
 def behind_what_they_need(nodes: Sequence[Node], needs: Needs) -> list[Node]:
-    """The nodes in such an order that those which are told sizes of a value come behind it: their
-    operands do not say so."""
+    """Order the nodes so that each comes behind the values whose sizes it is told. Its operands
+    alone do not say so."""
     makers = {o for n in nodes for o in n.outs}
     made: set[int] = set()
     out: list[Node] = []
@@ -85,7 +86,7 @@ def behind_what_they_need(nodes: Sequence[Node], needs: Needs) -> list[Node]:
 
 
 def made_for(nodes: Sequence[Node], counted: Set[int], needs: Needs) -> set[int]:
-    """What is counted, and what makes something for it and does nothing else, by their ids."""
+    """The ids of the nodes that count, and of the nodes that only compute something for these."""
     found = set(counted)
     wanted: set[int] = set()
     for node in reversed(nodes):
@@ -96,15 +97,15 @@ def made_for(nodes: Sequence[Node], counted: Set[int], needs: Needs) -> set[int]
 
 
 def makes_alone(node: Node) -> bool:
-    """Does a node make something and nothing else?"""
+    """Does a node compute something without any effect?"""
     return isinstance(node, OpNode) and node.op.pure and not node.op.random
 
 
 def grouped(nodes: Sequence[Node], memory: Mapping[int, int], counted: Set[int],
             needs: Needs) -> list[list[Node]]:
-    """The nodes in groups that end with what is counted. What is counted, and what is made for it,
-    comes as early as a group ends, and what it reads is there; a view lies in the group of what it
-    is of."""
+    """Split the nodes into groups that end with the nodes that count. A counting node, and what is
+    computed only for it, joins the earliest group in which its operands exist. A view lies in the
+    group of its base."""
     groups: list[list[Node]] = [[]]
     early = made_for(nodes, counted, needs)
     there: dict[int, int] = {}               # value -> the first group that may read it
@@ -130,7 +131,7 @@ def grouped(nodes: Sequence[Node], memory: Mapping[int, int], counted: Set[int],
 
 
 class Cut:
-    """The work of finding what each group needs."""
+    """Finds out what each group needs."""
 
     def __init__(self, nodes: Sequence[Node], groups: Sequence[Sequence[Node]], counted: Set[int],
                  numbers: Set[int], needs: Needs) -> None:
@@ -140,7 +141,7 @@ class Cut:
         self.home = {o: k for k, group in enumerate(groups) for n in group for o in n.outs}
 
     def parts(self, results: Sequence[int]) -> list[PartNodes]:
-        """The parts, of which somebody wants `results`."""
+        """The parts. `results` are the values that are wanted in the end."""
         wanted = dict.fromkeys(results)
         parts = [self.part(k) for k in range(len(self.groups))]
         for part in parts:
@@ -151,7 +152,7 @@ class Cut:
         return parts
 
     def part(self, k: int) -> PartNodes:
-        """A part without its results."""
+        """A part, without its results."""
         again: dict[int, Node] = {}          # views and numbers of the parts before, by place
         given: dict[int, None] = {}
         todo = [x for n in self.groups[k] for x in self.needs(n)]
@@ -172,5 +173,5 @@ class Cut:
                          counted[0].line if counted else "")
 
     def is_made_anew(self, node: Node) -> bool:
-        """Does each part that needs what a node makes make it?"""
+        """Is this node repeated in each part that needs its result?"""
         return is_view(node) or bool(node.outs) and self.numbers >= set(node.outs)

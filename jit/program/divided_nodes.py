@@ -1,5 +1,5 @@
-"""The nodes of a run, cut into parts where data decides a size: what each part is given, what is
-written before the last one, and what nobody needs after each."""
+"""The nodes of a run, cut into parts where data decides a size. Knows what each part is given, what
+is written before the last part, and which values die after each."""
 from __future__ import annotations
 
 from collections.abc import Container, Sequence, Set
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class DividedNodes:
-    """Nodes that make `results` of `outside`, and their parts once they are cut. `numbers`: the
-    values that are made of sizes alone."""
+    """The nodes that compute `results` from `outside`, and their parts once they are cut.
+    `numbers`: the values computed from sizes alone."""
 
     def __init__(self, nodes: Sequence[Node], arrays: Sequence[Array], outside: list[int],
                  results: list[int], numbers: Set[int], needs: Needs) -> None:
@@ -34,8 +34,8 @@ class DividedNodes:
         self.most_counts = 0
 
     def alive(self) -> list[Node]:
-        """The nodes whose doing somebody sees, what makes numbers, and what makes the values of
-        whose sizes these are."""
+        """The nodes with visible effects, the nodes that compute numbers, and the nodes whose
+        values' sizes these numbers are."""
         nodes = self.recorded
         alive = set(map(id, seen_nodes(nodes, self.roots.root, self.outside, self.results)))
         alive.update(id(n) for n in nodes if n.outs and self.numbers >= set(n.outs))
@@ -47,7 +47,8 @@ class DividedNodes:
         return [n for n in nodes if id(n) in alive]
 
     def cut(self, most_counts: int) -> None:
-        """Cut them. A part that goes by more than `most_counts` is split, where that can be."""
+        """Cut the nodes into parts. A part that depends on more than `most_counts` counts is split
+        where possible."""
         found = cut(self.nodes, self.arrays, self.memory, self.results, self.numbers, self.needs,
                     most_counts)
         self.parts, self.most_counts = found or [], most_counts
@@ -55,25 +56,26 @@ class DividedNodes:
             self.parts[0].given = self.outside
 
     def undone(self) -> list[int]:
-        """What a call may have written to when it finds that a part has no plan for its sizes: what
-        is written before that part, and what is written early, before a question."""
+        """The values that a call may have written to when it finds that a part has no plan for its
+        sizes. They are what is written before that part, and what is written early, before a
+        question."""
         inputs = set(self.outside)
         written = {self.roots.recorded[x] for part in self.parts[:-1] for node in part.nodes
                    for x in node.written()}
         return list(dict.fromkeys((*self.order.undone, *sorted(written & inputs))))
 
     def has_all_it_needs(self) -> bool:
-        """Are there several parts, and is each given only what comes from outside or is made?"""
+        """Are there several parts, each given only values from outside or from earlier parts?"""
         there = {*self.outside, *(o for n in self.nodes for o in n.outs)}
         return bool(self.parts) and all(there.issuperset(part.given) for part in self.parts[1:])
 
     def draws_later(self) -> bool:
-        """Does a later part draw random numbers?"""
+        """Does a part after the first draw random numbers?"""
         return any(isinstance(n, Draw) for part in self.parts[1:] for n in part.nodes)
 
     def give_sizes(self, steady: Container[int]) -> None:
-        """Give a later part all that has sizes of its own where it may go by those of what it does
-        not need, as `zeros_like(x)` does. `steady`: what is the same at each call."""
+        """Give a later part the values whose sizes it may depend on without reading them, as
+        `zeros_like(x)` does. `steady`: the values that are the same at each call."""
         varying = [n for n in self.outside if n not in steady]
         for k, part in enumerate(self.parts[1:], 1):
             part.told = [i for i, node in enumerate(part.nodes)
@@ -82,7 +84,7 @@ class DividedNodes:
                 part.given = sorted({*part.given, *varying, *counted(self.parts[:k])})
 
     def gone(self) -> list[list[int]]:
-        """The values that nobody needs after each part, of those that parts make."""
+        """The values that die after each part."""
         last: dict[int, int] = {}
         for k, part in enumerate(self.parts):
             last.update(dict.fromkeys((*part.results, *part.given), k))

@@ -1,5 +1,5 @@
-"""Nodes and constants that passes merged, as they were equal in the lists that were recorded: for
-other sizes this holds where they are equal again."""
+"""Nodes and constants that passes merged, because they were equal in the recorded lists. A plan for
+other sizes requires that they are equal there again."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class MergedNodes:
-    """What `types` came to be is asked of sizes, or `Unsized` raised. `found`: the constants of the
-    first list."""
+    """Requires the merged nodes and constants to be equal at all sizes, by conditions on sizes;
+    raises `Unsized` where that fails. `found`: the constants of the first list."""
 
     def __init__(self, types: SizedTypes, found: Constants) -> None:
         self.types, self.found = types, found
@@ -33,7 +33,7 @@ class MergedNodes:
         self.constants()
 
     def nodes(self) -> None:
-        """Nodes that did the same do so again."""
+        """Require merged nodes to do the same again."""
         groups: dict[Any, Any] = {}
         for node, (ins, attrs) in zip(self.types.like.recorded, self.types.expected, strict=True):
             key = key_without_operands(node)
@@ -45,7 +45,7 @@ class MergedNodes:
                     raise Unsized("nodes that did the same do so no more")
 
     def constants(self) -> None:
-        """Constants that were equal are so again."""
+        """Require merged constants to be equal again."""
         groups: dict[Any, list[int]] = {}
         for o in sorted(self.found.short):
             groups.setdefault(content(self.found[o]), []).append(o)
@@ -55,7 +55,8 @@ class MergedNodes:
                     self.compare(first, o)
 
     def compare(self, a: int, b: int) -> None:
-        """Two constants are equal again: that is asked of sizes, or seen where they are made."""
+        """Require two constants to be equal: by a condition on sizes, or by comparing them when
+        they are made."""
         try:
             numbers = self.number(a), self.number(b)
         except Unsized:                      # One is no number.
@@ -65,8 +66,8 @@ class MergedNodes:
             raise Unsized("constants that were equal are not")
 
     def made_alike(self, a: int, b: int) -> bool:
-        """Is it seen at once that two constants are one? What nodes were told is asked above, but
-        for views, which are never merged."""
+        """Are two constants certainly equal, because they are made alike? Attributes of nodes are
+        compared above; views are not, as they are never merged."""
         one, other = self.found.known[a], self.found.known[b]
         if is_view(one):
             do_the_same = self.shows_alike(one, other)
@@ -77,14 +78,14 @@ class MergedNodes:
         return do_the_same and all(x == y or self.made_alike(x, y) for x, y in refs)
 
     def shows_alike(self, one: Node, other: Node) -> bool:
-        """Do two views show the same part of what they are views of, and do so again?"""
+        """Do two views show the same part of their bases, at all sizes?"""
         x, y = self.expected[one.outs[0]], self.expected[other.outs[0]]
         return (one.op is other.op and len(one.ins) == len(other.ins) == 1
                 and all(equal(v, other.attrs.get(k)) and equal_again(v_again, y[k])
                         for (k, v), v_again in zip(one.attrs.items(), x.values(), strict=True)))
 
     def varies(self, *constants: int) -> bool:
-        """Does one of some constants go by sizes?"""
+        """Does one of these constants depend on sizes?"""
         return any(map(self.types.own.differ, constants))
 
     def number(self, o: int) -> Any:
@@ -93,7 +94,8 @@ class MergedNodes:
 
 
 def equal_again(x: Any, y: Any) -> bool:
-    """Are two things equal that were? Of expressions that is asked of sizes."""
+    """Are two things equal that were equal in the recorded lists? For expressions this adds a
+    condition on sizes."""
     if type(x) in (tuple, list):
         return type(x) is type(y) and len(x) == len(y) and all(map(equal_again, x, y))
     x, y = (a.room.owner.number if type(a) is Outline and type(a.room.owner) is Numeral else a

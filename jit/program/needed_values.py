@@ -1,4 +1,4 @@
-"""The values that a node goes by: those that it reads, and those of whose sizes it is told.
+"""Finds out which values a node depends on: those that it reads, and those whose sizes it is told.
 
     %5 = index(%0, %3)
     %6 = mean(%5)
@@ -58,7 +58,7 @@ class Needs:
     @classmethod
     def of(cls, nodes: Iterable[Node], arrays: Sequence[Array | Type],
            origins: NumberOrigins) -> Needs:
-        """Those of a list of nodes."""
+        """The needs of a list of nodes."""
         needs = cls(origins.told, origins.rests)
         for node in nodes:
             of = origins.gradients_of.get(node.outs[0], ()) if node.outs else ()
@@ -70,7 +70,7 @@ class Needs:
         return needs
 
     def __call__(self, node: Node) -> list[int]:
-        """The values that a node goes by."""
+        """The values that a node depends on."""
         of = () if node.op is None else [int(node.attrs[k]) for k in node.op.value_attrs]
         found = [*map(int, node.refs()), *of]
         if node.outs:
@@ -78,19 +78,19 @@ class Needs:
         return found
 
     def numbers(self, node: Node) -> Told:
-        """The values of the numbers that Python was told, by where a node has them."""
+        """The values of the numbers that Python was told, by where the node has them."""
         return self.told.get(node.outs[0], {}) if self.told else {}
 
     def goes_by_other_sizes(self, node: Node, arrays: Sequence[Array | Type]) -> bool:
-        """May a node be told a size of what it does not need? Of a view that keeps all elements one
-        size follows from the others."""
+        """May a node be told a size of a value that it does not depend on? In a view that keeps all
+        elements, one size follows from the others."""
         if isinstance(node, Draw):
             return True
         return (isinstance(node, OpNode)
                 and self.other_sizes(node, arrays).total() > node.op.keeps_elements)
 
     def other_sizes(self, node: OpNode, arrays: Sequence[Array | Type]) -> Counter[int]:
-        """The sizes that a node is told and that nothing has that it needs."""
+        """The sizes among a node's attributes that no value has on which it depends."""
         known = self.numbers(node)
         sizes: Counter[int] = Counter()
         for name in node.op.size_attrs & node.attrs.keys():
@@ -105,8 +105,8 @@ class Needs:
 
     def behind(self, node: OpNode, arrays: Sequence[Array | Type],
                of: Sequence[int]) -> list[int]:
-        """The operands and results of an op, which `of` are, of whose sizes a node of its gradient
-        is told: not those whose sizes what it reads has as well."""
+        """The operands and results of an op whose sizes a node of its gradient is told. `of` are
+        all of them. Those are left out whose sizes the node's own operands have as well."""
         sizes = self.other_sizes(node, arrays)
         if sizes.total() <= node.op.keeps_elements:
             sizes = Counter()
@@ -124,13 +124,13 @@ class Needs:
 
 
 def numbers_of(node: OpNode) -> list[int | float]:
-    """The numbers of a node that may have been computed of sizes."""
+    """The numbers of a node that may have been computed from sizes."""
     return [x for x in (*node.ins, *[x for x in node.attrs.values() if type(x) is float])
             if type(x) in (int, float)]
 
 
 def is_made_of(x: Any, shape: Sequence[int]) -> bool:
-    """Can a number have been computed of some of these sizes?"""
+    """Can a number have been computed from some of these sizes?"""
     for some in several(shape):
         n = math.prod(some)
         if n > 1 and (x in (n, n - 1) if type(x) is int else any(x == f(n) for f in COUNTED)):

@@ -1,4 +1,4 @@
-"""The nodes of a part with numbers of their own: what it is given comes first, then what they make.
+"""The nodes of a part, with values renumbered: first the inputs, then what the nodes make.
 
     %7 = matmul(%2, %5)                     %2 = matmul(%0, %1)
     %9 = relu(%7)                           %3 = relu(%2)
@@ -50,7 +50,7 @@ class NumberedPart:
     @classmethod
     def of(cls, part: PartNodes, needs: Needs, steady: Mapping[int, Base],
            arrays: Sequence[Array | Type]) -> NumberedPart:
-        """The nodes of a part; `needs`, `steady` and `arrays` are of the whole list."""
+        """Renumber a part. `needs`, `steady` and `arrays` are of the whole list."""
         is_given, told = set(part.given), needs.told
         given = dict.fromkeys(x for node in part.nodes for x in needs(node) if x in is_given)
         read_count = len(given)
@@ -71,21 +71,21 @@ class NumberedPart:
             {own[o]: needs.rests[o] for o in needs.rests.keys() & made_here})
 
     def is_at(self, other: NumberedPart) -> bool:
-        """Has another one the same nodes, but for attributes and numbers?"""
+        """Does another part have the same nodes, apart from attributes and numbers?"""
         return (self.given_count == other.given_count and self.read_count == other.read_count
                 and self.results == other.results
                 and self.told == other.told and are_one_list(self.nodes, other.nodes))
 
     def does_as(self, other: NumberedPart) -> bool:
-        """Does another one do the same, for other sizes?"""
+        """Does another part do the same, for other sizes?"""
         return self.is_at(other) and all(
             self.is_one_at_all_sizes(a, b, other)
             for a, b in zip(self.nodes, other.nodes, strict=True))
 
     def is_one_at_all_sizes(self, a: Node, b: Node, other: NumberedPart) -> bool:
-        """Are two nodes that are alike one, for other sizes? Each attribute that differs has to be
-        known to be a size, as the two may be of other ways through the function: `3` in one and `4`
-        in the other."""
+        """Do two nodes that are alike do the same, for other sizes? Each attribute that differs has
+        to be a size, because the parts may belong to different ways through the function: `3` in
+        one and `4` in the other."""
         if isinstance(a, Draw) or not all(
                 type(x) is Ref or equal(x, y) for x, y in zip(a.ins, b.ins, strict=True)):
             return False
@@ -93,10 +93,10 @@ class NumberedPart:
                    and self.are_sizes(a, k, x, b.attrs[k], other) for k, x in a.attrs.items())
 
     def are_sizes(self, node: Node, name: str, x: Any, y: Any, other: NumberedPart) -> bool:
-        """Are an attribute and the other one's, where they differ, known to be sizes? Such are
-        numbers that Python was told, what was given as -1, and the sizes of values that are at the
-        same place: of what a gradient reads or its op had, or of what is viewed, as there is no
-        view of other sizes than these where none was given as -1."""
+        """Are an attribute and its counterpart, where they differ, known to be sizes? Three kinds
+        are: numbers that Python was told, sizes that were given as -1, and sizes of values at the
+        same place. The values are those that a gradient reads or its op had. They are also the base
+        of a view, if none of its sizes was given as -1."""
         first = node.outs[0] if node.outs else -1
         told: Set[Place] = (self.told or {}).get(first, {}).keys()
         if type(x) is not tuple or type(y) is not tuple or len(x) != len(y):
@@ -114,19 +114,19 @@ class NumberedPart:
                    for d, (m, n) in enumerate(zip(x, y, strict=True)))
 
     def is_told_as(self, other: NumberedPart) -> bool:
-        """Were nodes of another one that may go by sizes of what they do not read told the
-        same?"""
+        """Were the nodes that may depend on sizes of unread values given equal attributes in
+        another part?"""
         return all(equal(x, b.attrs[k]) for a, b in zip(self.told_sizes, other.told_sizes,
                                                        strict=True) for k, x in a.attrs.items())
 
     def keeps_as(self, other: NumberedPart) -> bool:
-        """Are the tensors that are the same at each call those of another one?"""
+        """Does another part have the same steady tensors?"""
         return (self.steady.keys() == other.steady.keys()
                 and all(t is other.steady[n] for n, t in self.steady.items()))
 
 
 def those_met_again(parts: Sequence[NumberedPart]) -> list[bool]:
-    """Which parts of a list do the same as another one of it?"""
+    """For each part of a list: does another part of the list do the same?"""
     again = [False] * len(parts)
     for k, part in enumerate(parts):
         for i in range(k):

@@ -1,10 +1,9 @@
-"""The arrays that each program for certain sizes has for itself.
+"""The arrays that belong to a program for certain sizes.
 
-Constants may go by sizes, such as a causal mask, or one divided by a number of elements. Eager
-mode computes them of nothing but sizes, so they are computed by the very ops when the program for
-new sizes is made. Random numbers want counters, as many as a draw has blocks, and a place where
-each draw is told where its stream is.
-"""
+A constant may depend on sizes, such as a causal mask, or one divided by a number of elements. Eager
+mode computes it from sizes alone, so the same ops compute it when the program for new sizes is
+made. Random draws need counters, one for each block of a draw, and a place for each draw's position
+in its stream."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ SHORT_OPS = "add", "sub", "mul", "div"
 
 
 class OwnArray:
-    """What stands for the memory of the array with this number among a program's own."""
+    """The stand-in for the array with this number among a program's own arrays."""
     __slots__ = ("which",)
 
     def __init__(self, which: int) -> None:
@@ -49,7 +48,7 @@ class OwnArray:
 
 
 class Address:
-    """A word of a list: so many bytes from where an own array begins."""
+    """A word of a list: the address of an own array, plus so many bytes."""
     __slots__ = ("which", "offset")
 
     def __init__(self, which: int, offset: Size) -> None:
@@ -58,44 +57,44 @@ class Address:
 
 # ---- how one is made ----------------------------------------------------------------------------
 class Constant(NamedTuple):
-    """A constant that goes by sizes; `outline` says how it must lie."""
+    """A constant that depends on sizes. `outline` is the layout that it must have."""
 
     value: int
     outline: Outline
 
     def make(self, at: Mapping[str, Any], constants: Mapping[int, Array]) -> Array | None:
-        """The array; None where it lies otherwise than it was planned."""
+        """Compute the array; None if its layout is not the planned one."""
         a, t = constants[self.value], self.outline
         lies = a.shape == filled(t.shape, at) and a.strides == filled(t.strides, at)
         return a if lies and a.dtype == t.dtype else None
 
 
 class Counters(NamedTuple):
-    """0, 1, ... for each block of a draw of so many numbers."""
+    """0, 1, ...: one counter for each block of a draw."""
 
     draw: Any  # how its random numbers are made, see `ir/op.py`
     count: Size  # type: ignore[assignment]  # tuples have a method of this name
 
     def make(self, at: Mapping[str, Any], constants: Mapping[int, Array]) -> Array:
-        """The array."""
+        """Make the array."""
         made: Array = self.draw.counters(filled(self.count, at))
         return made
 
 
 class Positions(NamedTuple):
-    """The seed and the position of each draw, which a call writes."""
+    """The seed and the position of each draw; a call writes them."""
 
     draws: int
 
     def make(self, at: Mapping[str, Any], constants: Mapping[int, Array]) -> Array:
-        """The array."""
+        """Make the array."""
         return np.zeros((self.draws, 2), np.uint64)
 
 
 # ---- all of a program ---------------------------------------------------------------------------
 class OwnArrays:
-    """`values`: those that depend on sizes alone, and that nobody writes to; `nodes` and `others`:
-    the two lists that were recorded."""
+    """The arrays of a program that depend on sizes. `values`: values that depend on sizes alone and
+    that nobody writes to. `nodes` and `others`: the two lists that were recorded."""
 
     def __init__(self, values: Container[int], nodes: Sequence[Node], others: Sequence[Node],
                  sizes: SizeExpressions) -> None:
@@ -115,7 +114,7 @@ class OwnArrays:
         return n in self.known and n in self.others
 
     def differ(self, n: int) -> bool:
-        """Is anything that a value is made of another of the second sizes?"""
+        """Does a value depend on anything that differs at the second sizes?"""
         node, other = self.known[n], self.others[n]
         pairs = zip(node.ins, other.ins, strict=True)
         if any(type(x) is not Ref and not same_number(x, y) for x, y in pairs):
@@ -127,20 +126,20 @@ class OwnArrays:
 
     def add(self, maker: Constant | Counters | Positions, shape: Sequence[Size],
             dtype: type[Any] | np.dtype[Any], strides: Sequence[Size] | None = None) -> Outline:
-        """An outline that stands for one more array."""
+        """Add an array; returns the outline that stands for it."""
         room = Room(None, OwnArray(len(self.makers)))
         self.makers.append(maker)
         return Outline(shape, dtype, strides, room)
 
     def constant(self, n: int, types: Mapping[int, Outline]) -> Outline:
-        """What stands for a constant: its type is in `types`."""
+        """The outline that stands for a constant, whose type is in `types`."""
         self.compute(n, types)
         t = types[n]
         expressions_in([t.shape, t.strides], self.texts)
         return self.add(Constant(n, t), t.shape, t.dtype, t.strides)
 
     def compute(self, n: int, types: Mapping[int, Outline]) -> None:
-        """Note how a value is made."""
+        """Note how a value is computed."""
         if n in self.computed:
             return
         node, other = self.known[n], self.others[n]
@@ -156,27 +155,27 @@ class OwnArrays:
         self.steps.append((node.op, ins, attrs, node.outs))
 
     def be_equal(self, a: int, b: int, types: Mapping[int, Outline]) -> None:
-        """Let two constants be compared wherever they are made."""
+        """Compare two constants whenever they are made."""
         self.compute(a, types)
         self.compute(b, types)
         self.merged.append((a, b))
 
     def guard(self, guard: Guard, types: Mapping[int, Outline]) -> None:
-        """Let a constant that Python went on from be looked at wherever it is made."""
+        """Check a constant that Python continued from whenever it is made."""
         n = int(guard.refs()[0])
         self.compute(n, types)
         self.guards.append((n, guard.expected))
 
     def settled(self) -> OwnArrays:
-        """These as they are now, whatever is added later."""
+        """A copy of these that later additions do not change."""
         made = copy.copy(self)
         made.steps, made.makers, made.texts = [*self.steps], [*self.makers], dict(self.texts)
         made.merged, made.guards = [*self.merged], [*self.guards]
         return made
 
     def number(self, maker: Constant | Counters | Positions) -> Quantity | None:
-        """What is made, as an expression of Python's floats of 64 bits; None where it is no single
-        number of these. A shorter one is a number that is made short."""
+        """An own array as an expression of 64-bit floats; None if it is not a single such number. A
+        number of a shorter type is a 64-bit one that was rounded."""
         if type(maker) is not Constant or maker.outline.shape:
             return None
         try:
@@ -188,8 +187,8 @@ class OwnArrays:
             return None
 
     def short_number(self, n: int) -> Quantity | None:
-        """The same of a float of 32 bits: one that is made short, or what ops on two such floats
-        give, which is exact but for that."""
+        """A 32-bit float as an expression: a rounded 64-bit number, or the result of an op on two
+        such floats. The op is exact in 64 bits up to the final rounding."""
         node = self.known[n]
         if node.op is CASTS[float32]:
             return self.sizes.told[int(node.ins[0])]
@@ -201,7 +200,7 @@ class OwnArrays:
         return made * 1.0
 
     def exact(self, x: Any) -> Quantity | None:
-        """An operand that floats of 32 bits have as it is, as a number; None for another."""
+        """An operand as a number, if a 32-bit float represents it exactly; else None."""
         if type(x) is Ref:
             if int(x) not in self.known or self.known[int(x)].ins or self.differ(int(x)):
                 return None
@@ -214,18 +213,18 @@ class OwnArrays:
         return x if is_normal and float(np.float32(x)) == x else None
 
     def counters(self, draw: Any, n: SymbolicSize) -> Outline:
-        """Counters for a draw of n numbers."""
+        """The counters for a draw of n numbers."""
         expressions_in([n], self.texts)
         return self.add(Counters(draw, n), (-(-n // draw.per),), np.uint64)
 
     @property
     def expressions(self) -> list[Symbolic]:
-        """What `arrays` wants to know."""
+        """The expressions whose values `arrays` needs."""
         return list(self.texts.values())
 
     def arrays(self, values: Iterable[Any]) -> list[Array] | None:
-        """The arrays where the expressions have these values; None where one lies otherwise, they
-        are too large to keep, one no longer stands for another, or Python would go another way."""
+        """The arrays for these values of the expressions. None if a layout differs from the plan,
+        they are too large to keep, merged constants differ, or Python would take another way."""
         at, total = dict(zip(self.texts, values, strict=True)), 0
         constants: dict[int, Array] = {}
         for op, ins, attrs, outs in self.steps:
@@ -249,7 +248,7 @@ class OwnArrays:
 
 
 class SizedDraws:
-    """The draws of a program whose sizes are not known: as `Draws`, of outlines."""
+    """The draws of a program whose sizes are symbols; the counterpart of `Draws`."""
 
     def __init__(self, like: Draws, nodes: Iterable[Node], own: OwnArrays) -> None:
         if like.ends or not all(type(g) is Generator for g, *_ in like.streams):
@@ -261,15 +260,15 @@ class SizedDraws:
         self.numbers = own.add(Positions(len(self.nodes)), (len(self.nodes), 2), np.uint64)
 
     def of(self, node: Node) -> Outline:
-        """The two numbers of a draw."""
+        """The seed and the position of a draw."""
         return self.numbers[self.outs.index(node.outs[0])]
 
     def counters(self, draw: Any, n: Size) -> Any:
-        """What a kernel counts by."""
+        """The counters that a draw's kernel reads."""
         return self.own.counters(draw, n) if type(n) is SymbolicSize else draw.counters(n)
 
     def at(self, own: Sequence[Array], arrays: Sequence[Any]) -> Draws:
-        """The draws of a program for certain sizes, whose own arrays these are."""
+        """The draws of the program for certain sizes, which has these own arrays."""
         nodes = []
         for node in self.nodes:
             made = node.like()
@@ -282,7 +281,7 @@ class SizedDraws:
 
 # ---- expressions --------------------------------------------------------------------------------
 def expressions_in(x: Any, known: dict[str, Symbolic]) -> dict[str, Symbolic]:
-    """Put the expressions in something into `known`, by their texts; gives it back."""
+    """Collect the expressions in something into `known`, by their texts; returns it."""
     if type(x) in SYMBOLIC:
         known[text(x)] = x
     elif type(x) is Outline and type(x.room.owner) is Numeral:
@@ -294,7 +293,7 @@ def expressions_in(x: Any, known: dict[str, Symbolic]) -> dict[str, Symbolic]:
 
 
 def filled(x: Any, at: Mapping[str, Any]) -> Any:
-    """Something with the numbers in the place of expressions."""
+    """Replace the expressions in something by their values."""
     if type(x) in SYMBOLIC:
         return at[text(x)]
     if type(x) is Outline and type(x.room.owner) is Numeral:

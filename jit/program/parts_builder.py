@@ -1,4 +1,4 @@
-"""The making of a program in parts: see `program_in_parts.py`."""
+"""Builds a program in parts: see `program_in_parts.py`."""
 from __future__ import annotations
 
 import dataclasses
@@ -33,9 +33,10 @@ LONG = 16                        # nodes for each count: then each part goes by 
 def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
                    results: Iterable[int], options: Options, origins: NumberOrigins,
                    known: Sequence[ProgramInParts] = ()) -> ProgramInParts | None:
-    """A program that makes `results` of `outside`, as `builder.build` makes it, in parts; None
-    where it has but one, or leaves generators where a run without parts left them. `origins`: of
-    the run's numbers, `known`: programs of other calls, whose parts may be shared.
+    """Build a program that computes `results` from `outside`, as `builder.build` does, but in
+    parts. None if it has a single part, or if the parts could not leave random generators where the
+    run left them. `origins`: where the run's numbers come from. `known`: programs of other calls,
+    whose parts may be shared.
 
     A number among the arguments that became a size (see `guards/lengths.py`) has no memory that
     could be given to a later part: there is no such program where one goes by it."""
@@ -53,8 +54,8 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
 
 
 def most_counts_of_a_part(like: Program | None, nodes: Sequence[Node]) -> int:
-    """By how many counts a part may go. Each part costs time, so that where nodes are few there are
-    as few as can be, until one has to be planned in many ways, as counts are 0 or 1."""
+    """The number of counts that a part may depend on. Each part costs time. So a short list is cut
+    as little as possible, until a part needs many plans because its counts were 0 or 1."""
     if not isinstance(like, ProgramInParts):
         counts = sum(isinstance(n, OpNode) and n.op.sized_by_data for n in nodes)
         return 1 if len(nodes) >= LONG * counts else MOST_COUNTS
@@ -63,9 +64,9 @@ def most_counts_of_a_part(like: Program | None, nodes: Sequence[Node]) -> int:
 
 
 class PartsBuilder:
-    """The making of the parts. `known` are programs of other calls, whose parts may be shared:
-    `lock` is the one of those of which some are. `nodes` and `called` are what all parts launch and
-    what they have Python do, as nodes of the whole list."""
+    """Builds the parts. `known` are programs of other calls, whose parts may be shared; `lock` is
+    that of the programs whose parts are shared. `nodes` and `called` are what all parts launch and
+    what Python runs for them, as nodes of the whole list."""
 
     def __init__(self, divided: DividedNodes, options: Options,
                  known: Sequence[ProgramInParts]) -> None:
@@ -87,7 +88,7 @@ class PartsBuilder:
                      and len(like.later) + 1 == len(divided.parts) else None)
 
     def program(self) -> ProgramInParts:
-        """The program of all parts."""
+        """Build the program of all parts."""
         divided, parts = self.divided, self.programs
         first, later = self.first(), self.later()
         # A part that others share works in memory of its own: one call at a time.
@@ -107,7 +108,7 @@ class PartsBuilder:
             **lock)
 
     def first(self) -> Program:
-        """The program of the first part."""
+        """Build the program of the first part."""
         part = self.divided.parts[0]
         program = builder.build(
             part.nodes, self.arrays, part.given, part.results,
@@ -121,7 +122,7 @@ class PartsBuilder:
         return program
 
     def later(self) -> list[PlacedPart]:
-        """The other parts."""
+        """Build the other parts."""
         parts = [NumberedPart.of(part, self.divided.needs, steady(self.options, part), self.arrays)
                  for part in self.divided.parts[1:]]
         parts = [dataclasses.replace(part, steady={}) if again else part
@@ -136,7 +137,7 @@ class PartsBuilder:
         return placed
 
     def shared(self, k: int, part: NumberedPart) -> LaterPart:
-        """Later part k: one that there is, if it is the same."""
+        """Later part k: an existing one that does the same, or a new one."""
         shapes = [self.arrays[n].shape for n in part.of_whole[:part.given_count]]
         model = self.model(k, part)
         if model is None:
@@ -147,8 +148,8 @@ class PartsBuilder:
         return model
 
     def model(self, k: int, part: NumberedPart) -> LaterPart | None:
-        """A part that there is and does what this one does: of the program that the new one is
-        like, of the new one itself, or of another one that is known."""
+        """An existing part that does the same as this one. It comes from the program that the new
+        one is like, from the new one itself, or from another known one."""
         if self.like is not None and self.may_share(self.like):
             there = self.like.later[k].shared
             if there.numbered.is_at(part) and there.has_room_for(part):
@@ -165,11 +166,11 @@ class PartsBuilder:
         return None
 
     def may_share(self, program: ProgramInParts) -> bool:
-        """May parts of a program be shared? All that are have one lock."""
+        """May parts of a program be shared? All programs that share parts have the same lock."""
         return self.lock is None or program.lock is self.lock
 
     def met(self, model: LaterPart, part: NumberedPart) -> Program:
-        """The program of a part for the sizes of the run, of which `model` has plans."""
+        """The program of a part for the sizes of the run. `model` has the plans."""
         arrays = [self.arrays[n] for n in part.of_whole]
         for i, a in model.unread.items():
             arrays[i] = a
@@ -195,7 +196,7 @@ class PartsBuilder:
         return model.meet(part.nodes, arrays[:part.given_count], passed, build, once_ready)
 
     def note(self, program: Program, names: Sequence[int]) -> None:
-        """A part has its program for the sizes of the run; `names`: of its values, in the whole
+        """Note the program of a part for the sizes of the run. `names`: its values, in the whole
         list."""
         added = program.arrays[len(names):]
         names = [*names, *range(len(self.arrays), len(self.arrays) + len(added))]
@@ -208,6 +209,6 @@ class PartsBuilder:
 
 
 def steady(options: Options, part: PartNodes) -> dict[int, Base]:
-    """The tensors that are the same at each call, of what a part is given."""
+    """The steady tensors among the inputs of a part."""
     given = set(part.given)
     return {n: t for n, t in options.steady.items() if n in given}

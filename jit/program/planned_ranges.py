@@ -16,8 +16,8 @@ VAIN = 3                         # attempts to plan that came to nothing, after 
 
 
 class PlannedRanges(Generic[P]):
-    """`plan` makes a plan for sizes like some; it raises Unsized, or whatever code raises that was
-    not written for sizes that are not known. `attempts`: how many may come to nothing."""
+    """The plans for ranges of sizes. `plan` makes one for given sizes; it raises Unsized, or any
+    error of code that was not written for symbolic sizes. `attempts`: how many of them may fail."""
 
     def __init__(self, plan: Callable[[Sequence[int]], P], attempts: float = VAIN) -> None:
         self.plan, self.plans = plan, list[P]()
@@ -25,7 +25,8 @@ class PlannedRanges(Generic[P]):
 
     def at(self, values: Sequence[int], made: Callable[[P], M | None],
            may_plan: bool = True) -> M | None:
-        """What a plan for these sizes gives: `made` of it, None where it is none for them."""
+        """The first result of `made` that is not None, over the plans that hold for these sizes. A
+        plan is made if there is none and `may_plan`."""
         for k, plan in enumerate(self.plans):
             found = made(plan)
             if found is not None:

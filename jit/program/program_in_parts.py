@@ -1,4 +1,4 @@
-"""A program whose later parts go by sizes that data decides.
+"""A program in parts: the sizes of later parts are decided by data.
 
 The first part is a program like any other: its last steps count (`nonzero`, `unique`). What follows
 is given what they made, and is planned for any sizes of it, as calls of other sizes are: two runs
@@ -45,8 +45,8 @@ RESIZED = 8                      # programs of a plan that Python makes until ma
 
 
 class PartFamily(SizeFamily[SizedProgram, ProgramOfSizes]):
-    """The plans of a part for any sizes in which `other`, what passes left of a run, differs from
-    the program of another run, `like`. Raises Unsized."""
+    """The plans of a part for all sizes in which two runs differ. `like`: the program of one run.
+    `other`: what passes left of the other. Raises Unsized."""
 
     def __init__(self, like: Program, other: NodesOfRun, steady: Mapping[int, Base],
                  told: Mapping[int, Told] | None) -> None:
@@ -61,14 +61,14 @@ class PartFamily(SizeFamily[SizedProgram, ProgramOfSizes]):
         super().__init__(symbols, values)
 
     def program(self, shapes: Shapes, of_run: Sequence[Node] | None = None) -> Program | None:
-        """The program for these sizes, if it can be planned; `of_run`: the nodes of a run, where
-        there was one."""
+        """The program for these sizes, if it can be planned. `of_run`: the nodes of a run, if there
+        was one."""
         return self.made(shapes, lambda plan, values: self.at(plan, values, of_run))
 
     def at(self, plan: ProgramOfSizes, values: Sequence[int],
            of_run: Sequence[Node] | None) -> AtSizes | None:
-        """The program that a plan gives for these sizes. Where it is asked often, machine code has
-        one for all."""
+        """The program that a plan gives for these sizes. If it is asked often, machine code gets
+        one program for all sizes."""
         made = plan.program(values, of_run)
         if made is not None:
             plan.asked += 1
@@ -87,7 +87,7 @@ class PartFamily(SizeFamily[SizedProgram, ProgramOfSizes]):
 
 
 class Way:
-    """A way to plan a part, and the sizes that it is for. `like`: the program of a run."""
+    """One way to plan a part, and its families of sizes. `like`: the program of a run."""
 
     def __init__(self, like: Program) -> None:
         self.like = like
@@ -95,8 +95,8 @@ class Way:
 
     def program(self, given: Sequence[Array | Type],
                 of_run: Sequence[Node] | None = None) -> Program | None:
-        """The program for what it is given, by a plan that there is; `of_run`: the nodes of a run,
-        which it must have."""
+        """The program for these inputs, from an existing plan. `of_run`: the nodes of a run, which
+        the program must have."""
         if fits(self.like, given) and (of_run is None or all(
                 likeness(a, b) is Likeness.SAME
                 for a, b in zip(self.like.recorded, of_run, strict=True))):
@@ -110,17 +110,17 @@ class Way:
 
     def grow(self, other: NodesOfRun, steady: Mapping[int, Base],
              told: Mapping[int, Told] | None) -> None:
-        """Plan for sizes like those of a run that came to the same nodes, of which passes left
-        `other`. Raises Unsized where that cannot be."""
+        """Plan for sizes like those of another run with the same nodes; `other` is what passes left
+        of it. Raises Unsized if that is impossible."""
         if self.program([other.arrays[n] for n in other.outside]) is not None:
             return
         join(self.families, lambda: PartFamily(self.like, other, steady, told))
 
 
 class LaterPart:
-    """A part that is given what data decides the size of. All programs of calls that come to its
-    nodes share it, wherever they do: its values have numbers of their own. `shapes`: of what a run
-    gave it."""
+    """A part whose inputs have sizes that data decides. All programs with the same nodes share it,
+    wherever these nodes occur, so its values are renumbered. `shapes`: the shapes of its inputs in
+    a run."""
 
     def __init__(self, numbered: NumberedPart, shapes: Shapes) -> None:
         self.numbered, self.shapes = numbered, shapes
@@ -133,8 +133,8 @@ class LaterPart:
         self.unread: dict[int, Array] = {}
 
     def program(self, given: Sequence[Array], line: str) -> Program:
-        """The program for what it is given; raises Miss where there is none. `line`: of the user's,
-        where it was counted."""
+        """The program for these inputs; raises Miss if there is none. `line`: the user's line where
+        the size was counted."""
         for k, program in enumerate(self.resized):
             if program.fits(given):
                 if k:
@@ -151,7 +151,7 @@ class LaterPart:
         return found
 
     def planned(self, given: Sequence[Array]) -> Program | None:
-        """The program for what it is given, by a plan that there is."""
+        """The program for these inputs, from an existing plan."""
         for k, way in enumerate(self.ways):
             made = way.program(given)
             if made is not None:
@@ -164,12 +164,13 @@ class LaterPart:
         return None
 
     def has_room_for(self, part: NumberedPart) -> bool:
-        """Can it plan for one that does the same?"""
+        """Can it plan for a part that does the same?"""
         return len(self.ways) < WAYS and self.numbered.keeps_as(part)
 
     def learn(self, part: NumberedPart, shapes: Shapes) -> None:
-        """A run came to the nodes of this part with what has these shapes: what is there for its
-        sizes alone, and had others, is of no matter where nodes were told the same."""
+        """Learn from a run with the same nodes and inputs of these shapes. Inputs that are given
+        for their sizes alone are ignored from now on if their sizes differ but the nodes were told
+        the same."""
         unread = [i for i in range(part.read_count, part.given_count)
                   if i not in self.unread and self.shapes[i] != shapes[i]]
         if unread and self.numbered.is_told_as(part):
@@ -180,9 +181,10 @@ class LaterPart:
              passed: Callable[[Program], NodesOfRun | None],
              build: Callable[[Program | None], Program],
              once_ready: Callable[[Callable[[], None]], None]) -> Program:
-        """Let it serve sizes like those of a run, in which it had these nodes; the program of that
-        run. `passed` gives what passes leave of them where they do as for another program, `build`
-        makes a program like another one, `once_ready` makes plans once their kernels are there."""
+        """Plan for sizes like those of a run, in which the part had these nodes. Returns the run's
+        program. `passed` returns what passes leave of the nodes if they decide as for another
+        program; `build` builds a program like another; `once_ready` plans when the kernels are
+        there."""
         for way in self.ways:
             made = way.program(given, nodes)
             if made is not None:
@@ -206,7 +208,7 @@ class LaterPart:
         return made
 
     def close(self) -> None:
-        """What was planned gives other bits than a run."""
+        """Drop all plans: one gave other bits than a run."""
         for way in self.ways:
             way.families = []
         self.programs, self.resized, self.unsized = {}, [], "a plan for other sizes gave other bits"
@@ -214,8 +216,8 @@ class LaterPart:
 
 @dataclasses.dataclass(frozen=True)
 class PlacedPart:
-    """A part as it stands in a program: the values that it is `given`, and those that others want
-    of it. Other programs may share the part. `line`: of the user's, where it was counted."""
+    """A part at its place in a program: its inputs (`given`), and the values that others need.
+    Programs may share the part. `line`: the user's line where the size was counted."""
     shared: LaterPart
     given: list[int]
     results: list[int]
@@ -233,17 +235,17 @@ class PlacedPart:
 
 
 def fits(program: Program, given: Sequence[Array | Type]) -> bool:
-    """Is a program one for what is given?"""
+    """Do these inputs have the types that a program expects?"""
     return all(equivalent_layout(program.arrays[n], a)
                for n, a in zip(program.outside, given, strict=True))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ProgramInParts(Program):
-    """The program of all parts. `gone`: the values that nobody needs after each, `backwards`: those
-    of calls through which gradients flow, `recorded_program`: that of a run, where it is for
-    arguments of other sizes. A part that goes by more than `most_counts` was split, where that
-    can be."""
+    """The program of all parts. `gone`: the values that die after each part. `backwards`: those of
+    calls through which gradients flow. `recorded_program`: the program of a run, if this one is for
+    other argument sizes. A part that depends on more than `most_counts` counts was split where
+    possible."""
     first: Program
     later: list[PlacedPart]
     gone: list[list[int]]
@@ -297,12 +299,12 @@ class ProgramInParts(Program):
             placed.take(env)
 
     def sizes(self, values: Sequence[Any]) -> list[tuple[int, ...]]:
-        """The sizes of what a call is given, and of what it counts."""
+        """The sizes of a call's inputs and of what it counts."""
         return [values[n].shape for n in (*self.outside, *sorted(self.counted))]
 
     @property
     def sizes_of_run(self) -> list[tuple[int, ...]]:
-        """Those of the recorded run."""
+        """The same sizes in the recorded run."""
         return self.sizes(self.arrays)
 
     def __call__(self, inputs: Sequence[Array],
@@ -311,7 +313,7 @@ class ProgramInParts(Program):
 
     @property
     def parts(self) -> list[Program]:
-        """The programs of the parts, for the sizes of a run each."""
+        """The programs of the parts, each for the sizes of a run."""
         return [self.first, *(placed.shared.ways[0].like for placed in self.later)]
 
     def forget(self) -> None:

@@ -1,5 +1,5 @@
-"""A program planned for sizes that are not known, as a function of them, and the programs that it
-gives."""
+"""A program planned for symbolic sizes, as a function of these, and the programs for certain sizes
+that it gives."""
 from __future__ import annotations
 
 import dataclasses
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AtSizes(LaunchProgram):
-    """The program for certain sizes: what is views of Python's in others is shown as it lies.
-    `of_sizes`: what it is a program of, `views`: where results lie that are views."""
+    """The program for certain sizes. What Python would view in other programs is read here where it
+    lies. `of_sizes`: the function of sizes that it comes from. `views`: where results lie that are
+    views."""
     of_sizes: ProgramOfSizes
     views: dict[int, tuple[int, int, Type]] = dataclasses.field(default_factory=dict)
 
@@ -54,8 +55,8 @@ class AtSizes(LaunchProgram):
 
 
 class Words:
-    """A list's words as a template, and how to fill in what goes by sizes. `expressions` are what
-    `fill` wants to know, in that order."""
+    """The words of a list as a template, and how to fill in those that depend on sizes. `fill`
+    takes the values of `expressions`, in their order."""
 
     def __init__(self, words: Sequence[Any], tables: Sequence[int]) -> None:
         kinds = {k: [i for i, w in enumerate(words) if type(w) is k]
@@ -75,15 +76,15 @@ class Words:
         ]
 
     def blank(self) -> Array:
-        """The words without what goes by sizes."""
+        """The words, without those that depend on sizes."""
         words = self.template.copy()
         if len(self.tables):
             words[self.tables] += words.ctypes.data
         return words
 
     def places(self) -> Iterator[tuple[Any, int, Any]]:
-        """What goes by sizes, where there are no arrays of the program: the expression, at which
-        byte, and as what."""
+        """What depends on sizes, apart from arrays of the program: the expression, its byte offset,
+        and its form."""
         got = iter(self.expressions)
         for kind, places in ((np.int64, self.whole), (np.float64, self.reals)):
             yield from [(next(got), 8 * int(i), kind) for i in places]
@@ -91,7 +92,7 @@ class Words:
             yield next(got), np.dtype(dtype).itemsize * at, dtype
 
     def fill(self, numbers: Sequence[Any], own: Sequence[Array]) -> Array:
-        """The words where the expressions are `numbers`; `own` are the arrays of the program."""
+        """The words for these values of the expressions. `own` are the arrays of the program."""
         words, got = self.blank(), iter(numbers)
         words[self.whole] = list(itertools.islice(got, len(self.whole)))
         if len(self.reals):
@@ -104,8 +105,8 @@ class Words:
 
 
 class ProgramOfSizes:
-    """What a `SizedProgram` came to, as one function of the sizes: `program(values)` is the program
-    for them, or None."""
+    """The result of a `SizedProgram`, as one function of sizes: `program(values)` is the program
+    for these sizes, or None."""
 
     def __init__(self, sized: SizedProgram) -> None:
         like, lists = sized.like, sized.list
@@ -173,8 +174,8 @@ class ProgramOfSizes:
         self.evaluate = sized.facts.function([x for part in parts for x in part])
 
     def numbers(self, values: Sequence[int] | None) -> list[Any] | None:
-        """All that goes by sizes, for these; None where they are no sizes for it, or one goes by so
-        many others that Python's stack does not reach."""
+        """The value of each expression at these sizes. None if the plan does not hold for them, or
+        if an expression is nested deeper than Python's stack allows."""
         try:
             return None if values is None else self.evaluate(*values)
         except (ArithmeticError, ValueError, RecursionError):
@@ -182,8 +183,8 @@ class ProgramOfSizes:
 
     def program(self, values: Sequence[int] | None,
                 recorded: Sequence[Node] | None = None) -> AtSizes | None:
-        """The program for these sizes; None where it would be another. `recorded`: the nodes of a
-        run, where there was one."""
+        """The program for these sizes; None if the plan does not hold for them. `recorded`: the
+        nodes of a run, if there was one."""
         got = self.numbers(values)
         if values is None or got is None:
             return None
@@ -218,7 +219,8 @@ class ProgramOfSizes:
         return AtSizes(**{**self.base, **changed})
 
     def foretells(self, values: Sequence[int], recorded: Sequence[Node]) -> bool:
-        """Have the nodes of a run the numbers and the attributes that they have here?"""
+        """Are the numbers and attributes of a run's nodes those that the plan gives for its
+        sizes?"""
         expected = self.expect(*values)
         assert expected is not None
         at = dict(zip(self.expected_texts, expected, strict=True))
@@ -231,7 +233,7 @@ class ProgramOfSizes:
         return True
 
     def env(self, own: Sequence[Array], arrays: Sequence[Type], dims: Sequence[Any]) -> list[Any]:
-        """The arrays that are there before a call: constants, and views of them."""
+        """The arrays that exist before a call: constants, and views of them."""
         env: list[Any] = [None] * (len(self.arrays) + 1)
         for n, (constant, i) in self.fixed.items():
             a = own[constant.which] if isinstance(constant, OwnArray) else constant
@@ -240,7 +242,7 @@ class ProgramOfSizes:
 
     def steps_at(self, start: int, work: Sequence[Any],
                  at: Mapping[str, Any]) -> list[LaunchList | Node]:
-        """The steps of a program; `at`: text of an expression -> its value."""
+        """The steps of a program. `at`: text of an expression -> its value."""
         out: list[LaunchList | Node] = []
         for s in self.steps:
             if isinstance(s, Done):
@@ -253,8 +255,8 @@ class ProgramOfSizes:
 
 
 class ForwardOfSizes(ProgramOfSizes):
-    """The same of what a call runs. `first`: the recording that others are made like, `symbols`:
-    which of them the arguments' sizes are."""
+    """The forward of calls of all sizes, as one function. `first`: the recording that others are
+    made like. `symbols`: the arguments' sizes that are symbols."""
 
     def __init__(self, sized: SizedProgram, first: Recording, symbols: ShapeSymbols) -> None:
         super().__init__(sized)
@@ -265,7 +267,7 @@ class ForwardOfSizes(ProgramOfSizes):
 
 
 def with_numbers(node: Node, at: Mapping[str, Any]) -> Node:
-    """A node with numbers in the place of expressions."""
+    """A node with its expressions replaced by their values."""
     if not at or not expressions_in([*node.attrs.values(), *node.ins], {}):
         return node
     made = node.like()

@@ -1,8 +1,8 @@
-"""A program for many sizes, of which each call has those of what it is given.
+"""A program whose sizes machine code sets anew at each call.
 
 Machine code computes the words of the lists of launches (`passes/lower_llvm/calls/sized_memory.py`)
-and makes the arrays. Python makes a program for certain sizes about a hundred times slower.
-"""
+and allocates the arrays. Python takes about a hundred times longer to make a program for certain
+sizes."""
 from __future__ import annotations
 
 import contextlib
@@ -42,7 +42,7 @@ MOST = 64                        # sizes whose constants are kept
 
 @functools.lru_cache(None)
 def machine() -> Callable[..., tuple[Array, ...] | None] | None:
-    """The function `resized` of machine code; None where there is no machine code."""
+    """The machine code's function `resized`; None where there is no machine code."""
     if not native.enabled():
         return None
     at = native.image("jit/sized_memory", sized_memory.source, sized_memory.NAMES)
@@ -51,14 +51,14 @@ def machine() -> Callable[..., tuple[Array, ...] | None] | None:
 
 
 def said(numbers: Mapping[str, Array]) -> list[Any]:
-    """What machine code has written of expressions."""
+    """The values of expressions that machine code has written."""
     return [a.item() for a in numbers.values()]
 
 
 class ConstantsOfSizes:
-    """Constants that go by sizes and are more than numbers: Python makes them for each size, and
-    keeps those of the last ones. `numbers`: what they go by, `words`: of the lists, where their
-    addresses belong at the places `placed`, with so many bytes beside them as `offsets` say."""
+    """Constants that depend on sizes and are not numbers. Python makes them for each size and keeps
+    the most recent ones. `numbers`: what they depend on. `words`: the lists' words; at the places
+    `placed` they take the constants' addresses, plus `offsets`."""
 
     def __init__(self, own: OwnArrays, numbers: Mapping[str, Array], words: Array,
                  placed: Sequence[tuple[int, int]], offsets: Array) -> None:
@@ -68,8 +68,8 @@ class ConstantsOfSizes:
         self.known: dict[tuple[Any, ...], tuple[list[Array], Array]] = {}
 
     def lay(self) -> bool:
-        """Have the lists read those of the sizes that the words have; False where there are
-        none."""
+        """Write the addresses for the current sizes into the lists; False if the constants cannot
+        be made."""
         key = tuple(said(self.numbers))
         found = self.known.pop(key, None)
         if found is None:
@@ -111,8 +111,8 @@ class ResizedProgram(LaunchProgram):
         return self.of_sizes.model
 
     def fits(self, given: Sequence[Any]) -> bool:
-        """Have the words of what it is given, and make memory for the call that follows; False
-        where it is no program for that."""
+        """Resize to these inputs, and allocate memory for the call that follows. False if the
+        program is not for such sizes."""
         resized = machine()
         memory = None if resized is None else resized(self.block, *given)
         if memory is None or self.constants is not None and not self.constants.lay():
@@ -123,7 +123,7 @@ class ResizedProgram(LaunchProgram):
         return True
 
     def learn(self, values: Sequence[int]) -> None:
-        """Let it be one for sizes that Python has planned for by now."""
+        """Accept sizes for which Python has made a plan by now."""
         with contextlib.suppress(ArithmeticError, ValueError):   # eager mode raises it
             self.told(*values)
 
@@ -149,7 +149,7 @@ class ResizedProgram(LaunchProgram):
 
 
 class ResizedProgramMaker(SizeStores):
-    """Makes it of a program that Python has made for certain sizes."""
+    """Makes a resizable program from one that Python has made for certain sizes."""
 
     def __init__(self, like: AtSizes, symbols: ShapeSymbols) -> None:
         super().__init__(like.of_sizes)
@@ -159,7 +159,7 @@ class ResizedProgramMaker(SizeStores):
         self.keep: list[Any] = []
 
     def program(self) -> ResizedProgram:
-        """The program."""
+        """Make the program."""
         of_sizes, like = self.of_sizes, self.like
         if like.draws is not None:
             raise Uncoded("random numbers are drawn")
@@ -187,20 +187,20 @@ class ResizedProgramMaker(SizeStores):
     # ---- what is made ----------------------------------------------------------------------------
     def add(self, n: int, source: int, dtype: Any, offset: Any, shape: Sequence[Any],
             strides: Sequence[Any]) -> None:
-        """One more array that machine code makes."""
+        """Add an array that machine code makes."""
         self.keep.append(dtype)
         self.made.append(n)
         self.rows.append([source, id(dtype), len(shape), offset, *shape, *strides])
 
     def new_arrays(self) -> None:
-        """The arena, and what has memory of its own."""
+        """Add the arena, and the values with memory of their own."""
         if type(self.of_sizes.arena) in SYMBOLIC or self.of_sizes.arena:
             self.add(ARENA, NEW, np.dtype(np.uint8), 0, [self.of_sizes.arena], [1])
         for n in self.like.fresh:
             self.add(n, NEW, self.of_sizes.types[n][0], 0, *self.layout_of_new(n))
 
     def views(self) -> list[Any]:
-        """The views that Python looks at, or gives; what a call has before it begins."""
+        """Add the views that Python reads or returns, and what exists before a call begins."""
         of_sizes, like = self.of_sizes, self.like
         dims = of_sizes.dims
         for n, (root, i) in (*of_sizes.local.items(), *of_sizes.views.items()):
@@ -223,14 +223,14 @@ class ResizedProgramMaker(SizeStores):
 
     # ---- what it is given ------------------------------------------------------------------------
     def given(self, n: int) -> list[Any]:
-        """The row of an array that it is given."""
+        """The row of an input."""
         dtype = self.of_sizes.types[n][0]
         shape, strides = self.layout(n)
         self.keep.append(dtype)
         return [id(dtype), len(shape), *shape, *strides]
 
     def places(self) -> list[tuple[int, int]]:
-        """Where machine code finds each symbol."""
+        """Where machine code finds the value of each symbol."""
         found: dict[int, tuple[int, int]] = {}
         for which, dims in enumerate(self.symbols.dims):
             for d, i in enumerate(dims):
@@ -242,7 +242,7 @@ class ResizedProgramMaker(SizeStores):
 
     # ---- words -----------------------------------------------------------------------------------
     def block(self, given: Sequence[Sequence[Any]]) -> Array:
-        """The words of the block."""
+        """Fill the words of the block."""
         header = dict(code=0, given=len(given), given_at=8 * len(HEAD), made=len(self.rows),
                       made_at=8 * (len(HEAD) + sum(len(row) + 1 for row in given)))
         words = [header[name] for name in HEAD]
@@ -254,7 +254,7 @@ class ResizedProgramMaker(SizeStores):
         return block
 
     def steps(self, words: Array) -> tuple[list[Any], dict[int, Array]]:
-        """The steps, and where it is said of each list whether it is long."""
+        """The steps, and for each list the word that says whether it is long."""
         steps: list[Any] = []
         is_long: dict[int, Array] = {}
         for step in self.of_sizes.steps:
@@ -268,13 +268,13 @@ class ResizedProgramMaker(SizeStores):
         return steps, is_long
 
     def are_numbers(self) -> bool:
-        """Are all constants that go by sizes numbers?"""
+        """Are all constants that depend on sizes numbers?"""
         own = self.of_sizes.own
         return not (own.merged or own.guards) and all(
             own.number(maker) is not None for maker in own.makers)
 
     def constants_of_sizes(self, words: Array) -> ConstantsOfSizes:
-        """Those that Python makes."""
+        """The constants that Python makes."""
         own, placed = self.of_sizes.own, self.of_sizes.words.placed
         offsets = np.zeros(len(placed), np.int64)
         last = self.of_sizes.words.expressions
@@ -291,13 +291,13 @@ class ResizedProgramMaker(SizeStores):
         return words
 
     def numbers_of_python(self) -> dict[int, dict[str, Array]]:
-        """A word for each expression in a node that Python does, by the node's id."""
+        """A word for each expression in a node that Python runs, by the node's id."""
         nodes = [step.node for step in self.of_sizes.steps if isinstance(step, Done)]
         found = {id(n): expressions_in([*n.attrs.values(), *n.ins], {}) for n in nodes}
         return {i: self.cells(known) for i, known in found.items() if known}
 
     def layouts_of_python(self) -> dict[int, Array]:
-        """The words of the sizes and strides of what Python makes."""
+        """The words for the sizes and strides of what Python makes."""
         words = {}
         for node in self.like.called:
             for n in node.outs:
@@ -309,8 +309,8 @@ class ResizedProgramMaker(SizeStores):
 
 
 def resized(like: AtSizes, symbols: ShapeSymbols) -> ResizedProgram | None:
-    """A program for all sizes of the one that a program is of, where `symbols` are the sizes of
-    what it is given; None where machine code cannot tell what goes by them."""
+    """Make a program for all sizes from one for certain sizes; `symbols` are the sizes of its
+    inputs. None if machine code cannot compute what depends on them."""
     if machine() is None:
         return None
     with contextlib.suppress(Uncoded, Unsized):

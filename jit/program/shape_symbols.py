@@ -1,4 +1,4 @@
-"""Which symbols the sizes of some tensors are, where these differ between calls."""
+"""Maps the sizes of some tensors to symbols, where they differ between calls."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ Shapes: TypeAlias = "Sequence[tuple[int, ...]]"
 
 
 class ShapeSymbols:
-    """For each size of each tensor: the number of the symbol that it is, or `-1 - size` where it is
-    the same in both lists that a plan is made of. `before`, `now`: the shapes in these."""
+    """For each size of each tensor: the number of its symbol, or `-1 - size` if it is the same in
+    both lists from which a plan is made. `before`, `now`: the shapes in these lists."""
 
     def __init__(self, sizes: Sizes, before: Shapes, now: Shapes) -> None:
         self.count = len(sizes)
@@ -25,12 +25,12 @@ class ShapeSymbols:
 
     @property
     def are_all(self) -> bool:
-        """Is each symbol a size of one of the tensors, and is there one at all?"""
+        """Is there a symbol, and is each one a size of one of the tensors?"""
         found = {i for dims in self.dims for i in dims if i >= 0}
         return found == set(range(self.count)) and bool(found)
 
     def values(self, shapes: Shapes) -> list[int] | None:
-        """The symbols' values for tensors of these shapes; None where these differ in something
+        """The symbols' values for tensors of these shapes; None if the shapes differ in anything
         else."""
         values: list[int] = [-1] * self.count
         if len(shapes) != len(self.dims):

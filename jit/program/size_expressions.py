@@ -1,11 +1,10 @@
-"""What differs between two lists of the same nodes on other sizes, as expressions of the sizes.
+"""Finds, for what differs between two lists of the same nodes, an expression of the sizes.
 
-Nothing is fitted to numbers: an attribute or a number is one of the few things that a size of a
-tensor becomes, of the tensors that its node reads. It is a product of some of their sizes, or one
-divided by that, or what a variance makes of it (see `COUNTED`), or what is left of all elements
-when the other sizes of a view are known. Where none of these, or more than one, is what was seen of
-both lists, the planning ends with `Unsized`.
-"""
+Nothing is fitted to numbers: a differing attribute or number must be one of the few things that a
+size of a tensor becomes, for tensors that its node reads. It is a product of some of their sizes, a
+reciprocal of it, what a variance makes of it (see `COUNTED`), or the size of a view that its other
+sizes determine. If none of these, or more than one, matches both lists, the planning ends with
+`Unsized`."""
 
 from __future__ import annotations
 
@@ -44,11 +43,11 @@ COUNTED: tuple[Callable[[Any], Any], ...] = (
 
 
 class Unknown(Unsized):
-    """A number is none of what sizes become."""
+    """A number is not an expression of sizes of any known form."""
 
 
 class Sizes:
-    """Which sizes differ between the types of two lists: a symbol for each, with its two values."""
+    """The sizes that differ between two lists: a symbol for each, with its two values."""
 
     def __init__(self, before: Iterable[int], now: Iterable[int]) -> None:
         """`before`, `now`: sizes of what the calls are given, in one order."""
@@ -61,7 +60,8 @@ class Sizes:
 
 
 class SizeExpressions:
-    """The expressions of `facts` for pairs of numbers: one of the first list, one of the second."""
+    """The expressions, with conditions in `facts`, for pairs of numbers: one of the first list, one
+    of the second."""
 
     told: ToldNumbers  # the numbers that Python was told
 
@@ -74,16 +74,16 @@ class SizeExpressions:
         self.shapes: dict[tuple[str, ...], Sequence[Size]] = {}
 
     def symbol(self, a: int, b: int) -> Size:
-        """The size of something that is given: a number, or a symbol."""
+        """The size of an input: a number, or a symbol."""
         return a if a == b else self.facts.symbols[self.sizes.known[a, b]]
 
     def at(self, shape: Sequence[Any], k: int) -> tuple[Any, ...]:
-        """Sizes as they were in one of the two lists."""
+        """The sizes that these were in one of the two lists."""
         scope = self.scopes[k]
         return tuple([scope.of(n.text()) if type(n) in SYMBOLIC else n for n in shape])
 
     def pair(self, n: Size) -> tuple[int, int]:
-        """What a size was in the two lists."""
+        """The values of a size in the two lists."""
         if type(n) is not SymbolicSize:
             return n, n
         key = n.text()
@@ -92,12 +92,12 @@ class SizeExpressions:
         return self.pairs[key]
 
     def met(self, shape: Sequence[Size]) -> None:
-        """A value has this shape: its sizes may be what numbers come of."""
+        """Note that a value has this shape: numbers may be expressions of its sizes."""
         self.shapes.setdefault(tuple(map(text, shape)), shape)
 
     def equal_again(self) -> None:
-        """Ask that sizes that were equal in both lists be equal again, and none be 0 or 1 that was
-        not: passes go by that."""
+        """Require sizes that were equal in both lists to be equal again, and sizes to be 0 or 1
+        only where they were: passes depend on both."""
         groups: dict[tuple[int, int], dict[str, Size]] = {(0, 0): {}, (1, 1): {}}
         for n in itertools.chain((0, 1), *self.shapes.values()):
             groups.setdefault(self.pair(n), {})[text(n)] = n
@@ -109,9 +109,9 @@ class SizeExpressions:
     # ---- numbers ---------------------------------------------------------------------------------
     def natural(self, x: float, y: float, shapes: Collection[Sequence[Size]],
                 of: Callable[[int], float] = int) -> Size:
-        """The product of some sizes of one of the shapes of which `of` is `x` of the first list and
-        `y` of the second; where these have none, of the symbols, or of one of all values so
-        far. Of several the one that a value has as a size."""
+        """The product of sizes of one of these shapes for which `of` gives `x` in the first list
+        and `y` in the second. If there is none, it is a product of symbols, or of sizes of one of
+        all values so far. Of several products, the one that is a size of a value is taken."""
         for places in (shapes, [self.facts.symbols], self.shapes.values()):
             found: dict[str, Size] = {}
             for shape in places:
@@ -130,12 +130,12 @@ class SizeExpressions:
         raise Unknown(f"{x} becomes {y} in no known way")
 
     def number_of_type(self, x: Any, y: Any, shapes: Collection[Sequence[Size]]) -> Any:
-        """A number in an array of no dimension."""
+        """A number that is an array without dimensions."""
         return self.number(x.item(), y.item(), shapes, x.dtype.type)
 
     def number(self, x: Any, y: Any, shapes: Collection[Sequence[Size]],
                rounded: Callable[[float], Any] = float) -> Any:
-        """A number among operands; `rounded`: to the type that it had."""
+        """A number among operands. `rounded`: rounds to the type that it had."""
         if isinstance(x, np.ndarray | np.generic):
             if x.dtype != y.dtype or x.ndim or x.dtype.kind not in "iuf":
                 raise Unsized("an array that goes by sizes is an operand")
@@ -156,7 +156,7 @@ class SizeExpressions:
 
     # ---- attributes ------------------------------------------------------------------------------
     def attributes(self, node: Node, other: Node, ins: Sequence[Any]) -> Mapping[str, Any]:
-        """The attributes of a node; `ins` are its operands."""
+        """The attributes of a node with these operands."""
         told = self.told.attributes(node)
         if node is other and not told or node.op is None:
             return node.attrs
@@ -171,15 +171,16 @@ class SizeExpressions:
         return out
 
     def tell_apart(self, x: Any) -> None:
-        """What an array is made by is the same in both lists: is it no size that happens to be?"""
+        """Check that an attribute that is equal in both lists is not a size that happens to be
+        equal."""
         met = [self.pair(n) for shape in self.shapes.values() for n in shape
                if type(n) is SymbolicSize]
         if any((n, n) in met for n in (x if type(x) is tuple else (x,))):
             raise Unsized("a size is another, and was the same in both lists")
 
     def again(self, x: Any, y: Any) -> Any:
-        """What was `x` beside the first list and `y` beside the second, and says what a value's
-        sizes were."""
+        """Something noted beside the lists, `x` for the first and `y` for the second, in which
+        numbers are sizes that values had."""
         if isinstance(x, tuple) and isinstance(y, tuple) and len(x) == len(y):
             return tuple(map(self.again, x, y))
         if equal(x, y):
@@ -190,7 +191,7 @@ class SizeExpressions:
         return met[0] if met else self.natural(x, y, ())
 
     def known(self, op: Op, name: str, told: Any, x: Any, y: Any, ins: Sequence[Any]) -> Any:
-        """An attribute of which Python was told parts: these are not searched for."""
+        """An attribute of which Python was told some numbers: these need no search."""
         if type(told) is tuple and name in op.size_attrs:
             shapes = [a.shape for a in ins if type(a) is Outline]
             told = self.shape(op, x, y, shapes, told)
@@ -199,13 +200,13 @@ class SizeExpressions:
         return told
 
     def valued(self, x: Any, k: int) -> Any:
-        """Something with the numbers that its expressions were in one of the two lists."""
+        """Replace the expressions in something by their values in one of the two lists."""
         if type(x) is tuple:
             return tuple([self.valued(y, k) for y in x])
         return self.at([x], k)[0] if type(x) in SYMBOLIC else x
 
     def attribute(self, op: Op, name: str, x: Any, y: Any, ins: Sequence[Any]) -> Any:
-        """An attribute that differs."""
+        """An attribute that differs between the lists."""
         shapes = [a.shape for a in ins if type(a) is Outline]
         if name in op.size_attrs and type(x) is int:
             return self.natural(x, y, shapes)
@@ -215,8 +216,8 @@ class SizeExpressions:
 
     def shape(self, op: Op, x: Sequence[int], y: Sequence[int], shapes: Sequence[Sequence[Size]],
               told: Sequence[Size] = ()) -> tuple[Size, ...]:
-        """A tuple of sizes. Where a view keeps all elements, one size follows from the others.
-        `told`: the same with what is known already."""
+        """A tuple of sizes. In a view that keeps all elements, one size follows from the others.
+        `told`: the same tuple with what is known already."""
         out, unknown = list(told or x), []
         for i, (a, b) in enumerate(zip(x, y, strict=True)):
             if a != b and type(out[i]) is not SymbolicSize:
@@ -239,27 +240,27 @@ class SizeExpressions:
 
 
 def several(xs: Sequence[T]) -> Iterator[tuple[T, ...]]:
-    """One or more of some things, in all ways."""
+    """All ways to choose one or more of some things."""
     if len(xs) <= MOST_DIMS:
         for k in range(1, len(xs) + 1):
             yield from itertools.combinations(xs, k)
 
 
 def same_number(x: Any, y: Any) -> bool:
-    """Are two numbers among operands one, to the bit?"""
+    """Are two numbers among operands equal, to the bit?"""
     if isinstance(x, np.ndarray | np.generic):
         return isinstance(y, np.ndarray | np.generic) and same_array(x, y)
     return type(x) is type(y) and repr(x) == repr(y)
 
 
 def same_array(x: Any, y: Any) -> bool:
-    """Are two arrays the same, to the bit?"""
+    """Are two arrays equal, to the bit?"""
     return bool(
         x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes())
 
 
 def equal(x: Any, y: Any) -> bool:
-    """Are two attributes the same?"""
+    """Are two attributes equal?"""
     if type(x) is not type(y):
         return False
     if type(x) in (tuple, list):

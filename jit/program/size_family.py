@@ -31,9 +31,9 @@ M = TypeVar("M")
 
 
 class SizeFamily(ABC, Generic[S, P]):
-    """All calls that differ from a run only where another run differs from it, in sizes. `symbols`:
-    which sizes these are, `values`: theirs in a call that is planned for at once. `attempts`: see
-    `PlannedRanges`. Raises Unsized."""
+    """All calls that differ from a run only in the sizes in which another run differs from it.
+    `symbols`: which sizes these are. `values`: their values in a call that is planned for at once.
+    `attempts`: see `PlannedRanges`. Raises Unsized."""
 
     def __init__(self, symbols: ShapeSymbols, values: Sequence[int],
                  attempts: float = VAIN) -> None:
@@ -48,11 +48,11 @@ class SizeFamily(ABC, Generic[S, P]):
 
     @abstractmethod
     def as_function(self, plan: S) -> P:
-        """What a plan came to, as a function of sizes."""
+        """The result of a plan, as a function of sizes."""
 
     def planned(self, values: Sequence[int]) -> P:
-        """A plan for sizes like these: one for others planned again, where that can be. Kernels may
-        be ordered meanwhile."""
+        """A plan for sizes like these, made by replanning another if possible. Kernels may be
+        ordered meanwhile."""
         for plan in self.plans:
             if plan.replan(values):
                 return self.as_function(plan)
@@ -63,8 +63,8 @@ class SizeFamily(ABC, Generic[S, P]):
 
     def made(self, shapes: Shapes, make: Callable[[P, Sequence[int]], M | None],
              may_plan: bool = True) -> M | None:
-        """What `make` makes of a plan for these sizes; None where there is none, and none can or
-        may be made."""
+        """The result of `make` for a plan that holds for these sizes. None if there is no plan, and
+        none can or may be made."""
         values = self.symbols.values(shapes)
         return None if values is None else self.ranges.at(
             values, lambda function: make(function, values), may_plan)
@@ -74,7 +74,7 @@ F = TypeVar("F")
 
 
 def join(families: list[F], make: Callable[[], F]) -> None:
-    """Make one more family. Raises Unsized where there are many already, or it cannot be made."""
+    """Add a family. Raises Unsized if there are many already, or if it cannot be made."""
     if len(families) >= MOST:
         raise Unsized("its sizes differ in many ways already")
     families.append(make())

@@ -1,4 +1,4 @@
-"""What machine code writes when it sets a program for many sizes to those of a call."""
+"""The words that machine code writes when it resizes a program to a call's sizes."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class SizeStores:
-    """Gathers the words that go by sizes, and which expressions they are. `numbers`: the memory of
-    constants that go by sizes. Raises `Uncoded` where machine code cannot compute one."""
+    """Collects the words that depend on sizes, with their expressions. `numbers`: the memory of
+    constants that depend on sizes. Raises `Uncoded` if machine code cannot compute one."""
 
     def __init__(self, of_sizes: ProgramOfSizes) -> None:
         self.of_sizes = of_sizes
@@ -28,7 +28,7 @@ class SizeStores:
         self.numbers, self.of_constants = np.zeros(0, np.int64), list[Any]()
 
     def put(self, array: np.ndarray, i: int, x: Any) -> None:
-        """A word is a number, or an expression."""
+        """Add a word: a number, or an expression."""
         if type(x) in SYMBOLIC:
             self.stores.append((x, array.ctypes.data + 8 * i, np.float64 if type(x) is SymbolicReal
                                 else np.int64))
@@ -36,13 +36,13 @@ class SizeStores:
             array[i] = x
 
     def layout(self, n: int) -> tuple[list[Any], list[Any]]:
-        """The sizes and strides of a value."""
+        """Add the sizes and strides of a value."""
         _, ndim, at = self.of_sizes.types[n]
         dims = self.of_sizes.dims
         return dims[at:at + ndim], dims[at + ndim:at + 2 * ndim]
 
     def layout_of_new(self, n: int) -> tuple[list[Any], list[Any]]:
-        """The same of one that memory is made for."""
+        """Add the sizes and strides of a value that memory is allocated for."""
         shape, strides = self.layout(n)
         step: Any = self.of_sizes.types[n][0].itemsize
         for size, stride in zip(reversed(shape), reversed(strides), strict=True):
@@ -52,7 +52,7 @@ class SizeStores:
         return shape, strides
 
     def constants(self) -> None:
-        """The memory of constants that go by sizes: numbers, that is."""
+        """Add the memory of constants that depend on sizes, which must be numbers."""
         own = self.of_sizes.own
         if own.merged or own.guards:
             raise Uncoded("constants are compared for each size")
@@ -65,7 +65,7 @@ class SizeStores:
             self.of_constants.append(x)
 
     def lists(self) -> np.ndarray:
-        """The words of all lists of launches."""
+        """Add the words of all lists of launches."""
         words = self.of_sizes.words
         made: np.ndarray = words.blank()
         for x, i, dtype in words.places():
@@ -76,7 +76,7 @@ class SizeStores:
         return made
 
     def put_is_long(self, array: np.ndarray, i: int, segment: Segment) -> None:
-        """A word that is not 0 where launches are so much work that other threads run
+        """Add the word that says whether a list is so much work that other threads may run
         meanwhile."""
         work = segment.work
         grains: Any = sum([total // share_out.grain(g)
@@ -84,11 +84,11 @@ class SizeStores:
         self.put(array, i, grains // LONG)
 
     def code(self, places: Sequence[tuple[int, int]], tensor: int = 0) -> np.ndarray:
-        """Code that computes and writes them all. `places`: where machine code finds the value of
-        each symbol, `tensor`: the address of the type of tensors."""
+        """Machine code that computes and writes all words. `places`: where it finds the value of
+        each symbol. `tensor`: the address of the tensor type."""
         return coded(self.of_sizes.facts, self.stores, places, tensor)
 
     def told(self) -> Callable[..., Any]:
-        """A function of the symbols that has Python's functions say what constants are: machine
-        code looks it up."""
+        """A function of the symbols that calls the Python functions in constants' expressions, so
+        that machine code can look up their results."""
         return self.of_sizes.facts.function(self.of_constants)

@@ -1,8 +1,8 @@
-"""The lists of launches of a program whose sizes are not known: words that are numbers or
-expressions, and the arena as a function of sizes.
+"""The lists of launches of a program with symbolic sizes: words that are numbers or expressions,
+and the arena as a function of sizes.
 
-Pieces of the arena that never live at once share a row of it, as long as the largest.
-"""
+Pieces of the arena that are never live at once share a row of it, which is as long as the largest
+of them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 class Done(NamedTuple):
-    """A node that Python does; `looks`: where values lie that it reads and no call brings."""
+    """A node that Python runs. `looks`: where its operands lie that a call does not bring."""
 
     node: Node
     looks: dict[int, Outline]
 
 
 class Segment(NamedTuple):
-    """Launches that follow each other: words from `first` on, and the values whose arrays they are
-    given. `work`: expressions of how much it is, in pairs of units and grains."""
+    """Consecutive launches: their words begin at `first`; also the values whose arrays they are
+    given. `work`: expressions of the amount of work, in pairs of units and grains."""
 
     first: int
     words: int
@@ -47,8 +47,8 @@ Step: TypeAlias = "Done | Entries"
 
 
 class SizedLists:
-    """`words`: of all lists, one after the other, then the tables that they point to. `steps`:
-    segments and what Python does, in order."""
+    """`words`: the words of all lists, one after the other, then the tables that they point to.
+    `steps`: segments and nodes that Python runs, in order."""
 
     def __init__(self, steps: Sequence[Step], roots: Roots, keep: list[Any],
                  steady: SizedSteady) -> None:
@@ -76,7 +76,7 @@ class SizedLists:
                 self.words += table
 
     def segment(self, entries: Entries, has_arena: bool) -> None:
-        """Launches that follow each other."""
+        """Write consecutive launches."""
         if not entries:
             return
         places: dict[int, int] = {}
@@ -95,7 +95,7 @@ class SizedLists:
         self.steps.append(Segment(first, len(self.words) - first, values, work))
 
     def wants(self, e: Entry) -> bool:
-        """Is an entry needed? Weights that several nodes put into one order are put there once."""
+        """Is an entry needed? Weights that several nodes pack in the same order are packed once."""
         if type(e) is not UnlessWritten:
             return True
         into = {id(a.array) for a in e.all_arguments() if type(a) is Fixed} & self.to_pack
@@ -104,16 +104,17 @@ class SizedLists:
 
     @property
     def done(self) -> list[Node]:
-        """The nodes that Python does."""
+        """The nodes that Python runs."""
         return [s.node for s in self.steps if type(s) is Done]
 
     def looks(self) -> dict[int, Outline]:
-        """Where values lie that Python reads and no call brings."""
+        """Where values lie that Python reads and a call does not bring."""
         return {n: a for s in self.steps if type(s) is Done for n, a in s.looks.items()}
 
 
 def lives(steps: Sequence[Step]) -> list[SizedPiece]:
-    """The pieces of the arena, in the order of the steps that touch them first."""
+    """The pieces of the arena with their live ranges, in the order of the steps that touch them
+    first."""
     pieces: dict[int, SizedPiece] = {}
     for i, step in enumerate(steps):
         if isinstance(step, Done):
@@ -131,7 +132,7 @@ def lives(steps: Sequence[Step]) -> list[SizedPiece]:
 
 
 def pack(pieces: Sequence[SizedPiece]) -> Size:
-    """Give each piece its row; the size of the arena."""
+    """Give each piece its row; return the size of the arena."""
     rows: list[Row] = []
     at: Size = 0
     for p in pieces:

@@ -1,5 +1,5 @@
-"""Where values lie, and what launches are given, in a program whose sizes are not known: outlines
-in the place of stand-ins."""
+"""Where values lie, and what launches are given, in a program with symbolic sizes. Outlines take
+the place of stand-ins."""
 from __future__ import annotations
 
 import struct
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Brought:
-    """The memory of an array that a call is given, or makes."""
+    """The memory of an array that a call is given or allocates."""
     __slots__ = ("position",)
 
     def __init__(self, position: int) -> None:
@@ -37,7 +37,7 @@ class Brought:
 
 
 class SizedPiece:
-    """A piece of the arena: `first` and `last` are the steps that touch it, `row` is where it
+    """A piece of the arena. `first` and `last` are the steps that touch it, `row` is where it
     lies."""
     __slots__ = ("size", "first", "last", "row")
     room = None                              # it lies in no result's memory
@@ -50,13 +50,13 @@ class SizedPiece:
 
     @property
     def offset(self) -> Size:
-        """Where it begins."""
+        """Where the piece begins."""
         assert self.row is not None
         return self.row.at
 
 
 class SizedPlaces:
-    """Where values lie: as `ValuePlaces`, of outlines."""
+    """The counterpart of `ValuePlaces` for outlines: where values lie."""
 
     def __init__(self, arrays: Mapping[int, Outline], roots: Roots) -> None:
         self.arrays, self.roots = arrays, roots
@@ -68,7 +68,7 @@ class SizedPlaces:
         return Outline(t.shape, t.dtype, t.strides, Room(None, Brought(self.roots.position[n])))
 
     def memory(self, n: int) -> Outline:
-        """Memory for value n."""
+        """Give a value memory."""
         if n not in self.held:
             t = self.arrays[n]
             self.held[n] = (
@@ -79,7 +79,7 @@ class SizedPlaces:
         return self.held[n]
 
     def part(self, a: Outline | Array) -> Outline:
-        """An outline that lies in a piece of the arena."""
+        """An outline that lies in a new piece of the arena."""
         size: Any = a.room.size if type(a) is Outline else a.nbytes
         return Outline(a.shape, a.dtype, a.strides, Room(size, SizedPiece(size)))
 
@@ -88,10 +88,10 @@ class SizedPlaces:
         return shares(self.held[x], self.held[y])
 
     def inherit(self, node: Node) -> None:
-        """Rows of the arena are shared in another way."""
+        """Does nothing: rows of the arena are shared in another way."""
 
     def argument(self, a: Any, offset: Any = 0) -> Argument:
-        """An address in an array as an argument."""
+        """The argument for an address in an array."""
         if type(a) is not Outline:
             return Fixed(a, offset)
         owner = a.room.owner
@@ -110,7 +110,7 @@ class SizedPlaces:
 
 
 class SizedTapes(TapeEntries):
-    """Entries of what is launched on outlines."""
+    """Turns what is launched on outlines into entries."""
 
     places: SizedPlaces
     rooms: dict[int, Any]                    # of pieces whose sizes are not known
@@ -197,8 +197,8 @@ class SizedTapes(TapeEntries):
 
 
 class SizedSteady(Steady):
-    """What is kept between calls: weights have sizes that do not differ. Each node that wants them
-    in another order puts them there, as the others may be planned anew: see `SizedLists.wants`."""
+    """What is kept between calls: weights, as their sizes do not differ. Every node that wants them
+    packed has a launch for it, because other nodes may be replanned; see `SizedLists.wants`."""
 
     def overwritten(self, values: Iterable[int]) -> bool:
         return bool(self.written)
@@ -222,22 +222,24 @@ class Row:
 
 
 def in_arena(piece: Any, offset: Any) -> InArena:
-    """An address in a `SizedPiece` of the arena. Code that knows no symbolic sizes says int."""
+    """An address in a `SizedPiece` of the arena. The result is declared as int, for code that knows
+    nothing of symbolic sizes."""
     return InArena(piece, offset)
 
 
 def of_sizes(word: Any) -> Number:
-    """A word that goes by sizes. Code that knows nothing of symbolic sizes says int."""
+    """A word that depends on sizes, declared as int for code that knows nothing of symbolic
+    sizes."""
     return Number(word)
 
 
 def together(a: Any, b: Any) -> bool:
-    """Do two arrays lie in one memory?"""
+    """Do two arrays lie in the same memory?"""
     if type(a) is Outline:
         return type(b) is Outline and a.room is b.room
     return type(b) is not Outline and np.may_share_memory(a, b)
 
 
 def start(a: Any) -> Any:
-    """Where an array begins: as an address, or in its room."""
+    """Where an array begins: an address, or an offset in its memory."""
     return a.offset if type(a) is Outline else address(a)

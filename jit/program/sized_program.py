@@ -1,12 +1,10 @@
-"""The program of one list of nodes for all sizes that go the same way: planned once on symbolic
-sizes, evaluated for each.
+"""Plans the program of a list of nodes once, on symbolic sizes; it is then evaluated for each
+call's sizes.
 
-The nodes and the passes' decisions are those of a program for certain sizes (`like`). Which sizes
-differ is seen from the types of a second program of the same nodes. The code that plans launches is
-run on outlines (see `ir/outline.py`) whose sizes are symbolic. It comes to a list of launches in
-which each word is a number or an expression, and to what must be so of sizes for the list to be
-theirs.
-"""
+The nodes and the passes' decisions are those of a program for certain sizes (`like`). The types of
+a second program of the same nodes show which sizes differ. The code that plans launches runs on
+outlines (see `ir/outline.py`) with symbolic sizes. The result is a list of launches whose words are
+numbers or expressions, and the conditions on sizes under which it holds."""
 
 from __future__ import annotations
 
@@ -48,8 +46,8 @@ APART = Chain, Parts, Roll  # groups that are done as their nodes
 
 
 class Outcome(NamedTuple):
-    """What the planning of a node came to, for sizes of which is so what was `asked`: see
-    `SizedProgram.come_to`."""
+    """The result of planning a node. It holds for all sizes for which the questions in `asked` have
+    the same answers: see `SizedProgram.come_to`."""
 
     node: Node
     asked: dict[str, bool]
@@ -59,11 +57,13 @@ class Outcome(NamedTuple):
 
 
 class LiesOtherwise(Exception):
-    """What is no launch comes to something else for other sizes: all that follows may."""
+    """A node that is not a launch gives another layout at other sizes, which may change all later
+    nodes."""
 
 
 class NodesOfRun(Protocol):
-    """What is compared of a run: a program of it has that, and so has what passes left of it."""
+    """What is compared of a run. A program has these attributes, and so has what passes left of a
+    run."""
 
     @property
     def recorded(self) -> Sequence[Node]:
@@ -71,7 +71,7 @@ class NodesOfRun(Protocol):
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """Those that passes left."""
+        """The nodes that passes left."""
 
     @property
     def arrays(self) -> Sequence[Type]:
@@ -79,18 +79,18 @@ class NodesOfRun(Protocol):
 
     @property
     def outside(self) -> Sequence[int]:
-        """The values that are given."""
+        """The values that are inputs."""
 
 
 class SizedProgram:
-    """The planning. `other`: what there was of a run of the second sizes, `sizes`: what these are
-    expressed by, `steady`: see `builder.build`, `input_outlines`: those of its inputs, where
-    another program that is planned with the same expressions makes them. Raises Unsized where
-    something is no function of sizes. Kinds of nodes use it as they use a `ProgramBuilder`.
+    """Plans a program on symbolic sizes. `other`: what is known of a run of the second sizes.
+    `sizes`: their expressions. `steady`: see `builder.build`. `input_outlines`: the outlines of
+    inputs that another program, planned with the same expressions, makes. Raises Unsized if
+    something is not a function of sizes. Kinds of nodes use it as they use a `ProgramBuilder`.
 
-    Types are known when it is made; `finish` plans the launches. It can be planned again for sizes
-    that go another way (`finish_again`): what a node came to is what it comes to wherever the
-    questions that it asked have the same answers."""
+    The constructor finds the types; `finish` plans the launches. The program can be replanned for
+    sizes that take another way (`finish_again`): a node's outcome is reused wherever the questions
+    that it asked have the same answers."""
 
     def __init__(self, like: Program, other: NodesOfRun, sizes: SizeExpressions,
                  steady: Mapping[int, Base], follows: Mapping[int, Told] | None = None,
@@ -123,8 +123,8 @@ class SizedProgram:
             raise Unsized("what was asked of types has other answers")
 
     def finish(self) -> None:
-        """Plan the launches. Where kernels are ordered for them, they are to be planned anew when
-        these are there."""
+        """Plan the launches. If kernels have to be ordered for them, plan again when these are
+        there."""
         self.keep: list[Any] = []
         self.steps = self.plan()
         if ordered_kernels.current():
@@ -134,8 +134,8 @@ class SizedProgram:
         self.facts.hold(self.sizes.told.asked)
 
     def finish_again(self) -> bool:
-        """Plan for the values that symbols have now as well; False where already types are
-        others."""
+        """Plan the launches for the current values of the symbols as well; False if types already
+        differ."""
         if not self.types.hold():
             return False
         try:
@@ -145,13 +145,13 @@ class SizedProgram:
         return True
 
     def replan(self, values: Sequence[int]) -> bool:
-        """Plan for sizes like these as well; False where already types are others."""
+        """Plan for sizes like these as well; False if types already differ."""
         self.facts.rebind(values)
         return self.finish_again()
 
     @property
     def drawn(self) -> SizedDraws | None:
-        """The random numbers of a program that draws some."""
+        """The random draws of a program that has some."""
         return self.draws
 
     def kept(self, steady: Mapping[int, Base]) -> SizedSteady:
@@ -163,7 +163,7 @@ class SizedProgram:
 
     # ---- steps -----------------------------------------------------------------------------------
     def plan(self) -> list[Step]:
-        """The steps: the entries of launches, and what Python does."""
+        """The steps: the entries of launches, and nodes that Python runs."""
         if chain_products.wanted(self.nodes, self.like.plan.between, self.arrays):
             raise Unsized("so much lies between products that they take rows in turn")
         steps: list[Step] = []
@@ -176,7 +176,7 @@ class SizedProgram:
         return steps
 
     def outcome(self, node: Node) -> Outcome:
-        """What a node comes to for these sizes."""
+        """The outcome of a node at these sizes."""
         known = self.outcomes.setdefault(id(node), [])
         for found in known:
             if self.facts.hold(found.asked):
@@ -197,9 +197,9 @@ class SizedProgram:
         return known[-1]
 
     def come_to(self, node: Node, is_known: bool) -> tuple[Step | None, Sequence[Node], bool]:
-        """(the step that a node is, if it is one; the nodes that it stands for, where these are
-        done in its place; is it done by launches, its own or theirs?). `is_known`: for other
-        sizes that is known already."""
+        """(the node's step, if it has one; the nodes that run in its place, if any; do launches
+        compute it, its own or theirs?). `is_known`: the outcome for other sizes is known
+        already."""
         other = self.others.get(id(node)) or self.second(node)
         if self.goes_by_sizes_alone(node):
             return None, (), False
@@ -231,12 +231,13 @@ class SizedProgram:
         return self.called(node), (), False
 
     def second(self, node: Node) -> Node:
-        """What a node that passes put into a group was in the second list."""
+        """The counterpart, in the second list, of a node that passes put into a group."""
         made = self.makers.get(node.outs[0]) if isinstance(node, OpNode) and node.outs else None
         return node if made is None or made.op is not node.op else made
 
     def goes_by_sizes_alone(self, node: Node) -> bool:
-        """Does a node make what goes by sizes and nothing else? It is held."""
+        """Does a node make a value that depends on sizes alone? If so, an own array becomes its
+        outline."""
         if not self.types.is_constant(node) or any(map(self.roots.moves, node.outs)):
             return False
         if not any(map(self.own.differ, node.outs)):
@@ -245,7 +246,8 @@ class SizedProgram:
         return True
 
     def is_the_same(self, node: Node) -> bool:
-        """Does a node make what is the same at each call? It is held."""
+        """Does a node make a value that is the same at each call? If so, the value is computed
+        now."""
         if not isinstance(node, OpNode) or node.ins or node.op.random:
             return False
         o = node.outs[0]
@@ -263,7 +265,7 @@ class SizedProgram:
         return KINDS[node.kind].launches(builder, node)
 
     def called(self, node: Node) -> Done:
-        """A step of Python's: what it reads is found, and what it makes moves."""
+        """A step that Python runs: find its operands; its results move."""
         if (node.attrs.get("into") or isinstance(node, Write)
                 or isinstance(node, Ask) and len(node.ins) > 1
                 or not self.roots.root.keys() >= set(node.outs)):    # passes have put it there
@@ -279,19 +281,19 @@ class SizedProgram:
         return Done(node, looks)
 
     def view(self, node: OpNode) -> None:
-        """Views of what is held."""
+        """Views of values that have outlines."""
         operands = [self.held[x] if type(x) is Ref else x for x in node.ins]
         made = dry(lambda: node.op.forward(*operands, **node.attrs))
         self.held.update(zip(node.outs, made if type(made) is tuple else (made,)))
 
     def alone(self, form: object, a: object, others: object) -> None:
-        """NumPy is there, and how few elements there are is not known."""
+        """None: NumPy is available, and it is unknown whether elements are few."""
 
     def as_indices(self, xs: object) -> None:
-        """There are no elements."""
+        """Does nothing: outlines have no elements."""
 
     def views(self) -> dict[int, tuple[int, Outline]]:
-        """Where results lie that are views of what moves: value -> (root, outline)."""
+        """Where results lie that are views of moving memory: value -> (root, outline)."""
         found = {}
         made = {o for s in self.steps if type(s) is Done for o in s.node.outs}
         for n in self.results:
@@ -303,7 +305,7 @@ class SizedProgram:
         return found
 
     def seen(self, n: int) -> Outline:
-        """What is held of a value that Python makes a view for (see `part_of`)."""
+        """The outline of a value that Python makes a view of (see `part_of`)."""
         a = self.held[n]
         if type(a.room.owner) is not SizedPiece:
             root = self.arrays.get(self.roots[n])
@@ -313,14 +315,14 @@ class SizedProgram:
 
     @property
     def fresh(self) -> list[int]:
-        """The roots that a call makes memory for before it begins."""
+        """The roots that a call allocates before it begins."""
         made = {o for s in self.steps if type(s) is Done for o in s.node.outs}
         return [r for r in self.roots.fresh if r not in made]
 
     # ---- nodes of other sizes --------------------------------------------------------------------
     def resized(self, node: Node, other: Node) -> Node:
-        """A node with its attributes, its numbers, and what its group knows of sizes, as
-        symbolic sizes."""
+        """A node with symbolic sizes in its attributes, its numbers, and what its group knows of
+        sizes."""
         if node is other:
             return node
         if isinstance(node, Rows):
@@ -344,7 +346,7 @@ class SizedProgram:
         return made
 
     def rows(self, node: Rows, other: Node) -> Rows:
-        """A row program of other sizes."""
+        """A row program with symbolic sizes."""
         work, sizes = node.roots, self.sizes
         assert work is not None
         shapes = [self.arrays[x].shape for x in (*node.refs(), *node.outs)]
@@ -364,7 +366,7 @@ class SizedProgram:
 
 
 class Count:
-    """A number of elements, as a number for a row program."""
+    """A number of elements, in the form that a row program takes numbers."""
 
     def __init__(self, n: Size) -> None:
         self.n = n
@@ -377,12 +379,12 @@ class Count:
 
 
 def added(p: Program) -> list[Node]:
-    """The nodes that make what was not recorded: copies of what is kept for a backward, and writes
-    that passes made operations of."""
+    """The nodes that were not recorded: copies for a backward, and writes that passes turned into
+    operations."""
     made = {o for n in p.recorded for o in n.outs}
     return [n for group in p.nodes for n in group.flat() if not made.issuperset(n.outs)]
 
 
 def sized_type(a: Outline) -> bool:
-    """Has a value sizes that differ?"""
+    """Do any of a value's sizes differ?"""
     return any(type(n) is SymbolicSize for n in (*a.shape, *a.strides))

@@ -1,4 +1,5 @@
-"""Questions about values whose answers go by sizes: whether an index lies within bounds, say."""
+"""Questions about values whose conditions depend on sizes, such as whether an index lies within
+bounds."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Facts:
-    """What is asked of the elements of `x`, with the numbers that go by sizes as operands behind
+    """What is asked about the elements of `x`. Numbers that depend on sizes become operands after
     it."""
 
     def __init__(self, x: Outline, sizes: SizeExpressions) -> None:
@@ -25,7 +26,7 @@ class _Facts:
         self.numbers: list[Size] = []
 
     def of(self, a: Expr, b: Expr) -> Expr:
-        """A fact, which is `a` and `b` of the two lists."""
+        """A fact, which is `a` in one list and `b` in the other."""
         if a is b:
             return a
         if a.op != b.op or len(a.args) != len(b.args):
@@ -46,7 +47,8 @@ class _Facts:
 
 
 def resized(node: Ask, other: Ask, x: Outline, sizes: SizeExpressions) -> Ask:
-    """A question, asked of `x`, where the two lists have `node` and `other`."""
+    """A question about `x` at symbolic sizes: `node` and `other` are the question in the two
+    lists."""
     if likeness(node, other) is Likeness.SAME:
         return node
     if not node.asks or not other.asks or len(node.asks) != len(other.asks):

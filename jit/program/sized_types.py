@@ -1,9 +1,8 @@
-"""The types of all values of a program whose sizes are not known: outlines with symbolic sizes.
+"""The types of all values of a program with symbolic sizes, as outlines.
 
-Inputs have the sizes that the symbols say. What an op makes is found by running the op on
-outlines. Where it is no code for these, its sizes are expressions of those of its operands, and
-who runs it looks whether it makes them.
-"""
+The inputs' sizes are the symbols. The type of an op's result is found by running the op on
+outlines. If its code cannot run on these, the result's sizes are expressions of the operands'
+sizes, and the caller checks them against what the op makes."""
 
 from __future__ import annotations
 
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
 
 
 class Inferred(NamedTuple):
-    """A node whose type was inferred, and all that was ever asked by it: its type is what it is
-    where one of these holds."""
+    """A node whose type was inferred, with every set of questions asked on the way. The type holds
+    where one set has the same answers."""
 
     node: OpNode | Draw
     other: Node
@@ -48,9 +47,9 @@ class Inferred(NamedTuple):
 
 
 class SizedTypes:
-    """`arrays`: the outline of each value. `like`: the program of one list, `other`: see
-    `NodesOfRun`, `sizes`: the expressions that tell them apart, `follows`: where sizes that Python
-    was told came to ops, `input_outlines`: see `SizedProgram`."""
+    """`arrays`: the outline of each value. `like`: the program of one list. `other`: see
+    `NodesOfRun`. `sizes`: the expressions of sizes that differ. `follows`: where sizes that Python
+    was told came to ops. `input_outlines`: see `SizedProgram`."""
 
     def __init__(self, like: Program, other: NodesOfRun, sizes: SizeExpressions, roots: Roots,
                  follows: Mapping[int, Told] | None,
@@ -77,14 +76,14 @@ class SizedTypes:
         self.asked = list(sizes.facts.asked)     # whatever the ops asked that were run
 
     def hold(self) -> bool:
-        """Are these the types for the values that symbols have now, too? All that says so is
-        asked."""
+        """Do these types hold for the current values of the symbols too? Asks all questions that
+        decide it."""
         asked = [*self.asked, *self.sizes.told.asked]
         return self.sizes.facts.hold(asked) and all(map(self.again, self.inferred))
 
     def again(self, node: Inferred) -> bool:
-        """Does a node make what it made? Ops also ask what says nothing of types, such as which
-        kernel to take: where the answer is another one, the op is run again."""
+        """Does a node make the same type? Ops also ask questions that do not affect types, such as
+        which kernel to use. If an answer differs, the op is run again."""
         facts = self.sizes.facts
         if any(map(facts.hold, node.asked)):
             return True
@@ -99,12 +98,12 @@ class SizedTypes:
         return facts.hold(asked)
 
     def keep(self, n: int, a: Outline) -> None:
-        """Let a value be of this type."""
+        """Set the type of a value."""
         self.arrays[n] = a
         self.sizes.met(a.shape)
 
     def input_type(self, a: Type, b: Type) -> Outline:
-        """The type of an input that is of these types in the two calls."""
+        """The type of an input that has these types in the two calls."""
         shape = [self.sizes.symbol(x, y) for x, y in zip(a.shape, b.shape, strict=True)]
         if not (a.contiguous and b.contiguous):
             return Outline(shape, a.dtype, self.steps(a, b, shape))
@@ -115,9 +114,9 @@ class SizedTypes:
         return Outline(shape, a.dtype, steps, dense.room)
 
     def steps(self, a: Type, b: Type, shape: Sequence[Size]) -> list[Size]:
-        """The strides of an input: those of a part of something dense, of which each
-        dimension is as long as the part's, or longer. Inputs are compared: where one lies
-        otherwise, this is not the plan for it."""
+        """The strides of an input that is a part of something dense. Each dimension of the whole is
+        as long as the part's, or longer. Replays compare inputs, so an input with other strides
+        does not get this plan."""
         steps: list[Size] = [*a.strides]
         step: Size = a.dtype.itemsize
         length: Size = 1
@@ -134,8 +133,8 @@ class SizedTypes:
         return steps
 
     def length_of_whole(self, x: int, y: int, part: Size, shape: Sequence[Size]) -> Size:
-        """How long a dimension is, `x` and `y` in the two lists, of which so much is a part: so
-        many times as long and by so much longer, or another size."""
+        """The length of a whole's dimension, which is `x` and `y` in the two lists. It is a
+        multiple of the part's length plus a constant, or another size."""
         a, b = self.sizes.pair(part)
         times, rest = divmod(y - x, b - a) if a != b else (0, 0)
         more = x - times * a
@@ -144,14 +143,15 @@ class SizedTypes:
         return self.sizes.natural(x, y, [shape])
 
     def lengths(self) -> None:
-        """What stands for numbers that became sizes: an input, though no program reads it."""
+        """Add the tensors that stand for numbers used as sizes: inputs, though no program reads
+        them."""
         for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
             if node.op is size_of and node.attrs["less"]:
                 n, m = node.attrs["of"], other.attrs["of"]
                 self.arrays[n] = self.input_type(self.like.arrays[n], self.other.arrays[m])
 
     def recorded(self) -> None:
-        """What the recorded nodes make."""
+        """Find the types of what the recorded nodes make."""
         for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
             if node.outs and self.like.counted >= set(node.outs):
                 self.count(node)
@@ -165,14 +165,14 @@ class SizedTypes:
             self.expect(node, other)
 
     def count(self, node: Node) -> None:
-        """Data decides the sizes of what a node makes, which no other node reads."""
+        """Handle a node whose result's sizes data decides; no other node reads the result."""
         for o in node.outs:
             t = self.like.arrays[o]
             self.arrays[o] = Outline(t.shape, t.dtype)
 
     def ask_again(self, guard: Guard) -> None:
-        """Have a guard on what goes by sizes alone hold: as an expression, or else by computing it
-        wherever a program for new sizes is made."""
+        """Require a guard on a number of sizes to hold: by a condition, or by computing the number
+        when a program for new sizes is made."""
         try:
             holds = self.sizes.told.is_unchanged(guard)
         except Unsized:
@@ -182,7 +182,7 @@ class SizedTypes:
             raise Unsized("Python goes another way at these sizes")
 
     def is_of_one_size(self, node: Node, other: Node) -> bool:
-        """Are all operands of a node of sizes that do not differ? Then what it makes is, too."""
+        """Do all operands of a node have sizes that do not differ? Then its results have too."""
         if not isinstance(node, OpNode) or self.sizes.told.attributes(node):
             return False
         operands = [self.arrays[x] for x in node.refs()]
@@ -194,7 +194,7 @@ class SizedTypes:
                 and all(equal(x, other.attrs[k]) for k, x in node.attrs.items()))
 
     def expect(self, node: Node, other: Node) -> None:
-        """Note what the operands and attributes of a node are for other sizes."""
+        """Note the operands and attributes of a node at symbolic sizes."""
         if isinstance(node, Draw):
             told = self.sizes.told.attributes(node)
             self.expected.append((node.ins, {"shape": self.arrays[node.outs[0]].shape, **told}))
@@ -207,14 +207,14 @@ class SizedTypes:
         self.expected.append((ins, attrs))
 
     def added(self) -> None:
-        """What nodes make that passes put into the list."""
+        """Find the types of what nodes make that passes added."""
         for group in self.like.nodes:
             for node in group.flat():
                 if any(o not in self.arrays for o in node.outs):
                     self.infer(node, node)
 
     def compare(self) -> None:
-        """Are all types those of the two lists, for their sizes?"""
+        """Check all types against the two lists."""
         for n, a in self.arrays.items():
             for k, program in enumerate((self.like, self.other) if self.is_compared(n) else ()):
                 t = program.arrays[n]
@@ -222,12 +222,12 @@ class SizedTypes:
                     raise Unsized("an op makes other sizes than it made")
 
     def is_compared(self, n: int) -> bool:
-        """Does no data decide the sizes of a value?"""
+        """Is a value's type independent of data?"""
         return n not in self.like.counted
 
     # ---- one node --------------------------------------------------------------------------------
     def infer(self, node: Node, other: Node) -> None:
-        """What a node makes."""
+        """Find the types of a node's results."""
         if not isinstance(node, OpNode | Draw) or not node.outs:
             return
         if isinstance(node, OpNode) and not node.op.any_sizes and self.is_of_one_size(node, other):
@@ -243,7 +243,7 @@ class SizedTypes:
             self.inferred.append(Inferred(node, other, [asked]))
 
     def types_of(self, node: OpNode | Draw, other: Node) -> list[Outline]:
-        """The types of what a node makes."""
+        """The types of a node's results."""
         if self.is_constant(node) or not node.ins:
             return [self.created(node, other, o) for o in node.outs]
         ins = self.operands(node, other, self.arrays)
@@ -254,7 +254,7 @@ class SizedTypes:
                 for a in self.made(node, ins, attrs)]
 
     def is_constant(self, node: Node) -> bool:
-        """Does a node make of sizes alone what no kernel fills?"""
+        """Does a node make, from sizes alone, something that no kernel fills?"""
         return (
             isinstance(node, OpNode)
             and bool(node.outs)
@@ -264,7 +264,7 @@ class SizedTypes:
         )
 
     def created(self, node: OpNode | Draw, other: Node, o: int) -> Outline:
-        """The type of what is made of sizes alone."""
+        """The type of a value made from sizes alone."""
         if isinstance(node, OpNode) and node.op.makes is not None:
             ins = [self.arrays[x] for x in node.refs()]
             made: Sequence[Outline] = node.op.makes(
@@ -288,7 +288,7 @@ class SizedTypes:
         return self.similar(a, b, ())
 
     def similar(self, a: Type, b: Type, shapes: Collection[Sequence[Size]]) -> Outline:
-        """The type of what was like this in the two lists."""
+        """The type of a value that had these types in the two lists."""
         pairs = list(zip(a.shape, b.shape, strict=True))
         # Such a size may be the operand's, which happens to be the same in both lists.
         held = {self.sizes.pair(n) for s in shapes for n in s if type(n) is SymbolicSize}
@@ -298,7 +298,7 @@ class SizedTypes:
         return self.without_gaps(a, b, shape)
 
     def without_gaps(self, a: Type, b: Type, shape: Sequence[Size]) -> Outline:
-        """The type of what was made dense, its dimensions in one order, in the two lists."""
+        """The type of a dense value with the same order of dimensions in both lists."""
         if a.contiguous and b.contiguous:
             return Outline(shape, a.dtype)
         for t in (a, b):
@@ -309,7 +309,7 @@ class SizedTypes:
 
     def made(self, node: OpNode | Draw, ins: Sequence[Any],
              attrs: Mapping[str, Any]) -> Sequence[Outline | Array]:
-        """The outlines of what an op makes of operands."""
+        """Run an op on outlines: the outlines of its results."""
         if isinstance(node.op, MoveOp):
             return (Outline(node.op.shape(*ins, **attrs), ins[0].dtype),)
         if isinstance(node.op, PointwiseOp) and self.lies_densely(node):
@@ -341,22 +341,22 @@ class SizedTypes:
         return out if type(out) is tuple else (out,)
 
     def lying_like(self, n: int, told: Outline) -> Outline:
-        """The outline of a value of told sizes, which lies as it did in the two lists."""
+        """The outline of a value with known sizes and the layout that it had in the two lists."""
         a, b = self.like.arrays[n], self.other.arrays[n]
         if a.contiguous and b.contiguous:
             return Outline(told.shape, told.dtype)
         return self.without_gaps(a, b, told.shape)
 
     def lies_densely(self, node: Node) -> bool:
-        """Do all operands of a node have the strides of C order, whatever sizes are? Then what a
-        pointwise op makes has these, too."""
+        """Are all operands of a node row-major at all sizes? Then the result of a pointwise op is
+        too."""
         return len(node.outs) == 1 and bool(node.refs()) and all(
             list(map(terms, a.strides)) == list(map(terms, dense(a.shape, a.itemsize)))
             for a in (self.arrays[x] for x in node.refs()))
 
     def operands(self, node: Node, other: Node, held: Mapping[int, Outline]) -> list[Any]:
-        """The operands of a node: outlines, and numbers. Where these differ, the op must take
-        any."""
+        """The operands of a node: outlines and numbers. If numbers differ between the lists, the op
+        must accept any number."""
         if len(node.ins) != len(other.ins):
             raise Unsized("a group has other operands")
         refs, out = [held[x].shape for x in node.refs()], []
@@ -373,8 +373,8 @@ class SizedTypes:
         return out
 
     def whole(self, node: OpNode | Draw, ins: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
-        """Does a view of parts find all that it found? What is not there is an error of some
-        functions in eager mode, of others not."""
+        """Does a view of parts find all its parts again? In eager mode a missing part is an error
+        for some functions and not for others."""
         if node.op.name in ("split", "unjoin"):
             return bool(sum(attrs["sizes"]) == ins[0].shape[attrs["dim"]])
         if node.op.name != "slice":
@@ -389,12 +389,12 @@ class SizedTypes:
 
 
 def same_outline(a: Outline, b: Outline) -> bool:
-    """Are two types one, whatever sizes are?"""
+    """Are two types equal, whatever the sizes are?"""
     return a.dtype == b.dtype and all(
         list(map(terms, x)) == list(map(terms, y))
         for x, y in ((a.shape, b.shape), (a.strides, b.strides)))
 
 
 def terms(n: Size) -> object:
-    """What an expression or a number is, to compare it without a question."""
+    """A canonical form of an expression or a number, to compare it without asking a question."""
     return n.terms if type(n) is SymbolicSize else n

@@ -1,5 +1,5 @@
-"""Parts that go by several counts, split into parts that go by one each, as far as what they need
-allows.
+"""Splits parts that depend on several counts into parts that depend on one each, as far as data
+dependences allow.
 
     %9 = index(%0, %3)                      goes by the length of %3
     %10 = linear(%9, %6)
@@ -39,8 +39,8 @@ PARTS_PER_COUNT = 8                      # more than that on average, and a grou
 def split(groups: Sequence[list[Node]], arrays: Sequence[Array | Type], counted: Set[int],
           numbers: Set[int], memory: Mapping[int, int], needs: Callable[[Node], Sequence[int]],
           ) -> list[list[Node]]:
-    """The groups of a list, of which the first goes by no count. `numbers`: the values that are
-    made of sizes alone, `memory`: which values lie in one."""
+    """Split a list into groups, the first of which depends on no count. `numbers`: the values
+    computed from sizes alone. `memory`: which values share memory."""
     sizes = CountsOfSizes(arrays, counted, numbers, needs)
     for node in groups[0]:
         sizes.meet(node)
@@ -55,8 +55,8 @@ def split(groups: Sequence[list[Node]], arrays: Sequence[Array | Type], counted:
 
 
 class Movable:
-    """A node with what decides where it may stand. `is_behind`: does it come behind what goes by a
-    count, writes or asks?"""
+    """A node, with what decides where it may stand. `is_behind`: does it come after something that
+    is counted, written or asked, on which it depends?"""
 
     def __init__(self, node: Node, counts: Counts, memory: Mapping[int, int],
                  needs: Sequence[int]) -> None:
@@ -73,19 +73,19 @@ class Movable:
 
     @property
     def does_nothing_else(self) -> bool:
-        """Does it make something of its operands and nothing else, whatever they are?"""
+        """Does it only compute something from its operands, whatever these are?"""
         return self.moves and not self.may_miss
 
     def may_wait(self, counts: Counts) -> bool:
-        """Can it come right before the first one that needs it, in a cluster of such counts? A view
-        can, and so can what goes by no count, but where those that do are the cluster."""
+        """May it be moved to right before its first user, in a cluster with these counts? Views
+        may. So may nodes that depend on no count, unless that is what the cluster consists of."""
         return self.node.is_view or (
             not self.counts and self.does_nothing_else and (bool(counts) or not self.is_behind))
 
 
 class Clusters:
-    """Nodes in another order, in which those that go by the same counts follow each other as far as
-    what they need allows."""
+    """Reorders nodes so that those with the same counts are adjacent, as far as data dependences
+    allow."""
 
     def __init__(self, nodes: Sequence[Node], counts: Mapping[int, Counts],
                  memory: Mapping[int, int], needs: Callable[[Node], Sequence[int]]) -> None:
@@ -101,8 +101,7 @@ class Clusters:
                 written |= n.writes
 
     def all(self) -> list[list[Node]]:
-        """The clusters, one for each time that others have to come first. Those that go by counts
-        come first where they can."""
+        """The clusters. Those that depend on counts come first where they can."""
         out: list[list[Node]] = []
         left = self.nodes
         while left:
@@ -115,7 +114,7 @@ class Clusters:
         return out
 
     def next(self, left: Sequence[Movable]) -> list[Node]:
-        """The next cluster, of the nodes that are left."""
+        """The next cluster, from the nodes that are left."""
         of_counts = dict.fromkeys([n.counts for n in left if not n.node.is_view])
         for counts in sorted(of_counts, key=lambda c: not c):
             taken = Taken(counts)
@@ -127,8 +126,8 @@ class Clusters:
 
 
 class Taken:
-    """The nodes of a cluster of such counts: the others are met in their order, and taken unless
-    they go by another count or wait for what is left."""
+    """The nodes of a cluster with these counts. The remaining nodes are visited in order and taken,
+    unless they depend on another count or on a node that is left."""
 
     def __init__(self, counts: Counts) -> None:
         self.counts = counts
@@ -145,7 +144,7 @@ class Taken:
         self.asks = self.may_miss = False
 
     def meet(self, n: Movable) -> None:
-        """Take a node, leave it, or see later."""
+        """Take a node, leave it, or postpone the decision."""
         if self.has_to_wait(n):
             self.leave(n)
         elif n.may_wait(self.counts):
@@ -158,14 +157,14 @@ class Taken:
             self.leave(n)
 
     def has_to_wait(self, n: Movable) -> bool:
-        """Has a node that is left to come before this one?"""
+        """Must a node that is left come before this one?"""
         return (not self.made.isdisjoint(n.needs) or not self.written.isdisjoint(n.reads)
                 or bool(n.writes) and (self.may_miss or not self.written.isdisjoint(n.writes)
                                        or not self.read.isdisjoint(n.writes))
                 or self.asks and not n.node.is_view and not n.does_nothing_else)
 
     def take(self, n: Movable) -> None:
-        """Take a node, behind those that wait for it."""
+        """Take a node, after the postponed nodes that it needs."""
         if id(n.node) in self.ids:
             return
         self.ids.add(id(n.node))
@@ -178,7 +177,7 @@ class Taken:
         self.nodes.append(n.node)
 
     def leave(self, n: Movable) -> None:
-        """Leave a node to other clusters."""
+        """Leave a node to later clusters."""
         self.made.update(n.node.outs)
         self.read |= n.reads
         self.written |= n.writes
@@ -187,8 +186,8 @@ class Taken:
 
 
 def without_long_runs(nodes: Sequence[Node], counts: Mapping[int, Counts]) -> list[list[Node]]:
-    """A list in pieces: many nodes in a row that go by no count need not be planned in several
-    ways."""
+    """Cut a list around long runs of nodes that depend on no count: these need not be planned
+    several times."""
     out: list[list[Node]] = [[]]
     for goes_by_counts, run in runs_of(nodes, counts):
         if not goes_by_counts and len(run) >= LONG_RUN:
@@ -200,8 +199,8 @@ def without_long_runs(nodes: Sequence[Node], counts: Mapping[int, Counts]) -> li
 
 def without_short_ones(pieces: Sequence[list[Node]],
                        counts: Mapping[int, Counts]) -> list[list[Node]]:
-    """The pieces, of which short ones that go by no count join the one before: where others do the
-    same as that one, most of them have to be followed by such a one, too."""
+    """Join short pieces that depend on no count to the piece before. Pieces that could share the
+    plans of that one mostly have such a piece behind them too."""
     done = [what_is_done(piece) for piece in pieces]
     alike, pairs = Counter(done), Counter(itertools.pairwise(done))
     out: list[list[Node]] = []
@@ -215,8 +214,8 @@ def without_short_ones(pieces: Sequence[list[Node]],
 
 
 def runs_of(nodes: Sequence[Node], counts: Mapping[int, Counts]) -> list[tuple[bool, list[Node]]]:
-    """Nodes in runs of those that go by counts and those that do not; a view comes with what is
-    behind it."""
+    """Cut a list into runs of nodes that depend on counts and runs of those that do not. A view
+    belongs to the run that follows it."""
     runs: list[tuple[bool, list[Node]]] = []
     views: list[Node] = []
     for node in nodes:
@@ -232,8 +231,8 @@ def runs_of(nodes: Sequence[Node], counts: Mapping[int, Counts]) -> list[tuple[b
 
 def apart_from_twins(pieces: Sequence[list[Node]],
                      counts: Mapping[int, Counts]) -> list[list[Node]]:
-    """The pieces, of which one that begins as another one is, and goes on behind nodes that go by
-    no count, is cut there: the two share their plans."""
+    """Cut a piece that begins like another one and goes on with nodes that depend on no count. The
+    common beginning can then share its plans."""
     twins = {what_is_done(piece) for piece in pieces}
     out: list[list[Node]] = []
     for piece in pieces:
@@ -251,5 +250,5 @@ def apart_from_twins(pieces: Sequence[list[Node]],
 
 
 def what_is_done(nodes: Sequence[Node]) -> tuple[object, ...]:
-    """What nodes do, to see whether others do the same."""
+    """A description of what nodes do, to compare them with others."""
     return tuple([(node.kind, node.op, len(node.ins)) for node in nodes if not node.is_view])

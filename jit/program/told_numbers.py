@@ -1,9 +1,8 @@
-"""The numbers of Python's that come of sizes it was told, as expressions of sizes.
+"""Python's numbers that come from sizes it was told, as expressions of sizes.
 
-A run notes what the user's code computes of `x.shape` (see `capture/followed_sizes.py`). Done again
-on symbolic sizes this gives each such number for sizes that are not known. What was asked of it is
-noted as what must be so of sizes.
-"""
+A run notes what the user's code computes from `x.shape` (see `capture/followed_sizes.py`).
+Repeating the computation on symbolic sizes gives each number at unknown sizes. The questions asked
+on the way become conditions on sizes."""
 from __future__ import annotations
 
 import operator
@@ -37,9 +36,9 @@ WHOLE = operator.add, operator.sub, operator.mul, operator.floordiv, operator.mo
 
 
 class ToldNumbers:
-    """`numbers[n]`: the number that a value stands for, or that is stated. `nodes` are the
-    recorded ones, `arrays` the outlines of values, `at` where numbers came to ops. Raises Unsized
-    where one is no expression."""
+    """`numbers[n]`: the number that value n stands for. `nodes` are the recorded ones, `arrays` the
+    outlines of values, `at` where numbers came to ops. Raises Unsized if a number is not an
+    expression."""
 
     def __init__(self, nodes: Iterable[Node], arrays: Mapping[int, Outline],
                  at: Mapping[int, Told] | None, facts: Facts) -> None:
@@ -58,7 +57,7 @@ class ToldNumbers:
         return self.found[n]
 
     def compute(self, node: Node) -> Any:
-        """What Python computed."""
+        """Repeat what Python computed."""
         op = node.op
         if op is size_of:
             attrs = node.attrs
@@ -79,7 +78,7 @@ class ToldNumbers:
         raise Unsized(f"{op.name} of sizes is no expression")
 
     def of_numbers(self, function: Callable[..., Any], ins: Sequence[Any]) -> Any:
-        """What a function of Python's gives."""
+        """The result of a Python function."""
         exact = function in WHOLE and all(type(x) in (int, SymbolicSize) for x in ins)
         if exact or not any(type(x) in SYMBOLIC for x in ins):
             return function(*ins)
@@ -88,8 +87,8 @@ class ToldNumbers:
                 else self.facts.real(function, *ins))
 
     def attributes(self, node: Node) -> dict[str, Any]:
-        """name -> the attribute of a node, where it has such numbers; the others are as they
-        were."""
+        """name -> the attribute, for attributes of a node with such numbers. The other numbers in
+        it stay as they were."""
         if node.op is size_of:
             return {"value": self[node.outs[0]]}
         out: dict[str, Any] = {}
@@ -102,7 +101,7 @@ class ToldNumbers:
         return out
 
     def is_unchanged(self, guard: Guard) -> bool:
-        """Has what a guard looks at, which is made of sizes alone, the value that it had?"""
+        """Has a number made from sizes alone, on which a guard depends, the recorded value?"""
         return bool(self[int(guard.refs()[0])] == guard.expected.item())
 
 

@@ -1,9 +1,8 @@
-"""The types of all values of a program in parts, for any sizes: what data decides is a symbol, like
-a size of an argument.
+"""The types of all values of a program in parts, at symbolic sizes. Counted sizes are symbols, like
+sizes of arguments.
 
-The parts are planned each by themselves. Where gradients flow out of a call, its backward goes by
-sizes of values of all of them.
-"""
+Each part is planned by itself. But the backward of a call depends on sizes of values of all
+parts."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class WholeList:
-    """The list of nodes that a program in parts was made of, before passes."""
+    """The list of nodes from which a program in parts was made, before passes."""
 
     def __init__(self, program: ProgramInParts) -> None:
         self.recorded: Sequence[Node] = program.recorded
@@ -37,10 +36,10 @@ class WholeList:
 
 
 class TypesOfCounts(SizedTypes):
-    """Types of a whole list, in which what is counted has sizes that are symbols."""
+    """The types of a whole list, in which counted sizes are symbols."""
 
     def count(self, node: Node) -> None:
-        """Data decides the sizes of what a node makes: they are symbols."""
+        """Make the counted sizes of a node's results symbols."""
         for o in node.outs:
             self.keep(o, self.input_type(self.like.arrays[o], self.other.arrays[o]))
 
@@ -49,9 +48,9 @@ class TypesOfCounts(SizedTypes):
 
 
 class WholeTypes:
-    """What types of two runs are made of: `like` and `other` are their programs, `told` is where
-    numbers that Python was told came to ops. `values`: those that symbols have in the second run.
-    Raises Unsized."""
+    """Makes types from two runs. `like` and `other` are their programs, `told` is where numbers
+    that Python was told came to ops. `values`: the symbols' values in the second run. Raises
+    Unsized."""
 
     def __init__(self, like: ProgramInParts, other: ProgramInParts,
                  told: Mapping[int, Told] | None) -> None:
@@ -67,12 +66,12 @@ class WholeTypes:
         self.values = values
 
     def at(self, values: Sequence[int]) -> TypesAt:
-        """The types, where symbols have these values."""
+        """The types, planned with these values of the symbols."""
         return TypesAt(self, values)
 
 
 class TypesAt:
-    """The types as a backward is planned with them: see `SizedBackward`."""
+    """The types from which a backward is planned: see `SizedBackward`."""
 
     def __init__(self, whole: WholeTypes, values: Sequence[int]) -> None:
         self.like, self.other = whole.like, whole.other
@@ -86,5 +85,5 @@ class TypesAt:
         self.facts.hold(self.sizes.told.asked)
 
     def hold(self) -> bool:
-        """Are these the types for the values that symbols have now, too?"""
+        """Do these types hold for the current values of the symbols too?"""
         return self.types.hold() and self.facts.hold(self.sizes.told.asked)
