@@ -1,5 +1,5 @@
-"""A recording is made of a run: its program, and all that a replay compares, writes and gives
-back."""
+"""Builds a recording from a run: its program, and everything that a replay compares, writes and
+returns."""
 import contextlib
 from collections.abc import Iterator
 from typing import Any
@@ -32,9 +32,10 @@ UNRECORDED = Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueE
 
 
 def build(session: Any, found: Any, like: Any) -> Recording:
-    """The recording of a run, its program verified; raises Refused where there is none. `like`: a
-    recording that may be of the same nodes on other sizes, or None. Raises Unready where a later
-    call had better be recorded: kernels are to be compiled first, or a program is in use."""
+    """Build the recording of a run, and verify its program. Raises Refused if the run cannot be
+    recorded. Raises Unready if a later call had better be recorded, because kernels are to be
+    compiled first or a program is in use. `like`: a recording that may have the same nodes at other
+    sizes, or None."""
     rec = session.rec
     with modes.own_types():                  # The caller's autocast is not the backward's.
         back = _backward(found, like)
@@ -86,8 +87,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
 
 def _family(session: Any, found: Any, like: Any, run: Run, overlaps: Overlaps,
             values: list[int]) -> None:
-    """Try to have recordings of other sizes made without a run. What they would run is first
-    compared with this run."""
+    """Try to plan recordings of other sizes, which need no run. First the plan is compared with
+    this run."""
     def compare(those: AtThese) -> None:
         check = ProgramCheck(session.subject, found.rec, overlaps, those.program, found.outside)
         with in_turn(those.program):
@@ -106,8 +107,8 @@ def _family(session: Any, found: Any, like: Any, run: Run, overlaps: Overlaps,
 
 @contextlib.contextmanager
 def in_turn(program: Program) -> Iterator[None]:
-    """Inside, no other call works in the program's memory, which a family shares. Raises Unready
-    where one does."""
+    """Inside, no other call works in the program's memory, which a family shares. Raises Unready if
+    one does."""
     if not program.lock.acquire(False):
         raise ordered_kernels.Unready(ordered_kernels.Order())
     try:
@@ -118,8 +119,8 @@ def in_turn(program: Program) -> Iterator[None]:
 
 @contextlib.contextmanager
 def trusted(program: Program) -> Iterator[None]:
-    """A program is compared with a run inside. If it gives other bits, what it shares with other
-    programs is no longer used."""
+    """Inside, a program is compared with a run. If it gives other bits, it no longer shares
+    anything with other programs."""
     try:
         yield
     except Refused:
@@ -128,7 +129,7 @@ def trusted(program: Program) -> Iterator[None]:
 
 
 def _backward(found: Any, like: Any) -> Backward | None:
-    """The backward of the results through which gradients flow; None where there are none."""
+    """The backward of the results through which gradients flow; None if there are none."""
     rec, results, first = found.rec, found.results, found.run.first
     if not results.alive:
         return None
@@ -148,7 +149,7 @@ def _backward(found: Any, like: Any) -> Backward | None:
 
 
 def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) -> Program:
-    """The program of a run. It makes these values."""
+    """The program of a run, which computes these values."""
     rec, world, source_of = session.rec, session.world, found.source_of
     steady = {n: t for n, t in rec.outside.items()
               if type(source_of(t)) is Outside and world.tensors.get(id(t)) is t}

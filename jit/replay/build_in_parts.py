@@ -1,4 +1,4 @@
-"""The program of a run in which data decides sizes, once these were seen to vary."""
+"""Builds the program of a run in which data decides sizes that were seen to vary."""
 from __future__ import annotations
 
 import dataclasses
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: Sequence[int],
           options: Options, like: Recording | None, back: Backward | None) -> ProgramInParts | None:
-    """The program in parts. All but the first go by sizes that data decides. None where there are
-    no such parts, or where Python was told sizes that are not followed."""
+    """The program in parts, all but the first planned for sizes that data decides. None if there
+    are no such parts, or if Python was told sizes that are not followed."""
     rec, learned = session.rec, session.learned
     known = [*session.recordings.of(session.call.key), *([] if like is None else [like])]
     for r in known:
@@ -59,14 +59,14 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
 
 
 def counts_new_data(rec: Recorder, nodes: Sequence[Node]) -> bool:
-    """Does an argument that is new at each call decide a size?"""
+    """Does an argument that differs at each call decide a size?"""
     return any(is_counted(node, rec.arrays) and is_new_data(rec, x)
                for node in nodes for x in node.refs())
 
 
 def other_numbers(nodes: Sequence[Node], others: Sequence[Node]) -> Iterator[str]:
-    """The line at which Python decided on another number, if that is the first difference between
-    two lists of nodes."""
+    """The user's line at which Python decided on another number, if that is the first difference
+    between two lists of nodes."""
     for a, b in zip(nodes, others, strict=False):
         if not is_one_node(a, b):
             if isinstance(a, Guard) and isinstance(b, Guard) and a.ins == b.ins:
@@ -75,8 +75,8 @@ def other_numbers(nodes: Sequence[Node], others: Sequence[Node]) -> Iterator[str
 
 
 def check_backward(program: Any, rec: Any, made: Any, back: Backward) -> None:
-    """Raise Refused where the backward that is planned for a run's sizes does something else than
-    that of the run. The plan is of runs with other sizes. `made`: see `Backward.check`."""
+    """Raise Refused if the backward that is planned for a run's sizes differs from the run's own.
+    Runs of other sizes led to the plan. `made`: see `Backward.check`."""
     planned = program.goes_by_counts and program.backwards.planned(program.sizes_of_run)
     if planned:
         planned.check(rec, made, back.runs)

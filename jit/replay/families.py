@@ -1,11 +1,10 @@
-"""Recordings of all sizes: what stands for a call of sizes that were never seen, without a run.
+"""Recordings for all sizes: they serve calls of sizes that were never seen, without a run.
 
-A recording and another of the same nodes on other sizes make a `Family`: the program planned for
-all sizes that go the same way (see `program/sized_program.py`), and how a call's sizes are the
-symbols of it. On the other recording's sizes that program is compared with the run, as any new one
-is. Calls of other sizes are not run at all: the recording for them is the first one, with the
-family's program and types. As for any recording some later calls are made eagerly and compared.
-"""
+Two recordings with the same nodes and different sizes make a `Family`. It has the program planned
+for all sizes that take the same way (see `program/sized_program.py`), and says which symbols a
+call's sizes are. At the second recording's sizes the program is compared with the run, like any new
+program. A call of other sizes needs no run: its recording is a copy of the first, with the family's
+program and types. As for any recording, some later calls are made eagerly and compared."""
 from __future__ import annotations
 
 import copy
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
 
 
 class Family(SizeFamily[SizedCall, CallOfSizes]):
-    """The recordings that are made like `first`, planned from its run and from the run `other` of
-    other sizes. Raises Unsized."""
+    """The recordings made like `first`, planned from its run and from the run `other` at other
+    sizes. Raises Unsized."""
 
     def __init__(self, first: Recording, other: Run) -> None:
         self.first, self.other = first, other
@@ -80,8 +79,8 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
         return CallOfSizes(plan, self.first, self.symbols)
 
     def is_narrower_than_of(self, shapes: Shapes) -> bool:
-        """Would a family of these shapes treat a size as varying that is fixed here, as well as all
-        that vary here?"""
+        """Would a family of these shapes have more symbols: all that this one has, and a size that
+        is fixed here?"""
         known = self.symbols.dims
         if not self.may_widen or len(shapes) != len(known):
             return False
@@ -92,13 +91,13 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
 
     def at(self, shapes: Shapes, recorded: Sequence[Node] | None = None,
            may_plan: bool = True) -> AtThese | None:
-        """What is run for arguments of these shapes; None where there is no plan for them, or none
-        may be made. `recorded`: the nodes of a run of these shapes."""
+        """What runs for arguments of these shapes; None if there is no plan for them, and none may
+        be made. `recorded`: the nodes of a run with these shapes."""
         return self.made(shapes, lambda call, values: call.at(values, recorded), may_plan)
 
     def recording(self, leaves: Sequence[Base], may_plan: bool) -> Recording | None:
-        """A recording for a call, made without a run; None where there is no plan for it, or none
-        may be made."""
+        """A recording for a call, made without a run; None if there is no plan for it, and none may
+        be made."""
         shapes = [t._array.shape for t in leaves]
         made = self.at(shapes, may_plan=may_plan)
         if made is None:
@@ -127,8 +126,8 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
 
 
 def may_begin(first: Recording | None, shapes: Shapes) -> bool:
-    """Could a family be made of a recording and one of these shapes, which was not tried yet? Or
-    one of more sizes than it has: two recordings may be of one size by chance."""
+    """Could a family be made from a recording and one of these shapes, and was that not yet tried?
+    A family with more symbols counts too: two recordings may share a size by chance."""
     if first is None or first.sizes.is_alone:
         return False
     family = first.sizes.family
@@ -136,7 +135,7 @@ def may_begin(first: Recording | None, shapes: Shapes) -> bool:
 
 
 def may_grow(first: Recording | None, other: Run) -> bool:
-    """Could a family be made from a run's programs, which are made like those of a recording?"""
+    """Could a family be made from a run whose programs are like those of a recording?"""
     return (first is not None and may_begin(first, other.shapes) and is_made_like(first, other)
             and not other.program.is_on_device and [*first.sizes.shapes] != [*other.shapes])
 
@@ -148,14 +147,14 @@ def is_made_like(first: Recording | None, other: Run) -> bool:
 
 
 def has_backwards(first: Recording | None, other: Run) -> bool:
-    """Do gradients flow out of the calls of a recording's family, and could a run be of that
+    """Do gradients flow out of the calls of a recording's family, and could a run belong to that
     family?"""
     return (first is not None and serves(first) and other.backward is not None
             and is_made_like(first, other))
 
 
 def check(first: Recording, run: Run, compare: Callable[[AtThese], object]) -> None:
-    """Compare what a recording's family has for a run's sizes with that run."""
+    """Compare the plan of a recording's family, at a run's sizes, with that run."""
     family = first.sizes.family
     made = None if family is None else family.at(run.shapes, may_plan=False)
     if made is not None:
@@ -163,7 +162,7 @@ def check(first: Recording, run: Run, compare: Callable[[AtThese], object]) -> N
 
 
 def proved(first: Recording, made: AtThese, compare: Callable[[AtThese], object]) -> bool:
-    """Does a recording's family do what a run did? If not, it is given up, and each size is
+    """Does a recording's family do what a run did? If not, the family is given up, and each size is
     recorded."""
     try:
         compare(made)
@@ -176,8 +175,8 @@ def proved(first: Recording, made: AtThese, compare: Callable[[AtThese], object]
 
 
 def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> None:
-    """Plan a family from a recording and a run whose programs were made like it (see `may_grow`),
-    if that can be done. `compare`: compares the plan with the run."""
+    """Plan a family from a recording and a run with programs like it (see `may_grow`), if possible.
+    `compare`: compares the plan with the run."""
     narrower = first.sizes.family
     first.sizes.leave()
     try:
@@ -205,8 +204,8 @@ def serves(first: Recording) -> bool:
 def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[Node],
             outside: Sequence[int], values: Iterable[int],
             leaves: Sequence[Base], arrays: Mapping[int, Any]) -> Program | None:
-    """The program of a run that was made like `first`, as its family has it; None where it has
-    none. `arrays`: of the run, by value."""
+    """The program of a run that was made like `first`, from its family; None if the family has
+    none. `arrays`: those of the run, by value."""
     if (
         first is None
         or (family := first.sizes.family) is None

@@ -1,5 +1,5 @@
-"""What a program is given in a replay: where its arrays are found, how they must lie, and which
-may share memory."""
+"""The inputs of a program in a replay: where its arrays are found, which layouts they must have,
+and which may share memory."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,11 +20,11 @@ REQUIRES_GRAD = 1
 
 
 class Inputs:
-    """The tensors whose arrays a program is given, in its order, the types that these had, and
-    where they lay (`homes`).
+    """The tensors whose arrays are the program's inputs, in order, with their types and the
+    addresses where they lay (`homes`).
 
-    A tensor's array is read once in a call, then compared and used: another thread may give the
-    tensor an array of another size at any time."""
+    A tensor's array is read once in a call, then compared and used. Another thread may exchange the
+    tensor's array at any time."""
 
     def __init__(self, sources: list[Source], arrays: list[Any], homes: list[int]):
         self.sources, self.types = sources, [Type.of(a) for a in arrays]
@@ -36,14 +36,13 @@ class Inputs:
         return self.search.find(leaves)
 
     def arrays(self, leaves: list[Any]) -> list[Any]:
-        """The arrays of a call. Raises Miss where the layout of one is not the recorded one."""
+        """The arrays of a call. Raises Miss if one does not have the recorded layout."""
         return [
             _array_of(t, s, like, home)
             for t, s, like, home in zip(self.find(leaves), self.sources, self.types, self.homes)]
 
     def arrays_beside(self, known: dict[int, Any]) -> Callable[[list[Any]], list[Any]]:
-        """`arrays`, where some tensors have arrays that were compared with those that are known by
-        the tensor's id."""
+        """As `arrays`. `known` are arrays that were compared already, by the tensor's id."""
         of_sources = [known.get(id(s.tensor)) if isinstance(s, Outside) else None
                       for s in self.sources]
         others = [(i, s, self.types[i]) for i, (s, a) in enumerate(zip(self.sources, of_sources))
@@ -58,8 +57,8 @@ class Inputs:
         return arrays
 
     def are_arguments_like(self, looks: Sequence[Look | None]) -> bool:
-        """Are the arguments that it takes laid out as they were recorded? `looks`: what a call's
-        key says of each, None for numbers."""
+        """Do the arguments that are inputs have the recorded layouts? `looks`: what a call's key
+        says of each argument, None for numbers."""
         seen = [(looks[k], self.types[i]) for i, k in self.search.arguments if k < len(looks)]
         return all([a is None or (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
                     for a, b in seen])
@@ -77,11 +76,11 @@ def _array_of(t: Any, source: Source, like: Type, home: int) -> Any:
 
 
 class Overlaps:
-    """Which of the arrays that a program writes share memory with which of all. It must be so again
-    at each call.
+    """Which of the arrays that a program writes share memory with which of its inputs. This must be
+    the same at each call.
 
-    Mostly the arrays of tensors from outside are the very same objects, and the others have memory
-    of their own: this is seen at once."""
+    Usually arrays from outside are the very same objects, and the others have memory of their own.
+    That case is recognised at once."""
 
     def __init__(self, arrays: list[Any], written: list[int], inputs: Inputs):
         self.written, self.pattern = written, overlaps(arrays, written)
@@ -120,8 +119,8 @@ def _nothing(arrays: list[Any]) -> tuple[()]:
 
 
 def _memory(a: Any) -> int | None:
-    """What an array's memory belongs to, by its id; None where something else may lead to the
-    same memory (another library, say)."""
+    """The id of the owner of an array's memory; None if other objects may lead to the same memory
+    (of another library, say)."""
     if devices.is_elsewhere(a):
         return id(a.held)
     while type(a) is np.ndarray and a.base is not None:
@@ -131,7 +130,8 @@ def _memory(a: Any) -> int | None:
 
 
 def overlaps(arrays: list[Any], written: list[int]) -> tuple[tuple[int, int, int], ...]:
-    """Which of the written arrays share memory with which of all, and how far apart they begin."""
+    """Which of the written arrays share memory with which inputs, and the distance between their
+    beginnings."""
     arrays = [devices.places(a) for a in arrays]
     spans = sorted([(*span(a), i) for i, a in enumerate(arrays) if a.size])
     changed = set(written)

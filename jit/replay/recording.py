@@ -1,5 +1,5 @@
-"""A recording: one way through a traced function, what it compares, what it does, and the
-account of its calls."""
+"""A recording: one way through a traced function. It has what is compared, what a replay does, and
+the account of its calls."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ BASE, NODE = 1 << 14, 1 << 10    # bytes of a recording, and of one of its opera
 
 
 class Recorded:
-    """How the run of a recording was watched, and what it showed. By this a run of other sizes, or
-    one that is recorded again, is compared with it."""
+    """How the run of a recording was watched, and what was seen. A run of other sizes, or a
+    repeated one, is compared with this."""
 
     def __init__(self, overlaps: Overlaps, positions: Any):
         self.overlaps = overlaps
@@ -57,8 +57,8 @@ class Recorded:
 
 
 class TablesOfRecording:
-    """What machine code has of a recording. `moves_on`: did a call leave the world so that it would
-    not fit another one, and no table does?"""
+    """The tables that machine code has for a recording. `moves_on`: did a call change state so that
+    the recording no longer holds, which no table does?"""
 
     def __init__(self, moves_on: bool = False) -> None:
         # the table that replays, and the one that calls the function itself
@@ -72,18 +72,18 @@ class TablesOfRecording:
 
     @property
     def calls(self) -> int:
-        """The number of calls that machine code has made by the tables."""
+        """The number of calls that machine code has made with these tables."""
         return sum(calls(x) for x in (self.ready, self.passed) if x is not None)
 
     @property
     def is_due(self) -> bool:
-        """Should the table be made anew at the next call that reaches Python?"""
+        """Should the table be made again at the next call that reaches Python?"""
         return not self.renewed & self.renewed + 1
 
 
 class AmongSizes:
-    """Where a recording stands among those of other sizes. `shapes`: of the tensors among the
-    arguments, `lengths`: which of these stand for numbers that became sizes."""
+    """The place of a recording among those of other sizes. `shapes`: of the tensors among the
+    arguments. `lengths`: which of these stand for numbers that became sizes."""
 
     def __init__(self, shapes: Shapes, lengths: Sequence[int]) -> None:
         self.shapes, self.lengths = shapes, lengths
@@ -94,13 +94,13 @@ class AmongSizes:
 
     @classmethod
     def of(cls, arguments: FlatArguments) -> AmongSizes:
-        """Where the recording of a call stands at first."""
+        """The initial place of a call's recording."""
         shapes = [t._array.shape for t in arguments.leaves]
         return cls(shapes, [*arguments.lengths.values()])
 
     @property
     def leads(self) -> bool:
-        """Do most calls of other sizes go the same way?"""
+        """Do most calls of other sizes take the same way?"""
         return self.strayed < STRAYED or self.followed > self.strayed
 
     def leave(self, why: str = "") -> None:
@@ -108,11 +108,11 @@ class AmongSizes:
         self.family, self.is_alone, self.unsized = None, True, why
 
     def join(self, family: Family) -> None:
-        """Have a family."""
+        """Join a family."""
         self.family, self.is_alone = family, False
 
     def led(self, followed: bool) -> bool:
-        """Note whether a call of other sizes went the same way. Gives the answer back."""
+        """Note whether a call of other sizes took the same way. Returns the answer."""
         self.followed, self.strayed = self.followed + followed, self.strayed + (not followed)
         return followed
 
@@ -158,8 +158,9 @@ class Recording:
 
     # ---- tables for machine code -----------------------------------------------------------------
     def prepare(self, args: Any, kwargs: Any, flat: Any) -> bool:
-        """Make the table for calls like this one, which fits; not each time where it keeps
-        changing. After such a call, or before it where it `moves_on`."""
+        """Make the table for calls like this one, for which the recording holds. It is not made
+        each time if it keeps changing. Called after such a call, or before it if the call
+        `moves_on`."""
         tables = self.tables
         n = tables.renewed = tables.renewed + 1
         if n & n - 1:
@@ -202,7 +203,7 @@ class Recording:
 
     @property
     def of_sizes(self) -> Any:
-        """What its program is one of for all sizes, as a function of them; None for a run's own."""
+        """The function of sizes from which its program comes; None for the program of a run."""
         return getattr(self.program, "of_sizes", None)
 
     @property
@@ -211,8 +212,9 @@ class Recording:
         return None if self.of_sizes is None else self.of_sizes.sized
 
     def prepare_like_another(self, args: Any, kwargs: Any, flat: Any) -> bool:
-        """Make the table for calls like this one of one that a recording of other sizes has, if
-        there is one: it compares whether the call fits, so this may come before that is known."""
+        """Make the table for calls like this one from the table of a recording of other sizes, if
+        there is one. The table itself compares whether the recording holds, so this may come before
+        that is known."""
         # Recordings that a family made are one run's, and one shows the others its table. A run of
         # its own gave its own results: numbers among them are of its sizes.
         of_sizes = self.of_sizes
@@ -229,7 +231,7 @@ class Recording:
         return True
 
     def note_table_for(self, args: Any, kwargs: Any, flat: Any) -> None:
-        """Called when the table for calls like this one was made, or cannot be made."""
+        """Note that the table for calls like this one was made, or cannot be made."""
         self.tables.moves_on = self.tables.ready is None
         self.tables.finger = fingerprint(args, kwargs, {*positions(flat.numbers)})
         self.limit()
@@ -242,7 +244,7 @@ class Recording:
                 limit(table, at - self.calls + calls(table))
 
     def bypass(self, fn: Any, first: Any) -> Any:
-        """A table for calls like this one that are eager, as that is faster."""
+        """Make a table that calls the function itself, because eager calls are faster."""
         if self.tables.passed is not None:
             self.counted += calls(self.tables.passed)
         self.tables.passed = bypass(fn, first)
@@ -257,12 +259,12 @@ class Recording:
 
     @property
     def hasty(self) -> set[Any]:
-        """The keys of kernels that may be compiled in haste so far."""
+        """The keys of kernels that may still be the quickly compiled ones."""
         return {key for p in self.programs() for key in p.hasty}
 
     @property
     def is_hasty(self) -> bool:
-        """Are some of its kernels waiting to be compiled with optimisation?"""
+        """Are some of its kernels still to be compiled with optimisation?"""
         return bool(tiered_compilation.among(self.hasty))
 
     def weigh(self) -> int:
@@ -272,26 +274,26 @@ class Recording:
         return BASE + kept + NODE * sum(len(p.recorded) + len(p.nodes) for p in programs)
 
     def does_as(self, other: Recording) -> bool:
-        """Does it do the same as another recording, for other sizes and with the same tensors from
-        outside?"""
+        """Does it do the same as another recording, for other sizes and with the same outside
+        tensors?"""
         return (self.program.does_as(other.program)
                 and self.guards.takes_the_same(other.guards)
                 and self.guards.wants_the_same(other.guards))
 
     # ---- calls -----------------------------------------------------------------------------------
     def reach(self, leaves: list[Any]) -> list[Any] | None:
-        """The tensors with those of the slots; None where one of these is of another kind."""
+        """The leaves with the tensors of the slots; None if one of these is of another kind."""
         found, reason = self.guards.reach(leaves)
         if reason is not None:
             self.missed.add(reason)
         return found
 
     def fits(self, leaves: list[Any], boxes: Any = ()) -> bool:
-        """Is everything that the function read outside of its arguments as it was?"""
+        """Is everything that the function read outside of its arguments unchanged?"""
         return self.guards.fit(leaves, boxes)
 
     def fits_but_for_sizes(self, leaves: list[Any], boxes: Any = ()) -> bool:
-        """Would a recording like it fit, made for tensors of these sizes?"""
+        """Would the recording hold if it were for tensors of these sizes?"""
         found, _ = self.guards.reach(leaves)
         return found is not None and self.guards.fit(found, boxes)
 

@@ -34,8 +34,8 @@ from .spent_gradients import SpentGradients
 
 
 class Batch:
-    """Recipes that are built one after the other. Tensors that are nothing but an array each,
-    and mostly all are, are built in one go."""
+    """Recipes that are built together. Tensors that are just an array each, which most are, are
+    built in one go."""
 
     def __init__(self, recipes: list[Recipe]):
         self.recipes = recipes
@@ -45,15 +45,15 @@ class Batch:
         self.values = itemgetter(*values) if len(values) == len(recipes) > 1 else None
 
     def build(self, making: Making) -> list[Any]:
-        """What the recipes make."""
+        """Build what the recipes describe."""
         return ([x.build(making) for x in self.recipes] if self.values is None else list(
             map(wrap, self.values(making.env))))
 
 
 class Replay:
-    """The stages of a replay. What is told of each is what a run did: see `capture/`. `marks`: the
-    tensors that require a gradient now, or no longer do, with their flags; `acts`: what acts
-    outside of Python's state; `generators`: ours that are drawn from."""
+    """The stages of a replay. Its arguments are what a run did: see `capture/`. `marks`: the
+    tensors whose `requires_grad` changed, with the new flags. `acts`: calls that act outside of
+    Python's state. `generators`: ours that are drawn from."""
 
     def __init__(self, program: Any, inputs: Inputs, overlaps: Overlaps | None, effects: Effects,
                  marks: list[tuple[Source, int]], acts: list[Any], generators: list[Any],
@@ -82,13 +82,12 @@ class Replay:
                             and not (grads or left or acts) else None)
 
     def __call__(self, leaves: Any, boxes: Any = ()) -> Any:
-        """The result of a call whose guards were compared in Python; raises Miss where a value
-        is another."""
+        """The result of a call whose guards were compared in Python; raises Miss if a value
+        differs."""
         return self.with_arrays(self.inputs.arrays, leaves, boxes)
 
     def with_arrays(self, arrays_of: Callable[[Any], list[Any]], leaves: Any, boxes: Any) -> Any:
-        """All stages; `arrays_of` is the first. Generators that are not ours are drawn from before
-        it."""
+        """Run all stages; `arrays_of` is the first. Foreign generators are drawn from before it."""
         if not self.outside_draws:
             return self.run(arrays_of(leaves), leaves, boxes)
         drawn, before = draw_again(self.outside_draws)
@@ -100,7 +99,7 @@ class Replay:
             raise
 
     def run(self, arrays: list[Any], leaves: Any, boxes: Any) -> Any:
-        """All stages but the first."""
+        """Run all stages but the first."""
         if self.overlaps is not None and not self.overlaps.are_as_before(arrays):
             raise Miss
         if self.acts:
@@ -141,13 +140,13 @@ class Replay:
         return out
 
     def ask(self) -> None:
-        """Would the calls that act outside of Python's state do the same again?"""
+        """Check that the calls which act outside of Python's state would do the same again."""
         for c in self.acts:
             if not c.ready() or not (self.does_nothing_but_acts or c.calm()):
                 raise Miss("what the function prints, logs or warns would go another way")
 
     def over_spent(self, arrays: list[Any], leaves: Any) -> Any:
-        """Run the program, whose gradients may lie where those do that they replace."""
+        """Run the program. Its gradients may overwrite the old gradients that they replace."""
         taken = self.spent.take(self.graded.find(leaves))
         try:
             return self.program(arrays, taken.arrays)
@@ -175,11 +174,11 @@ class Replay:
 
 
 class Handed(NamedTuple):
-    """What machine code hands over: which leaf each is, in its order, and which leaves are numbers.
-    It does not hand over `lengths`: numbers that it has compared. `known`: the arrays of tensors
-    from outside, by the tensors' addresses, that it has compared, too. `by_leaves`: was it given
-    the leaves, which Python has found, in place of the arguments? `without_boxes`: are the
-    containers among the arguments still to be told?"""
+    """What machine code hands over. `order`: which leaf each object is. `number`: which leaves are
+    numbers. `lengths`: numbers that machine code has compared and does not hand over. `known`: the
+    arrays of outside tensors, by the tensors' addresses, which it has compared too. `by_leaves`:
+    did it get the leaves, found by Python, in place of the arguments? `without_boxes`: are the
+    containers among the arguments still to be found?"""
 
     order: list[int]
     number: list[bool]
@@ -190,9 +189,9 @@ class Handed(NamedTuple):
 
 
 def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
-    """A function of what machine code hands over that does the rest of a replay: the result or
-    MISSED; where the containers among the arguments are needed, a function of these that does
-    it."""
+    """A function that takes what machine code hands over and does the rest of a replay: it returns
+    the result or MISSED. If the containers among the arguments are needed, it returns a function of
+    these instead."""
     lock, run = recording.lock, recording.replay.with_arrays
     order, number, known = handed.order, handed.number, handed.known
     arrays_of = recording.replay.inputs.arrays_beside(known)

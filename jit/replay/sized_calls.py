@@ -1,5 +1,5 @@
-"""All programs of a call whose sizes are not known: that of the call, and those of its backward
-where gradients flow out of it."""
+"""All programs of a call at symbolic sizes: that of the call, and those of its backward if
+gradients flow out of it."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class Run(NamedTuple):
-    """A run of other sizes than a recording: its programs, the `types` of what it was given and the
-    `shapes` of its arguments, and where sizes that Python was told came to its ops."""
+    """A run at other sizes than a recording: its programs, the `types` of its inputs, the `shapes`
+    of its arguments, and where sizes that Python was told came to ops."""
 
     program: Program
     backward: Backward | None
@@ -36,8 +36,8 @@ class Run(NamedTuple):
 
 
 class SizedCall:
-    """The planning, for sizes like `values`, of what the recording `first` does; `other`: a run of
-    other sizes, which `sizes` tells apart from it. Raises Unsized."""
+    """Plans, for sizes like `values`, what the recording `first` does. `other`: a run of other
+    sizes; `sizes` are the sizes in which the two differ. Raises Unsized."""
 
     def __init__(self, first: Recording, other: Run, sizes: Sizes, values: Sequence[int],
                  steady: Mapping[int, Base]) -> None:
@@ -54,7 +54,7 @@ class SizedCall:
             self.programs += self.backward.programs.values()
 
     def finish(self) -> None:
-        """Plan the launches. All kernels that are lacking are ordered together."""
+        """Plan the launches. All missing kernels are ordered together."""
         lacking = False
         for p in self.programs:
             try:
@@ -65,7 +65,7 @@ class SizedCall:
             raise ordered_kernels.NotYet
 
     def replan(self, values: Sequence[int]) -> bool:
-        """Plan for sizes like these as well; False where already types are others."""
+        """Plan for sizes like these as well; False if types already differ."""
         self.facts.rebind(values)
         return all([p.finish_again() for p in self.programs])
 
@@ -78,8 +78,8 @@ class AtThese(NamedTuple):
 
 
 class CallOfSizes:
-    """What a `SizedCall` came to, as one function of sizes. `symbols`: which of them the
-    arguments' sizes are."""
+    """The result of a `SizedCall`, as one function of sizes. `symbols`: the arguments' sizes that
+    are symbols."""
 
     def __init__(self, call: SizedCall, first: Recording, symbols: ShapeSymbols) -> None:
         # What is asked of sizes is asked of all programs together.
@@ -87,8 +87,8 @@ class CallOfSizes:
         self.program, self.whole = ForwardOfSizes(call.forward, first, symbols), first.program
 
     def at(self, values: Sequence[int], recorded: Sequence[Node] | None = None) -> AtThese | None:
-        """What is run for these sizes; None where it would be something else. `recorded`: the nodes
-        of a run, where there was one."""
+        """What runs at these sizes; None if that would be something else. `recorded`: the nodes of
+        a run, if there was one."""
         leading = self.program.program(values, recorded)
         if leading is None:
             return None

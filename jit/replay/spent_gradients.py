@@ -1,9 +1,8 @@
-"""The memory of gradients that a replay replaces.
+"""Reuses the memory of gradients that a replay replaces.
 
-Eager lets go of the old gradients before its backward makes new ones. A replay lays its gradients
-when all else is done, so that both would be alive at once. It writes the new ones where the old
-ones lie, if nobody else can see those.
-"""
+Eager mode frees the old gradients before its backward makes new ones. A replay stores its gradients
+after everything else, so both would be live at once. It therefore writes the new ones over the old
+ones, unless somebody else can see those."""
 
 from __future__ import annotations
 
@@ -22,29 +21,29 @@ from ..program.launch_program import LaunchProgram
 
 
 class Taken:
-    """What was taken from tensors: the arrays, by the values that are to lie there."""
+    """The arrays taken from tensors, by the values that will be written there."""
 
     def __init__(self) -> None:
         self.arrays: dict[int, np.ndarray] = {}
         self.owners: list[tuple[Any, Any]] = []
 
     def take(self, owner: Any, value: int) -> None:
-        """The gradient of a tensor, for this value."""
+        """Take the gradient of a tensor, for this value."""
         g = owner._grad
         self.arrays[value] = g._array
         self.owners.append((owner, g))
         owner._grad = None
 
     def give_back(self) -> None:
-        """Nothing was written: each has its gradient again."""
+        """Give each tensor its gradient back: nothing was written."""
         for owner, g in self.owners:
             owner._grad = g
 
 
 class SpentGradients:
-    """Gradients that the ones of a replay may be written over: large ones, whose memory is the
-    allocator's. A call that misses is done again by eager mode. So a gradient is written over only
-    when the call can miss no more, or when eager mode does not read the old one."""
+    """The old gradients that a replay may overwrite: large ones, whose memory belongs to the
+    allocator. Eager mode repeats a call that misses. So a gradient is overwritten only when the
+    call can no longer miss, or when eager mode does not read the old one."""
 
     def __init__(self, program: Any, grads: Sequence[tuple[Source, Recipe]]) -> None:
         self.values: list[tuple[int, int, Any]] = []
@@ -57,11 +56,11 @@ class SpentGradients:
             and arrays[recipe.value].nbytes >= memory.SMALLEST]
 
     def takes(self, place: int, owner: Any) -> bool:
-        """Would a call now write over the gradient of the tensor at this place?"""
+        """Would a call overwrite the gradient of the tensor at this place now?"""
         return any(i == place and is_spent(owner, lies) for i, _, lies in self.values)
 
     def take(self, owners: Sequence[Any]) -> Taken:
-        """The memory for the new gradients of these tensors, as far as there is some."""
+        """Take the memory for the new gradients of these tensors, as far as possible."""
         taken = Taken()
         for i, value, lies in self.values:
             if value not in taken.arrays and is_spent(owners[i], lies):
@@ -70,7 +69,8 @@ class SpentGradients:
 
 
 def is_spent(owner: Any, lies: Any) -> bool:
-    """Has a tensor a gradient that lies so, in memory of its own that nobody else can see?"""
+    """Does a tensor have a gradient with this layout, in memory of its own that nobody else can
+    see?"""
     if owner is None or type(owner._grad) is not Tensor:
         return False
     a = owner._grad._array
