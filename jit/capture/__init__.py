@@ -1,7 +1,6 @@
-"""A real run of the function, written down as it happens.
+"""Records a real run of the function.
 
-Comes in: the function and the arguments of one call, which runs as eager code does.
-Goes out: the nodes of the run, and stand-ins for what is another value at each call: numbers,
-arrays, texts, random streams. What acts outside of the framework, or reads what nobody can compare,
-refuses the recording.
-"""
+Comes in: the function and the arguments of one call, which runs as eager code does. Goes out: the
+nodes of the run, and stand-ins for everything that differs between calls: numbers, arrays, texts,
+random streams. A run that acts outside of the framework, or reads what nobody can compare, is not
+recorded."""

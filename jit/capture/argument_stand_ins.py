@@ -1,5 +1,5 @@
-"""Arguments of a recorded run, in which something stands for each NumPy array and for each number
-that varies."""
+"""The arguments of a recorded run, with stand-ins in place of NumPy arrays and of numbers that
+vary."""
 from __future__ import annotations
 
 import collections
@@ -21,8 +21,9 @@ UNHELD = 2                       # references to a tuple that only `forget` hold
 
 
 class Held:
-    """A list, a dict or an object in which something stands for others. `laid`: (step, what stands
-    there, what was there); `as_found`: all that it held when the run began, if one place has it."""
+    """A list, a dict or an object that holds stand-ins. `laid`: (step, the stand-in, what it
+    replaced). `as_found`: everything that it held when the run began, if there is one place with
+    all of it."""
 
     def __init__(self, owner: Any, put: Callable[[Any, Any], Any],
                  get: Callable[[Any], Any]) -> None:
@@ -31,16 +32,16 @@ class Held:
         self.as_found: list[Any] | None = None
 
     def begin(self) -> None:
-        """The run begins."""
+        """Note the contents at the beginning of the run."""
         self.as_found = self.contents()
 
     def contents(self) -> list[Any] | None:
-        """All that it holds, or None."""
+        """Everything that it holds, or None if there is no one place with all of it."""
         held = contents_of(self.owner)
         return [*held, *held.values()] if isinstance(held, dict) else held and list(held)
 
     def has(self, step: Any, new: Any) -> bool:
-        """Is what stands for something else still there?"""
+        """Is a stand-in still where it was put?"""
         with contextlib.suppress(LookupError, AttributeError):
             return self.get(step) is new
         return False
@@ -53,8 +54,9 @@ class Held:
         return len(now) != len(self.as_found) or not all(map(operator.is_, now, self.as_found))
 
     def end(self, numbers: dict[int, Any]) -> None:
-        """Put back what was there. Numbers stay where what is held is described as a whole, as the
-        run has changed it: a plain one would be a constant of it."""
+        """Put back what the stand-ins replaced. Stand-ins of numbers stay if the container is
+        described as a whole, because the run changed it: a plain number would become a constant of
+        the recording."""
         numbers_stay = self.as_found is not None and self.is_written()
         for k, new, was in self.laid:
             if self.has(k, new) and not (numbers_stay and id(new) in numbers):
@@ -62,10 +64,10 @@ class Held:
 
 
 class ArgumentStandIns:
-    """Arguments in which `numbers`, by their paths, stand for numbers and `array(x)` for a NumPy
-    array. Lists, dicts and objects are changed, and put back by `end`; tuples are made anew:
-    `tuples` has the real one by the id of the new one. `written`: what the run itself changed,
-    be it to the same numbers as were there this time."""
+    """Replaces numbers and arrays in arguments. `numbers`, by path, stand for numbers, and
+    `array(x)` stands for a NumPy array. Lists, dicts and objects are changed in place, and restored
+    by `end`. Tuples are copied; `tuples` has the real one by the id of the copy. `written`: what
+    the run itself changed, even to an equal value."""
 
     def __init__(self, numbers: dict[Path, Any], array: Callable[[Any], Any] | None = None,
                  records: Set[type] = frozenset()) -> None:
@@ -77,7 +79,7 @@ class ArgumentStandIns:
         self.written: list[Any] = []
 
     def __call__(self, x: Any, path: Path) -> Any:
-        """What the run finds in the place of an argument, or of a part of one."""
+        """What the run finds in place of an argument, or of a part of one."""
         if path in self.numbers:
             return self.numbers[path]
         t = type(x)
@@ -107,7 +109,7 @@ class ArgumentStandIns:
         return x
 
     def within(self, held: Held, path: Path, parts: Iterable[tuple[Any, Any, Any]]) -> None:
-        """The parts of something that can be changed, each with its key and its step."""
+        """Replace the parts of a mutable container, each given with its key and its step."""
         for k, step, y in parts:
             new = self(y, (*path, step))
             if new is not y:
@@ -118,7 +120,7 @@ class ArgumentStandIns:
             held.begin()
 
     def given_back(self, x: Any, seen: tuple[Any, ...] = ()) -> Any:
-        """What the run returned, with the real tuples in it."""
+        """The result of the run, with the real tuples in it."""
         if id(x) in self.tuples:
             return self.tuples[id(x)][1]
         if any(x is y for y in seen) or type(x) not in (list, dict, tuple):
@@ -135,15 +137,15 @@ class ArgumentStandIns:
         return x
 
     def end(self) -> None:
-        """All is as it was, but for what the run itself replaced."""
+        """Restore everything, except what the run itself replaced."""
         for held in self.held:
             if held.is_written():
                 self.written.append(held.owner)
             held.end(self.ids)
 
     def forget(self) -> None:
-        """Hold nothing of what stood for something else. A tuple that is still held somewhere
-        makes room for the real one."""
+        """Drop all stand-ins. A tuple that somebody still holds is replaced there by the real
+        one."""
         self.met.clear()
         self.held.clear()
         self.written.clear()

@@ -1,5 +1,5 @@
-"""What is known of NumPy arrays and of the arguments of NumPy's functions without reading a
-number."""
+"""Facts of NumPy arrays, and of the arguments of NumPy functions, that need no look at the
+numbers."""
 from __future__ import annotations
 
 from collections import deque
@@ -19,7 +19,7 @@ def takes(x: Any) -> bool:
 
 
 def is_number(x: Any) -> bool:
-    """Is this a number of NumPy's that can be an input? A NaN may be looked for by identity."""
+    """Can this number of NumPy's be an input? NaN cannot: code may look for it by identity."""
     return isinstance(x, np.floating) and x.dtype in FROM_NUMPY and bool(x == x)
 
 
@@ -29,22 +29,22 @@ def can_be_noted(y: Any) -> bool:
 
 
 def layout(x: Array) -> tuple[Any, ...]:
-    """What an array is, its numbers aside."""
+    """Everything that describes an array, except its numbers."""
     return x.dtype, x.shape, x.strides, x.flags.writeable
 
 
 def is_all(index: object) -> bool:
-    """Does an index mean the whole array?"""
+    """Does an index select the whole array?"""
     return index is ... or type(index) is slice and index == slice(None)
 
 
 def several(made: Any) -> Sequence[Any]:
-    """What a function gave, as a sequence of results."""
+    """The results of a function, as a sequence."""
     return made if isinstance(made, tuple | list) else (made,)
 
 
 def like(made: Any, parts: Sequence[Any]) -> Any:
-    """Other results, in the form in which a function gave its own."""
+    """These results, in the form in which a function returned its own."""
     if not isinstance(made, tuple | list):
         return parts[0]
     kind: Any = type(made)
@@ -52,7 +52,7 @@ def like(made: Any, parts: Sequence[Any]) -> Any:
 
 
 def overlap(a: Array, b: Array) -> bool:
-    """Do two arrays lie between addresses that they share?"""
+    """Do the address ranges of two arrays overlap?"""
     if not a.size or not b.size:
         return False
     (low, high), (first, end) = span(a), span(b)
@@ -60,8 +60,8 @@ def overlap(a: Array, b: Array) -> bool:
 
 
 def ordinary(x: Any) -> Any:
-    """An argument with lists and tuples in the place of deques and of what is a kind of them: NumPy
-    takes them for the same.
+    """An argument with deques and subclasses of list and tuple replaced by lists and tuples, which
+    NumPy treats the same.
 
     >>> from collections import deque
     >>> from whet.jit.capture.array_parts import ordinary
@@ -76,7 +76,7 @@ def ordinary(x: Any) -> Any:
 
 
 def flat(x: Any) -> list[Any]:
-    """The parts of nested tuples and lists."""
+    """The leaves of nested tuples and lists."""
     if type(x) in (tuple, list):
         return [z for y in x for z in flat(y)]
     if type(x) is slice:

@@ -1,4 +1,4 @@
-"""Functions with a cache (`functools.lru_cache`): what theirs holds, and calls that find something.
+"""Functions with a cache (`functools.lru_cache`): the contents of the cache, and calls that hit it.
 
 A recorded call that finds what an earlier one gave is repeated by replays where the same entry is
 still there. What was found is compared as anything else that a run can read, so the walk before the
@@ -32,8 +32,7 @@ DEPTH = 8                        # of containers in containers that are looked t
 
 
 def entries_of(function: Any) -> list[tuple[Any, Any]]:
-    """The keys and results that a cache holds, the last one that was asked for at the end where
-    their number is bounded.
+    """The keys and results in a cache. If it is bounded, the most recently used entry comes last.
 
     C's cache has no attribute for them. It lets the garbage collector see its type, then key,
     result and link of each entry, or the one dict that it has where nothing bounds it.
@@ -46,7 +45,7 @@ def entries_of(function: Any) -> list[tuple[Any, Any]]:
 
 
 def _dict_of(function: Any) -> dict[Any, Any]:
-    """The dict from keys to entries that a cache has."""
+    """The dict that maps a cache's keys to its entries."""
     of_type, *held = gc.get_referents(function)
     bounded = function.cache_parameters()["maxsize"] is not None
     found: dict[Any, Any] = held[3 * function.cache_info().currsize if bounded else 0]
@@ -55,7 +54,8 @@ def _dict_of(function: Any) -> dict[Any, Any]:
 
 @functools.lru_cache(None)
 def _with_names(**names: Any) -> None:
-    """Called with a name, so that its cache shows what C puts before names in a key."""
+    """A function to call with a keyword, so that its cache shows the mark that C puts before
+    keywords in a key."""
 
 
 _with_names(name=None)
@@ -63,7 +63,7 @@ BEFORE_NAMES = next(iter(_dict_of(_with_names)))[0]
 
 
 def finds(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Does a cache hold what a function gave for these arguments? The key is made as C makes it.
+    """Does a cache hold the result for these arguments? The key is built as C builds it.
 
     >>> import functools
     >>> from whet.jit.capture.caches import finds
@@ -84,7 +84,7 @@ def finds(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bo
 
 
 def is_data(x: Any, depth: int = DEPTH) -> bool:
-    """Is this a constant, a tensor, or a container or instance of the user's that holds such?"""
+    """Is this a constant, a tensor, or a container or instance that holds such?"""
     if type(x) in FIXED or is_strided(x):
         return True
     if depth == 0:
@@ -100,7 +100,7 @@ def is_data(x: Any, depth: int = DEPTH) -> bool:
 
 
 def data_in(function: Any) -> list[Any]:
-    """What a run may find in a cache."""
+    """The data in a cache that a run may read."""
     return [result for _, result in entries_of(function) if is_data(result)]
 
 
@@ -127,7 +127,7 @@ class Cache(StandIn):
 
 
 def found(outward: Outward, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A recorded run calls a function whose cache has the result."""
+    """Handle a call of a function whose cache has the result."""
     rec, out = outward.rec, function(*args, **kwargs)
     if not (all(_finds_one_entry(outward, x) for x in (*args, *kwargs.values()))
             and _is_compared(outward, out)):
@@ -145,14 +145,14 @@ def found(outward: Outward, function: Any, args: Sequence[Any], kwargs: Mapping[
 
 
 def _key(x: Any) -> Any:
-    """An argument without Numbers, which no cache may keep."""
+    """An argument without Numbers: no cache may keep these."""
     if type(x) in NUMBERS:
         return guarded_value(x)
     return type(x)([_key(y) for y in x]) if type(x) in (tuple, Size) else x
 
 
 def _finds_one_entry(outward: Outward, x: Any) -> bool:
-    """Does a cache find the same entry by it at each call?"""
+    """Does this argument lead to the same cache entry at each call?"""
     kind: Any = type(x)
     if kind in (tuple, Size):
         return all(_finds_one_entry(outward, y) for y in x)
@@ -160,7 +160,7 @@ def _finds_one_entry(outward: Outward, x: Any) -> bool:
 
 
 def _is_compared(outward: Outward, x: Any) -> bool:
-    """Is this a constant, or something that is looked at before each replay?"""
+    """Is this a constant, or something that is compared before each replay?"""
     if type(x) is tuple:
         return all(_is_compared(outward, y) for y in x)
     return type(x) in FIXED or id(x) in outward.known

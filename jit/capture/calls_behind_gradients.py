@@ -1,8 +1,7 @@
-"""Which call of an op each recorded node computes the gradients of.
+"""For each recorded node that computes gradients: the op's call whose gradients these are.
 
-A rule for gradients is told sizes that its operands need not have: the gradient of `x.sum()` is a
-number that is expanded to the sizes of `x`. They are sizes of what the op was given or made.
-"""
+A gradient rule is told sizes that its operands need not have: the gradient of `x.sum()` is a
+number, expanded to the sizes of `x`. They are sizes of the op's operands or results."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -21,14 +20,14 @@ GradientsOf: TypeAlias = Mapping[int, Sequence[int]]
 
 
 class CallsBehindGradients:
-    """Those of one run."""
+    """The calls behind the gradients of one run."""
 
     def __init__(self) -> None:
         self.of: dict[int, Sequence[int]] = {}
         self.values: dict[int, Sequence[int]] = {}           # of an op, by its eager node's number
 
     def ran(self, op: Op, ins: Sequence[Any], outs: Sequence[int], made: Any) -> None:
-        """An op has made something of `ins`; `outs`: the values of it."""
+        """Note that an op made something from `ins`; `outs`: its values."""
         first = made[0] if type(made) is tuple else made
         node: EagerNode | None = first._node
         if isinstance(first._node, OutputOf):

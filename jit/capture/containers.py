@@ -1,4 +1,4 @@
-"""What containers hold, whatever the methods of subclasses do."""
+"""Reads and fills containers with the built-in methods, whatever their subclasses override."""
 import collections
 import types
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ OWN = frozenset((list, tuple, dict, collections.OrderedDict, set, frozenset, col
 
 
 def kind_of(x: Any) -> Any:
-    """The type of Python's that a container is a kind of.
+    """The built-in type of which a container's type is a subclass.
 
     >>> import collections
     >>> from whet.jit.capture.containers import kind_of
@@ -21,8 +21,8 @@ def kind_of(x: Any) -> Any:
 
 
 def elements(x: Any) -> tuple[Any, ...]:
-    """The elements of a container, of a dict the keys: in one step where that can be, as another
-    thread may change it meanwhile."""
+    """The elements of a container; of a dict, the keys. They are read in one step where possible,
+    because another thread may change the container."""
     own = kind_of(x)
     if type(x) is own:
         return tuple(x)
@@ -35,7 +35,7 @@ def values(d: Any) -> tuple[Any, ...]:
 
 
 def fill(x: Any, contents: Iterable[Any]) -> None:
-    """Let a container hold something else."""
+    """Replace the contents of a container."""
     own = kind_of(x)
     own.clear(x)
     (own.update if own.__dict__.get("update") else own.extend)(x, contents)

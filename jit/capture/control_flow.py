@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 
 def counting_nodes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """It goes by how many nodes a recorder had before: none may come before these."""
+    """A context: code inside depends on the number of nodes so far, so no node may be inserted
+    before these."""
     @functools.wraps(function)
     def counted(rec: Recorder, *args: Any) -> Any:
         rec.in_control_flow += 1
@@ -56,7 +57,7 @@ def counting_nodes(function: Callable[..., Any]) -> Callable[..., Any]:
 @counting_nodes
 def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
          operands: Sequence[Any]) -> Any:
-    """A cond under a recorder."""
+    """A `cond` that a recorder observes."""
     at = len(rec.nodes)
     answer = bool(pred)
     middle, before = len(rec.nodes), Before(true_fn if answer else false_fn, operands)
@@ -87,7 +88,7 @@ def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Calla
 @counting_nodes
 def while_loop(rec: Recorder, cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
                carried: tuple[Any, ...]) -> Any:
-    """A while_loop under a recorder."""
+    """A `while_loop` that a recorder observes."""
     noted, before = NotedRounds(rec, carried), Before(body_fn, cond_fn, carried)
     out = control_flow.rounds(cond_fn, body_fn, carried, noted.done)
     if rec.reason is None:
@@ -101,9 +102,9 @@ def while_loop(rec: Recorder, cond_fn: Callable[..., Any], body_fn: Callable[...
 
 
 class NotedRounds:
-    """The rounds of a while_loop as they were noted. `marks`: how many nodes there were before each
-    question and each body, and at the end; `states`: what was carried, at first and after each
-    round; `answers`: to each question."""
+    """The recorded rounds of a while_loop. `marks`: the number of nodes before each question and
+    each body, and at the end. `states`: what was carried, at first and after each round. `answers`:
+    to each question."""
 
     def __init__(self, rec: Recorder, carried: tuple[Any, ...]) -> None:
         self.rec, self.marks = rec, [len(rec.nodes)]
@@ -111,12 +112,12 @@ class NotedRounds:
         self.answers: list[Any] = []
 
     def done(self, what: str, now: Any) -> None:
-        """A question was asked, or a body has run."""
+        """Note that a question was asked, or that a body has run."""
         self.marks.append(len(self.rec.nodes))
         (self.answers if what == "asked" else self.states).append(now)
 
     def become_a_node(self, body_fn: Callable[..., Any], out: Any) -> None:
-        """Make one node of the rounds."""
+        """Turn the rounds into one node."""
         if not all(is_tensor(x) for x in (*self.answers, *control_flow.leaves(self.states[0]))):
             raise NotANode("Python counts")
         rec, states = self.rec, self.states
@@ -142,12 +143,12 @@ class NotedRounds:
         put(rec, self.marks[0], start, results, While("while_loop", following, ask=ask, body=body))
 
     def values_of(self, state: tuple[Any, ...]) -> list[int]:
-        """The values of what is carried."""
+        """The values that are carried in a state."""
         return [self.rec.value(t) for t in control_flow.leaves(state)]
 
     def must_be_alike(self, asks: Sequence[Sequence[Node]], bodies: Sequence[Sequence[Node]],
                       carried: Sequence[Sequence[int]], asked: Sequence[int]) -> None:
-        """Raise NotANode where one round does something else than another."""
+        """Raise NotANode if two rounds do different things."""
         rec = self.rec
         if any(len(set(c)) != len(c) for c in carried):
             raise NotANode("one tensor is carried twice")
@@ -160,12 +161,12 @@ class NotedRounds:
             raise NotANode("the rounds are not alike")
 
     def layouts(self, values: Iterable[int]) -> list[tuple[Any, ...]]:
-        """How values lie."""
+        """The layouts of values."""
         return [layout_key(self.rec.arrays[n]) for n in values]
 
     def tried(self, body_fn: Callable[..., Any],
               start: Sequence[int]) -> tuple[list[Node], list[int]]:
-        """The nodes of a body that no round came to, and what is carried after it."""
+        """The nodes of a body that no round ran, and what is carried after it."""
         rec, state = self.rec, self.states[0]
         made, nodes = attempt(rec, body_fn, state)
         made = tuple(made) if isinstance(made, tuple | list) else (made,)
@@ -180,8 +181,8 @@ class NotedRounds:
 
 
 def own_values(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[int]:
-    """The values of results, which must be tensors without history that some nodes (None: any)
-    made, each with memory of its own."""
+    """The values of results. These must be tensors without history, made by the given nodes (None:
+    by any), each with memory of its own."""
     found = []
     for t in control_flow.leaves(out):
         if type(t) is not Tensor or wants_gradient(t) or t._base is not None or t._extra:
@@ -194,7 +195,7 @@ def own_values(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[in
 
 
 def build(rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> Body:
-    """A body, made while nobody watches."""
+    """Build a body's program, while nobody watches."""
     if rec.values.devices:
         raise NotANode("it works on a device")
     with unseen():
@@ -202,7 +203,7 @@ def build(rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> Body:
 
 
 def verify(rec: Recorder, body: Body) -> None:
-    """The program of what was tried, against what that gave."""
+    """Compare the program of tried code with what the code returned."""
     with unseen():
         body.place(body.inputs)
         inputs = [a for n in body.inputs if (a := rec.values.array(n)) is not None]
@@ -212,7 +213,7 @@ def verify(rec: Recorder, body: Body) -> None:
 
 
 def put(rec: Recorder, at: int, first: Sequence[int], results: Sequence[int], op: Control) -> None:
-    """Put a node in the place of what was noted since. `first` are its operands beside what the
+    """Replace the nodes recorded since `at` by one node. Its operands are `first` and what the
     bodies read."""
     operands = list(dict.fromkeys([*first, *(n for b in op.bodies.values() for n in b.inputs)]))
     made = {
@@ -232,7 +233,7 @@ def put(rec: Recorder, at: int, first: Sequence[int], results: Sequence[int], op
 
 def form(rec: Recorder, nodes: Sequence[Node], carried: Sequence[int],
          results: Sequence[int]) -> tuple[list[Any], list[Any]]:
-    """What some nodes do, with names that do not depend on the round."""
+    """What some nodes do, in names that do not depend on the round."""
     names: dict[int, tuple[str | int, int]] = {n: ("carried", i) for i, n in enumerate(carried)}
     out = []
 

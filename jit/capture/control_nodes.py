@@ -1,5 +1,5 @@
-"""The nodes of `cond` and `while_loop`: ops that hold programs, and run them by the values that
-they find."""
+"""The nodes of `cond` and `while_loop`: ops that hold programs and choose between them, or repeat
+them, by values."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """Some nodes as a program: from `inputs`, which are operands of the node, to `results`.
-    `arrays` tell how values lie."""
+    """Nodes as a program, from `inputs`, which are operands of the control node, to `results`.
+    `arrays` are the layouts of values."""
 
     def __init__(self, arrays: Any, nodes: Sequence[Node], results: Iterable[int]) -> None:
         inside = {o for n in nodes for o in n.outs}
@@ -35,7 +35,7 @@ class Body:
         self.program = self.built(arrays)
 
     def built(self, arrays: Any) -> LaunchProgram:
-        """The program; raises NotANode for what is no body."""
+        """Build the program; raises NotANode if it cannot be a body."""
         program = builder.build(self.nodes, arrays, self.inputs, self.results)
         inside, origin = {o for n in self.nodes for o in n.outs}, program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
@@ -46,12 +46,12 @@ class Body:
         return program
 
     def place(self, operands: Sequence[int]) -> None:
-        """Note where among some operands those are that it needs."""
+        """Note the positions of its inputs among these operands."""
         self.at = [operands.index(n) for n in self.inputs]
 
     def launches(self) -> tuple[int, int, list[Any]] | None:
-        """The one list of launches that it is, with what that works on: places of operands,
-        ("made", place of a result), and `ARENA`."""
+        """Its one list of launches, and what the list uses: positions of operands, ("made",
+        position of a result), and `ARENA`."""
         alone = self.program.only_launches
         if alone is None or self.program.checks:
             return None
@@ -75,7 +75,7 @@ class Body:
 
 
 class Control(Op):
-    """A node's op. `bodies`: name -> Body."""
+    """The op of a control-flow node. `bodies`: name -> Body."""
     family = "control"
 
     def __init__(self, name: str, **bodies: Body) -> None:
@@ -83,11 +83,11 @@ class Control(Op):
         self.bodies = bodies
 
     def makes(self, types: Sequence[Type]) -> list[Type]:
-        """The types of results, where operands have these types."""
+        """The types of the results, for operands of these types."""
         raise NotImplementedError
 
     def join(self) -> None:
-        """Called when the bodies know where their operands are."""
+        """Called when the bodies know the positions of their operands."""
 
     @property
     def may_fail(self) -> bool:
@@ -95,7 +95,7 @@ class Control(Op):
 
 
 class Cond(Control):
-    """The results of one of two bodies."""
+    """The results of one of two bodies, chosen by a predicate."""
 
     def makes(self, types: Sequence[Type]) -> list[Type]:
         body = self.bodies["true"]
@@ -115,18 +115,18 @@ class Cond(Control):
 
 
 class NextValue(NamedTuple):
-    """Where a value that rounds carry comes from at the end of a round."""
+    """Where a carried value comes from at the end of a round."""
     is_made: bool                # by the round's body, or else it was carried already
     place: int                   # among the body's results, or among what was carried
 
     def after(self, made: Sequence[Array], before: Sequence[Array]) -> Array:
-        """The value after a round that made this, where that was carried before it."""
+        """The value after a round that made `made` from `before`."""
         return made[self.place] if self.is_made else before[self.place]
 
 
 class While(Control):
-    """What rounds of a body carry: its first operands. `following`: where the next value of each
-    comes from. Where the body and the question are launches alone, machine code runs the rounds."""
+    """Rounds of a body. The first operands are carried. `following`: where the next value of each
+    comes from. If body and question are launches alone, machine code runs the rounds."""
 
     def __init__(self, name: str, following: Iterable[NextValue], **bodies: Body) -> None:
         super().__init__(name, **bodies)
@@ -137,7 +137,7 @@ class While(Control):
         return list(types[:len(self.following)])
 
     def join(self) -> None:
-        """Find out whether machine code can do it, when the bodies know their operands."""
+        """Find out whether machine code can run the rounds."""
         ask, body = self.bodies["ask"], self.bodies["body"]
         asking, working = ask.launches(), body.launches()
         delays = [self.delay(k) for k in range(len(self.following))]
@@ -174,8 +174,8 @@ class While(Control):
         return b.several("Loop", None, first, *operands[:n], body=graph)
 
     def delay(self, k: int) -> tuple[int, int] | None:
-        """Which result of the body the value in place k was, and how many rounds before; (k, 0)
-        where it stays. None where it is neither: values change places."""
+        """Which result of the body the value at position k was, and how many rounds ago; (k, 0) if
+        it never changes. None if it is neither, because values exchange places."""
         c = self.following[k]
         if c == NextValue(False, k):
             return k, 0
@@ -191,7 +191,7 @@ class While(Control):
         return tuple([a.copy(order="K") if any(a is x for x in arrays) else a for a in after])
 
     def run_by_python(self, arrays: Sequence[Array]) -> list[Array]:
-        """What is carried after the rounds, run one after the other."""
+        """The carried values after the rounds, which Python runs one by one."""
         ask, body = self.bodies["ask"], self.bodies["body"]
         now, n = list(arrays), len(self.following)
         while ask(now)[0].item():
@@ -200,7 +200,7 @@ class While(Control):
         return now[:n]
 
     def run_by_machine_code(self, run: Rounds, arrays: Sequence[Array]) -> list[Array]:
-        """What is carried after the rounds, run at once."""
+        """The carried values after the rounds, which machine code runs."""
         ask, body = self.bodies["ask"].program, self.bodies["body"].program
         memory = {(i, t): template(body.arrays[v])
                   for i, v in enumerate(self.bodies["body"].results) for t in range(self.turns[i])}

@@ -1,4 +1,4 @@
-"""What a recorded run did, all told."""
+"""The summary of a recorded run."""
 from typing import Any
 
 from whet.autograd.inplace import edge_of
@@ -17,7 +17,7 @@ from .tensor_sources import Sources
 
 
 class Findings:
-    """The results of a run and what it left behind, as recipes. Raises Refused where there is
+    """The results of a run and its lasting effects, as recipes. Raises Refused if the run has
     none. `regraded`: the tensors that get a gradient, or lose the one that they may have."""
 
     def __init__(self, session: Any, out: Any) -> None:
@@ -51,8 +51,8 @@ class Findings:
         self.values = [*self.results.values, *self.results.numbers]
 
     def released(self) -> dict[int, int]:
-        """The values that replace gradients, and how many nodes there were when the run had let
-        go of those (see `released_gradients.py`)."""
+        """The values that replace gradients, with the number of nodes at the moment the run dropped
+        the old ones (see `released_gradients.py`)."""
         since, after = self.rec.run_memory.released.since, len(self.rec.nodes)
         found: dict[int, int] = {}
         for t, (_, recipe) in zip(self.regraded, self.grads, strict=True):
@@ -62,7 +62,7 @@ class Findings:
         return found
 
     def recipes(self) -> Results:
-        """What makes recipes of the run's results."""
+        """The maker of recipes for the run's results."""
         run, source_of = self.run, self.source_of
         edges: dict[int, Any] = {}
         for t in run.tensors:
@@ -72,7 +72,7 @@ class Findings:
         return Results(self.rec, run, source_of, lambda e: edges.get(id(e)), run.tuples)
 
     def nothing_escaped(self) -> None:
-        """Raise Refused where somebody still uses a tensor of the run that it does not return."""
+        """Raise Refused if somebody still uses a tensor of the run that it does not return."""
         rec, results, first = self.rec, self.results, self.run.first
         bases = (t._base for t in results.tensors if t._base is not None)
         kept = [
@@ -94,7 +94,7 @@ class Findings:
             )
 
     def account(self) -> None:
-        """What the run took from outside, which writes it counted, and what it drew."""
+        """What the run took from outside, which writes bump versions, and what it drew."""
         rec, source_of = self.rec, self.source_of
         if any(n.op is not None and n.op.sized_by_data for n in rec.nodes):
             self.enter_unread()
@@ -109,17 +109,18 @@ class Findings:
         self.effects = Effects(self.result, self.left, self.grads, bumps)
 
     def enter_unread(self) -> None:
-        """Have a program given the arguments that no node reads, too: one may go by their sizes."""
+        """Make arguments that no node reads inputs as well: a later program may depend on their
+        sizes."""
         known = {id(t) for t in self.rec.outside.values()}
         for t in self.run.leaves:
             if t._array.ndim and id(t) not in known:
                 self.rec.value(t)
 
     def places(self) -> list[Any]:
-        """Where tensors from outside begin in their storages, as far as the run was told."""
+        """Where outside tensors begin in their storages, as far as the run was told."""
         return [(self.source_of(t), place) for t, place in self.rec.places.values()]
 
     def sharing(self) -> list[Any]:
-        """Pairs of sources of the tensors that are around one array."""
+        """Pairs of sources of tensors that wrap the same array."""
         found = [*self.run.tensors, *self.rec.reachable.borrowed.values()]
         return self.source_of.sharing([(t, self.run.array(t)) for t in found])

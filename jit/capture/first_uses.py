@@ -34,7 +34,7 @@ _lock = threading.Lock()
 
 
 class FirstUse:
-    """How a run uses an attribute first. `key`: whose, and its name."""
+    """How a run first uses an attribute. `key`: the object and the name."""
     __slots__ = ("key", "was_read", "was_set", "thread")
 
     def __init__(self, key: SetFirst) -> None:
@@ -43,7 +43,8 @@ class FirstUse:
 
 
 class Noting:
-    """What lies in a class by the name of an attribute, and notes how it is used."""
+    """A descriptor that is put into a class under an attribute's name and notes how the attribute
+    is used."""
 
     def __init__(self, kind: type, name: str) -> None:
         self.kind, self.name = kind, name
@@ -52,7 +53,7 @@ class Noting:
         self.uses: list[tuple[Any, FirstUse]] = []
 
     def note(self, x: Any, sets: bool | None) -> None:
-        """The attribute of an object is set, or asked for; None: it is deleted."""
+        """Note that an object's attribute is set (True), read (False) or deleted (None)."""
         for holder, use in self.uses:
             if holder is x and use.thread == threading.get_ident():
                 use.was_set |= bool(sets)
@@ -65,7 +66,7 @@ class Noting:
         return self.found(own_dict(x).get(self.name, self.default), type(x))
 
     def found(self, value: Any, kind: type) -> Any:
-        """A value, if there is one."""
+        """A value, if there is one; else AttributeError."""
         if value is ABSENT:
             raise AttributeError(f"'{kind.__name__}' object has no attribute '{self.name}'")
         return value
@@ -80,12 +81,12 @@ class Noting:
             self.found(ABSENT, type(x))
 
     def lay(self) -> None:
-        """Lie in the class."""
+        """Put the descriptor into the class."""
         _changes[self.kind] = _changes.get(self.kind, 0) + 1
         type.__setattr__(self.kind, self.name, self)
 
     def lift(self) -> None:
-        """Let the class be what it was."""
+        """Restore the class."""
         if vars(self.kind).get(self.name) is not self:
             return                           # an interrupt came before it lay there, or since
         if self.own is ABSENT:
@@ -95,7 +96,8 @@ class Noting:
 
 
 class FirstUses:
-    """How a run uses the attributes that are suspected, or known, to be set first."""
+    """How a run first uses the attributes that may be, or are known to be, set before they are
+    read."""
 
     def __init__(self, world: World, suspected: Iterable[tuple[int, str]]) -> None:
         known = {p.key for p in world.overwritten if p.is_learned}
@@ -111,7 +113,7 @@ class FirstUses:
                     self.watch(place.owner, SetFirst(owner, name), (owner, name) in known)
 
     def watch(self, holder: Any, key: SetFirst, is_known: bool) -> None:
-        """Note how an attribute of an object is used."""
+        """Watch how an attribute of an object is used."""
         if only_named(holder, key.name) and can_be_noted(type(holder), key.name):
             self.uses[key] = FirstUse(key)
             self.holders.append((holder, self.uses[key]))
@@ -125,7 +127,7 @@ class FirstUses:
         self.leave()
 
     def enter(self) -> None:
-        """The run begins."""
+        """Start watching."""
         for holder, use in self.holders:
             kind, name = type(holder), use.key.name
             with _lock:
@@ -137,7 +139,7 @@ class FirstUses:
                     noting.lay()
 
     def leave(self) -> None:
-        """The run is over."""
+        """Stop watching."""
         while self.lying:
             noting, use = self.lying[-1]
             with _lock:
@@ -147,14 +149,14 @@ class FirstUses:
             self.lying.pop()
 
     def was_set(self, key: tuple[int, str]) -> bool | None:
-        """Did the run set an attribute? None where that was not watched."""
+        """Did the run set an attribute? None if it was not watched."""
         use = self.uses.get(SetFirst(*key))
         return None if use is None else use.was_set
 
 
 def could_be_set_first(world: World) -> set[tuple[int, str]]:
-    """The attributes that code within reach sets, and that hold more than a number or a text: what
-    tells them from others, as in `FirstUses`."""
+    """The attributes that reachable code sets and that hold more than a number or a text, with
+    their keys in `FirstUses`."""
     found = set()
     for place in world.places:
         if type(place) is AttributesDict and type(d := place.objects[0]) is dict:
@@ -165,12 +167,12 @@ def could_be_set_first(world: World) -> set[tuple[int, str]]:
 
 
 def can_be_noted(kind: type, name: str) -> bool:
-    """Can a descriptor lie in a class without a difference to those that use it?"""
+    """Can a descriptor be put into a class without any visible difference?"""
     default = _of_class(kind, name)
     return (users(kind) and (default is ABSENT or type(default) in PLAIN or type(default) is Noting)
             and _changes.get(kind, 0) < MOST_CHANGES)
 
 
 def _of_class(kind: type, name: str) -> Any:
-    """What a class, or a base of it, holds by a name."""
+    """What a class or one of its bases holds under a name."""
     return next((vars(b)[name] for b in kind.__mro__ if name in vars(b)), ABSENT)

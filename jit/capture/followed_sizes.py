@@ -1,11 +1,10 @@
-"""Sizes that the user's code is told, followed to where they go.
+"""Sizes that the user's code is told, followed to where they are used.
 
-What `x.shape` gives during a recorded run are `Number`s (see varying_numbers.py): what Python
-computes of them is recorded, and what it goes on from is a guard. Where one becomes a size of an
-op, or part of an index, it is a `Whole` on its way through the framework: an int that knows its
-value of the run. The op's node has the plain int, and `at` says which value it was. A Whole that
-the framework computes with, or that comes to no op, is a guard like any other number.
-"""
+During a recorded run `x.shape` consists of `Number`s (see varying_numbers.py): what Python computes
+from them is recorded, and what it branches on is a guard. A Number that becomes a size of an op, or
+part of an index, is passed through the framework as a `Whole`: an int that knows its value number.
+The op's node gets the plain int, and `at` notes which value it was. A Whole that the framework
+computes with, or that reaches no op, becomes a guard like any other number."""
 from __future__ import annotations
 
 import operator
@@ -47,7 +46,7 @@ REST = -1                        # the size was given as -1
 
 
 class Whole(int):
-    """See above: value `n` of what `rec` records."""
+    """An int that stands for value `n` of the recorder `rec`: see above."""
 
     n: int
     rec: weakref.ref[Recorder]
@@ -65,7 +64,7 @@ class Whole(int):
         return int, (int(self),)
 
     def computed(self) -> None:
-        """The framework computes with it: a replay needs the same."""
+        """Called when the framework computes with it: the number becomes a guard."""
         rec = self.rec()
         if (rec is not None and not rec.running and rec in modes.state.observers
                 and sys._getframe(2).f_code not in indexing.CHECKS):
@@ -89,9 +88,9 @@ for _name in ("__neg__", "__abs__", "__float__", "__invert__"):
 
 
 class FollowedSizes:
-    """The sizes of one run. `at`: the first result of a node -> which of its attributes are such
-    numbers: `(name, place in it, ...)` -> the value. `lost`: was Python told sizes that are not
-    followed?"""
+    """The sizes that one run was told. `at`: the first result of a node -> the attributes that are
+    such numbers, as `(name, place in it, ...)` -> the value. `lost`: was Python told sizes that are
+    not followed?"""
 
     def __init__(self) -> None:
         # by value; and those of sizes by (tensor, dimension, size)
@@ -113,8 +112,8 @@ class FollowedSizes:
         self.lost = False
 
     def of(self, rec: Recorder, t: Base, for_user: bool) -> Size | None:
-        """What to give for `t.shape`; None where it is not the user's code that asks, or code of
-        ours as he would."""
+        """What to return for `t.shape`; None if neither the user's code asks nor our code in its
+        place."""
         shape, frame = t._array.shape, sys._getframe(4)
         while asks_for_its_caller(frame) and frame.f_back is not None:
             frame = frame.f_back
@@ -137,15 +136,15 @@ class FollowedSizes:
         return Number(size, self.tensors[n, dim, size], rec, SAFE)
 
     def length(self, rec: Recorder, path: Path, length: Base) -> Number:
-        """The number that the size of a tensor stands for."""
+        """The Number that stands for the size of a tensor."""
         t = tensor_of(length_of(length))
         self.known[path], self.possible[id(t)] = length, (path, length_of(length))
         rec.reachable.add(t)
         return Number(length_of(length), t, rec, SAFE)
 
     def become_sizes(self, rec: Recorder, n: int) -> bool:
-        """A value, which is a number, becomes a size: let those that it is made of be given as
-        sizes. False where one of them cannot be."""
+        """A value that is a number becomes a size: pass the numbers from which it was computed as
+        sizes too. False if one of them cannot be."""
         makers = {o: node for node in rec.nodes for o in node.outs}
         found = made_of(rec.nodes, n)
         numbers = {x: rec.outside[x] for x in found if x in rec.outside}
@@ -162,7 +161,7 @@ class FollowedSizes:
         return n in self.values
 
     def give_as_size(self, rec: Recorder, n: int, t: Base) -> None:
-        """A value, which is a number of the call, is the size of a tensor."""
+        """Pass a number of the call as the size of a tensor."""
         path, _ = self.possible[id(t)]
         if path not in self.known:
             alike = {p: x for p, x in self.possible.values() if of_all(p) == of_all(path)}
@@ -175,13 +174,14 @@ class FollowedSizes:
         _begin_with(rec, OpNode(size_of, (), attrs, [n], ""))
 
     def made(self, op: Op, ins: Iterable[Any], outs: Iterable[int]) -> None:
-        """Note whether an op makes numbers of nothing but sizes."""
+        """Note whether an op computes numbers from sizes alone."""
         refs = [x for x in ins if type(x) is Ref]
         if op is size_of or refs and self.values and self.values.issuperset(refs):
             self.values.update(outs)
 
     def whole(self, rec: Recorder, number: Number) -> int:
-        """A Number on its way to an op, as an int; a guard where it is of no sizes."""
+        """A Number on its way to an op, as an int. It becomes a guard unless it comes from
+        sizes."""
         t = tensor_behind(number)
         is_one = live(number) and type(value_of(number)) is int
         n = Ref(rec.value(t)) if is_one else None
@@ -195,8 +195,8 @@ class FollowedSizes:
         return self.wholes[-1]
 
     def counted(self, rec: Recorder, n: Ref, t: Base) -> Base | None:
-        """A number that data decides, as the size of a tensor that is counted; None where it did
-        not vary so far, and is made of what does not."""
+        """A number that data decides, as the size of a counted tensor. None if it did not vary so
+        far and comes from nothing that does."""
         if n not in self.counts and (rec.trying is not None or rec.in_control_flow
                                      or not abs(t._array.item()) <= LONGEST
                                      or where() not in self.counting and not is_new_data(rec, n)):
@@ -211,22 +211,22 @@ class FollowedSizes:
         return self.counts[n]
 
     def pin(self, rec: Recorder, n: int) -> None:
-        """Somebody went on from one, other than by giving it to an op."""
+        """Make one a guard: somebody used it other than as an argument of an op."""
         if n in self.tensors:
             rec.pin(self.tensors[n])
 
     def arrive(self, attrs: Mapping[str, Any]) -> tuple[dict[str, Any], Found]:
-        """An op's attributes without Wholes, and where these were."""
+        """An op's attributes with plain ints, and where the Wholes were."""
         found: Found = {}
         return {k: _arrived(x, (k,), found) for k, x in attrs.items()}, found
 
     def arrived(self, **attrs: Any) -> tuple[Iterable[Any], Found]:
-        """The same with the attributes in their order."""
+        """The same, with the attributes in their order."""
         known, found = self.arrive(attrs)
         return known.values(), found
 
     def came(self, nodes: Sequence[Node], sizes: Found) -> None:
-        """These sizes came to the last node."""
+        """Note that these sizes came to the last node."""
         if sizes and nodes and nodes[-1].outs:
             first = nodes[-1].outs[0]
             self.rests[first] = {place for place, n in sizes.items() if n == REST}
@@ -235,7 +235,7 @@ class FollowedSizes:
                 self.at[first] = told
 
     def guard_sizes(self, rec: Recorder, attrs: Mapping[str, Any]) -> dict[str, Any]:
-        """An op's attributes with guards in the place of Wholes."""
+        """An op's attributes with plain ints; the Wholes become guards."""
         known, found = self.arrive(attrs)
         for n in found.values():
             if n != REST:
@@ -243,7 +243,7 @@ class FollowedSizes:
         return known
 
     def end(self, rec: Recorder) -> None:
-        """The run is over: what came to no op is a guard."""
+        """End the run: Wholes that reached no op become guards."""
         for n, t in list(rec.outside.items()):
             if id(t) in self.possible and self.possible[id(t)][0] in self.known:
                 self.give_as_size(rec, n, t)
@@ -254,7 +254,7 @@ class FollowedSizes:
 
 
 def _begin_with(rec: Recorder, node: Node) -> None:
-    """Have a node come before all that a run came to."""
+    """Insert a node before all nodes of the run."""
     rec.nodes.insert(0, node)
     released = rec.run_memory.released
     released.since = {i: n + 1 for i, n in released.since.items()}
@@ -264,12 +264,12 @@ def _begin_with(rec: Recorder, node: Node) -> None:
 
 
 def is_source(node: Node | None) -> bool:
-    """Is what a node makes made of nothing?"""
+    """Does a node make something without operands?"""
     return node is None or not node.refs()
 
 
 def without_sizes(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a node of eager's graph without Wholes."""
+    """The attributes of a node of eager's graph, with plain ints."""
     return {k: _arrived(x, (k,), {}) for k, x in attrs.items()}
 
 

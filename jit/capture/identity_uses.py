@@ -1,4 +1,4 @@
-"""Whether a run makes use of the identity of arguments that are data: see `guards/records.py`."""
+"""Detects whether a run uses the identity of arguments that are data: see `guards/records.py`."""
 from __future__ import annotations
 
 import threading
@@ -17,9 +17,9 @@ _watched: dict[type, list[IdentityUses]] = {}
 
 
 class IdentityUses:
-    """Refuses what `rec` records where an object of one of some classes is hashed, compared or
-    shown by its address in the run. Meanwhile their classes have methods for it, which do what
-    those of `object` do. From then on `objects` know such an object by its identity."""
+    """Refuses the recording `rec` if an object of one of these classes is hashed, compared or shown
+    by its address. During the run the classes have methods for that which behave like those of
+    `object`. Later recordings know such an object by its identity, through `objects`."""
 
     def __init__(self, kinds: Iterable[type], objects: SeenObjects, rec: Recorder) -> None:
         self.kinds, self.objects, self.rec = list(dict.fromkeys(kinds)), objects, rec
@@ -27,7 +27,7 @@ class IdentityUses:
         self.watching: list[type] = []       # the classes that have the methods now
 
     def enter(self) -> None:
-        """The run begins."""
+        """Put the methods into the classes."""
         for kind in self.kinds:
             with _lock:
                 self.watching.append(kind)
@@ -44,7 +44,7 @@ class IdentityUses:
                 f"it hashes, compares or shows an object of class {kind.__name__}"))
 
     def leave(self) -> None:
-        """The run is over."""
+        """Remove the methods."""
         while self.watching:
             kind = self.watching[-1]
             with _lock:

@@ -1,5 +1,5 @@
-"""Errors of our own, which come after the user's function has run: the call keeps its result, and
-the function runs eagerly from then on, with a warning."""
+"""Internal errors after the user's function has run: the call keeps its result, and the function
+runs eagerly from then on, with a warning."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ from ..report.reasons import Reason
 
 
 class Faults:
-    """How they are met. `are_raised`: tests want to see them."""
+    """What happens to internal errors. `are_raised`: raise them, as tests want."""
     are_raised = False
 
 
@@ -18,14 +18,14 @@ faults = Faults()
 
 
 def is_raised(error: Exception) -> bool:
-    """Is the user to get an error that making a recording met? What a strict function is told is
-    meant for him, and an error of work that a device was given earlier is his."""
+    """Should the user see an error that occurred while a recording was made? Errors of strict mode
+    are meant for the user. So are errors of earlier work on a device."""
     return (faults.are_raised or isinstance(error, TraceError)
             or getattr(error, "is_of_earlier_work", False))
 
 
 class Fault(Reason):
-    """An error in making a recording."""
+    """The reason that an internal error is."""
     instead = "Please report it with the function. Results and effects are eager's."
 
     @classmethod

@@ -1,10 +1,9 @@
-"""How much memory a recorded run and the check of its program may take: little more than the run
-alone.
+"""Limits the memory of a recorded run and of its program's check to little more than the run alone
+would take.
 
-Memory that eager has let go of stays in the allocator, in blocks of certain sizes. A recorded run
-needs other sizes beside eager's, for copies and for operations that are fused otherwise: so more
-and more would lie there unused.
-"""
+Memory that eager mode frees stays in the allocator, in blocks of certain sizes. A recorded run
+needs blocks of other sizes too, for copies and fused operations. Without a limit more and more
+unused blocks would accumulate."""
 import math
 
 from whet.cpu import allocator, memory, native
@@ -21,8 +20,8 @@ NEARLY = 6
 
 
 class Ceiling:
-    """What the process may hold: as much as it did, or little more than was alive at most since
-    then."""
+    """The limit of the process's memory: what it held before, or little more than the peak of live
+    bytes since then."""
     __slots__ = ("before", "cached", "live", "most", "start")
 
     def __init__(self) -> None:
@@ -35,7 +34,7 @@ class Ceiling:
             self.live = self.cached = None
 
     def look(self) -> None:
-        """An operation is done: give back what lies unused, if that has become too much."""
+        """Called after an operation: release unused blocks if there are too many."""
         if self.live is None:
             return
         live = self.live.value
@@ -51,19 +50,19 @@ class Ceiling:
 
     @property
     def growth(self) -> int:
-        """The bytes that were alive at most beside those that were at first."""
+        """The peak of live bytes, less the bytes at first."""
         return self.most - self.start
 
     def make_room(self, size: int) -> None:
-        """A program that needs so many bytes is about to run, whose blocks have other sizes than
-        the run's."""
+        """Release blocks for a program that needs so many bytes, in blocks of other sizes than the
+        run's."""
         if self.live is not None and self.live.value + self.cached.value + size > self.height:
             memory.empty_cache()
 
 
 class Lull:
-    """When a run has least in memory: `at`, so many nodes there are then; the last of such moments
-    until the run is about to write what is not copied."""
+    """The moment when a run has the least memory in use, before it writes to what is not copied.
+    `at`: the number of nodes then; of equal moments the last."""
     __slots__ = ("at", "least", "is_over", "live")
 
     def __init__(self) -> None:
@@ -71,12 +70,12 @@ class Lull:
         self.live = allocator.heap_word(LIVE) if native.enabled() else None
 
     def look(self, nodes: int) -> None:
-        """An operation is about to run; there are so many nodes."""
+        """Called before an operation, with the number of nodes so far."""
         if self.live is not None and not self.is_over:
             live = self.live.value
             if live <= self.least + (live >> NEARLY):
                 self.least, self.at = min(live, self.least), nodes
 
     def end(self) -> None:
-        """What comes now does not count."""
+        """Ignore all later moments."""
         self.is_over = True

@@ -1,9 +1,8 @@
-"""Whether what a run computes is made of data that is new at each call.
+"""Detects whether what a run computes depends on data that are new at each call.
 
-A mask that is an argument, or made of one, decides how many rows `x[mask]` has: another number at
-nearly each call, where the argument is another tensor each time. A mask of a graph's training nodes
-is the same tensor at each call, and so is their number.
-"""
+A mask that is an argument, or depends on one, decides how many rows `x[mask]` has: mostly another
+number at each call, if the argument is another tensor each time. The mask of a graph's training
+nodes is the same tensor at each call, so their number is the same too."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def made_of(nodes: Sequence[Node], n: int) -> set[int]:
-    """The values that a value is made of, itself among them."""
+    """All values on which a value depends, including itself."""
     makers = {o: node for node in nodes for o in node.outs}
     found, todo = {int(n)}, [int(n)]
     while todo:
@@ -30,8 +29,8 @@ def made_of(nodes: Sequence[Node], n: int) -> set[int]:
 
 
 def is_new_data(rec: Recorder, n: int) -> bool:
-    """Is a value of a run made of arguments that were other tensors at the call before, or of
-    random numbers?"""
+    """Does a value depend on arguments that were other tensors at the previous call, or on random
+    numbers?"""
     found = made_of(rec.nodes, n)
     return (any(id(rec.outside[x]) in rec.new_arguments for x in found if x in rec.outside)
             or any(isinstance(node, Draw) and not found.isdisjoint(node.outs)

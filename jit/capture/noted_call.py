@@ -1,5 +1,5 @@
-"""A call that acts outside of Python's state, for a replay to make again; and what its arguments
-are then."""
+"""A call that acts outside of Python's state, noted so that a replay can repeat it, and the forms
+of its arguments."""
 from __future__ import annotations
 
 import re
@@ -27,8 +27,8 @@ NUMERALS = frozenset("diouxXeEfFgG")         # those of numbers
 
 
 class Call:
-    """A call that a replay repeats: what does it, with what, and how many nodes were recorded
-    before."""
+    """A call that a replay repeats: the function, its arguments, and the number of nodes recorded
+    before it."""
     __slots__ = ("does", "args", "kwargs", "after", "recipes", "ready", "calm")
 
     def __init__(self, does: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any],
@@ -42,12 +42,12 @@ class Call:
 
     @property
     def only_asks(self) -> bool:
-        """Does it nothing but ask whether things are as they were?"""
+        """Does it do nothing but check that things are as they were?"""
         return self.does is nothing
 
 
 def nothing() -> None:
-    """What a call does that only asks."""
+    """The action of a call that only checks."""
 
 
 def _yes() -> bool:
@@ -56,7 +56,7 @@ def _yes() -> bool:
 
 # ---- arguments -----------------------------------------------------------------------------------
 def passed(x: Any) -> Any:
-    """An argument as a replay can have it again."""
+    """An argument in a form that a replay can provide again."""
     if type(x) in FIXED or type(x) in NUMBERS or type(x) is Text:
         return x
     # Of a tensor that is refused.
@@ -64,13 +64,13 @@ def passed(x: Any) -> Any:
 
 
 def bare(t: Base) -> bool:
-    """Does the text of a tensor say nothing but its numbers?"""
+    """Does the text of a tensor show nothing but its numbers?"""
     return not wants_gradient(t) and not t._extra
 
 
 def kept(x: Any) -> Any:
-    """An argument of which only the text of the moment is wanted: of a small tensor a copy, which
-    nobody writes to."""
+    """An argument of which only the current text matters. A small tensor is copied, so that nobody
+    writes to it."""
     x = passed(x)
     if type(x) is Tensor and x._array.size <= SMALL:
         with modes.no_grad():
@@ -79,6 +79,6 @@ def kept(x: Any) -> Any:
 
 
 def fits(x: object, way: str) -> bool:
-    """Does something become text in a certain way as what a replay has in its place does?"""
+    """Does something turn into text, in a certain way, as its counterpart in a replay does?"""
     return (type(x) in FIXED or type(x) in NUMBERS or way == "s"
             or is_strided(x) and (way in NUMERALS or bare(x)))

@@ -1,4 +1,4 @@
-"""The numbers that a run finds in the place of Python's own."""
+"""The stand-ins that a run finds in place of Python's numbers."""
 from __future__ import annotations
 
 import weakref
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class NumberStandIns:
-    """`tensors` stand for numbers, or for arrays; `numbers` are those that the run may still hold
-    when it is over. `operands`: tensors that ops are given in the place of numbers, by id."""
+    """`tensors` stand for numbers, or for arrays. `numbers` are those that the run may still hold
+    at its end. `operands`: tensors passed to ops in place of numbers, by id."""
 
     def __init__(self) -> None:
         self.tensors: list[Base] = []
@@ -22,12 +22,12 @@ class NumberStandIns:
         self.operands: dict[int, weakref.ref[Base]] = {}
 
     def add(self, tensor: Base, number: Number) -> None:
-        """The run finds a number, for which a tensor stands."""
+        """Add a number that the run finds, and the tensor that stands for it."""
         self.tensors.append(tensor)
         self.numbers.append(weakref.ref(number))
 
     def as_operand(self, number: Number, dtype: Any) -> Base:
-        """The tensor that an op is given in the place of a number. Nobody else has it."""
+        """The tensor passed to an op in place of a number. Nobody else has it."""
         tensor = tensor_behind(number)
         operand: Base = tensor.to(dtype)
         operand = operand._bare() if operand is tensor else operand
@@ -35,6 +35,6 @@ class NumberStandIns:
         return operand
 
     def is_operand(self, x: Base) -> bool:
-        """Is an op given this tensor in the place of a number?"""
+        """Is this tensor passed to an op in place of a number?"""
         found = self.operands.get(id(x))
         return found is not None and found() is x

@@ -1,11 +1,10 @@
 """NumPy arrays in a run that is recorded.
 
-Arrays that a function is given, or finds outside of it, are inputs as tensors are: a replay reads
-what they hold then. Python's functions and NumPy's would read them past every observer, so the run
-finds an `Array` in the place of each. What NumPy computes of those is noted as a node
-(`ops/numpy_calls.py`) and gives another; whet takes the memory behind them; and whatever else looks
-at their numbers makes these a guard, on which the replay then depends.
-"""
+Arrays that a function is given, or finds outside, are inputs as tensors are: a replay reads their
+current contents. Python's and NumPy's functions would read arrays without any observer noticing, so
+the run finds an `Array` in place of each. What NumPy computes from these is recorded as a node
+(`ops/numpy_calls.py`), and the result is an `Array` too. Whet's own ops take the memory behind
+them. Anything else that reads their numbers makes these a guard."""
 from __future__ import annotations
 
 import operator
@@ -88,8 +87,8 @@ class Arrays:
         self.can_stand = True                # for arrays, unless the world is solid
 
     def stand_in(self, real: NumPyArray, has_tensor: bool = False) -> Array:
-        """What the run finds in the place of an array that was there before. `has_tensor`: it is
-        an argument, or was drawn, so there is a tensor around it."""
+        """The stand-in for an array that was there before. `has_tensor`: the array is an argument,
+        or was drawn, so a tensor wraps it."""
         made = self.known.get(id(real))
         if not has_tensor and id(real) not in self.around:
             t = self.around[id(real)] = wrap(real)
@@ -100,8 +99,7 @@ class Arrays:
         return made
 
     def given_number(self, real: Any, tensor: Base) -> Array:
-        """What the run finds in the place of a number of NumPy's that is an argument: `tensor` has
-        it."""
+        """The stand-in for a NumPy number among the arguments; `tensor` holds it."""
         made = self.known.get(id(real))
         if made is None:
             made = self.known[id(real)] = self.new_stand_in(real, tensor)
@@ -109,20 +107,19 @@ class Arrays:
         return made
 
     def new_stand_in(self, real: Any, tensor: Base, snapshot: bool = False) -> Array:
-        """Something that stands for an array or for a number of NumPy's; `tensor` is around the
-        same memory."""
+        """A stand-in for an array or for a number of NumPy's; `tensor` wraps the same memory."""
         x = stand_for(real, tensor, self.rec, Provenance(snapshot))
         self.rec.number_stand_ins.tensors.append(tensor)
         self.stand_ins.append(weakref.ref(x))
         return x
 
     def root(self, x: Array) -> int:
-        """The value whose memory it shows."""
+        """The value whose memory a stand-in shows."""
         n = self.rec.value(tensor_of(x))
         return self.rec.memory.get(n, n)
 
     def pin(self, x: Array) -> None:
-        """Python goes on from its numbers: a replay needs the same."""
+        """Make an array's numbers a guard, because Python continues from them."""
         real, rec = real_of(x), self.rec
         if real.nbytes > COMPARED:
             rec.refuse(OfNumPy(f"it goes on from {real.size} numbers of a NumPy array"))
@@ -131,16 +128,17 @@ class Arrays:
         rec.nodes.append(Guard(Ref(n), tensor_of(x)._array.copy(), where()))
 
     def hand(self, x: Array) -> None:
-        """Others get the array itself: what it holds must stay."""
+        """Pass the real array to code that does not take stand-ins. Its contents must stay the
+        same."""
         self.pin(x)
         self.handed.append((real_of(x), real_of(x).tobytes()))
 
     def untouched(self) -> bool:
-        """Do the arrays that were handed out hold what they held?"""
+        """Do the arrays that were handed out have the contents they had?"""
         return all(a.tobytes() == was for a, was in self.handed)
 
     def of(self, t: Base) -> Array:
-        """`t.numpy()`: something that stands for the array."""
+        """`t.numpy()`: a stand-in for the array."""
         with modes.no_grad():
             a = t._array
             steps = element_strides(a)
@@ -152,8 +150,9 @@ class Arrays:
         return self.new_stand_in(part._array, wrap(part._array))
 
     def problem(self, differentiable: bool) -> str | None:
-        """What the run did that a replay does not, in words, once everything that it gives back, or
-        leaves behind, has been described. `differentiable`: do gradients flow through results?"""
+        """What the run did that a replay does not, in words. Called when everything that the run
+        returns or leaves behind has been described. `differentiable`: do gradients flow through
+        results?"""
         if not self.untouched():
             return "it writes to a NumPy array past all operations"
         if self.wrote and differentiable:
@@ -167,7 +166,7 @@ class Arrays:
         return None
 
     def take_back(self) -> None:
-        """The real arrays wherever the run left what stands for them."""
+        """Put the real arrays wherever the run left stand-ins."""
         self.known.clear()
         reclaim([(r, real_of(x)) for r in self.stand_ins if (x := r()) is not None])
         if hasattr(self, "rec"):             # nobody asks any more
@@ -175,7 +174,7 @@ class Arrays:
 
     # ---- calls -----------------------------------------------------------------------------------
     def operand(self, x: Any) -> tuple[str, Base] | None:
-        """For `Told`."""
+        """The value of an operand, for `Told`."""
         t = type(x)
         if t is Array:
             return "scalar" if isinstance(real_of(x), np.generic) else "array", tensor_of(x)
@@ -189,7 +188,7 @@ class Arrays:
 
     def tell(self, name: str, function: Callable[..., Any], args: tuple[Any, ...],
              kwargs: Mapping[str, Any]) -> Call | None:
-        """A call as a node has it; None where it cannot be said as text."""
+        """A NumPy call in the form that a node has; None if it has no text form."""
         try:
             if find(name) is not function:
                 return None
@@ -204,7 +203,7 @@ class Arrays:
 
     def call(self, name: str, function: Callable[..., Any], args: tuple[Any, ...],
              kwargs: Mapping[str, Any]) -> Any:
-        """What NumPy's function gives, noted."""
+        """Run a NumPy function and record it."""
         function = UNSET.get(function, function)
         args, kwargs = ordinary(args), ordinary(kwargs)
         plain_args, plain_kwargs = unwrapped(args), unwrapped(kwargs)
@@ -245,8 +244,8 @@ class Arrays:
         return self.noted(made, *told)
 
     def noted(self, made: Any, attrs: dict[str, Any], tensors: tuple[Base, ...]) -> Any:
-        """What the run gets for what a function has made: a part of an operand's memory, or the
-        results of a node."""
+        """What the run gets for a function's result: a view of an operand's memory, or the results
+        of a node."""
         shown = [self.shown(y, tensors) for y in several(made)]
         if all(x is not None for x in shown):
             return like(made, shown)
@@ -267,8 +266,8 @@ class Arrays:
         return like(made, out)
 
     def shown(self, y: Any, tensors: Sequence[Base]) -> Array | None:
-        """A part of an operand's memory, as an array that stands for it; None where it is memory of
-        its own, or no place in it tells."""
+        """The stand-in for a part of an operand's memory. None if the result has memory of its own,
+        or if its place in the operand is unknown."""
         if type(y) is not np.ndarray or any(t._array.size == 0 for t in tensors) or not y.size:
             return None
         for t in tensors:
@@ -285,7 +284,7 @@ class Arrays:
         return None
 
     def pin_all(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """A call that is not noted: what it read must be the same."""
+        """Make everything that an unrecorded call read a guard."""
         for x in (*flat(args), *flat(tuple(kwargs.values()))):
             if type(x) is Array:
                 self.pin(x)
@@ -295,7 +294,7 @@ class Arrays:
     def change(self, name: str, function: Callable[..., Any], target: Any, args: tuple[Any, ...],
                kwargs: Mapping[str, Any], plain_args: tuple[Any, ...],
                plain_kwargs: Mapping[str, Any]) -> Any:
-        """A call that changes an array."""
+        """Run a NumPy function that changes an array, and record it."""
         if type(target) is not Array or (
                 name == "operator.setitem" and not isinstance(real_of(target), np.ndarray)):
             self.pin_all(args, kwargs)
@@ -324,7 +323,7 @@ class Arrays:
         return None if name == "operator.setitem" or name in WRITES else target
 
     def why_not_changed(self, target: Array) -> str | None:
-        """Why a change of an array cannot be recorded; None where it may be."""
+        """Why a change of an array cannot be recorded; None if it can."""
         root, provenance = self.root(target), provenance_of(target)
         if provenance.is_a_snapshot or self.frozen(root, real_of(target)):
             return "it writes to a NumPy array of which others have seen the memory"
@@ -334,8 +333,7 @@ class Arrays:
         return None
 
     def new_numbers(self, target: Array, told: Call) -> Base | None:
-        """What a call that changes an array would put into it; None where NumPy raises or
-        warns."""
+        """What a call would write into an array; None if NumPy raises or warns."""
         attrs, tensors = told
         with modes.no_grad():
             try:
@@ -346,7 +344,7 @@ class Arrays:
         return made
 
     def write(self, target: Array, made: Base) -> None:
-        """Put new numbers into an array, noted as a write."""
+        """Write new numbers into an array, recorded as a write."""
         rec = self.rec
         if rec.reason is None:
             n, m = rec.value(tensor_of(target)), rec.value(made)
@@ -356,16 +354,16 @@ class Arrays:
         self.wrote = True
 
     def frozen(self, root: int, real: NumPyArray) -> bool:
-        """Must an array stay as it is, as others have seen its memory?"""
+        """Must an array stay unchanged, because others have seen its memory?"""
         return root in self.snapshots or any(overlap(real, a) for a, _ in self.handed)
 
     def before(self) -> set[int]:
-        """The roots of arrays that were there before."""
+        """The roots of the arrays that were there before."""
         number = self.rec.values.number
         return {n for x in self.known.values() if (n := number(real_of(x))) is not None}
 
     def make(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """A function that makes arrays is called by the user's code."""
+        """Handle a call, by the user's code, of a function that makes arrays."""
         if not self.can_stand or sys._getframe(2).f_code not in self.rec.codes:
             return function(*args, **kwargs)
         values = [*flat(args), *flat(tuple(kwargs.values()))]

@@ -1,6 +1,5 @@
-"""What a recorded run finds in the place of a NumPy array: it looks like one, and tells
-`numpy_arrays.py` what is done with it.
-"""
+"""The stand-in for a NumPy array during a recorded run: it behaves like one, and tells
+`numpy_arrays.py` how it is used."""
 from __future__ import annotations
 
 import ctypes as C
@@ -38,8 +37,8 @@ BEYOND = frozenset(("resize", "setflags", "setfield", "byteswap", "tofile", "dum
 
 
 def unwrapped(x: Any) -> Any:
-    """An argument with NumPy's arrays and Python's numbers in the place of stand-ins. Nobody is
-    told that they are looked at."""
+    """An argument with NumPy's arrays and Python's numbers in place of stand-ins. This does not
+    make them guards."""
     t = type(x)
     if t is Array:
         return real_of(x)
@@ -53,8 +52,8 @@ def unwrapped(x: Any) -> Any:
 
 
 def scalars_as_numbers(x: Any) -> Any:
-    """An operand or an attribute of an op with numbers in the place of NumPy's, as eager mode takes
-    them: itself where there are none."""
+    """An operand or an attribute with Python's numbers in place of NumPy's, as eager mode takes
+    them. If there are none, it is returned itself."""
     if type(x) is Array:
         return x.item() if isinstance(real_of(x), np.generic) else x
     if type(x) in (tuple, list) and any(type(y) in (Array, tuple, list) for y in x):
@@ -76,12 +75,12 @@ real_of: Callable[[Any], Any]        # what an Array holds, defined below it
 
 
 class Array:
-    """Stands for an array of NumPy's, or for one of its numbers."""
+    """A stand-in for a NumPy array, or for one of its numbers."""
     __slots__ = ("real", "tensor", "recorder", "provenance", "__weakref__")
     __class__ = property(lambda self: type(real_of(self)))
 
     def __whet_array__(self) -> Any:
-        """The memory, for whet to go on from."""
+        """The memory, for whet's own ops."""
         return tensor_of(self)._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -174,8 +173,7 @@ Array.__name__ = Array.__qualname__ = "ndarray"
 
 
 def stand_for(real: Any, tensor: Base, recorder: Recorder, provenance: Provenance) -> Array:
-    """Something that stands for an array or for a number of NumPy's; `tensor` is around the same
-    memory."""
+    """A stand-in for an array or for a number of NumPy's; `tensor` wraps the same memory."""
     x = object.__new__(Array)
     stands_as_memory()
     held = {"real": real, "tensor": tensor, "recorder": recorder, "provenance": provenance}
@@ -186,7 +184,7 @@ def stand_for(real: Any, tensor: Base, recorder: Recorder, provenance: Provenanc
 
 @functools.cache
 def stands_as_memory() -> bool:
-    """Does an Array give its memory to functions of C, as an array does? This needs machine code;
+    """Does an Array give its memory to C functions, as a NumPy array does? This needs machine code;
     without it no array has a stand-in."""
     if not native.enabled():
         return False
@@ -197,7 +195,8 @@ def stands_as_memory() -> bool:
 
 
 def gives_memory(real: Any) -> bool:
-    """Can functions of C read it as memory? That of dates, say, has no name among them."""
+    """Can C functions read it as memory? An array of dates cannot be: the buffer protocol has no
+    name for them."""
     try:
         memoryview(real)
     except (BufferError, ValueError):
@@ -206,53 +205,53 @@ def gives_memory(real: Any) -> bool:
 
 
 def is_asked_by_others(frame: types.FrameType, name: str = "") -> bool:
-    """Is memory asked for by code that names it, or by C in other code than NumPy's own? NumPy
-    converts: it asks for `__array__` next, and gets the very array, where from memory it would make
-    another."""
+    """Is the memory requested by code that names it, or by C code other than NumPy's own? NumPy
+    itself must not get it: it asks for `__array__` next and receives the array itself, whereas from
+    memory it would make another."""
     origin = origin_of(frame.f_globals)
     return origin is None or not origin.is_of_a_library or name in frame.f_code.co_names
 
 
 def live(x: Array) -> bool:
-    """Is its recording going on, in this thread?"""
+    """Is its recording still going on, in this thread?"""
     return recorder_of(x) in modes.state.observers
 
 
 def sizes_for_user(x: Array, frame: types.FrameType) -> Any:
-    """What the user's code, in this frame, is given for the sizes of an array where these are
-    followed; None where they are not."""
+    """What the user's code in this frame gets for the sizes of an array, if sizes are followed;
+    else None."""
     if ours(frame) or not live(x):
         return None
     return modes.followed_sizes(tensor_of(x), for_user=True)
 
 
 def arrays_of(x: Array) -> Arrays:
-    """The arrays of the run that it is of."""
+    """The `Arrays` of the run to which it belongs."""
     arrays: Arrays = recorder_of(x).numpys
     return arrays
 
 
 def guarded_array(x: Array) -> Any:
-    """The array itself, for Python to go on from: a replay needs the same numbers."""
+    """The array itself, for Python to continue from: its numbers become a guard."""
     if live(x):
         arrays_of(x).hand(x)
     return real_of(x)
 
 
 def _memory(x: Array) -> Any:
-    """The array itself, for a function of C to read."""
+    """The array itself, for a C function to read."""
     if is_asked_by_others(sys._getframe(1)):
         return guarded_array(x)
     raise BufferError("NumPy is to ask for `__array__`")
 
 
 def _guarded_or_other(x: Any) -> Any:
-    """What Python goes on from, also where it is no array."""
+    """What Python continues from, which may also be something other than an array."""
     return guarded_array(x) if type(x) is Array else x
 
 
 def _shown(x: Array) -> Any:
-    """What becomes text: NumPy's array, and the options by which NumPy prints it."""
+    """An array to be shown as text. Its numbers and NumPy's print options become guards."""
     if live(x):
         arrays_of(x).rec.read(lambda: repr(np.get_printoptions()))
     return guarded_array(x)

@@ -1,4 +1,4 @@
-"""What NumPy warns of in a run that is recorded."""
+"""NumPy's warnings in a run that is recorded."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class Log:
-    """What NumPy has to say."""
+    """Receives what NumPy writes to its error log."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
 
     def write(self, text: str) -> None:
-        """A line."""
+        """Add a line."""
         self.said.append(text.removeprefix("Warning: ").rstrip())
 
 
 def warning_here(rec: Recorder, function: Callable[..., Any], args: tuple[Any, ...],
                  kwargs: Mapping[str, Any]) -> Any:
-    """What a function gives. Where NumPy warns of the numbers in it, that happens in the user's
-    line, and is no recording."""
+    """Call a function. If NumPy warns about its numbers, the warning appears at the user's line,
+    and the run is not recorded."""
     log = Log()
     settings: dict[str, Any] = dict(np.geterr())
     if not {"warn", "raise", "ignore"}.issuperset(settings.values()):

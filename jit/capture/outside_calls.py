@@ -1,12 +1,10 @@
 """Calls that act outside of Python's state (`print`, writing to streams, warnings, logging,
 caches), clocks, and functions of numbers.
 
-While a function is recorded, stand-ins lie in the places where it finds these (names of modules,
-attributes, cells). They do what is asked, and note it: a replay does it again, in the same order,
-after everything that can still make it give up. The text must be made of what does not change from
-call to call, of numbers that were seen to vary and of tensors without a history, which are passed
-on as they come.
-"""
+During a recorded run stand-ins lie where the function finds these: in modules, attributes and
+cells. A stand-in does what is asked and records it. A replay repeats the calls in the same order,
+after everything that can still miss. Their texts may consist of constants, of numbers that vary,
+and of tensors without history."""
 from __future__ import annotations
 
 import functools
@@ -69,7 +67,7 @@ PRINT = print
 
 
 class Outward:
-    """The calls of one run, and the stand-ins that note them."""
+    """The recorded calls of one run, and their stand-ins."""
 
     def __init__(self, rec: Recorder, watch: Watch, world: World, slots: Sequence[Base]) -> None:
         self.rec, self.watch, self.busy = rec, watch, False
@@ -87,7 +85,7 @@ class Outward:
         self.make_plain: Callable[[], None] = _nothing
 
     def stand_in(self, x: Any) -> Any:
-        """What a run finds in place of an object."""
+        """The stand-in that a run finds in place of an object."""
         made = self.stand_ins.get(id(x))
         if made is None:
             self.stand_ins[id(x)] = made = self.make(x)
@@ -132,11 +130,11 @@ class Outward:
 
     # ---- what stand-ins do -----------------------------------------------------------------------
     def live(self) -> bool:
-        """Does the run go on, in this thread, and is this not part of another such call?"""
+        """Is the run going on, in this thread, and is this not inside another such call?"""
         return not self.busy and self.rec in modes.state.observers
 
     def time(self, x: Callable[[], float]) -> Number:
-        """A clock is looked at."""
+        """Read a clock."""
         if self.rec.trying is not None:
             self.rec.trying("it looks at a clock")
         with modes.no_grad():
@@ -144,18 +142,18 @@ class Outward:
         return Number(t._array.item(), t, self.rec, 0)
 
     def drawn(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """A generator that is not ours is drawn from."""
+        """Draw from a generator that is not ours."""
         return self.rec.outside_draws.draw(self.rec, method, args, kwargs)
 
     def unseen(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """A compiled function is called, which could do anything."""
+        """Call a compiled function, which could do anything."""
         self.rec.refuse(Calls(f"{function.__module__}.{function.__name__}"))
         return function(*args, **kwargs)
 
     @staticmethod
     def number(kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """float() or int(), which of a tensor's number or one that varies are others at each
-        call."""
+        """float() or int(). Applied to a tensor or to a number that varies, the result varies
+        too."""
         x: Any = args[0] if len(args) == 1 and not kwargs else None
         if (type(x) is Array and tensor_of(x)._array.size == 1
                 and tensor_of(x)._array.dtype.kind in "fiu"):
@@ -169,7 +167,7 @@ class Outward:
         return x * 1.0 if kind is float else through(math.trunc, "trunc", x)
 
     def length(self, x: Any) -> Any:
-        """len(), which of a tensor is one of its sizes."""
+        """len(). Applied to a tensor, the result is one of its sizes."""
         if type(x) is Array or is_strided(x):
             sizes = modes.followed_sizes(tensor_of(x) if type(x) is Array else x, for_user=True)
             if sizes:
@@ -186,7 +184,7 @@ class Outward:
     def do(self, does: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any],
            ready: Callable[[], bool] | None = None, calm: Callable[[], bool] | None = None,
            now: Callable[..., Any] | None = None) -> Any:
-        """Make a call (by `now` where that is another function), and note it."""
+        """Make a call and record it. `now`: the function to call now, if that is another one."""
         rec, watch = self.rec, self.watch
         if rec.trying is not None:
             rec.trying("it acts outside of Python's state")
@@ -212,7 +210,7 @@ class Outward:
             modes.refresh()
 
     def texts(self, args: Sequence[Any], result_is_used: bool = False) -> Sequence[Any]:
-        """The arguments, with Texts for strings that Numbers were written into."""
+        """The arguments, with Texts in place of strings into which Numbers were formatted."""
         frame = self.rec.user()
         return args if frame is None else self.rec.texts.arguments(frame, args, result_is_used)
 
@@ -268,7 +266,7 @@ class Outward:
                 shows_warnings_plainly, functools.partial(warn_at, here, 0))
 
     def repeat(self, message: str, category: type[Warning], frame: FrameType) -> None:
-        """A warning of ours, of a line that a frame is at."""
+        """Record a warning of ours for the line at which a frame is."""
         filters = list(warnings.filters)
         self.do(functools.partial(warn_at, line_at(frame), 0), [message, category], {},
                 lambda: warnings.filters == filters,
@@ -302,7 +300,7 @@ class Outward:
                 lambda: all(is_pythons_own(h) for h in handlers_of(logger)))
 
     def identity(self, x: object) -> int:
-        """id(): the same at each call only for what is compared by identity."""
+        """id(). It is the same at each call only for objects that are compared by identity."""
         i = id(guarded_value(x) if type(x) in NUMBERS else x)
         if i in self.slots:                  # recorded once more, with this alone
             self.rec.pinned.add(i)
@@ -313,14 +311,14 @@ class Outward:
         return i
 
     def asked(self, question: Callable[..., Any], *args: Any) -> Any:
-        """Python goes on from an answer: a replay must get the same."""
+        """Make an answer a guard, because Python continues from it."""
         answer = question(*args)
         self.do(_nothing, [], {}, lambda: question(*args) == answer)
         return answer
 
     # ---- afterwards ------------------------------------------------------------------------------
     def describe(self, results: Results) -> None:
-        """The calls' arguments as recipes."""
+        """Describe the calls' arguments as recipes."""
         for c in self.rec.acts:
             c.recipes, c.args = [results.argument(x) for x in c.args], ()
 
@@ -340,8 +338,8 @@ class Outward:
                    for n in rec.nodes[after:])
 
     def keep(self, function: Any) -> None:
-        """A cache is about to keep what a function gives: nothing that it reads may stand for
-        something else."""
+        """Called when a cache is about to keep a function's result: from now on nothing that the
+        function reads may be a stand-in."""
         make_plain, self.make_plain = self.make_plain, _nothing
         if make_plain is not _nothing:
             self.rec.passing = True
@@ -349,7 +347,7 @@ class Outward:
             make_plain()
 
     def take_back(self) -> None:
-        """The real objects wherever the run left stand-ins."""
+        """Put the real objects wherever the run left stand-ins."""
         self.rec.outward, self.make_plain = None, _nothing
         self.left += [(weakref.ref(x), object.__getattribute__(x, "_real"))
                       for x in self.stand_ins.values() if isinstance(x, StandIn)]

@@ -1,9 +1,8 @@
-"""Random numbers of generators that are not ours: Python's `random`, and NumPy's.
+"""Random numbers from generators that are not ours: Python's `random`, and NumPy's.
 
-A draw in a recorded run is noted, with the numbers and texts that it was given. What it gives is an
-input of the recording: a replay makes the same draws, in their order, before it begins. Where that
-turns out not to fit, the generators are put back to where they were.
-"""
+A draw in a recorded run is recorded with its arguments, and its result is an input of the
+recording. A replay first makes the same draws, in order. If it misses, the generators are put back
+to where they were."""
 from __future__ import annotations
 
 import copy
@@ -49,7 +48,7 @@ def draws(x: Any) -> bool:
 
 
 class Drawer(StandIn):
-    """Stands for a generator."""
+    """A stand-in for a generator."""
     __slots__ = ()
 
     def _attribute(self, real: Any, outward: Any, name: str, found: Any) -> Any:
@@ -64,8 +63,8 @@ class Drawer(StandIn):
 
 
 class OutsideDraw:
-    """One draw. `tensor` holds, or stands for, what the recorded run drew; None where that is a
-    text, say, from which Python goes on: a replay must draw the same."""
+    """One draw. `tensor` holds, or stands for, what the recorded run drew. It is None for a text,
+    say, which Python continues from: a replay must draw the same."""
     __slots__ = ("method", "args", "kwargs", "drew", "tensor", "is_number")
 
     def __init__(self, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any], drew: Any,
@@ -76,11 +75,11 @@ class OutsideDraw:
 
     @property
     def generator(self) -> Any:
-        """Whose numbers they are."""
+        """The generator that is drawn from."""
         return self.method.__self__
 
     def drawn(self) -> Base | None:
-        """What the same call draws now; raises Miss where that is of another kind."""
+        """The result of the same call now; raises Miss if its type differs."""
         y = self.method(*self.args, **self.kwargs)
         if self.tensor is None:
             if not equal(y, self.drew):
@@ -93,7 +92,7 @@ class OutsideDraw:
         return t
 
     def key(self) -> tuple[Any, ...]:
-        """What draws that are alike have in common."""
+        """What equal draws have in common."""
         return (id(self.generator), self.method.__name__, value_key(self.args),
                 value_key(tuple(self.kwargs.items())))
 
@@ -106,7 +105,7 @@ class OutsideDraws:
 
     def draw(self, rec: Recorder, method: Any, args: Sequence[Any],
              kwargs: Mapping[str, Any]) -> Any:
-        """What a method gives, noted."""
+        """Call a method of a generator, and record the draw."""
         if rec.trying is not None:
             rec.trying("it draws random numbers")
         y, args, kwargs = called_plainly(method, args, kwargs)
@@ -128,16 +127,16 @@ class OutsideDraws:
             else rec.numpys.stand_in(y, has_tensor=True)
 
     def tensors(self) -> list[Base]:
-        """What stands for the numbers that were drawn."""
+        """The tensors that stand for what was drawn."""
         return [d.tensor for d in self.made if d.tensor is not None]
 
     def key(self) -> list[Any]:
-        """What runs that draw alike have in common."""
+        """What runs with equal draws have in common."""
         return [d.key() for d in self.made]
 
 
 def draw_again(made: Sequence[OutsideDraw]) -> tuple[list[Base], list[tuple[Any, Any]]]:
-    """The draws made once more, and where the generators were before."""
+    """Repeat the draws; also return where the generators were before."""
     before = [(g, state_of(g)) for g in {id(d.generator): d.generator for d in made}.values()]
     try:
         return [t for d in made if (t := d.drawn()) is not None], before
@@ -147,14 +146,14 @@ def draw_again(made: Sequence[OutsideDraw]) -> tuple[list[Base], list[tuple[Any,
 
 
 def state_of(g: Any) -> Any:
-    """Where a generator is."""
+    """The state of a generator."""
     if type(g) is random.Random:
         return g.getstate()
     return g.bit_generator.state if hasattr(g, "bit_generator") else g.get_state(legacy=False)
 
 
 def put_back(before: Sequence[tuple[Any, Any]]) -> None:
-    """Put generators back to where they were."""
+    """Restore the states of generators."""
     for g, state in before:
         if type(g) is random.Random:
             g.setstate(state)
@@ -165,7 +164,7 @@ def put_back(before: Sequence[tuple[Any, Any]]) -> None:
 
 
 def _as_tensor(y: Any) -> Base | None:
-    """A tensor around what a draw gives, or one that stands for it; None where there is none."""
+    """A tensor that wraps, or stands for, the result of a draw; None if there is none."""
     if varies(y):
         return tensor_of(y)
     if type(y) is np.ndarray and takes(y) or isinstance(y, np.number | np.bool_):

@@ -1,10 +1,9 @@
-"""Watching a run for what cannot be recorded: code that the world has not been searched for, and
+"""Watches a run for what cannot be recorded: code whose outside references were not searched, and
 calls that do more than compute.
 
-The interpreter tells of every call and return. Nearly all are the framework's own business, and
-machine code passes over them (`passes/lower_llvm/calls/profile_function.py`): it knows the code of
-ours that no function of the user's leads to.
-"""
+The interpreter reports every call and return. Nearly all of these are internal to the framework,
+and machine code filters them out (`passes/lower_llvm/calls/profile_function.py`): it knows the code
+of ours that never leads to the user's functions."""
 from __future__ import annotations
 
 import atexit
@@ -43,8 +42,7 @@ IMPORTING = frozenset(("_frozen_importlib", "_frozen_importlib_external"))
 
 
 class _Known:
-    """Code of ours that no function of the user's leads to, in the table that machine code
-    searches."""
+    """The table, searched by machine code, of our code that never leads to the user's functions."""
 
     def __init__(self) -> None:
         self.held: dict[int, weakref.ref[types.CodeType]] = {}
@@ -64,7 +62,7 @@ class _Known:
         self.begin = C.PYFUNCTYPE(None, C.c_void_p, C.py_object)(("PyEval_SetProfile", C.pythonapi))
 
     def grow(self, size: int) -> None:
-        """Another table, not smaller, with what is in this one."""
+        """Move the contents to another table that is not smaller."""
         # Threads may search the old one until the words have changed.
         before, self.table = self.table, (C.c_int64 * size)()
         self.words[L.W["table"] // 8], self.words[L.W["mask"] // 8], self.used = (C.addressof(
@@ -81,7 +79,7 @@ class _Known:
         self.table[i] = address
 
     def add(self, code: types.CodeType) -> None:
-        """Its calls need no look."""
+        """Let machine code skip the calls of some code."""
         address = id(code)
         with self.lock:
             if address not in self.held:
@@ -92,7 +90,7 @@ class _Known:
                 self.lay(address)
 
     def remove(self, address: int) -> None:
-        """The code is no more."""
+        """Remove code that was freed."""
         with self.lock:
             del self.held[address]
             i = L.slot(address, mask := len(self.table) - 1)
@@ -103,7 +101,7 @@ class _Known:
 
 @functools.cache
 def known_code() -> _Known | None:
-    """What machine code knows; None where there is none."""
+    """The table that machine code searches; None if there is no machine code."""
     return _Known() if native.enabled() else None
 
 
@@ -111,10 +109,10 @@ WRAPPING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 class Watch:
-    """Looks at every call that the run makes: code that the world has not been searched for, and
-    calls that do more than compute. `told`: where the framework first gave the user's code
-    something that may depend on sizes and is no guard (see sizes.py), `informed`: anything.
-    `gradients`: which gradients from before the run it could have asked for."""
+    """Watches every call in a run, for code that was not searched and for calls that do more than
+    compute. `told`: where the framework first gave the user's code something that may depend on
+    sizes and is not a guard (see sizes.py). `informed`: where it gave it anything. `gradients`:
+    which gradients from before the run could have been asked for."""
     of_users_calls = True
 
     def __init__(self, world: World, refuse: Callable[[Reason], object]) -> None:
@@ -141,7 +139,7 @@ class Watch:
         return self
 
     def look(self) -> None:
-        """Be told of what happens from now on."""
+        """Start watching."""
         known = known_code() if type(self) is Watch else None
         if known is None:
             sys.setprofile(self)
@@ -150,13 +148,12 @@ class Watch:
 
     @staticmethod
     def unwatched(compute: Callable[..., Any], *args: Any) -> Any:
-        """Call something of ours that calls no code of the user's: what happens meanwhile needs
-        no look."""
+        """Call internal code that calls no user code, without watching it."""
         known = known_code()
         return compute(*args) if known is None else known.unwatched(compute, *args)
 
     def withdraw(self) -> None:
-        """Look no more: all is as it was."""
+        """Stop watching and restore everything."""
         if self.looking:
             if self.before is None or callable(self.before):
                 resume(self.before)
@@ -168,7 +165,7 @@ class Watch:
             self.looking = False
 
     def stop_watching(self) -> None:
-        """The user's code could notice it: the run is not recorded."""
+        """Stop watching, because the user's code could notice it; the run is not recorded."""
         self.refuse(Inspects("it asks what is alive, or who watches"))
         self.withdraw()
 
@@ -178,7 +175,7 @@ class Watch:
             self.refuse(Draws("it draws from numpy.random"))
 
     def random_is_noted(self) -> None:
-        """NumPy's own generator was drawn from, and that is known."""
+        """Note that NumPy's own generator was drawn from, by a draw that is recorded."""
         self.random = _numpys_random()
 
     def __call__(self, frame: types.FrameType, event: str, arg: Any) -> None:
@@ -195,8 +192,8 @@ class Watch:
             self.returned(frame, arg)
 
     def returned(self, of: types.FrameType, x: Any) -> None:
-        """A function of the framework's, in this frame, returns something to its caller, or to
-        whom that works for."""
+        """A framework function, in this frame, returns a result to its caller or to the code for
+        which the caller works."""
         code, frame = of.f_code, of.f_back
         while frame is not None and (origin := origin_of(frame.f_globals)) is not None:
             if origin.is_ours:
@@ -208,21 +205,21 @@ class Watch:
             self.note_told(frame, is_guarded or not tells(x))
 
     def note_told(self, frame: types.FrameType, is_guarded: bool) -> None:
-        """The user's code, in this frame, is told what may depend on sizes."""
+        """Note that the user's code, in this frame, learns something that may depend on sizes."""
         self.informed = self.informed or line_of(frame.f_code, frame.f_lineno)
         if not is_guarded:
             self.told = self.told or self.informed
 
     def called_with(self, frame: types.FrameType | None) -> bool:
-        """Is it the framework's code that calls, with arguments of its own?"""
+        """Does framework code make this call, with arguments of its own?"""
         origin = (None
                   if frame is None or frame.f_code is self.runner else origin_of(frame.f_globals))
         return origin is not None and origin.is_ours and origin.module != "whet.nn.module"
 
     def passed_on(self, frame: types.FrameType) -> set[int]:
-        """The ids of what a wrapper of the framework's was given by the user's code, and gives to
-        it, itself or by functions that it hands all of it: `@no_grad()` on the traced function,
-        say, or `autograd.Function.apply`."""
+        """The ids of what a framework wrapper received from the user's code and passes back to it,
+        directly or through functions that pass everything on. Examples: `@no_grad()` on the traced
+        function, `autograd.Function.apply`."""
         inner = []
         while (frame.f_back is not None and frame.f_back.f_code is not self.runner
                and ours(frame.f_back)):
@@ -239,7 +236,7 @@ class Watch:
         return set(map(id, (*args, *(kwargs.values() if kwargs else ()))))
 
     def is_told(self, frame: types.FrameType) -> bool:
-        """Is there something among the arguments that a caller of the framework's has made?"""
+        """Does a frame have an argument that a framework caller made?"""
         assert frame.f_back is not None
         known = self.passed_on(frame.f_back)
         return tells([x for x in frame.f_locals.values() if id(x) not in known])
@@ -278,8 +275,8 @@ class Watch:
                 self.stop_watching()
 
     def works_for_the_user(self, frame: types.FrameType) -> bool:
-        """Does code that is not ours run there on behalf of the user's? What the framework calls,
-        and what an import does, is the framework's own business."""
+        """Is this code foreign code that runs on behalf of the user? Code that the framework calls,
+        and imports, are the framework's own business."""
         origin, back, importing = origin_of(frame.f_globals), frame.f_back, False
         while back is not None and back.f_code not in self.codes and not ours(back):
             importing |= (by := origin_of(back.f_globals)) is not None and by.module in IMPORTING
@@ -290,7 +287,7 @@ class Watch:
             back.f_code in self.codes or not importing and origin is None)
 
     def native(self, f: Any, frame: types.FrameType) -> None:
-        """A function of C is called by code of the user's, or by a library that works for it."""
+        """The user's code, or a library that works for it, calls a C function."""
         if frame.f_code in self.codes:
             problem = known.problem_of_call(f) or self.unread.read_by_template(f)
         elif ours(frame):
@@ -308,7 +305,7 @@ class Watch:
 
 
 def _asks_who_watches(frame: types.FrameType) -> bool:
-    """Does code that was not read name, or is it given, something that tells who watches?"""
+    """Does code that was not read name, or receive, something that reveals a profiler?"""
     said, names = frame.f_code.co_names, frame.f_globals
     found = [*frame.f_locals.values(), *(
         x for name in said for x in (names.get(name), sys.modules.get(name)))]
@@ -318,13 +315,12 @@ def _asks_who_watches(frame: types.FrameType) -> bool:
 
 
 def resume(profile: Any) -> None:
-    """Have what was told of calls, or None, be told of them again."""
+    """Install a profile function that was removed, or none."""
     profile.look() if isinstance(profile, Watch) else sys.setprofile(profile)
 
 
 def _numpys_random() -> bytes | str | None:
-    """What tells whether NumPy's own generator of random numbers has moved; None where it is not
-    loaded."""
+    """The state by which a draw from NumPy's own generator is noticed; None if it is not loaded."""
     if (loaded := sys.modules.get("numpy.random")) is None:
         return None
     g = loaded.get_bit_generator()

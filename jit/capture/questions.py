@@ -1,9 +1,8 @@
-"""What Python asks of tensors while a run is recorded: their numbers, facts about them, their text,
-their memory.
+"""What Python asks tensors for while a run is recorded: their numbers, facts about them, their
+text, their memory.
 
-What Python goes on from is a guard, and a replay asks it again. A number that was seen to vary is a
-`Number` instead, which a replay computes anew.
-"""
+An answer that Python continues from is a guard, and a replay asks again. A number that was seen to
+vary is a `Number` instead, which a replay computes."""
 from __future__ import annotations
 
 import sys
@@ -45,13 +44,14 @@ LISTED = 256                     # elements of a tensor that may be numbers in a
 
 
 class Questions(registry.Observer):
-    """The part of a recorder that answers Python."""
+    """The part of a recorder that answers Python's questions."""
     places: dict[int, tuple[Base, int]]
     number_stand_ins: NumberStandIns
     numpys: Arrays
 
     def ask(self, question: Callable[..., Any], tensors: Sequence[Base]) -> Any:
-        """Python goes on from what a question says of some tensors: a replay asks it again."""
+        """Record a question about tensors whose answer Python continues from: a replay asks it
+        again."""
         try:
             ins = self.operands(tensors)
         except Refused as e:
@@ -71,21 +71,21 @@ class Questions(registry.Observer):
         return answer
 
     def failed(self, error: BaseException) -> None:
-        """An operation raised an error about numbers, which the function may catch: a replay with
-        others would not know."""
+        """Handle an error of an op that depends on numbers. The function may catch it, and a replay
+        with other numbers would not notice."""
         self.refuse(Raises(f"an operation raised an error about numbers ({error})"))
 
     def without_scalars(self, inputs: tuple[Any, ...],
                         attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
-        """Operands and attributes with numbers, which may vary, in the place of NumPy's."""
+        """Operands and attributes with Python's numbers, which may vary, in place of NumPy's."""
         if not self.numpys.stand_ins:
             return inputs, attrs
         return (tuple(map(scalars_as_numbers, inputs)),
                 {name: scalars_as_numbers(x) for name, x in attrs.items()})
 
     def numbers(self, op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The operands with Numbers as tensors of no dimension, where that gives the same
-        kernel; else as values that a replay must find."""
+        """The operands, with Numbers as zero-dimensional tensors if that gives the same kernel;
+        otherwise their values become guards."""
         if not any(type(x) in NUMBERS for x in inputs):
             return inputs
         if isinstance(op, pointwise_family.PointwiseOp):
@@ -107,18 +107,18 @@ class Questions(registry.Observer):
         return tuple([guarded_value(x) if type(x) in NUMBERS else x for x in inputs])
 
     def sizes(self, t: Base, for_user: bool) -> Size | None:
-        """The Numbers for `t.shape`; None where Python gets plain ones."""
+        """The Numbers for `t.shape`; None if Python gets plain ones."""
         return self.followed.of(self, t, for_user) if self.follows else None
 
     def pin(self, t: Base) -> None:
-        """A number's value goes into what Python does: a replay needs the same."""
+        """Make a number's value a guard, because Python continues from it."""
         if id(t) not in self.pinned:
             self.pinned.add(id(t))
             self.run_memory.released.look(len(self.nodes))
             self.nodes.append(Guard(Ref(self.value(t)), to_read(t).copy(), where()))
 
     def item(self, t: Base) -> Number | None:
-        """The Number for `t.item()`; None where Python gets a plain one."""
+        """The Number for `t.item()`; None if Python gets a plain one."""
         found = self.as_numbers(t, ()) if t._array.size == 1 else None
         if found is None:
             self.concretize(t)
@@ -127,7 +127,7 @@ class Questions(registry.Observer):
         return Number(x._array.item(), x, self, bound)
 
     def listed(self, t: Base) -> list[Any] | None:
-        """The nested lists of Numbers for `t.tolist()`; None where Python gets plain ones."""
+        """The nested lists of Numbers for `t.tolist()`; None if Python gets plain ones."""
         shape = t._array.shape
         found = self.as_numbers(t, (-1,)) if 0 < t._array.size <= LISTED else None
         if found is None:
@@ -144,8 +144,8 @@ class Questions(registry.Observer):
         return made
 
     def as_numbers(self, t: Base, shape: tuple[int, ...]) -> tuple[Base, int] | None:
-        """A tensor's elements as Python's floats or ints are, of this shape, and how large they
-        can be (of ints); None where Python must get plain ones."""
+        """A tensor's elements, as the types of Python's floats or ints, in this shape, and how
+        large they can be (for ints). None if Python has to get plain numbers."""
         a = t._array
         is_known = self.values.number(a) is not None or id(a) in self.reachable.by_array
         if (a.dtype.kind not in "fiu" or not self.items_vary or not is_known
@@ -165,8 +165,8 @@ class Questions(registry.Observer):
         return x, bound
 
     def asked(self, t: Base, what: str) -> None:
-        """Somebody asks for a fact of a tensor that no guard holds. Of one that was made here it is
-        the same each time, unless it shows memory from outside."""
+        """Handle a question about a fact of a tensor that no guard compares. For a tensor made in
+        the run the answer is the same each time, unless it shows outside memory."""
         if ours(sys._getframe(2)) or what == "version" and any(t._cell is c for c in self.cells):
             return                           # a version begins anew at each call
         n = self.values.number(t._array)
@@ -186,24 +186,23 @@ class Questions(registry.Observer):
             self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
 
     def is_number(self, operand: Base) -> bool:
-        """Did the run give an op a number, for which this stands?"""
+        """Does this operand stand for a number that the run passed to an op?"""
         return self.number_stand_ins.is_operand(operand)
 
     def freed(self, node: Any) -> None:
-        """A backward has dropped what a node had saved. A replay does not drop what was saved
-        before it."""
+        """A backward has freed what a node saved. A replay does not free what was saved before
+        it."""
         if node.released and node.seq < self.first:
             self.refuse(Memory("it goes back through a graph that was made before the call, "
                                "and frees it"))
 
     def handed_out(self, t: Base) -> None:
-        """Somebody gets the memory of a tensor as a storage, of which no question is noted."""
+        """Somebody gets the memory of a tensor as a storage, which asks no questions."""
         if not ours(sys._getframe(3)):
             self.refuse(HandsOut("a tensor's storage was handed out"))
 
     def shown(self, t: Base) -> None:
-        """A tensor becomes text: a replay needs the same numbers, and the same settings of how
-        they are shown."""
+        """A tensor becomes text: its numbers and the print options become guards."""
         if t._node is not None and not self.is_made(t):
             self.refuse(
                 Prints("a tensor from outside with a history became text",
@@ -212,7 +211,7 @@ class Questions(registry.Observer):
         self.concretize(t)
 
     def laid(self, t: Base) -> None:
-        """Note the line that makes a tensor around an array: whoever uses it is told of it."""
+        """Note the line that wraps a tensor around an array; errors about the tensor name it."""
         if self.values.number(t._array) is None and id(t._array) not in self.reachable.by_array:
             if self.is_constant(t):
                 return
@@ -222,8 +221,9 @@ class Questions(registry.Observer):
             self.cells.append(t._cell)
 
     def is_constant(self, t: Base) -> bool:
-        """A tensor was made around an array that nothing stands for. If the run itself made that,
-        it holds the same at each call. It must go on holding that: others see its memory, too."""
+        """A tensor was wrapped around an array without a stand-in. If the run made the array, its
+        contents are the same at each call. They must stay the same, because others see its memory
+        too."""
         a: Array = t._array
         owner = a
         while type(owner.base) is np.ndarray:
@@ -237,13 +237,13 @@ class Questions(registry.Observer):
         return True
 
     def shows_an_array(self, t: Base) -> bool:
-        """Does a tensor lie in the memory of an array that is known to others?"""
+        """Does a tensor lie in the memory of an array that others know?"""
         n = self.values.number(t._array)
         return (id(t) in self.reachable.borrowed
                 or self.memory.get(n, n) in self.reachable.laid_around)
 
     def exposed(self, t: Base) -> numpy_stand_in.Array | None:
-        """What stands for the array that shows a tensor's memory."""
+        """The stand-in for the array that shows a tensor's memory."""
         if (self.notices_numbers or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY
                 or t._array.dtype.kind == "V"):
             self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
@@ -267,7 +267,7 @@ class Questions(registry.Observer):
 
 
 def to_read(t: Base) -> Array:
-    """What a tensor holds, in the host's memory: on a device somebody must wait for it."""
+    """The contents of a tensor in the host's memory; for a device somebody has to wait for them."""
     a: Array = t._array
     return Watch.unwatched(devices.on_host, a) if devices.is_elsewhere(a) else a
 

@@ -1,10 +1,10 @@
-"""Where the generators of random numbers are in the course of a run, so that a replay draws what
-eager mode would.
+"""Tracks the positions of random generators during a run, so that a replay draws what eager mode
+would.
 
-A draw is recorded with the *stream* that it continues: a generator from outside, as a call finds
-it, or a `Position` where the run has put one: at the start of a seed, or so many blocks after where
-a generator was. At the end stands where each generator from outside is left.
-"""
+A draw is recorded with the *stream* that it continues. That is a generator from outside, where a
+call finds it, or a `Position` to which the run has moved one: to the start of a seed, or some
+blocks after where a generator was. At the end the run notes where it leaves each generator from
+outside."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,8 @@ Stream: TypeAlias = "Generator | Position"
 
 
 class _At:
-    """Where a generator is: in the stream that its draws continue, and how far from what."""
+    """Where a generator is: the stream that its draws continue, and the distance from the stream's
+    beginning."""
     __slots__ = ("generator", "stream", "of", "seed", "offset", "has_drawn")
 
     def __init__(self, generator: Generator, stream: Stream | None, of: Generator | None,
@@ -42,12 +43,12 @@ class _At:
 
     @property
     def is_where_it_was(self) -> bool:
-        """Is it where the call found it, and was it nowhere else but by being put there? A
-        checkpoint keeps the state of a generator and puts it back, whether it draws or not."""
+        """Is it where the call found it, having been moved only by restoring a state? A checkpoint
+        saves a generator's state and restores it, whether it draws or not."""
         return self.of is self.generator and not (self.offset or self.has_drawn)
 
     def go(self, of: Generator | None, seed: int | None, offset: int) -> None:
-        """Start another stream."""
+        """Begin another stream."""
         self.of, self.seed, self.offset, self.stream = of, seed, offset, Position(of, seed, offset)
 
 
@@ -77,35 +78,36 @@ class Streams:
 
     # ---- what happens to a generator -------------------------------------------------------------
     def note(self, g: Generator, event: Event) -> bool:
-        """Note what happens to a generator. False where a replay cannot do the same."""
+        """Note an event of a generator. False if a replay cannot repeat it."""
         return NOTED[type(event)](self, g, event)
 
     def made(self, g: Generator, event: Made) -> bool:
-        """Note a generator that begins its stream."""
+        """Note a generator at the beginning of its stream."""
         self.all[id(g)] = at = _At(g, None, None, g._seed, 0)
         at.go(None, g._seed, g._offset)
         return True
 
     def copied(self, g: Generator, event: Copied) -> bool:
-        """Note a generator that is where another one is."""
+        """Note a generator at the position of another one."""
         of = self.at(event.source)
         self.all[id(g)] = at = _At(g, None, None, 0, 0)
         at.go(of.of, of.seed, of.offset)
         return True
 
     def seeded(self, g: Generator, event: Seeded) -> bool:
-        """Note that a generator begins the stream of a seed."""
+        """Note that a generator is seeded."""
         self.at(g).go(None, event.seed, 0)
         return True
 
     def state_told(self, g: Generator, event: StateTold) -> bool:
-        """Note which position a tensor tells."""
+        """Note which position a state tensor contains."""
         at, state = self.at(g), event.state
         self.told.append((state, state._array.tobytes(), (at.of, at.seed, at.offset)))
         return True
 
     def state_set(self, g: Generator, event: StateSet) -> bool:
-        """Note that a generator goes where a tensor says, if the run was given that tensor."""
+        """Note that a generator goes where a state tensor says, if the run was given that
+        tensor."""
         state = event.state
         found = next(
             (to for t, raw, to in self.told if t is state and t._array.tobytes() == raw), None)
@@ -120,26 +122,26 @@ class Streams:
 
     # ---- afterwards ------------------------------------------------------------------------------
     def outside(self) -> list[_At]:
-        """The generators from outside that are elsewhere now: where they are."""
+        """The generators from outside that have moved, with where they are."""
         return [at for i, at in self.all.items() if i in self.starts and not at.is_where_it_was]
 
     def moved(self) -> list[Generator]:
-        """The generators from outside that are elsewhere now."""
+        """The generators from outside that have moved."""
         return [at.generator for at in self.outside()]
 
     def ends(self) -> list[tuple[Generator, Position]]:
-        """Where those are left that have not only been drawn from: (generator, Position)."""
+        """(generator, Position) for generators that were moved other than by drawing."""
         return [(at.generator, Position(at.of, at.seed, at.offset)) for at in self.outside()
                 if at.stream is not at.generator]
 
     def as_told(self, g: Generator) -> bool:
-        """Is a generator where it must be by what was seen?"""
+        """Is a generator where the observed events put it?"""
         at = self.all[id(g)]
         seed, offset = (at.seed, 0) if at.of is None else self.starts[id(at.of)]
         return (g._seed, g._offset) == (seed, offset + at.offset)
 
     def key(self, nodes: Iterable[Node]) -> list[Any]:
-        """What runs that draw alike have in common."""
+        """What runs with equal draws have in common."""
         streams = {
             id(n.attrs["generator"]): n.attrs["generator"] for n in nodes if n.kind == "draw"}
         return [

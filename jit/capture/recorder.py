@@ -1,11 +1,10 @@
-"""Recording: a real run of a function, with every primitive that executes written down.
+"""The recorder: observes a real run of a function and notes every primitive that executes.
 
-The recorder is an observer of `ops.registry`: it runs each primitive as eager does and notes op,
-operands and results. Operands are known by the array that they stand for, so a tensor made anew
-around the same memory is the same value. A tensor that neither the recording made nor the function
-could reach before is something that the recorder has not seen: the function is refused. What the
-run makes is freed when eager frees it: see `value_layouts.py`.
-"""
+It is an observer of `ops.registry`: it runs each primitive as eager mode does and notes op,
+operands and results. Operands are identified by their arrays, so two tensors that wrap the same
+memory are the same value. A tensor that the recording did not make and the function could not reach
+before is unknown, and refuses the recording. What the run makes is freed when eager frees it: see
+`value_layouts.py`."""
 from __future__ import annotations
 
 import sys
@@ -68,8 +67,8 @@ Attrs: TypeAlias = Mapping[str, Any]
 
 
 class RunningOp(NamedTuple):
-    """An op until its results are noted. `sizes`: which of its attributes are sizes that are
-    followed."""
+    """An op that runs, until its results are noted. `sizes`: which of its attributes are sizes that
+    are followed."""
     op: Op
     ins: tuple[Any, ...]
     attrs: Attrs
@@ -142,12 +141,12 @@ class Recorder(Writes):
         return n
 
     def line_of(self, t: Base) -> str:
-        """The line that made a tensor."""
+        """The user's line that made a tensor."""
         n = self.values.number(t._array)
         return next((node.line for node in self.nodes if n in node.outs), "")
 
     def enter(self, a: Array, tensor: Base) -> int:
-        """Number the array of a tensor from outside."""
+        """Number the array of an outside tensor."""
         n = self.values.from_outside(a)
         self.outside[n] = tensor
         if n in self.values.devices:
@@ -157,7 +156,7 @@ class Recorder(Writes):
         return n
 
     def is_made(self, t: Base) -> bool:
-        """Was this tensor made inside?"""
+        """Did the run make this tensor?"""
         there = self.made.get(id(t))
         return there is not None and there() is t
 
@@ -165,7 +164,7 @@ class Recorder(Writes):
         return tuple([Ref(self.value(x)) if registry.is_tensor(x) else x for x in inputs])
 
     def depends_on_time(self) -> set[int]:
-        """The values that depend on what a clock said."""
+        """The values that depend on a clock."""
         found: set[int] = set()
         roots: dict[int, bool] = {}
         for n in self.nodes:
@@ -179,12 +178,12 @@ class Recorder(Writes):
         return found
 
     def forget(self, values: Iterable[int]) -> None:
-        """What was made inside of a node is unknown outside of it."""
+        """Make values unknown: what a node makes inside is not visible outside of it."""
         for n in values:
             self.values.forget(n)
 
     def own(self, n: int) -> bool:
-        """Does a value lie in memory that what is tried has made?"""
+        """Does a value lie in memory that the tried code has made?"""
         for node in reversed(self.nodes):
             if n in node.outs and node.op is not None and node.op.is_view:
                 n = node.ins[0]
@@ -203,11 +202,11 @@ class Recorder(Writes):
 
     @staticmethod
     def user() -> FrameType | None:
-        """The user's frame that runs now."""
+        """The user's current frame."""
         return user()
 
     def refuse(self, reason: Reason | str) -> None:
-        """Stop recording; the run goes on as if nobody watched."""
+        """Refuse the recording; the run goes on unwatched."""
         if self.trying is not None:
             self.trying(reason)
         if self.reason is None:
@@ -226,7 +225,7 @@ class Recorder(Writes):
             op, inputs, attrs))
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Any:
-        """Run an op as eager does, and note it."""
+        """Run an op as eager does, and record it."""
         inputs, attrs = self.without_scalars(inputs, attrs)
         if (op.name == "full" and type(attrs["value"]) in NUMBERS
                 and attrs["dtype"] in FILLED[type(value_of(attrs["value"]))]):
@@ -258,43 +257,42 @@ class Recorder(Writes):
         return out
 
     def carry_out(self, compute: Callable[[], Any], used: Iterable[Any]) -> Any:
-        """Call what is ours, unwatched where all that it uses is ours."""
+        """Call internal code, unwatched if everything that it uses is internal."""
         kinds = {type(x): x for x in used}
         quiet = not modes.state.saved_hooks and all(map(calls_only_ours, kinds.values()))
         return Watch.unwatched(compute) if quiet else compute()
 
     def few_copies(self) -> float:
-        """The bytes that copies of what is written to may take, where programs are checked without
-        them, too."""
+        """The bytes that copies of overwritten values may take, if programs can be checked without
+        them."""
         return (self.originals.met + self.run_memory.ceiling.growth) // COPIES + FEW
 
     def between(self, nodes: int) -> None:
-        """An operation is about to run; there are so many nodes. What the run needs no more is let
-        go of, as eager mode has done by now."""
+        """Called before an operation, with the number of nodes so far. Drops what the run no longer
+        needs, as eager mode has done by now."""
         if self.run_memory.is_over_copies(nodes):
             self.originals.give_up()
 
     def computed(self, outs: Any) -> None:
-        """What the op that runs has made, before hooks see it."""
+        """Called with the results of the running op, before hooks see them."""
         running = self.running
         if running is not None and modes.state.saved_hooks:
             self.running = None
             self.note_results(running, outs)
 
     def note_results(self, running: RunningOp, outs: Any) -> None:
-        """An op has made its results."""
+        """Record the results of an op."""
         self.note(running.op, running.ins, running.attrs, outs)
         self.followed.came(self.nodes, running.sizes)
 
     def raised(self, op: Op) -> None:
-        """An op raised an error: whether it does again may depend on the numbers."""
+        """An op raised an error: whether it does so again may depend on the numbers."""
         if op.may_fail or not isinstance(sys.exc_info()[1], (*ERRORS, registry.Stopped)):
             self.refuse(Raises(f"{op.name} raised an error"))
 
     def note(self, op: Op, ins: tuple[Any, ...], attrs: Attrs, out: Any,
              position: tuple[int, int] | None = None) -> None:
-        """An op made something; of a draw of random numbers `position` is where the generator
-        was."""
+        """Record an op. For a random draw, `position` is where the generator was."""
         outs = []
         for t in out if type(out) is tuple else (out,):
             known = self.values.number(t._array)
@@ -328,7 +326,7 @@ class Recorder(Writes):
         self.calls_behind_gradients.ran(op, ins, outs, out)
 
     def draw(self, generator: Generator, op: Op, shape: Iterable[int]) -> Any:
-        """Random numbers: drawn anew at each replay."""
+        """Record a random draw; each replay draws anew."""
         if self.trying is not None:
             self.trying("it draws random numbers")
         (shape,), sizes = self.followed.arrived(shape=without_numbers(tuple(shape)))
@@ -340,16 +338,16 @@ class Recorder(Writes):
         return out
 
     def read(self, setting: Callable[[], object]) -> None:
-        """A setting of ours was asked for: a replay must find the same."""
+        """Make one of our settings a guard, because the run read it."""
         was = setting()
         self.acts.append(Call(nothing, [], {}, len(self.nodes), lambda: setting() == was))
 
     def goes_by(self, holder: Any) -> None:
-        """A replay must find the same attributes of an object of ours."""
+        """Make the attributes of an internal object a guard."""
         self.settings.append(holder)
 
     def warns(self, message: str, category: type[Warning], stacklevel: int) -> bool:
-        """We warn: a replay does so again."""
+        """Record a warning of ours; a replay repeats it."""
         frame: FrameType | None = sys._getframe(2)
         for _ in range(stacklevel - 1):
             if frame is None or frame.f_code is self.runner:
@@ -363,7 +361,7 @@ class Recorder(Writes):
         return True
 
     def positioned(self, generator: Generator, event: Event) -> bool:
-        """Random numbers are drawn from elsewhere."""
+        """A generator is moved: record the event."""
         if isinstance(event, SeedAsked) and not self.streams.note(generator, event):
             of: Any = self.streams.at(generator).of          # one from outside
             self.read(lambda: of._seed)
@@ -378,8 +376,8 @@ def _modest(a: Array) -> bool:
 
 
 def escaped(refs: Iterable[Callable[[], Base | None]], held: Mapping[int, int]) -> Base | None:
-    """One of the tensors that somebody still holds, of weak references to some. `held`: by id,
-    how often graphs and gradients hold some."""
+    """One of these tensors that somebody still holds, given weak references to them. `held`: how
+    often graphs and gradients hold each, by id."""
     t = object()
     alone = sys.getrefcount(t)
     for ref in refs:

@@ -1,17 +1,17 @@
-"""Why a recording comes to nothing."""
+"""The errors that end a recording without a result."""
 from ..report.reasons import Explained, Reason
 
 
 class Refused(Explained):
-    """Why a run cannot be replayed."""
+    """A run cannot be replayed, for a reason."""
 
 
 class Wrong(Refused):
-    """A program was compiled wrongly."""
+    """A program gives other bits than the run."""
 
 
 class NoElements(Reason):
-    """It works with tensors on `meta`."""
+    """The reason that a run uses tensors on `meta`."""
     instead = "Trace it where it is given tensors with elements."
 
     def __init__(self) -> None:

@@ -1,11 +1,10 @@
-"""When a run lets go of the gradients that were there before it.
+"""When a run drops the gradients that existed before it.
 
-A replay that finds a question answered otherwise is done again by eager mode, which makes the same
-calls until then. If the run held an old gradient no more when the question came, nothing can read
-it in that second run: the replay may have written over it.
+If a replay finds that a question has another answer, eager mode repeats the call, and makes the
+same calls up to that question. If the run had dropped an old gradient before the question, nothing
+can read it in the repetition. So the replay may have overwritten it.
 
-Eager frees such a gradient then. Here it is still known by who it is, but its memory goes.
-"""
+Eager mode frees such a gradient then. Here its identity is kept, but its memory is freed."""
 from __future__ import annotations
 
 import functools
@@ -20,14 +19,14 @@ from whet.tensor import wrap
 
 
 def references(g: Any) -> tuple[int, ...]:
-    """How often a gradient is held, its array, the memory of that, and what counts versions."""
+    """The reference counts of a gradient, its array, the array's memory, and its version cell."""
     a, cell = g._array, g._cell
     return (sys.getrefcount(g), sys.getrefcount(a), sys.getrefcount(a.base),
             0 if cell is None else sys.getrefcount(cell))
 
 
 class Owner:
-    """Has a gradient that nobody else holds, with or without a count of its versions."""
+    """A tensor whose gradient nobody else holds, with or without a version cell."""
 
     def __init__(self, counted: bool) -> None:
         self._grad = wrap(memory.empty((memory.SMALLEST,), np.uint8))
@@ -36,28 +35,28 @@ class Owner:
 
 
 def counts(owner: Any) -> tuple[int, ...]:
-    """The references to a tensor's gradient and what it is made of."""
+    """The reference counts of a tensor's gradient and its parts."""
     return references(owner._grad)
 
 
 @functools.cache
 def alone() -> frozenset[tuple[int, ...]]:
-    """The references to gradients that nobody else holds: they depend on the interpreter."""
+    """The reference counts of gradients that nobody else holds: they depend on the interpreter."""
     return frozenset(counts(Owner(counted)) for counted in (False, True))
 
 
 def nobody(g: Any) -> int:
-    """Nothing holds a gradient but its tensor."""
+    """Is a gradient held by its tensor alone?"""
     return 0
 
 
 def nothing(a: Any) -> None:
-    """Nobody is told of an array that is going to be freed."""
+    """Does nothing: nobody needs to know that an array is going to be freed."""
 
 
 class OldGradient:
-    """A gradient that was there before the run, and its references. `is_ours`: nobody holds it but
-    its tensor and what watches the run."""
+    """A gradient that existed before the run, with its reference counts. `is_ours`: only its tensor
+    and the watching code hold it."""
     __slots__ = ("owner", "grad", "references", "is_ours")
 
     def __init__(self, owner: Any, grad: Any) -> None:
@@ -67,26 +66,26 @@ class OldGradient:
 
     @property
     def is_replaced(self) -> bool:
-        """Has its tensor another one, or none?"""
+        """Does its tensor have another gradient now, or none?"""
         return self.owner._grad is not self.grad
 
 
 def _once_less(was: tuple[int, ...]) -> tuple[int, ...]:
-    """The references of a gradient that its tensor has let go of."""
+    """The reference counts of a gradient after its tensor has dropped it."""
     return was[0] - 1, *was[1:]
 
 
 def _memory_alone(was: tuple[int, ...], holders: int) -> bool:
-    """Does nobody hold a gradient, its array and its memory but its tensor and what watches the
-    run? That has an entry for it, and keeps arrays for their ids."""
+    """Do only the tensor and the watching code hold a gradient, its array and its memory? The
+    latter has an entry for it, and keeps arrays for their ids."""
     return (was[0] - holders - 1, was[1] - 1, was[2]) in {x[:3] for x in alone()}
 
 
 class ReleasedGradients:
-    """`since`: by the ids of tensors, how many nodes there were when the run was first seen to hold
-    the tensor's old gradient no more. `hollow`: the ids of gradients whose memory is gone. Only
-    large ones are looked for. `holders` says how often a gradient is held by what watches the run;
-    `forget` is told of arrays that are going to be freed."""
+    """`since`: by the ids of tensors, the number of nodes when the run was first seen without the
+    tensor's old gradient. `hollow`: the ids of gradients whose memory was freed. Only large
+    gradients are considered. `holders` says how often the watching code holds a gradient. `forget`
+    is told of arrays that are going to be freed."""
     __slots__ = ("waiting", "since", "hollow", "forget")
 
     def __init__(self, tensors: Iterable[Any], grads: Iterable[Any],
@@ -103,14 +102,14 @@ class ReleasedGradients:
             w.is_ours = _memory_alone(w.references, holders(w.grad))
 
     def passes(self, nodes: int) -> None:
-        """An operation is done, and there are so many nodes. Gradients are mostly replaced all at
-        once, or one after the other: the first or the last one tells."""
+        """Called after an operation, with the number of nodes so far. Gradients are mostly replaced
+        all at once, or one after the other, so it is enough to look at the first and the last."""
         waiting = self.waiting
         if waiting and (waiting[0].is_replaced or waiting[-1].is_replaced):
             self.look(nodes)
 
     def look(self, nodes: int) -> None:
-        """A question is asked, when there are so many nodes."""
+        """Called when a question is asked, with the number of nodes so far."""
         gone = [w for w in self.waiting
                 if w.is_replaced and references(w.grad) == _once_less(w.references)]
         self.waiting = [w for w in self.waiting if w not in gone]
@@ -120,7 +119,7 @@ class ReleasedGradients:
                 self.empty(w.grad)
 
     def empty(self, g: Any) -> None:
-        """Let the memory of a gradient go that nobody else holds."""
+        """Free the memory of a gradient that nobody else holds."""
         a, cell = g._array, g._cell
         if (type(a.base) is allocator.Block and g._base is None and not weakref.getweakrefcount(g)
                 and (cell is None or not cell.shown)):

@@ -1,4 +1,4 @@
-"""What is real, in the place of stand-ins that a recorded run left: in what it returns, in Python's
+"""Puts the real objects in place of stand-ins that a recorded run left: in its result, in Python's
 state, and wherever else somebody holds one."""
 import collections
 import functools
@@ -21,8 +21,8 @@ HOLDS = {*NUMBERS, list, dict, tuple, slice, frozenset, Size}
 
 
 def replace_stand_ins(x: Any, seen: dict[int, tuple[Any, Any]] | None = None) -> Any:
-    """An object with plain numbers in the place of Numbers. Containers that the run made are
-    changed, tuples made anew, each once (`seen`)."""
+    """An object with plain numbers in place of Numbers. Containers that the run made are changed in
+    place; tuples are copied, each once (`seen`)."""
     t, made, seen = type(x), None, {} if seen is None else seen
     if t in REAL_OF:
         return REAL_OF[t](x)
@@ -47,9 +47,9 @@ def replace_stand_ins(x: Any, seen: dict[int, tuple[Any, Any]] | None = None) ->
 
 
 def reclaim(stand_ins: Sequence[tuple[Callable[[], Any], Any]]) -> None:
-    """What is real in place of stand-ins that the run left somewhere that nobody looks at: in
-    objects of its own, in frames of an exception. `stand_ins`: pairs of a stand-in, weakly, and
-    what it stands for, or None for the number that a Number has."""
+    """Replace the stand-ins that the run left in unknown places: in its own objects, or in the
+    frames of an exception. `stand_ins`: pairs of a weak reference to a stand-in and what it stands
+    for, or None for the value of a Number."""
     alive = [x for ref, _ in stand_ins if (x := ref()) is not None]
     if not alive:
         return
@@ -63,8 +63,8 @@ def reclaim(stand_ins: Sequence[tuple[Callable[[], Any], Any]]) -> None:
 
 
 def _replace(holder: Any, old: Any, new: Any) -> None:
-    """Put a plain number in the place of a Number, or one tuple in that of another, in what refers
-    to it."""
+    """Replace `old` by `new` in an object that refers to it: a Number by its value, or a tuple by
+    another."""
     for kinds, replace in HOLDERS:
         if isinstance(holder, kinds):
             replace(holder, old, new)
@@ -122,7 +122,7 @@ def _in_partial(holder: Any, old: Any, new: Any) -> None:
 
 
 def _in_immutable(holder: Any, old: Any, new: Any) -> None:
-    """Another one takes its place in what holds it."""
+    """Copy the holder with the replacement, and replace the holder in what refers to it."""
     made = _anew(holder, lambda x: new if x is old else x)
     if made is not None:
         for outer in gc.get_referrers(holder):
@@ -130,7 +130,7 @@ def _in_immutable(holder: Any, old: Any, new: Any) -> None:
 
 
 def _in_nothing(holder: types.FrameType, old: Any, new: Any) -> None:
-    """A frame's variables go with it."""
+    """Do nothing: a frame's variables vanish with it."""
 
 
 def _in_instance(holder: Any, old: Any, new: Any) -> None:
@@ -160,8 +160,8 @@ HOLDERS: list[tuple[Any, Callable[[Any, Any, Any], None]]] = [
 
 
 def _class_with(d: dict[Any, Any]) -> type | None:
-    """The class of which a dict is the namespace. CPython keeps what it finds there in caches that
-    hold no reference."""
+    """The class whose namespace a dict is. CPython keeps what it finds there in caches without
+    references."""
     if "__module__" not in d or "__doc__" not in d:
         return None
     return next((t for t in gc.get_referrers(d) if isinstance(t, type)
@@ -169,8 +169,8 @@ def _class_with(d: dict[Any, Any]) -> type | None:
 
 
 def _anew(holder: Any, replaced: Callable[[Any], Any]) -> Any:
-    """A tuple, slice or bound method with plain numbers; None where it has no others, or is of a
-    kind of its own."""
+    """A copy of a tuple, slice or bound method with plain numbers; None if it has no others, or is
+    of a subclass."""
     t = type(holder)
     if t is types.MethodType:
         of = holder.__self__

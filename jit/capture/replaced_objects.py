@@ -1,4 +1,4 @@
-"""Which objects something stands for while a function is recorded."""
+"""Which objects are replaced by stand-ins while a function is recorded."""
 from __future__ import annotations
 
 import functools
@@ -58,6 +58,6 @@ def stands(x: Any) -> bool:
 
 @functools.lru_cache(1024)
 def _is_outward(t: type) -> bool:
-    """Is there a stand-in for objects of a type? It is asked of all that a function reaches."""
+    """Is there a stand-in for objects of a type? Called for everything that a function reaches."""
     return t not in NEVER and (issubclass(t, OUTWARD)
                                or is_generator(t) or is_compiled_function(t))

@@ -40,13 +40,12 @@ from .varying_numbers import Number
 
 
 class Unrecorded(Exception):
-    """A call is not recorded, though nothing was refused: it runs eagerly."""
+    """A call is not recorded, though nothing refused it: it runs eagerly."""
 
 
 class Session:
-    """A recorded run. `loose`: places in Python's state whose numbers are taken as they come.
-    `items_vary`: so are numbers that Python asks tensors for. `refusals`: who is told that a run
-    cannot be recorded."""
+    """A recorded run. `loose`: places in Python's state whose numbers may vary. `items_vary`: may
+    numbers vary that Python asks tensors for? `refusals`: is told that a run cannot be recorded."""
     refusals: Any
 
     def __init__(self, subject: Any, learned: Any, call: Any, loose: Any, items_vary: bool) -> None:
@@ -67,7 +66,7 @@ class Session:
         self.is_over = False                 # Is what the run left in its real form again?
 
     def has_learned(self) -> bool:
-        """Has the run shown code that was not read, but will be from now on?"""
+        """Has the run revealed code that was not read, but will be from now on?"""
         ran = self.learned.ran
         return ran is not None and ran.learn(self.watch.beyond)
 
@@ -78,37 +77,36 @@ class Session:
 
     # ---- what differs between a first recording and one for comparison ---------------------------
     def numbers_become_known(self) -> None:
-        """Numbers are not taken as they come any more. Raises Unrecorded if the call's key is
-        another now."""
+        """Stop letting numbers vary. Raises Unrecorded if the call's key changes by that."""
         raise NotImplementedError
 
     def arrays_become_known(self) -> None:
-        """NumPy arrays are not taken as they come any more. Raises Unrecorded if the call's key is
-        another now."""
+        """Stop letting NumPy arrays vary. Raises Unrecorded if the call's key changes by that."""
         raise NotImplementedError
 
     def may_only_grow(self, world: World) -> frozenset[Any]:
-        """Lists of a world, found with what is known by now, that may be any for that."""
+        """The lists of a search, made with what is known by now, that may have any contents."""
         return frozenset()
 
     def is_searched(self) -> None:
-        """The world is known. Raises Unrecorded if it shows that the run is of no use."""
+        """Called when the search is done. Raises Unrecorded if it shows that the run is of no
+        use."""
 
     def unwatchable(self, error: Unwatchable) -> None:
-        """What the function reaches cannot be compared."""
+        """Called when something that the function reaches cannot be compared."""
         raise NotImplementedError
 
     def conclude(self, out: Any) -> None:
-        """The run is over, and gave a result."""
+        """Called when the run is over, with its result."""
         raise NotImplementedError
 
     def failed(self, error: Any) -> None:
-        """The run cannot be recorded."""
+        """Called when the run cannot be recorded."""
         raise NotImplementedError
 
     # ---- the stages ------------------------------------------------------------------------------
     def result(self) -> Any:
-        """Run the function, and give its result."""
+        """Run the function and return its result."""
         start = timing.clock()
         # What the function raises has no error of ours as its context: it runs outside of these.
         if not self.may_be_watched():
@@ -151,7 +149,7 @@ class Session:
         return self.subject.fn(*self.args, **self.kwargs)
 
     def may_be_watched(self) -> bool:
-        """Is all known that the function can reach?"""
+        """Is everything known that the function can reach?"""
         try:
             self.search()
         except Unrecorded:
@@ -165,8 +163,8 @@ class Session:
         return True
 
     def unprepared(self, error: Exception) -> None:
-        """It is to run unwatched, as something went wrong before: another thread may change what is
-        looked through meanwhile."""
+        """Prepare to run unwatched, because something went wrong before the run. For example,
+        another thread may have changed what was searched."""
         if is_raised(error):
             raise error
         self.args, self.kwargs = self.call.args, self.call.kwargs
@@ -220,8 +218,8 @@ class Session:
             raise Unwatchable(Inspects("what it is given could read an attribute that it sets"))
 
     def look_at_records(self) -> None:
-        """Objects among the arguments are known by identity, where code could be told it, or comes
-        to them in another way, too."""
+        """Decide by identity on objects among the arguments whose identity code could notice, or
+        that code reaches in another way too."""
         flat, objects = self.call.flat, self.learned.arguments.objects
         kinds = {type(x) for x in flat.boxes if self.world.tells_identities
                  or type(x) in objects.resized and id(x) in self.world.seen} & flat.records
@@ -231,7 +229,7 @@ class Session:
             raise Unrecorded
 
     def exchange(self) -> None:
-        """Prepare the recorder and all that stands for something else during the run."""
+        """Prepare the recorder, and put the stand-ins in place."""
         flat, whole = self.call.flat, self.whole
         for world in {id(w): w for w in (self.world, whole)}.values():
             world.run_begins()
@@ -256,13 +254,13 @@ class Session:
             run.tensors, run.grads, self.holders, rec.reachable.remove)
 
     def first_uses(self) -> FirstUses:
-        """How the run will use attributes that may be set before they are read."""
+        """Watch attributes that may be set before they are read."""
         world, learned = self.world, self.learned
         return FirstUses(world, () if world.takes_apart else
                          (learned.suspected | could_be_set_first(world)) - learned.read_first)
 
     def holders(self, g: Any) -> int:
-        """How often the session holds a gradient that was there before."""
+        """How often the session holds a gradient that existed before."""
         run, worlds = self.run, {id(w): w for w in (self.world, self.whole)}.values()
         known = [run.tensors, run.grads, self.rec.reachable.by_array.values(),
                  *(held for w in worlds for held in (w.grads, w.bare))]
@@ -270,7 +268,7 @@ class Session:
             id(g) in held for w in worlds for held in (w.tensors, w.seen))
 
     def exchange_arguments(self) -> None:
-        """Numbers stand for those that vary, and something for each NumPy array."""
+        """Put stand-ins in place of numbers that vary and of NumPy arrays."""
         flat, rec = self.call.flat, self.rec
         array = functools.partial(self.array_of, flat) if flat.arrays else None
         numbers = {path: Number(t._array.item(), t, rec) for path, t in flat.numbers.items()}
@@ -283,14 +281,14 @@ class Session:
             self.kwargs = {k: stand_ins(x, (k,)) for k, x in self.kwargs.items()}
 
     def array_of(self, flat: FlatArguments, x: Any) -> Any:
-        """What stands for a NumPy array, or for a number of NumPy's, among the arguments."""
+        """The stand-in for a NumPy array, or for a number of NumPy's, among the arguments."""
         if type(x) is np.ndarray:
             return self.rec.numpys.stand_in(x, has_tensor=True)
         known = flat.arrays is not None and flat.arrays.get(id(x)) is x
         return self.rec.numpys.given_number(x, flat.leaves[flat.met[id(x)]]) if known else x
 
     def observe(self) -> Any:
-        """The result of the function, which runs under the recorder's eyes."""
+        """Run the function under the recorder; return its result."""
         try:
             try:
                 self.swapped.enter(self.rec)
@@ -314,7 +312,7 @@ class Session:
             raise
 
     def close(self) -> None:
-        """The run is over. Done again where an interrupt ends it midway."""
+        """End the run. Repeated if an interrupt ends it midway."""
         self.watch.withdraw()
         self.run.first_uses.leave()
         self.identity_uses.leave()
@@ -329,7 +327,7 @@ class Session:
         self.stand_ins.end()
 
     def as_the_user_gets_it(self, out: Any) -> Any:
-        """The result as the user gets it: nothing in it stands for something else."""
+        """The result without stand-ins."""
         has_stand_ins = (self.rec.number_stand_ins.numbers or self.rec.numpys.stand_ins
                          or self.swapped.lists)
         self.replace_stand_ins()
@@ -340,17 +338,17 @@ class Session:
         return out
 
     def replace_stand_ins(self) -> None:
-        """Plain numbers wherever the run left Numbers in Python's state."""
+        """Put plain numbers wherever the run left Numbers in Python's state."""
         self.swapped.replace_stand_ins(self.whole, self.stand_ins.tuples)
 
     def make_plain(self) -> None:
-        """The run goes on, and nothing in Python's state stands for something else."""
+        """Remove all stand-ins from Python's state while the run goes on."""
         self.swapped.leave()
         self.replace_stand_ins()
 
     def take_back(self) -> None:
-        """What is plain, wherever else the run left what stands for it. Most of that is gone once
-        it is forgotten here; finding who holds the rest takes a look at all that is alive."""
+        """Put the real objects wherever else the run left stand-ins. Most stand-ins are gone once
+        they are dropped here. Finding who holds the rest takes a look at all live objects."""
         self.stand_ins.forget()
         self.swapped.forget()
         for world in (self.world, self.whole):
@@ -362,7 +360,7 @@ class Session:
 
 
 class _Uncollected:
-    """Inside, Python looks for no garbage: what is made there stays."""
+    """A context in which the garbage collector is off: what is made inside stays."""
     __slots__ = ("collecting",)
 
     def __enter__(self) -> None:
@@ -375,8 +373,8 @@ class _Uncollected:
 
 
 class _Roomy(AbstractContextManager[None]):
-    """Inside, a program is made: where there is too little memory for that, the call was an eager
-    one."""
+    """A context in which a program is made. If memory is too short for that, the call counts as an
+    eager one."""
     __slots__ = ()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
@@ -386,8 +384,8 @@ class _Roomy(AbstractContextManager[None]):
 
 
 def surely(*steps: Any) -> None:
-    """Take each step: one that an interrupt ends is taken once more, and what follows it is not
-    left out. The interrupt goes on afterwards."""
+    """Run each step. A step that an interrupt ends is run once more, and the following steps are
+    not skipped. The interrupt is raised afterwards."""
     error = None
     for step in steps:
         for _ in range(2):

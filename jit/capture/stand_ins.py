@@ -1,9 +1,7 @@
-"""Objects that lie in the place of streams, loggers, caches and functions while a function is
-recorded.
+"""Stand-ins for streams, loggers, caches and functions while a function is recorded.
 
-A stand-in looks like what it stands for, and does what is asked of that. While the run goes on it
-notes each call (`outside_calls.py`).
-"""
+A stand-in looks like what it stands for, and does what is asked of that. During the run it records
+each call (`outside_calls.py`)."""
 from __future__ import annotations
 
 import functools
@@ -30,22 +28,22 @@ LEVELS = {
 
 
 def real(x: Any) -> Any:
-    """What a stand-in stands for, or the object itself."""
+    """What a stand-in stands for; of any other object, the object itself."""
     return object.__getattribute__(x, "_real") if issubclass(type(x), StandIn) else x
 
 
 def held_by(x: StandIn) -> tuple[Any, Outward]:
-    """What a stand-in stands for, and the run that it notes calls for. Nothing is made that holds
-    the stand-in meanwhile: that would be given what is real in its place where another thread ends
-    the run (`replace_stand_ins.reclaim`)."""
+    """What a stand-in stands for, and the run for which it records calls. This creates nothing that
+    holds the stand-in. If another thread ended the run meanwhile, such an object would be changed
+    (`replace_stand_ins.reclaim`)."""
     get = object.__getattribute__
     return get(x, "_real"), get(x, "_outward")
 
 
 def called_plainly(function: Callable[..., Any], args: Sequence[Any],
                    kwargs: Mapping[str, Any]) -> tuple[Any, Sequence[Any], Mapping[str, Any]]:
-    """What a function gives that is told by nobody what stands for numbers and arrays, and the
-    arguments that it got. An argument that comes back is the one that it was."""
+    """Call a function that does not know stand-ins of numbers and arrays. Returns its result, and
+    the arguments that it got. An argument that comes back is the original one."""
     arrays = [x for x in (*args, *kwargs.values()) if type(x) is Array]
     args = [_plain(x) for x in args]
     kwargs = {k: _plain(x) for k, x in kwargs.items()}
@@ -54,8 +52,8 @@ def called_plainly(function: Callable[..., Any], args: Sequence[Any],
 
 
 def _plain(x: Any) -> Any:
-    """An argument without numbers that vary, and an array itself. Lists, and what they hold, stay
-    the very objects: they are shuffled, and chosen from."""
+    """An argument with plain numbers and arrays. Lists and their elements stay the same objects,
+    because functions shuffle them and choose from them."""
     if type(x) in (list, tuple):
         plain = [_plain(y) if type(y) is not Array else y for y in x]
         if all(map(operator.is_, plain, x)):
@@ -70,7 +68,7 @@ def _plain(x: Any) -> Any:
 
 
 class StandIn:
-    """Looks like the object that it stands for, and notes what is done with it."""
+    """Looks like the object that it stands for, and records what is done with it."""
     __slots__ = ("_real", "_outward", "__weakref__")
 
     def __init__(self, real: Any, outward: Outward) -> None:
@@ -108,12 +106,12 @@ class StandIn:
         return found
 
     def _afterwards(self, found: Any) -> Any:
-        """What a run that is not recorded any more gets for an attribute."""
+        """What a run that is no longer recorded gets for an attribute."""
         return found
 
 
 class Function(StandIn):
-    """A function of Python's."""
+    """A stand-in for a Python function."""
     __slots__ = ("_does",)
 
     def __init__(self, real: Any, outward: Outward, does: Callable[..., Any]) -> None:
@@ -129,7 +127,7 @@ class Function(StandIn):
 
 
 class Stream(StandIn):
-    """A file, or a stream in memory."""
+    """A stand-in for a file, or for a stream in memory."""
     __slots__ = ()
 
     def _attribute(self, real: Any, outward: Outward, name: str, found: Any) -> Any:
@@ -154,7 +152,7 @@ class Stream(StandIn):
 
 
 class Logger(StandIn):
-    """A logger."""
+    """A stand-in for a logger."""
     __slots__ = ()
 
     def _attribute(self, real: Any, outward: Outward, name: str, found: Any) -> Any:

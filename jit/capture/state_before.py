@@ -1,4 +1,4 @@
-"""What was there before a run, and whether the run has changed what a replay would not."""
+"""The state before a run, and whether the run changed something that a replay would not."""
 from __future__ import annotations
 
 import collections
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 def places_of_counters(tensors: Iterable[Any],
                        place_of: Callable[[Any], Any]) -> dict[int, Any]:
-    """{id of a cell that counts versions: where a tensor is that has it}, of all that tensors
-    from outside lead to."""
+    """{id of a version cell: where the tensor with this cell is}, for all cells to which outside
+    tensors lead."""
     known: dict[int, Any] = {}
     for t in tensors:
         place = place_of(t)
@@ -38,7 +38,7 @@ def places_of_counters(tensors: Iterable[Any],
 
 
 class StateBefore:
-    """What was there before a run."""
+    """What existed before a run."""
 
     def __init__(self, world: World, whole: World, leaves: Sequence[Any], boxes: Sequence[Any],
                  first: int) -> None:
@@ -61,17 +61,17 @@ class StateBefore:
         self.written: list[Any] = []
 
     def array(self, t: Any) -> Any:
-        """The memory that a tensor had."""
+        """The array that a tensor had."""
         return self.arrays.get(id(t), t._array)
 
     def alone(self) -> bool:
-        """Did no other thread of Python run meanwhile? What one changed looks as if the run had
-        done it."""
+        """Did no other Python thread run meanwhile? Changes by another thread would look like the
+        run's own."""
         return _others() == self.others
 
     def release(self, rec: Recorder) -> None:
-        """The recording is made: let go of the gradients that the run has replaced and nobody
-        reads, as eager has done."""
+        """The recording is made: drop the gradients that the run has replaced and nobody reads, as
+        eager has done."""
         replaced = {
             id(g): g for t, g in zip(self.tensors, self.grads)
             if g is not None and t._grad is not g}
@@ -84,8 +84,7 @@ class StateBefore:
 
     def unseen(self, rec: Recorder,
                place_of: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
-        """What was counted as a write to tensors from outside, and is none: (place, who counted
-        it)."""
+        """Version bumps of outside tensors that are not writes: (place, the cell)."""
         seen, places = (collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"),
                         places_of_counters(self.tensors, place_of))
         found = {
@@ -94,7 +93,7 @@ class StateBefore:
         return [(places[i], c.writer) for i, (c, more) in found.items() for _ in range(more)]
 
     def unchanged(self, rec: Recorder) -> None:
-        """Raise where the run changed what a replay does not."""
+        """Raise if the run changed something that a replay does not."""
         settings = CallSettings.now()
         if (settings.flags ^ self.settings.flags) & modes.SPECIAL:
             raise Refused(Settings("it changes a setting"))
@@ -121,12 +120,12 @@ class StateBefore:
 
 
 def _set(*settings: Any) -> None:
-    """The settings as a run left them."""
+    """The settings, as a run left them."""
     CallSettings(*settings).put()
 
 
 def _others() -> dict[int, tuple[int, int]]:
-    """Where the other threads of Python are, but for our own."""
+    """The frames of the other Python threads, except our own threads."""
     mine = threading.get_ident(), tiered_compilation.thread()
     return {i: (id(f), f.f_lasti) for i, f in sys._current_frames().items() if i not in mine}
 

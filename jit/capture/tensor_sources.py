@@ -1,5 +1,5 @@
-"""Where a replay finds the tensors that were there before the recorded run: one class for each
-way to one."""
+"""Where a replay finds the tensors that existed before the recorded run: one class for each way to
+reach one."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,23 +12,24 @@ if TYPE_CHECKING:
 
 
 class InPython(Exception):
-    """Machine code has no steps for this: Python does it."""
+    """Machine code has no step for this; Python does it."""
 
 
 class Source:
-    """A way to a tensor. Two sources are equal where they lead to the same tensor of one call."""
+    """A way to reach a tensor. Two sources are equal if they lead to the same tensor of one
+    call."""
     __slots__ = ()
 
     def find(self, leaves: list[Any]) -> Any:
-        """The tensor in a call that is given these leaves; None where there is none."""
+        """The tensor in a call with these leaves; None if there is none."""
         raise NotImplementedError
 
     def same(self, other: Any) -> bool:
-        """Is it the same way in a run that was recorded again?"""
+        """Is it the same way as in a run that was recorded again?"""
         return bool(self == other)
 
     def emit(self, steps: Any) -> None:
-        """Machine code's step that gives the tensor."""
+        """The machine code step that gives the tensor."""
         raise InPython
 
     def address(self, steps: Any, number: int) -> Any:
@@ -36,7 +37,7 @@ class Source:
         raise InPython
 
     def described(self, paths: list[str], names: Any) -> tuple[str, str]:
-        """Where the tensor comes from, and what the user calls it."""
+        """Where the tensor comes from, and its name in the user's code."""
         raise NotImplementedError
 
 
@@ -67,8 +68,8 @@ class Argument(Source):
 
 
 class Drawn(Source):
-    """What a generator that is not ours gives: draw `index - number of leaves` of a call. Before it
-    is drawn, the tensor of the recorded run is what it will be like."""
+    """The result of a foreign generator: draw `index - number of leaves` of a call. Before the
+    draw, the recorded run's tensor shows what it will be like."""
     __slots__ = ("index", "like")
 
     def __init__(self, index: int, like: Base):
@@ -88,7 +89,7 @@ class Drawn(Source):
 
 
 class Outside(Source):
-    """A tensor that the function reaches from outside, always the same one."""
+    """A tensor that the function reaches from outside, the same one at each call."""
     __slots__ = ("tensor",)
 
     def __init__(self, tensor: Base):
@@ -119,7 +120,7 @@ class Outside(Source):
 
 
 class _Reached(Source):
-    """What is reached by way of another tensor."""
+    """A tensor reached through another tensor."""
     __slots__ = ("of",)
 
     def __init__(self, of: Source):
@@ -148,7 +149,7 @@ class GradientOf(_Reached):
 
 
 class DataOf(_Reached):
-    """`tensor.data`, which counts its own version."""
+    """`tensor.data`, which has a version cell of its own."""
     __slots__ = ()
 
     def find(self, leaves: list[Any]) -> Any:
@@ -160,7 +161,7 @@ class DataOf(_Reached):
 
 
 class BaseOf(_Reached):
-    """The tensor that another one is a view of."""
+    """The base of a view."""
     __slots__ = ()
 
     def find(self, leaves: list[Any]) -> Any:
@@ -172,8 +173,8 @@ class BaseOf(_Reached):
 
 
 class MadeLeaf(Source):
-    """A leaf that the run made, to which gradients of its results flow: the call builds it by a
-    `recipe`. `number`: which of the tensors that it makes."""
+    """A leaf that the run made, to which gradients of its results flow. The call builds it by a
+    `recipe`. `number`: its index among the tensors that the recipe makes."""
     __slots__ = ("number", "recipe")
 
     def __init__(self, number: int, recipe: Recipe):
@@ -190,8 +191,8 @@ class MadeLeaf(Source):
 
 
 class Search:
-    """Several sources, of which each call looks for the tensors. Those from outside are `known`,
-    `arguments` are taken by their index, and the `others` are found one by one."""
+    """Several sources whose tensors each call looks up. Outside tensors are `known`, `arguments`
+    are taken by their index, and the `others` are found one by one."""
     __slots__ = ("sources", "known", "arguments", "others")
 
     def __init__(self, sources: list[Source | None]):
@@ -202,8 +203,7 @@ class Search:
                        if s is not None and not isinstance(s, Outside | Argument)]
 
     def find(self, leaves: Any) -> list[Any]:
-        """The tensors in a call that is given these leaves; None in the place of one that is not
-        there."""
+        """The tensors in a call with these leaves; None for one that does not exist."""
         found = self.known.copy()
         for i, k in self.arguments:
             found[i] = leaves[k]
@@ -212,14 +212,14 @@ class Search:
         return found
 
     def same(self, other: Search) -> bool:
-        """Are they the same ways in a run that was recorded again?"""
+        """Are they the same ways as in a run that was recorded again?"""
         return len(self.sources) == len(other.sources) and all(
             a is b if a is None or b is None else a.same(b)
             for a, b in zip(self.sources, other.sources))
 
 
 class Sources:
-    """The way to each tensor that was there before a run."""
+    """The way to each tensor that existed before a run."""
 
     def __init__(self, run: Any, borrowed: dict[int, Base], drawn: list[Base]):
         self.arguments: dict[int, Source] = {
@@ -239,7 +239,7 @@ class Sources:
                 self.twice.append((GradientOf(self(t)), other))
 
     def __call__(self, t: Any) -> Any:
-        """The way to a tensor; None where it was not there, or is out of reach."""
+        """The way to a tensor; None if it did not exist before, or is out of reach."""
         if id(t) in self.arguments:
             return self.arguments[id(t)]
         if id(t) in self.owners and id(t) in self.known:
@@ -248,8 +248,8 @@ class Sources:
         return Outside(t) if id(t) in self.known or id(t) in self.borrowed else None
 
     def sharing(self, found: Iterable[tuple[Base, Any]]) -> list[tuple[Any, Any]]:
-        """Pairs of sources of the tensors that are around one array, such as `x` and
-        `x.detach()`. `found`: tensors and their arrays before the run."""
+        """Pairs of sources of tensors that wrap the same array, such as `x` and `x.detach()`.
+        `found`: tensors and their arrays before the run."""
         first: dict[int, Base] = {}
         pairs: list[tuple[Any, Any]] = []
         for t, array in found:
@@ -266,7 +266,7 @@ def within_reach(source: Source | None) -> bool:
 
 
 def _around_one(a: Any, b: Any) -> bool:
-    """Are two arrays one, or parts of one that lie alike?"""
+    """Are two arrays the same, or views of the same elements with the same layout?"""
     if a is b:
         return True
     if a.base is None or a.base is not b.base:

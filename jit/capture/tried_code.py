@@ -1,7 +1,6 @@
-"""Code that a recorded run did not come to, tried on the side.
+"""Runs code that a recorded run did not reach, on the side.
 
-It runs on the real operands, and is stopped before it does anything but compute.
-"""
+The code runs on the real operands, and is stopped before it does anything but compute."""
 from __future__ import annotations
 
 import sys
@@ -33,15 +32,15 @@ _facts = attrgetter("_array", "_grad", "_rg", "_node", "_extra", "_base", "_cell
 
 
 class NotANode(Exception):
-    """What was noted cannot be a node."""
+    """The recorded nodes cannot become one node."""
 
 
 class Stop(BaseException):
-    """Code that is tried was about to do more than compute."""
+    """The tried code was about to do more than compute."""
 
 
 class unseen:
-    """Inside, nobody records or watches."""
+    """A context in which nobody records or watches."""
 
     def __enter__(self) -> None:
         self.profile, self.observers = sys.getprofile(), modes.state.observers
@@ -56,7 +55,7 @@ class unseen:
 
 
 class Before:
-    """What some functions reach, as it is before they run (`why`: why that cannot be said)."""
+    """What some functions reach, as it is before they run. `why`: why that cannot be told."""
 
     def __init__(self, *objects: Any) -> None:
         self.world: World | None = None
@@ -72,8 +71,8 @@ class Before:
             (t, _facts(t)) for t in self.world.tensors.values()])
 
     def compare(self) -> None:
-        """Raise NotANode where something is another now: the other branch, or another number of
-        rounds, would not have done it."""
+        """Raise NotANode if something was changed: the other branch, or another number of rounds,
+        would not have changed it."""
         if self.world is None:
             raise NotANode(self.why)
         if any(not _alike(t, was) for t, was in self.looks):
@@ -84,7 +83,7 @@ class Before:
             raise NotANode("it changes a setting")
 
     def restore(self) -> list[str]:
-        """Put all back, where it can be; what was another, in words."""
+        """Restore everything, where possible; returns in words what was changed."""
         found = []
         for t, was in self.looks:
             if not _alike(t, was):
@@ -99,14 +98,14 @@ class Before:
 
 
 def _alike(t: Base, was: tuple[Any, ...]) -> bool:
-    """Is a tensor what it was? A cell that was not there yet counts what is written from now on."""
+    """Is a tensor unchanged? It may have got a version cell since then: that is no change."""
     *now, cell = _facts(t)
     return all(map(is_, now, was)) and (was[-1] is None or cell is was[-1])
 
 
 class Careful(Watch):
-    """A watch that stops what it would refuse, before it happens, and functions of ours that do
-    not say that they only compute."""
+    """A watch that stops what it would refuse before it happens. It also stops functions of ours
+    that are not declared to only compute."""
 
     def called(self, frame: FrameType) -> None:
         back = frame.f_back
@@ -119,15 +118,15 @@ class Careful(Watch):
 
 
 def run(fn: Callable[..., Any], operands: Sequence[Any]) -> Any:
-    """Call it from a place that `Careful` knows."""
+    """Call a function from a frame that `Careful` knows."""
     return fn(*operands)
 
 
 def attempt(rec: Recorder, fn: Callable[..., Any],
             operands: Sequence[Any]) -> tuple[Any, list[Node]]:
-    """What a function gives that eager does not come to, and the nodes of it. It runs on the real
-    operands, and is stopped before it writes to what was there before, draws random numbers, starts
-    a backward or calls what a recording may not call; Python's state is put back."""
+    """Try a function that eager mode does not reach: its result, and its nodes. It runs on the real
+    operands. It is stopped before it writes to what existed before, draws random numbers, starts a
+    backward, or calls what a recording may not call. Python's state is restored."""
     before, stopped = Before(fn, operands), []
     if before.world is None:
         raise NotANode(before.why)

@@ -1,4 +1,4 @@
-"""The line of the user's code that runs now."""
+"""The current line of the user's code."""
 import functools
 import os
 import sys
@@ -10,7 +10,7 @@ _basename = functools.lru_cache(256)(os.path.basename)   # each recorded node ha
 
 
 def user() -> types.FrameType | None:
-    """The user's frame that runs now, or that of a library which works for him."""
+    """The user's current frame, or that of a library that works for the user."""
     f: types.FrameType | None = sys._getframe(1)
     while f is not None and ours(f):
         f = f.f_back
@@ -18,7 +18,7 @@ def user() -> types.FrameType | None:
 
 
 def where() -> str:
-    """The user's line that runs now: neither ours nor the standard library's."""
+    """The user's current line, which is neither ours nor the standard library's."""
     f: types.FrameType | None = sys._getframe(1)
     while f is not None and (origin := origin_of(f.f_globals)) and not origin.is_of_a_library:
         f = f.f_back

@@ -1,11 +1,10 @@
-"""The values of a run: how each lies in memory, without the memory.
+"""The values of a run: the layout of each, without its memory.
 
-A value has a number and a stand-in: an array of its type and strides, at an address that no memory
-is behind as long as nobody touches it. What shares memory has stand-ins that share addresses in the
-same way, so what passes ask of arrays (do these overlap, is this contiguous, how far is it from
-there to here) has the same answers. The array itself is known as long as somebody else holds it: it
-is freed when eager frees it.
-"""
+A value has a number and a stand-in: an array with its type and strides, at an address without
+physical memory as long as nobody touches it. Values that share memory have stand-ins that share
+addresses in the same way. So what passes ask of arrays (do they overlap, are they contiguous, how
+far apart are they) has the same answers. The array itself is known as long as somebody else holds
+it; it is freed when eager frees it."""
 from __future__ import annotations
 
 import math
@@ -34,16 +33,16 @@ MOST = 1 << 44                   # bytes of addresses of all values of a run: a 
 
 
 class Addresses:
-    """Addresses for arrays whose elements are never read or written. The system gives a page
-    memory when it is first touched."""
+    """Reserves addresses for arrays whose elements are never read or written. The system provides
+    memory for a page when it is first touched."""
 
     def __init__(self) -> None:
         self.chunk = np.empty(0, np.uint8)
         self.used = self.taken = 0
 
     def take(self, size: int, like: int) -> tuple[Array, int]:
-        """(an array of bytes, where in it `size` bytes begin that lie within a line as address
-        `like` does)"""
+        """(an array of bytes, the offset in it at which `size` bytes begin that are aligned as
+        address `like` is)"""
         at = self.used + (like - address(self.chunk) - self.used) % LINE
         if at + size > self.chunk.size:
             self.chunk = np.empty(max(CHUNK, size + LINE), np.uint8)
@@ -55,7 +54,7 @@ class Addresses:
         return self.chunk, at
 
     def like(self, a: Array | Type) -> Array:
-        """An array of the type and strides of another, or of a `Type`."""
+        """An array with the type and strides of another, or of a `Type`."""
         t = a if isinstance(a, Type) else Type.of(a)
         low, high = t.span
         chunk, at = self.take(high - low, 0)
@@ -63,8 +62,8 @@ class Addresses:
 
 
 class StandInMemory:
-    """Where the stand-ins of what lies in one memory are: `low` and `high` are the memory's
-    addresses, `chunk` has them from `at` on."""
+    """The addresses that stand for a piece of memory. `low` and `high` are the real addresses;
+    `chunk` has the stand-in's from `at` on."""
     __slots__ = ("low", "high", "chunk", "at")
 
     def __init__(self, low: int, high: int, addresses: Addresses) -> None:
@@ -72,7 +71,7 @@ class StandInMemory:
         self.chunk, self.at = addresses.take(high - low, low)
 
     def stand_in(self, a: Array) -> Array:
-        """The stand-in of an array that lies here."""
+        """The stand-in of an array in this memory."""
         made = np.ndarray(a.shape, a.dtype, self.chunk,
                           self.at + address(a) - self.low if a.size else self.at, a.strides)
         if not a.flags.writeable:
@@ -81,7 +80,7 @@ class StandInMemory:
 
 
 class Values:
-    """The values of a run by number."""
+    """The values of a run, by number."""
 
     def __init__(self) -> None:
         # stand-ins; of what was there before, the arrays
@@ -108,20 +107,19 @@ class Values:
         return n if n is not None and self.real[n]() is a else None
 
     def array(self, n: int) -> Array | None:
-        """The array of a value; None where eager has freed it."""
+        """The array of a value; None if eager has freed it."""
         return self.real[n]()
 
     def from_outside(self, a: Array) -> int:
-        """Number an array that was there before. One of a device is stood for by an array that
-        tells where it lies, and cannot be read."""
+        """Number an array that existed before. For an array on a device the stand-in is an array
+        that says where it lies and cannot be read."""
         n = self.enter(a, devices.places(a))
         if n in self.devices:
             self.there[n] = a
         return n
 
     def made(self, a: Array, sources: Iterable[int] = ()) -> int:
-        """Number an array that was made in the run; `sources`: the values whose memory it may
-        lie in."""
+        """Number an array that the run made. `sources`: the values in whose memory it may lie."""
         lies = devices.places(a)
         low, high = span(lies)
         for x in sources if a.size else ():
@@ -151,7 +149,7 @@ class Values:
         return n
 
     def copied(self, n: int) -> int:
-        """Number what will be a copy of a value."""
+        """Number a future copy of a value."""
         new = len(self.arrays)
         self.arrays.append(np.empty_like(self.arrays[n]))
         self.real.append(gone)
@@ -160,7 +158,7 @@ class Values:
         return new
 
     def inside(self, n: int) -> bool:
-        """Does a view lie in the memory of what it is a view of?"""
+        """Does a view lie inside the memory of its base?"""
         root = self.memory[n]
         if n in self.rooms:
             return self.rooms[n] is self.rooms.get(root)
@@ -169,7 +167,7 @@ class Values:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Inside, what is used and made stays."""
+        """A context in which arrays that are used or made stay alive."""
         held: list[Array] = []
         around, self.held = self.held, held
         try:
@@ -180,7 +178,7 @@ class Values:
             self.held = around
 
     def forget(self, n: int) -> None:
-        """Let a value be unknown."""
+        """Make a value unknown."""
         a = self.array(n)
         if a is not None:
             self.numbers.pop(id(a), None)
@@ -200,11 +198,11 @@ def gone() -> None:
 
 
 class Originals:
-    """What tensors from outside held before the run wrote to them: copies of those that it writes
-    to, made just before. Of the others a digest says afterwards that nobody else wrote to them.
+    """What outside tensors held before the run wrote to them: each is copied just before it is
+    written to. For the others, a digest shows afterwards that nobody else wrote to them.
 
-    Where the copies would take more than `may_take()` bytes, they are given up, and there are none
-    from then on. Before the write that would have made one more, `given_up()` is called."""
+    If the copies would take more than `may_take()` bytes, they are dropped, and no more are made.
+    `given_up()` is called before the write for which the next copy would have been made."""
 
     def __init__(self, values: Values) -> None:
         self.arrays, self.there = values.arrays, values.there
@@ -219,7 +217,7 @@ class Originals:
         self.longest = 0
 
     def meet(self, n: int) -> None:
-        """A value from outside is used for the first time."""
+        """Note the first use of an outside value."""
         a = self.arrays[n]
         self.met += a.nbytes
         if a.nbytes < SHORT:
@@ -231,12 +229,12 @@ class Originals:
         self.digests[n] = digest(self.real(n))
 
     def real(self, n: int) -> Array:
-        """The array of a value from outside, which can be read."""
+        """The array of an outside value, which can be read."""
         found: Array = self.there.get(n, self.arrays[n])
         return found
 
     def write(self, a: Array) -> None:
-        """An array is about to be written to."""
+        """Called before an array is written to."""
         if self.are_lost:
             return
         low, high = span(devices.places(a))
@@ -251,7 +249,7 @@ class Originals:
                 self.copies[n] = laid(self.real(n))
 
     def give_up(self) -> None:
-        """Let go of the copies, but for the short ones that there are in place of digests."""
+        """Drop the copies, except short ones that replace digests."""
         if self.are_lost:
             return
         given_up, self.are_lost = self.given_up, True
@@ -261,19 +259,19 @@ class Originals:
             self.copies.pop(n, None)
 
     def end(self) -> None:
-        """The run is over, or copies are no more: nobody is asked or told any more."""
+        """End the run, or the copies: nobody is asked or told any more."""
         self.may_take, self.given_up = unlimited, nothing
 
     def __getitem__(self, n: int) -> Array:
-        """What a value from outside was."""
+        """The original contents of an outside value."""
         a = self.copies.get(n)
         return self.real(n) if a is None else a
 
     def untouched(self, n: int) -> bool:
-        """Is one that the run did not write to as it was?"""
+        """Has a value to which the run did not write its original contents?"""
         return (digest(self.real(n)) == self.digests[n] if n in self.digests else
                 same_bits(self.real(n), self.copies[n]))
 
     def clear(self) -> None:
-        """Let go of the copies."""
+        """Drop the copies."""
         self.copies.clear()

@@ -1,11 +1,10 @@
-"""Numbers that are others at each call: arguments, attributes, what `item()` gives.
+"""Numbers that differ between calls: arguments, attributes, results of `item()`.
 
-A recording takes numbers as they are, and looks before each replay whether they still are. Those
-that were seen to vary are `Number`s in the next recording, which look like an int or float to
-Python. Arithmetic and comparisons of them are recorded, done on tensors of no dimension that give
-the very same bits. So is their use as operands of tensors' ops. Any other way of using one hands
-out the value, on which the replay then depends.
-"""
+A recording treats numbers as constants and compares them before each replay. A number that was seen
+to vary is a `Number` in the next recording, which looks like an int or float to Python. Arithmetic
+and comparisons of Numbers are recorded: they are done on zero-dimensional tensors that give the
+same bits. So is their use as operands of ops. Any other use hands out the value, which becomes a
+guard."""
 from __future__ import annotations
 
 import math
@@ -32,8 +31,8 @@ DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64)}
 
 
 def varies(v: object) -> bool:
-    """Is this a number that a recording can take from outside at each call? A NaN may be looked
-    for by identity, which nothing that stands for it has."""
+    """Can a recording take this number from outside at each call? NaN cannot: code may look for it
+    by identity, which no stand-in has."""
     return type(v) is float and v == v or type(v) is int and -SAFE <= v <= SAFE
 
 
@@ -67,25 +66,26 @@ class Number:
     __class__ = property(lambda self: type(value_of(self)))      # isinstance(x, float)
 
     def __whet_tensor__(self) -> Base | None:
-        """The number as a tensor (float64 or int64), None when nobody records."""
+        """The number as a tensor (float64 or int64); None if nobody records."""
         return tensor_behind(self) if live(self) else None
 
     def __whet_call__(self, name: str, numbers: Any) -> Any:
-        """A function that `ops/python_calls.py` has by this name, of this and other numbers."""
+        """The function with this name in `ops/python_calls.py`, applied to this and other
+        numbers."""
         return through(BY_NAME[name], name, *numbers)
 
     def __whet_choose__(self, yes: float, no: float) -> float:
-        """One of two numbers, by whether this is true."""
+        """One of two numbers, chosen by whether this is true."""
         chosen: float = choose(self, yes, no)
         return chosen
 
     def __whet_plain__(self) -> float:
-        """The value, for who is not told of numbers that vary."""
+        """The value, for code that does not know numbers that vary."""
         value: float = guarded_value(self)
         return value
 
     def __whet_whole__(self) -> int:
-        """The value, to become a size or a part of an index."""
+        """The value, to be used as a size or a part of an index."""
         whole: int = recorder_of(self).followed.whole(recorder_of(self), self)
         return whole
 
@@ -120,7 +120,7 @@ class Number:
         return np.asarray(guarded_value(self), dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """NumPy finds Python's number, which does not promote."""
+        """NumPy sees Python's number, which does not promote."""
         return getattr(ufunc, method)(*guarded_values(inputs), **guarded_values(kwargs))
 
     def __array_function__(self, function: Callable[..., Any], types: object, args: tuple[Any, ...],
@@ -129,8 +129,8 @@ class Number:
 
 
 def hide_slots(cls: type, *names: str) -> tuple[list[Any], dict[str, Any]]:
-    """How to read slots of a class, and how to set them, by no name that the user's code could
-    find: the class has these names no more."""
+    """Functions that read and write slots of a class whose names are then removed from it, so that
+    the user's code finds none."""
     members = {name: vars(cls)[name] for name in names}
     for name in names:
         delattr(cls, name)
@@ -143,7 +143,7 @@ def hide_slots(cls: type, *names: str) -> tuple[list[Any], dict[str, Any]]:
 
 
 def idle_number(value: float) -> Number:
-    """A Number of no recording, to ask a function with whether it takes one for a number."""
+    """A Number without a recording, for asking a function whether it accepts one as a number."""
     number = Number.__new__(Number, value)
     for name, x in dict(tensor=None, recorder=None, bound=SAFE).items():
         _set[name](number, x)
@@ -156,7 +156,7 @@ def live(number: Any) -> bool:
 
 
 def guarded_value(number: Any) -> Any:
-    """The value, for Python to go on from: a replay needs the same."""
+    """The value, for Python to continue from: it becomes a guard."""
     if live(number):
         recorder_of(number).pin(tensor_behind(number))
     return value_of(number)
@@ -168,14 +168,14 @@ NUMBERS = frozenset(KINDS.values())
 
 
 def _give(name: str, method: Callable[..., Any]) -> None:
-    """A method for the types of numbers whose own have it."""
+    """Give a method to those types of Numbers whose Python types have it."""
     for t, kind in KINDS.items():
         if name in dir(t):                   # `hasattr` finds those of types, too
             setattr(kind, name, method)
 
 
 def guarded_values(x: Any) -> Any:
-    """An argument with the values of Numbers in their place, for Python to go on from."""
+    """An argument with the values of its Numbers, for Python to continue from."""
     if type(x) in NUMBERS:
         return guarded_value(x)
     if type(x) in (tuple, list):
@@ -189,7 +189,7 @@ def attributes_without_numbers(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def without_numbers(x: Any) -> Any:
-    """A value without Numbers in it: itself where there are none."""
+    """A value with plain numbers; if it has no Numbers, it is returned itself."""
     if type(x) in NUMBERS:
         return guarded_value(x)
     if type(x) in (tuple, list) and any(type(y) in NUMBERS or type(y) in (tuple, list) for y in x):
@@ -251,8 +251,8 @@ def _wide(x: Any) -> Any:
 
 
 def _repeats_in_place(t: type) -> bool:
-    """Do lists of this type take `*=` as C has it? Python asks the number first, as nothing tells
-    it that this is no `*`, and then the list for itself."""
+    """Do lists of this type have C's `*=`? Python asks the number first, which cannot distinguish
+    this from `*`, and then the list itself."""
     return issubclass(t, MutableSequence) \
         and type(getattr(t, "__imul__", None)) is types.WrapperDescriptorType
 
@@ -282,7 +282,7 @@ def combine(name: str, a: Any, b: Any) -> Any:
 
 
 def choose(condition: Any, yes: Any, no: Any) -> Any:
-    """yes if condition else no, where the condition is a Number."""
+    """yes if condition else no, for a condition that is a Number."""
     x, y = (value_of(v) if type(v) in NUMBERS else v for v in (yes, no))
     if (not live(condition) or type(value_of(condition)) is not bool or type(x) is not type(y)
             or type(x) not in DTYPES):
@@ -300,7 +300,7 @@ def _recorded(v: float) -> Any:
 
 
 def recordable(name: str, a: Any, b: Any, x: float, y: float) -> int | None:
-    """How large the result can be; None where tensors would not give Python's result for all
+    """How large the result can be; None if tensors would not give Python's result for all
     values."""
     m, n = _bound(a), _bound(b)
     if max(m, n) >= EXACT:
@@ -334,7 +334,7 @@ for _name, _operator in dict(
 
 
 def through(python: Callable[..., Any], name: str, *args: Any) -> Any:
-    """A function of Python's, by its name in `ops/python_calls.py`: where it gives a float or a
+    """Apply a Python function, by its name in `ops/python_calls.py`. If it gives a float or a
     modest int for Numbers, a replay computes it again."""
     number = next((x for x in args if type(x) in NUMBERS and live(x)), None)
     values = [value_of(x) if type(x) in NUMBERS else x for x in args]

@@ -1,10 +1,9 @@
 """Texts of numbers that vary: `print(f"loss {loss:.3f}")`.
 
-A formatted Number is text, and what becomes of text nobody sees. But where the code says that it
-goes into one f-string, and that straight into a call that is noted (see `outside_calls.py`), it is
-enough that a replay makes the text anew. `sources` reads that from the code; the text of a Number
-that goes another way makes its value a guard.
-"""
+A formatted Number is plain text, whose later use nobody observes. But if the code shows that the
+text goes into one f-string, and that straight into a recorded call (see `outside_calls.py`), a
+replay can make the text anew. `sources` finds that out from the bytecode. If the text of a Number
+goes another way, its value becomes a guard."""
 from __future__ import annotations
 
 import dis
@@ -50,15 +49,15 @@ class Text:
 
 
 def formats(code: CodeType, at: int) -> bool:
-    """Is this the offset of an instruction that formats a value?"""
+    """Does a value get formatted by the instruction at this offset?"""
     return code.co_code[at] in FORMATS
 
 
 @functools.lru_cache(256)
 def sources(code: CodeType, at: int) -> tuple[list[Source], bool] | None:
-    """What the arguments of the call at an offset are made of: for each None, or a list of strings,
-    offsets of formatted values, and None for what is not known. Also whether the call's result is
-    thrown away."""
+    """The origins of the arguments of the call at an offset. For each argument it is None, or a
+    list of strings, offsets of formatted values, and None for unknown parts. Also whether the
+    call's result is discarded."""
     code_of = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
     k = next((k for k, i in enumerate(code_of) if i.offset >= at and i.opname in CALLS), None)
     if k is None:
@@ -76,8 +75,7 @@ def sources(code: CodeType, at: int) -> tuple[list[Source], bool] | None:
 
 
 def _stack(instructions: Iterable[dis.Instruction]) -> list[Source] | None:
-    """What lies on the stack after some instructions on an empty one; None where that is not
-    known."""
+    """The stack after some instructions on an empty one; None if it is unknown."""
     stack: list[Source] = []
     made: list[Source]
     for i in instructions:
@@ -117,14 +115,14 @@ def _stack(instructions: Iterable[dis.Instruction]) -> list[Source] | None:
 
 
 class Texts:
-    """The texts of Numbers that a run has made, until it is seen where they go."""
+    """The texts of Numbers that a run has made, until their use is known."""
 
     def __init__(self) -> None:
         # (id of a frame, offset) -> (Number, how it is written, text)
         self.made: dict[tuple[int, int], tuple[Number, str, str]] = {}
 
     def note(self, frame: FrameType, number: Number, spec: str) -> str | None:
-        """The text of a Number, or None where the code does not say where it goes."""
+        """The text of a Number; None if the code does not show how it is used."""
         if not formats(frame.f_code, frame.f_lasti):
             return None
         key = id(frame), frame.f_lasti
@@ -136,8 +134,8 @@ class Texts:
 
     def arguments(self, frame: FrameType, args: Sequence[Any],
                   result_is_used: bool) -> Sequence[Any]:
-        """The arguments of a call that is noted, with Texts for strings that Numbers were
-        written into."""
+        """The arguments of a recorded call, with Texts in place of strings into which Numbers were
+        formatted."""
         if not self.made or not any(type(x) is str for x in args):
             return args
         known = sources(frame.f_code, frame.f_lasti)
@@ -148,7 +146,7 @@ class Texts:
             for x, s in zip(args, known[0])]
 
     def text(self, frame: FrameType, x: str, source: list[str | int | None]) -> str | Text:
-        """A string as a Text, if that is what it is made of."""
+        """A string as a Text, if it consists of these pieces."""
         keys = [(id(frame), s) for s in source if isinstance(s, int)]
         keys = [key for key in keys if key in self.made]
         known = [s if isinstance(s, str) else None if s is None else self.made.get((id(frame), s))
@@ -169,7 +167,7 @@ class Texts:
         return Text(x, [p if isinstance(p, str) else p[:2] for p in pieces])
 
     def guard_values(self) -> None:
-        """Texts that went elsewhere make their values guards."""
+        """Make guards of the values whose texts were used otherwise."""
         for number, *_ in self.made.values():
             # The run is over, so the number is not live.
             recorder_of(number).pin(tensor_behind(number))

@@ -1,8 +1,7 @@
 """Writes to tensors while a run is recorded.
 
-A write that a replay can make again is a node. Others are made as eager makes them, and refuse the
-recording.
-"""
+A write that a replay can repeat is a node. Other writes are made as in eager mode, and refuse the
+recording."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Writes(Questions):
-    """The part of a recorder that notes writes."""
+    """The part of a recorder that records writes."""
 
     def inplace(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        """Write to a tensor, or change what it is, and note it. Else code of the user's may
-        run."""
+        """Write to a tensor, or change what it is, and record it. This is unwatched if it calls no
+        code of the user's."""
         alone = op.ours and not modes.state.saved_hooks
         return (Watch.unwatched(self.write, op, t, args, attrs) if alone
                 else self.write(op, t, args, attrs))
@@ -75,8 +74,8 @@ class Writes(Questions):
         return t
 
     def reshape(self, op: Op, t: Base, attrs: Mapping[str, Any]) -> Any:
-        """Change the shape of a tensor in place: of one that the run made, it is another value from
-        now on."""
+        """Change the shape of a tensor in place. A tensor that the run made becomes another
+        value."""
         made = (self.trying is None and self.is_made(t) and t._base is None
                 and self.values.number(t._array) is not None
                 and not _shares_versions(t, self.outside))
@@ -101,8 +100,8 @@ class Writes(Questions):
 
 
 def counters(t: Base) -> Iterator[Cell]:
-    """The cell that counts a tensor's versions, that of its `.data`, that of the `.data` of
-    this, and so on: those that there are."""
+    """The version cells of a tensor, of its `.data`, of the `.data` of that, and so on, as far as
+    they exist."""
     cell = t._cell
     while cell is not None:
         yield cell
@@ -110,8 +109,7 @@ def counters(t: Base) -> Iterator[Cell]:
 
 
 def _shares_versions(t: Base, outside: Mapping[int, Base]) -> bool:
-    """Are a tensor's versions counted with those of one from outside, as those of `x.detach()` and
-    `.data` are?"""
+    """Does a tensor share a version cell with an outside tensor, as `x.detach()` and `.data` do?"""
     return t._cell is not None and any(c is t._cell for x in outside.values() for c in counters(x))
 
 
