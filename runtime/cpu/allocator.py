@@ -1,5 +1,5 @@
-"""The allocator of large memory as machine code needs it: its words, what it asks of NumPy and
-Python, and what is called where it is off."""
+"""The Python side of the allocator of large memory: the words that machine code shares, the NumPy
+and Python functions that it calls, and the fallback where machine code is off."""
 import contextlib
 import ctypes as C
 import functools
@@ -50,7 +50,7 @@ def heap_word(offset):
 
 
 def begin(found, make_type, function):
-    """Fill in what the code, now loaded at `found`, needs of Python."""
+    """Give the code, now loaded at `found`, the Python objects that it needs."""
     global Block, machine_empty
     machine_empty = machine = function(found["empty"], "empty", _empty.__doc__, FASTCALL_KEYWORDS)
 
@@ -89,13 +89,13 @@ def _count(more):
 
 
 def is_absent():
-    """Does this thread get outlines for new arrays?"""
+    """Does this thread allocate outlines instead of arrays?"""
     return getattr(_here, "absent", False)
 
 
 @contextlib.contextmanager
 def without_memory():
-    """Inside, what this thread asks for new arrays gets outlines: what ops make is only planned."""
+    """A context in which this thread's new arrays are outlines: ops are planned and not run."""
     before = is_absent()
     _here.absent = True
     _count(1)
@@ -107,18 +107,18 @@ def without_memory():
 
 
 def _plain(shape, dtype):
-    """Are these arguments as machine code takes them?"""
+    """Are these arguments in the form that machine code takes?"""
     return (type(shape) is tuple and isinstance(dtype, np.dtype)
             and all(type(n) is int for n in shape))
 
 
 def _unknown(shape, strides):
-    """Are sizes wanted that are not known yet?"""
+    """Are some of the sizes symbolic?"""
     return type(shape) in (tuple, list) and sized((*shape, *(strides or ())))
 
 
 def _made_plain(shape, dtype, strides):
-    """The same arguments as machine code takes them."""
+    """The same arguments in the form that machine code takes."""
     if not _plain(shape, dtype):
         sizes = shape if np.iterable(shape) else (shape,)
         shape, dtype = tuple(int(operator.index(n)) for n in sizes), np.dtype(dtype)

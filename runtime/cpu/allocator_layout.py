@@ -1,4 +1,4 @@
-"""Where the allocator keeps what, and the sizes that it goes by."""
+"""The memory layout of the allocator's state, and its size classes."""
 from . import guarded_memory
 
 SMALLEST = 1 if guarded_memory.SIDE else 1 << 16

@@ -1,5 +1,5 @@
-"""Weighted sums of a few slices along one dimension of NumPy arrays, at places that go by sizes
-alone, and their transposes, by kernels (`passes/lower_llvm/elements/axis_taps.py`)."""
+"""Weighted sums of a few slices along one dimension, and their transposes, by kernels
+(`passes/lower_llvm/elements/axis_taps.py`). The places of the slices depend on sizes alone."""
 from functools import cached_property, partial
 from math import prod
 
@@ -15,14 +15,15 @@ LARGEST = (1 << 31) - 1          # elements of a dimension: places are numbers o
 
 
 def fits(a, groups):
-    """Are there kernels for sums of so many groups over an array?"""
+    """Is there a kernel for sums of this many groups over an array?"""
     return (not REFERENCE and a.dtype in ELEMENTS and groups <= GROUPS
             and max(a.shape, default=0) <= LARGEST)
 
 
 class Taps:
-    """places[t, s, p] and weights[t, s, p] (None: all are one) of the slices that are added up, in
-    `groups` t of slots s, at each p; -1 is no place. `size` is the dimension's."""
+    """The slices that are added up. For each output p, group t and slot s: `places[t, s, p]` is the
+    slice (-1: none), and `weights[t, s, p]` its weight (None: all are 1). `size` is the size of the
+    dimension."""
 
     places: np.ndarray
     weights: np.ndarray | None
@@ -38,8 +39,8 @@ class Taps:
 
     @cached_property
     def transposed(self):
-        """What takes gradients back, of taps with one slot in each group: for each slice the
-        slots are the places that it was read at, in order. The last group comes first."""
+        """The taps of the gradient. They have one slot in each group: for each slice, the slots are
+        the outputs that read it, in order. The last group comes first."""
         times = [np.bincount(k[0], minlength=self.size) for k in self.places]
         slots = max(1, *[int(n.max(initial=1)) for n in times])
         places = np.full((self.groups, slots, self.size), -1, np.int32)
@@ -54,7 +55,7 @@ class Taps:
 
 
 def sums(a, dim, taps):
-    """out[..., p, ...] = the sum of what the taps of p name."""
+    """out[..., p, ...] = the weighted sum of the slices that the taps of p name."""
     a = contiguous(a)
     outer, inner, elem = prod(a.shape[:dim]), prod(a.shape[dim + 1:]), ELEMENTS[a.dtype]
     out = memory.empty((*a.shape[:dim], taps.count, *a.shape[dim + 1:]), a.dtype)

@@ -1,4 +1,4 @@
-"""What compiling a kernel will take, by what the last ones took."""
+"""Estimates how long compiling a kernel will take, from recent compilations."""
 import contextlib
 import sys
 import time
@@ -8,20 +8,20 @@ LOADING = 0.03                   # seconds that LLVM takes to come into a proces
 
 
 class Estimate:
-    """The seconds that kernels of one sort take, of which nothing is known but a first guess.
-    `pays_llvm`: are they the ones for which LLVM comes into the process, if it is not there?"""
+    """The seconds per kernel of one sort; at first a guess. `pays_llvm`: is LLVM loaded for kernels
+    of this sort, if it is not there?"""
     __slots__ = ("pays_llvm", "usual")
 
     def __init__(self, guess, pays_llvm=False):
         self.usual, self.pays_llvm = guess, pays_llvm
 
     def of(self, kernels=1):
-        """What the next kernels will take, about."""
+        """The estimated seconds for the next kernels."""
         return kernels * self.usual + (_loading() if self.pays_llvm and kernels else 0.0)
 
     @contextlib.contextmanager
     def measured(self, kernels=1):
-        """Inside, so many are compiled."""
+        """A context in which so many kernels are compiled; updates the estimate."""
         loading, start = _loading(), time.thread_time()
         yield
         took = time.thread_time() - start - loading

@@ -44,15 +44,15 @@ F32 = np.dtype(np.float32)
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Weights, and what `pack` made of them."""
+    """Weights, and their packed form."""
     weight: np.ndarray
     pack: Pack | None
     data: np.ndarray | None
 
 
 def pack_weight(w, x_shape, stride, padding, dilation, groups):
-    """Weights prepared for `conv` with inputs of this shape (any number of images): what each call
-    would transform is kept.
+    """Pack weights for `conv` with inputs of this shape, for any number of images, so that calls
+    need not.
 
     The array is not watched: pack again when it changes.
     """
@@ -68,7 +68,7 @@ def pack_weight(w, x_shape, stride, padding, dilation, groups):
 
 
 def _launch(plan, x, w, y, *operands):
-    """Run a plan; w is an array or Packed. The epilogue's operands follow the geometry in the
+    """Run a plan; w is an array or Packed. The epilogue's operands follow the geometry among the
     kernel's arguments."""
     packed, pack = None, plan.pack
     if type(w) is Packed:
@@ -90,8 +90,7 @@ def _launch(plan, x, w, y, *operands):
 
 
 def _in_rows(x):
-    """Pixels, the columns of which are neighbours: reading others one by one takes longer than
-    copying them."""
+    """Pixels with adjacent columns. Copying others is quicker than reading them one by one."""
     return x if x.shape[-1] == 1 or x.strides[-1] == x.itemsize else contiguous(x)
 
 
@@ -123,7 +122,7 @@ def conv(x, w, bias, stride, padding, dilation, groups):
 
 
 def _check(a, x, shape):
-    """An epilogue's operand is read without further looking."""
+    """Check an operand of the epilogue: the kernel reads it unchecked."""
     if a.shape != shape or a.dtype != x.dtype:
         raise RuntimeError(
             f"conv: an operand of the epilogue must be {x.dtype}{list(shape)}, but is "
@@ -157,8 +156,9 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
 
 
 def plan_of(x, w, epilogue, stride, padding, dilation, groups, kept=False):
-    """The plan of a convolution with an epilogue, for arrays like these as they lie; None where it
-    cannot be launched alone. `kept`: the plan may want packed weights that are costly to make."""
+    """The plan of a convolution with an epilogue, for arrays with these layouts; None if it cannot
+    be a single launch. `kept`: packed weights are kept between calls, so the plan may want them
+    even if packing is costly."""
     if (x.dtype not in ELEM or REFERENCE or w.dtype != x.dtype or elements(x) is None
             or not w.flags.c_contiguous):
         return None
@@ -240,7 +240,7 @@ def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
 
 
 def _through(f, reference, *args):
-    """f on types that have no kernels: 16-bit floats as f32, rounded once; the others in NumPy."""
+    """f on types without kernels: 16-bit floats through f32, rounded once; the others in NumPy."""
     dtype = args[0].dtype
     if wide(dtype) == dtype or REFERENCE:
         return reference(*args)

@@ -21,13 +21,13 @@ from .window_parts import Gathered, Plan, geometry_of, runs_bytes, scratch_layou
 
 
 def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
-    """Plans of the runs that make gx."""
+    """The plans of the runs that compute gx."""
     return [gathered_plan(r, None, x_shape) for r in input_grad_gathered(
         gy, w, x_shape, stride, padding, dilation, groups)]
 
 
 def input_grad_gathered(gy, w, x_shape, stride, padding, dilation, groups):
-    """The runs that make gx: one for each remainder of the pixel coordinates by the stride, each
+    """The runs that compute gx: one for each residue of the pixel coordinates modulo the stride,
     with its own taps."""
     nd = gy.ndim - 2
     same_type("conv_input_grad", gy, w)
@@ -58,7 +58,7 @@ def input_grad_gathered(gy, w, x_shape, stride, padding, dilation, groups):
 
 
 def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
-    """The plan of the run that makes gw."""
+    """The plan of the run that computes gw."""
     same_type("conv_weight_grad", gy, x)
     if (gy.shape[:2] != (x.shape[0], w_shape[0]) or x.shape[1] != w_shape[1] * groups
             or w_shape[0] % groups):
@@ -77,8 +77,8 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
 
 
 class _WeightGradient:
-    """What the plans go by. Of a group: `outs` output channels, each with the weights of `steps`
-    steps."""
+    """The quantities from which the plans are made. Each group has `outs` output channels, each
+    with weights for `steps` steps."""
 
     def __init__(self, gy, x, w_shape, stride, padding, dilation, groups):
         from whet.passes.lower_llvm.windows.conv import lanes_for
@@ -97,7 +97,7 @@ class _WeightGradient:
                                       len(self.offsets[2]))
 
     def fields(self):
-        """The fields of the geometry that all plans fill in alike."""
+        """The fields of the geometry that all plans have in common."""
         (d, h, w), (_, oh, ow), (sd, sh, sw) = self.x_size, self.y_size, self.stride
         (xn, xc, *xs), (yn, yo, *_) = self.x_strides, self.y_strides
         xd, xh, xw = three(xs, 0)
@@ -135,7 +135,8 @@ def _contraction_plan(r):
 
 
 def _scratch(r, tile, max_panels, max_tiles):
-    """A thread's scratch for units of so many panels and tiles, see `conv_weight_grad`."""
+    """The scratch memory of a thread, for units of so many panels and tiles; see
+    `conv_weight_grad`."""
     from whet.passes.lower_llvm.windows.window_tiles import BYTES, KC
     size, square = BYTES[r.elem], tile.rows * tile.panel
     return scratch_layout(

@@ -1,8 +1,7 @@
-"""What a convolution needs beyond its operands: which kernel, over how many units, with which
-geometry and how much scratch.
+"""Plans convolutions: which kernel, over how many units, with which geometry and how much scratch.
 
-All of it follows from shapes, strides and the number of threads (which no result depends on).
-"""
+A plan depends on shapes, strides and the number of threads. No result depends on the number of
+threads."""
 import itertools
 import math
 import os
@@ -74,7 +73,8 @@ def elements(a):
 
 
 def _flat_pixels(r):
-    """With one tap, on the pixel itself, an image is one row of pixels if its strides allow."""
+    """Treat an image as one row of pixels, if it has a single tap on the pixel itself and its
+    strides allow it."""
     xn, xc, *xs = r.x_strides
     yn, yo, *ys = r.out_strides
     sizes = r.out
@@ -94,8 +94,8 @@ def _flat_pixels(r):
 
 def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0, copy=COPY,
          by_rows=False):
-    """(blocks of panels, blocks of tiles) that are not too large, cut so that the thread with the
-    most work has as little as can be.
+    """(blocks of panels, blocks of tiles) that respect the size limits and minimise the work of the
+    busiest thread.
 
     A unit is `rows` of work for each of its panels and tiles, and copies the pixels of its panels,
     which takes as long as the work for `copy` rows; the last panel is `last` of one. There are
@@ -124,9 +124,9 @@ def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0
 
 
 def _finer(blocks, panels, tiles, rows, others, threads, last):
-    """Such blocks, or smaller ones where threads have few units each: of more, a thread that is
-    slower or busy does fewer, and the others wait less for the last unit. For kernels that go
-    `by_rows`: the weights of neighbouring units stay in the cache."""
+    """Smaller blocks, if threads have few units each. With more units a slow or busy thread takes
+    fewer of them, and the others wait less for the last one. This is for kernels that go `by_rows`:
+    neighbouring units share weights in the cache."""
     if threads == 1 or others * blocks[0] * blocks[1] >= 8 * threads:
         return blocks
 
@@ -142,8 +142,8 @@ def _finer(blocks, panels, tiles, rows, others, threads, last):
 
 
 def _last(pixels, tile):
-    """The part of a panel that the last one is: where its pixels fit into one vector, only that
-    is computed."""
+    """The size of the last panel relative to a full one. If its pixels fit into one vector, only
+    that is computed."""
     return 1 / tile.vectors if 0 < pixels % tile.panel <= tile.lanes else 1.0
 
 
@@ -205,7 +205,7 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
 
 
 def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
-    """The same for any convolution."""
+    """The plan as a contraction, which works for any convolution."""
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import window_tiles
     pixels, size, rows = fields["pixels"], window_tiles.BYTES[r.elem], lower.tile_rows(r.rows)
@@ -235,8 +235,8 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
 
 
 def planes_band(r, lanes, threads):
-    """How many rows of outputs a unit of `lower_llvm.planes` should have; None where that does
-    not pay, or gives some threads nothing to do."""
+    """The number of output rows of a unit of `lower_llvm.planes`; None if that does not pay, or
+    leaves some threads without work."""
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import few_channels, window_tiles
     (od, oh, ow), (_, sh, sw), (depth, height, width) = r.out, r.stride, r.offsets
@@ -304,8 +304,8 @@ def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
 
 
 def turned_rows(r, pixels, lanes):
-    """How many pixels a register tile should have for a convolution by `lower_llvm.turned`; None
-    where that does not pay."""
+    """The number of pixels of a register tile for a convolution by `lower_llvm.turned`; None if
+    that does not pay."""
     from whet.passes.lower_llvm.windows import conv as lower
     most = 14 if lower.tile_rows(12) == 12 else 6
     rows = min(range(most, most // 2, -1), key=lambda n: -(-pixels // n) * (n + 0.25))
@@ -426,7 +426,8 @@ def winograd_plan(r, epilogue, out_shape):
 
 
 def _planes_at(r):
-    """Where the first plane of 3x3 taps lies in the weights, and how far from it the next one."""
+    """The offset of the first plane of 3x3 taps in the weights, and the distance to the next
+    one."""
     first, second = ((*r.taps_at[::9], 0) if r.taps_at else (0, 9))[:2]
     return first, second - first
 
@@ -479,6 +480,6 @@ def conv_shape(x, w, stride, padding, dilation, groups):
 
 
 def same_type(name, a, b):
-    """Kernels read both operands as one type."""
+    """Raise if two operands have different types: kernels read both as one type."""
     if a.dtype != b.dtype:
         raise RuntimeError(f"{name}: operands of one type expected, got {a.dtype} and {b.dtype}")

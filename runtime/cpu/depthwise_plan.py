@@ -35,7 +35,7 @@ def depthwise_band(r, lanes, size, taps):
 
 
 def band_run(r, fields, band, lanes, threads, how, epilogue, near, far):
-    """(kernel, units, work of one) with a vector of channels; completes the fields."""
+    """(kernel, units, work of a unit) with a vector of channels; completes the fields."""
     from whet.passes.lower_llvm.windows import depthwise, window_tiles
     taps, panels, oh = fields["steps"], -(-fields["outs"] // lanes), fields["oh"]
     others = panels * r.images * r.out[0]
@@ -53,8 +53,8 @@ def band_run(r, fields, band, lanes, threads, how, epilogue, near, far):
 
 
 def few_run(r, fields, _, lanes, threads, how, epilogue, near, far):
-    """The same with a vector of neighbouring pixels, for few channels or bands of which one
-    would not fit."""
+    """The same with a vector of neighbouring pixels: for few channels, or if a band would not
+    fit."""
     from whet.passes.lower_llvm.windows import depthwise, window_tiles
     taps, outs = fields["steps"], fields["outs"]
     tile = window_tiles.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
@@ -74,8 +74,8 @@ def few_run(r, fields, _, lanes, threads, how, epilogue, near, far):
 
 # ---- planes --------------------------------------------------------------------------------------
 def taps_of(r):
-    """The windows of a run, for `lower_llvm.depthwise_planes`; None for those with gaps, deep ones,
-    and where rows are much shorter than a vector."""
+    """The windows of a run, for `lower_llvm.depthwise_planes`. None for dilated or 3-d windows, and
+    if rows are much shorter than a vector."""
     from whet.passes.lower_llvm.windows import depthwise_planes
     (_, down, across), (depth, *others) = r.stride, r.offsets
     steps = {b - a for offsets in others for a, b in zip(offsets, offsets[1:])}
@@ -88,21 +88,21 @@ def taps_of(r):
 
 
 def plane_line(ow, left, right, across, lanes):
-    """Columns of a row of a plane. An odd number of vectors, so that rows do not meet in one set of
-    the cache."""
+    """The columns of a row of a plane. The number of vectors is odd, so that rows do not compete
+    for one set of the cache."""
     vectors = -(-ow // lanes) + -(-((right - left) // across) // lanes)
     return (vectors | 1) * lanes
 
 
 def filled(vectors, span, lanes):
-    """Vectors of a row that hold pixels or zeros: all that windows so wide read, also those of the
-    last vector's lanes beyond the outputs. What a thread's memory held before may be numbers with
-    which arithmetic takes fifty times as long."""
+    """The number of vectors of a row that must be initialised: all that windows of this width read,
+    including lanes beyond the outputs. Uninitialised memory may hold denormal numbers, which are
+    fifty times slower."""
     return vectors + -(-span // lanes)
 
 
 def planes_plan(r, lanes, threads, epilogue, out_shape):
-    """The plan with a vector of neighbouring outputs of a row; None where that does not fit."""
+    """The plan with a vector of neighbouring outputs of a row; None if its scratch does not fit."""
     from whet.passes.lower_llvm.windows import depthwise_planes, few_channels, window_tiles
     taps, (od, oh, ow) = taps_of(r), r.out
     vectors = -(-ow // lanes)

@@ -1,4 +1,4 @@
-"""The CPU, asked as a device is (`whet.cpu.synchronize()`), for programs that run on any."""
+"""The CPU as a device (`whet.cpu.synchronize()`), for programs that run on any device."""
 import contextlib
 
 from .. import declared_for_tracing as _declared_for_tracing
@@ -28,26 +28,26 @@ def is_initialized():
 
 @_declared_for_tracing.goes_by_no_size
 def device_count():
-    """There is one, of many cores."""
+    """The number of devices: one, of many cores."""
     return 1
 
 
 @_declared_for_tracing.goes_by_no_size
 def current_device():
-    """Which it is."""
+    """The name of the current device."""
     return "cpu"
 
 
 def set_device(device):
-    """Take this device from now on: it is the one that there is."""
+    """Do nothing: there is only this device."""
 
 
 def synchronize(device=None):
-    """Wait until all is done that was begun: no op returns before it is."""
+    """Do nothing: every op returns when it is done."""
 
 
 class Stream:
-    """What runs one after the other: everything does.
+    """A stream of the CPU: everything runs in order, so it does nothing.
 
     >>> import whet
     >>> with whet.cpu.stream(whet.cpu.Stream()) as s:
@@ -68,7 +68,7 @@ class Stream:
 
 
 class Event:
-    """A mark among what runs: what is before it is done."""
+    """A mark in a stream: everything before it is done already."""
 
     def query(self):
         """Is all done that is before it?"""
@@ -88,12 +88,12 @@ _streams = [Stream()]
 
 
 def current_stream(device=None):
-    """The one that is entered."""
+    """The stream that was entered last."""
     return _streams[-1]
 
 
 class StreamContext(contextlib.AbstractContextManager):
-    """Inside, a stream is the current one."""
+    """A context in which a stream is the current one."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -106,7 +106,7 @@ class StreamContext(contextlib.AbstractContextManager):
 
 
 def stream(stream):
-    """Inside, a stream is the current one."""
+    """A context in which a stream is the current one."""
     return StreamContext(stream)
 
 

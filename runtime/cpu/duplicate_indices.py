@@ -1,20 +1,20 @@
-"""What becomes of values that indices send to one place: the last one stays, or their sum, product,
-extremum or mean."""
+"""What happens to values whose indices name the same place: the last one stays, or their sum,
+product, extremum or mean."""
 import numpy as np
 
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 
 
 class Combination:
-    """`primitive`: what kernels do with what is there and what comes; None: what comes takes its
-    place. `ufunc`: the same in NumPy."""
+    """`primitive`: combines what is there with a new value in kernels; None: the new value replaces
+    it. `ufunc`: the same in NumPy."""
     divides = False              # Is the result divided by how many values there were?
 
     def __init__(self, primitive, ufunc):
         self.primitive, self.ufunc = primitive, ufunc
 
     def start(self, dtype):
-        """What a place of a NumPy type holds before anything is combined into it."""
+        """What a place holds before anything is combined into it, for a NumPy type."""
         raise NotImplementedError
 
 

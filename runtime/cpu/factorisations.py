@@ -1,5 +1,6 @@
-"""Factors and solutions of matrices by kernels (`passes/lower_llvm/factors/`), those of large ones
-by parts and products; LAPACK, through NumPy, has complex numbers and most reflections."""
+"""Matrix factorisations and solutions by kernels (`passes/lower_llvm/factors/`). Large matrices are
+split into parts and products. LAPACK, through NumPy, handles complex numbers and most QR
+factorisations."""
 import os
 from functools import partial
 from math import prod
@@ -34,7 +35,7 @@ def _square(a):
 
 
 def is_large(a):
-    """Are these matrices cut into parts that the kernels can factorise?"""
+    """Are these matrices large, so that they are split into parts for the kernels?"""
     return not REFERENCE and a.dtype in ELEMENTS and a.size > 0 and max(a.shape[-2:]) > LARGEST
 
 
@@ -53,7 +54,7 @@ def _launch(kernel, units, steps, *args):
 
 
 class Factors:
-    """What elimination makes of matrices: factors in panels, row swaps, first zero pivots."""
+    """The result of elimination: factors in panels, row swaps, first zero pivots."""
 
     def __init__(self, a):
         a = contiguous(a)
@@ -68,7 +69,7 @@ class Factors:
         self.flag = np.zeros(1, np.int64)
 
     def eliminate(self, a, must_be_regular):
-        """Do it. An error where a pivot is zero, if the matrices must be regular."""
+        """Run the elimination. Raises an error for a zero pivot if the matrices must be regular."""
         if must_be_regular:
             taped_launches.verdict(self.flag)
             taped_launches.partial(self.pivots), taped_launches.partial(self.info)
@@ -90,7 +91,7 @@ def lu(a):
 
 
 def _panel(a):
-    """The same by one kernel."""
+    """`lu` by one kernel."""
     found = Factors(a).eliminate(a, must_be_regular=False)
     out = memory.empty(a.shape, a.dtype)
     _launch(_kernel("unpack", found.elem, elimination.unpack), found.count, out.size, found.panels,
@@ -99,7 +100,7 @@ def _panel(a):
 
 
 def parts(packed, pivots):
-    """(P, L, U) with A = P @ L @ U, of what `lu` makes of A."""
+    """(P, L, U) with A = P @ L @ U, from the result of `lu`."""
     *batch, m, n = packed.shape
     k, elem = min(m, n), ELEMENTS.get(packed.dtype)
     if REFERENCE or elem is None or not packed.size or pivots.shape != (*batch, k):
@@ -117,7 +118,7 @@ def parts(packed, pivots):
 
 
 def _parts(packed, pivots):
-    """The same with NumPy."""
+    """`parts` with NumPy."""
     *batch, m, n = packed.shape
     swaps = pivots.reshape(prod(batch), pivots.shape[-1]).astype(np.int64) - 1
     if ((swaps < 0) | (swaps >= m)).any():
@@ -132,8 +133,7 @@ def _parts(packed, pivots):
 
 
 def _by_panels(a):
-    """The same of large matrices: some columns are eliminated, then a product takes them off the
-    rest."""
+    """`lu` of large matrices: eliminate some columns, then subtract their product from the rest."""
     out = np.array(a, copy=True)
     *batch, m, n = out.shape
     k = min(m, n)
@@ -162,7 +162,7 @@ def _by_panels(a):
 
 
 def _order_of(swaps, rows):
-    """Which row comes to be where by swaps, from 1, of each row with a later one."""
+    """The order of rows after swaps (from 1) of each row with a later one."""
     order = np.arange(rows)
     for i, p in enumerate(swaps.tolist()):
         order[i], order[p - 1] = order[p - 1], order[i]
@@ -191,7 +191,7 @@ def solve(a, b):
 
 
 def _solve_large(a, b):
-    """The same of large matrices: two triangles are solved for rows in the pivots' order."""
+    """`solve` for large matrices: two triangular solves, with rows in the order of the pivots."""
     packed, pivots, zero = _by_panels(a)
     if zero.any():
         raise np.linalg.LinAlgError("Singular matrix")
@@ -202,7 +202,7 @@ def _solve_large(a, b):
 
 
 def _as_many(a, b):
-    """Both with as many matrices."""
+    """Both operands, broadcast to the same number of matrices."""
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"{a.shape[-1]} rows and right sides of {b.shape[-2]}")
     if a.shape[:-2] == b.shape[:-2]:
@@ -247,14 +247,14 @@ def log_determinant(a):
 
 
 def _turned_diagonal(a):
-    """The diagonal of U of large matrices, its signs turned where a row was swapped."""
+    """The diagonal of U of large matrices, negated where a row was swapped."""
     packed, pivots, _ = _by_panels(a)
     x = np.diagonal(packed, 0, -2, -1)
     return np.where(pivots != np.arange(1, a.shape[-1] + 1), -x, x)
 
 
 def _of_diagonal(a, kernel, results):
-    """What a kernel makes of the diagonal of each matrix's factors: so many numbers."""
+    """The result of a kernel on the diagonal of each matrix's factors: this many numbers."""
     found = Factors(a).eliminate(a, must_be_regular=False)
     taped_launches.partial(found.pivots), taped_launches.partial(found.info)
     out = [memory.empty(tuple(found.batch), a.dtype) for _ in range(results)]
@@ -284,7 +284,7 @@ def cholesky(a):
 
 
 def _cholesky_by_panels(a):
-    """The same of large matrices: some columns are factorised, then a product takes them off the
+    """`cholesky` of large matrices: factorise some columns, then subtract their product from the
     rest."""
     rest, out = (a + np.swapaxes(a, -1, -2)) * a.dtype.type(0.5), np.zeros(a.shape, a.dtype)
     for first in range(0, a.shape[-1], LARGEST):
@@ -334,7 +334,7 @@ def triangular(a, b, *, upper, unit):
 
 
 def _blocks(a, b, upper, unit):
-    """Rows are solved for in blocks: products take each block off the rest."""
+    """Solve in blocks of rows: products subtract each block from the rest."""
     n = a.shape[-1]
     if n <= BLOCK:
         return _triangle(a, b, upper, unit)

@@ -1,5 +1,5 @@
-"""Fourier transforms by kernels (`passes/lower_llvm/fourier/`); NumPy has the sizes and types that
-they do not do."""
+"""Fourier transforms by kernels (`passes/lower_llvm/fourier/`); NumPy handles other sizes and
+types."""
 import functools
 import math
 import os
@@ -51,7 +51,8 @@ def fits(a, n):
 
 @functools.lru_cache(PLANS)
 def passes_of(n):
-    """The numbers that the passes for a transform of n are over: n, or those of a convolution."""
+    """The length that the passes for a transform of n numbers work on: n, or the length of a
+    convolution."""
     if radices(n) is not None:
         return n
     sizes = [odd << (-(-(2 * n - 1) // odd) - 1).bit_length() for odd in ODD_PARTS]
@@ -60,13 +61,13 @@ def passes_of(n):
 
 
 def _cost(n, lanes):
-    """What so many transforms of n numbers take."""
+    """The estimated cost of so many transforms of n numbers."""
     return n * -(-lanes // WIDEST) * (sum(COST[r] for r in radices(n)) + 10)
 
 
 @functools.cache
 def _matrix(n):
-    """The rows and columns of the matrix that n numbers are."""
+    """The shape of the matrix as which n numbers are transformed."""
     few = [a for a in range(2, math.isqrt(n) + 1) if n % a == 0]
     sizes = [(a, b) for d in few for a, b in ((d, n // d), (n // d, d))]
     return min(sizes, key=lambda s: (_cost(s[0], s[1]) + _cost(s[1], s[0]), s))
@@ -84,7 +85,7 @@ def _angle(k, n):
 
 
 class Plan:
-    """How n numbers are transformed: the words and the angles that a kernel reads."""
+    """A transform of n numbers: the words and the angles that a kernel reads."""
 
     def __init__(self, n, dtype, inverse, direct):
         self.n, self.m, self.dtype, self.inverse = n, passes_of(n), dtype, inverse
@@ -104,7 +105,7 @@ class Plan:
         self.radices = tuple(sorted({r for size in sizes for r in radices(size)}))
 
     def _add(self, table):
-        """Where a table of angles comes to lie."""
+        """The offset of a table of angles."""
         at = self.length
         self.angles.append(np.ravel(table).astype(self.dtype))
         self.length += self.angles[-1].size
@@ -144,7 +145,7 @@ class Plan:
         return table
 
     def halves(self):
-        """Angles for real numbers, twice as many."""
+        """The angles for real numbers, of which there are twice as many."""
         table = np.zeros((self.n + 1 + WIDEST, 2))
         table[:self.n + 1] = np.stack(_angle(np.arange(self.n + 1), 2 * self.n), -1)
         table[:, 1] *= -1
@@ -158,7 +159,7 @@ class Plan:
                 np.concatenate([*self.angles, np.zeros(WIDEST, self.dtype)]))
 
     def room(self, split):
-        """Bytes of scratch memory."""
+        """The bytes of scratch memory."""
         lanes, w = targets.current().lanes(self.dtype.itemsize), self.words
         lines = 2 * w["lines"]
         if split:
@@ -207,7 +208,7 @@ def _scale(n, inverse, norm):
 
 
 def _moved(out, x):
-    """Copy x, by kernels, into memory that launches of this call share; gives that."""
+    """A copy of x, made by kernels, in memory that launches of this call share."""
     taped_launches.partial(out)
     for target, source in ([(out, x)] if x.itemsize <= 8 else
                            [(out.real, x.real), (out.imag, x.imag)]):
@@ -216,12 +217,13 @@ def _moved(out, x):
 
 
 def _ready(x):
-    """The same numbers, row-major."""
+    """x in row-major order."""
     return x if x.flags.c_contiguous else _moved(memory.empty(x.shape, x.dtype), x)
 
 
 def _along(dim, x, n, dtype, run):
-    """run(x, the result) with a dimension last, which is of n numbers of a type in the result."""
+    """run(x, the result) with a dimension moved last; it has n numbers of this type in the
+    result."""
     shape = (*x.shape[:dim], n, *x.shape[dim + 1:])
     out = memory.empty(shape, dtype)
     if dim == x.ndim - 1:

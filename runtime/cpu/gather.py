@@ -1,5 +1,5 @@
-"""Gathering along one dimension on NumPy arrays, and putting back, through kernels that check
-every index."""
+"""Gathering and scattering along one dimension of NumPy arrays, by kernels that check every
+index."""
 import os
 from math import prod
 
@@ -15,20 +15,20 @@ REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 
 
 def fits(a, index):
-    """Can the kernels do it? An index that does not lie row by row is copied."""
+    """Can the kernels do it? An index that is not row-major is copied."""
     return (not REFERENCE and a.flags.c_contiguous and a.dtype.itemsize in (1, 2, 4, 8)
             and index.dtype == np.int64)
 
 
 def repeats(index, axis):
-    """Is an index of elements one of whole slices, expanded: the same everywhere but along the
-    axis? Strides say so."""
+    """Does an index of elements name whole slices, because it is expanded along all other axes? Its
+    strides tell."""
     return all(d == axis or not step or n == 1
                for d, (n, step) in enumerate(zip(index.shape, index.strides)))
 
 
 def of_slices(index, axis):
-    """The vector that such an index repeats."""
+    """The vector that such an expanded index repeats."""
     return index[tuple([slice(None) if d == axis else 0 for d in range(index.ndim)])]
 
 
@@ -102,7 +102,7 @@ MOVED = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
 def _may_put(a, index, source, each):
-    """Do the three lie so that the kernels put the source there?"""
+    """Do the three have layouts with which the kernels can scatter?"""
     return (fits(a, index) and a.size and source.size and source.dtype == a.dtype
             and source.flags.c_contiguous and a.flags.writeable
             and (index.shape == source.shape if each else index.ndim == 1)
@@ -110,15 +110,15 @@ def _may_put(a, index, source, each):
 
 
 def combines(a, source):
-    """Could `put` combine a source with what is in `a`, as far as the two tell?"""
+    """Can `put` combine a source with the contents of `a`, as far as the two tell?"""
     return (a.dtype in ADDED and a.dtype == source.dtype and a.flags.c_contiguous
             and a.flags.writeable and source.flags.c_contiguous
             and not np.may_share_memory(a, source))
 
 
 def in_rows(source):
-    """What is put somewhere, in row-major order, as kernels read it: the gradient of a sum is one
-    element for many."""
+    """The source in row-major order, as kernels read it. The gradient of a sum is one element,
+    expanded."""
     if source.flags.c_contiguous or not source.size or source.itemsize > 8:
         return source
     made = memory.empty(source.shape, source.dtype)

@@ -50,7 +50,7 @@ _scratch: list = []                      # buffers that no call uses now
 
 
 class Plan(NamedTuple):
-    """One product, but for the data pointers."""
+    """One product, apart from the data pointers."""
     shape: tuple                         # of the result
     dtype: np.dtype
     kernel: int
@@ -92,7 +92,7 @@ def matmul(a, b, out=None, bias=None, epilogue=None, operands=()):
 
 
 def linear(x, w, bias=None):
-    """x (..., K) @ w (N, K).T + bias: to the bit what `matmul` and then an addition give."""
+    """x (..., K) @ w (N, K).T + bias, with the bits of `matmul` followed by an addition."""
     if bias is None:
         key = (x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, thread_pool._threads,
                "linear")
@@ -147,8 +147,8 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
 
 
 def _found(a, b, epilogue, operands, to=None):
-    """(key, plan) of a product; the plan is None where no kernel computes it. `to`: the strides
-    of a result that is there."""
+    """(key, plan) of a product; the plan is None if no kernel computes it. `to`: the strides of an
+    existing result."""
     key = (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, thread_pool.get_num_threads(),
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)], epilogue, to)
     plan = _plans.get(key)
@@ -159,8 +159,8 @@ def _found(a, b, epilogue, operands, to=None):
 
 
 def _cuts(a, b, operands):
-    """Where the columns of a product are cut of which half is enough, were b the transpose of a;
-    () where that does not pay."""
+    """Where to cut the columns of a product of which half is enough, if b is the transpose of a; ()
+    if that does not pay."""
     if a.ndim != 2 or a.strides != b.strides[::-1] or any(o.size != 1 for o in operands):
         return ()
     m, k = a.shape
@@ -170,9 +170,8 @@ def _cuts(a, b, operands):
 
 
 def _mirrored(a, b, epilogue, operands, plan, cuts):
-    """The product of a matrix with its own transpose: what lies above the diagonal, a block of
-    columns after the other, and its mirror image, which is the same to the bit. None where b is
-    something else."""
+    """The product of a matrix with its own transpose: the blocks of columns above the diagonal, and
+    their mirror image, which has the same bits. None if b is not the transpose of a."""
     if address(a) != address(b):
         return None
     c = memory.empty(plan.shape, plan.dtype)
@@ -188,7 +187,7 @@ def _mirrored(a, b, epilogue, operands, plan, cuts):
 
 
 def _after(r, epilogue, operands):
-    """The epilogue of a product that no kernel computes with it."""
+    """Apply the epilogue of a product that no kernel computes with it."""
     return scalar.evaluate([epilogue], [r, *operands], lambda t: dtypes.SHORT[t].np)[0]
 
 
@@ -204,8 +203,7 @@ def _keep_plan(key, plan):
 
 
 def _run(plan, arrays):
-    """The launches of a plan that is more than one of them, needs scratch memory, or has an
-    epilogue."""
+    """Run a plan that has several launches, scratch memory, or an epilogue."""
     scratch = None
     if plan.scratch:
         try:
@@ -227,8 +225,8 @@ def _run(plan, arrays):
 
 
 def _special(a, b, bias=None):
-    """Vectors, complex numbers (plus a bias, if it is given), and what no kernel of ours
-    computes."""
+    """Products of vectors, of complex numbers (plus a bias, if given), and of types without a
+    kernel."""
     if b.dtype != a.dtype:
         raise TypeError(f"matmul: the operands have different dtypes: {a.dtype} and {b.dtype}")
     if a.ndim == 0 or b.ndim == 0:
@@ -262,7 +260,7 @@ def _shape(a, b):
 
 # ---- weights that stay ---------------------------------------------------------------------------
 class Packed(NamedTuple):
-    """A matrix B, and its elements in the order in which the kernels read them."""
+    """A matrix B, and its elements in the order in which kernels read them."""
     data: np.ndarray
     matrix: np.ndarray
 
@@ -276,7 +274,7 @@ def pack(b):
 
 
 class Packing(NamedTuple):
-    """What packs a matrix, or several."""
+    """How to pack a matrix, or several."""
     size: int                            # elements of the result
     dtype: np.dtype
     kernel: int
@@ -286,7 +284,7 @@ class Packing(NamedTuple):
 
 
 def packing_of(b):
-    """What packs b, a matrix or several; None where they are too far apart for one launch."""
+    """How to pack b, a matrix or several; None if one launch cannot reach all of them."""
     short = SHORT[b.dtype]
     wide = kernels.WIDE.get(short, short)
     (k, n), (outer, inner) = b.shape[-2:], _collapse(b.shape[:-2], [b.strides[:-2]])
@@ -329,8 +327,8 @@ def _packed_plan(a, b, epilogue, operands):
 
 
 def kept_plan(a, b, epilogue, operands):
-    """(plan, what packs b) of a product with a matrix that is packed once for many; None where each
-    product may as well pack it itself, or need not."""
+    """(plan, how to pack b) of a product with a matrix that is packed once for many. None if each
+    product may pack it itself, or needs no packing."""
     if (a.ndim < 2 or b.ndim != 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not b.size
             or has_one_row(a.shape, b.shape)):
         return None
@@ -342,8 +340,8 @@ def kept_plan(a, b, epilogue, operands):
 
 
 class Rows(NamedTuple):
-    """A product whose units are tiles of whole rows, so that any rows of it may be computed at
-    any time."""
+    """A product whose units are tiles of whole rows, so that any of its rows can be computed
+    separately."""
     plan: Plan
     packing: Packing | None              # of the second operand; None: it is read where it is
     tile: int                            # rows of a unit
@@ -352,7 +350,7 @@ class Rows(NamedTuple):
 
 
 def by_rows(a, b, epilogue, operands):
-    """`matmul(a, b, ...)` as `Rows`; None where it cannot be done so."""
+    """`matmul(a, b, ...)` as `Rows`; None if that is impossible."""
     if (a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not a.size
             or not b.size or has_one_row(a.shape, b.shape)):
         return None
@@ -377,8 +375,8 @@ def by_rows(a, b, epilogue, operands):
 
 # ---- plans ---------------------------------------------------------------------------------------
 def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
-    """The plan for arrays like these; None where they are no single product of ours. `whole`: units
-    are not made for many threads. `to`: the strides of a result that is there."""
+    """The plan for arrays with these layouts; None if no single kernel computes the product.
+    `whole`: units are not cut for many threads. `to`: the strides of an existing result."""
     threads = thread_pool.get_num_threads()
     if (a.dtype != b.dtype or a.dtype not in SHORT or a.dtype.kind == "b" or a.ndim < 2
             or b.ndim < 2):
@@ -403,8 +401,8 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
 
 
 def has_one_row(a, b):
-    """Has the product of these shapes one row or one column? Its sums have an order of their
-    own: no stride may decide this."""
+    """Does the product of these shapes have one row or one column? Such sums have another order, so
+    this must not depend on strides."""
     rows = math.prod(a[:-1]) if math.prod(b[:-2]) == 1 else a[-2]
     return rows == 1 or b[-1] == 1
 
@@ -420,9 +418,9 @@ def _result_type(short, epilogue, operands):
 
 
 def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to, small):
-    """The plan for arrays like these; `operands` have the result's shape, `sharing` threads take
-    the units, `to` are the result's strides if they are not dense. `small`: units may be of many
-    small matrices."""
+    """The plan for arrays with these layouts. `operands` have the result's shape. `sharing` threads
+    take the units. `to` are the result's strides if it is not dense. `small`: units may consist of
+    many small matrices."""
     batch, (m, n), k = shape[:-2], shape[-2:], a.shape[-1]
     short, one = SHORT[a.dtype], has_one_row(a.shape, b.shape)
     dst = _result_type(short, epilogue, operands)
@@ -483,8 +481,8 @@ def _tiled(p, short, dst, epilogue, packed, threads, sharing):
 
 
 def _collapse(sizes, sides):
-    """Batch dimensions with neighbours merged where every side allows it, and those of one
-    element left out: (sizes, strides)."""
+    """(sizes, strides) of the batch dimensions: adjacent ones merged if every side allows it, and
+    those of size 1 dropped."""
     merged: list = []
     for n, *steps in zip(sizes, *sides, strict=True):
         if n == 1:

@@ -74,7 +74,7 @@ def _by_blocks(name, write, x, operands, taps, weighted, count):
 
 
 def _dense(arrays, shape):
-    """Places or weights of taps, row by row; all have one shape."""
+    """The places or weights of taps, in row-major order; all must have one shape."""
     if any(a.shape != shape for a in arrays):
         raise ValueError(f"taps of shapes {[a.shape for a in arrays]}, not {shape}")
     return [contiguous(a) for a in arrays]
@@ -82,7 +82,7 @@ def _dense(arrays, shape):
 
 # ---- with NumPy ----------------------------------------------------------------------------------
 def _picked(x, place):
-    """Elements at places, zero where there is none."""
+    """The elements at these places; zero for places that do not exist."""
     size = x.shape[-1]
     inside = (place >= 0) & (place < size)
     at = np.where(inside, place, 0)[..., None, :].astype(np.int64)

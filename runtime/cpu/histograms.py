@@ -1,4 +1,4 @@
-"""How often numbers occur, how many elements lie in intervals, and runs of equal elements."""
+"""Counts of numbers, histograms over intervals, and runs of equal elements."""
 import numpy as np
 
 from . import indexed, memory, native, sort
@@ -11,15 +11,15 @@ ONE_UNIT = 1, 1                    # in the order of the elements, by one thread
 
 
 def numbers(x, size, weights=None):
-    """How often each number below `size` occurs in a vector, or with how much weight. What is out
-    of range does not count."""
+    """Count each number below `size` in a vector, or sum its weights. Numbers out of range are
+    ignored."""
     kind = (np.int64 if weights is None else np.float32 if weights.dtype == np.float32
             else np.float64)
     return add_numbers(memory.empty((size,), np.dtype(kind)), x, weights, True)
 
 
 def add_numbers(sums, x, weights, from_zero=False):
-    """The same, added to what is there, or `from_zero` on."""
+    """The same, added to `sums`, which are taken as zero if `from_zero`."""
     kernel = row_kernel("counting", "emit_numbers", NAMES[x.dtype], NAMES[sums.dtype],
                         weights is not None)
     more = [] if weights is None else [indexed.converted(weights, sums.dtype)]
@@ -41,8 +41,8 @@ def in_intervals(x, bins, low, high):
 
 
 def runs(x, consecutive, inverse=True, lengths=True):
-    """(an element of each run of equal ones, for each element which run it is in, how long each
-    is) of elements in order, or `consecutive` ones. What is not asked for has no elements."""
+    """(an element of each run of equal ones, the run of each element, the length of each run), for
+    sorted elements, or for `consecutive` ones. Parts that are not wanted have no elements."""
     row, number = contiguous(x).reshape(1, -1), np.zeros(1, np.int64)
     n = row.size
     values = memory.empty((n,), x.dtype)
@@ -62,5 +62,5 @@ def runs(x, consecutive, inverse=True, lengths=True):
 
 
 def _cut(a, n):
-    """The first n elements, in no larger memory."""
+    """The first n elements, without the memory of the rest."""
     return a if n >= a.size else a[:n].copy()

@@ -1,9 +1,8 @@
-"""Elements at places that indices name, by launches alone: where they are, and what is put or
-combined there, in the order of the indices.
+"""Indexing by launches alone: computes the places that indices name, and reads, writes or combines
+elements there, in the order of the indices.
 
-A place is the number of an element of an array that lies row by row, or of one of the memory that
-an array lies in (`walk`); a negative place is none.
-"""
+A place is the number of an element in a row-major array, or in the memory of another array
+(`walk`). A negative place is none."""
 import functools
 
 import numpy as np
@@ -23,14 +22,14 @@ I64 = np.dtype(np.int64)
 
 
 def pointwise(name, root, inputs, shape, dtype=I64):
-    """What an expression gives, as something that later launches read."""
+    """The result of an expression, in a form that later launches read."""
     out = partial(memory.empty(shape, dtype))
     Pointwise(name, (root,), len(inputs))(inputs, [out])
     return out
 
 
 def converted(a, dtype):
-    """An array of a type that lies row by row."""
+    """An array converted to a type, in row-major order."""
     if a.dtype == dtype and a.flags.c_contiguous:
         return a
     out = partial(memory.empty(a.shape, dtype))
@@ -42,8 +41,7 @@ def converted(a, dtype):
 
 
 def within(index, n, wrap=False):
-    """Are indices, of int64 and row by row, all in range? `wrap`: negative ones count from the
-    end."""
+    """Are indices, int64 and row-major, all in range? `wrap`: negative ones count from the end."""
     def bounds(module, symbol):
         from ..passes.lower_llvm.elements import gather as lowered
         lowered.emit_bounds(module, symbol)
@@ -71,7 +69,7 @@ def _place(indices, others, wrap):
 
 
 def steps(shape):
-    """How many elements a step along each dimension is."""
+    """The number of elements that one step along each dimension skips."""
     out, n = [], 1
     for k in reversed(shape):
         out.append(n)
@@ -80,8 +78,8 @@ def steps(shape):
 
 
 def walk(a):
-    """How many elements of its own memory a step along each dimension of an array is; None where
-    it lies row by row, or its steps are no places: it is read and written by a copy."""
+    """The number of elements of its own memory that one step along each dimension skips. None if
+    the array is row-major, or if its strides are not multiples of an element: then it is copied."""
     if type(a) is not np.ndarray or a.flags.c_contiguous:
         return None
     if any([s < 0 or s % a.itemsize for s in a.strides]):
@@ -90,7 +88,7 @@ def walk(a):
 
 
 def walked(a):
-    """The memory that such an array lies in, as a vector."""
+    """The memory of such an array, as a vector."""
     return strided(a, (1 + sum([(n - 1) * s for n, s in zip(a.shape, walk(a))]),), (1,))
 
 
@@ -116,13 +114,13 @@ def named(shape, index, dims, axes, result, wrap=False, step=None):
 
 
 def of_elements(shape, index, dim, step=None):
-    """The places of elements each of which has an index along a dimension: every other coordinate
-    is its own."""
+    """The places of elements that have an index along one dimension and their own coordinate along
+    the others."""
     return named(shape, [index], (dim,), range(index.ndim), index.shape, step=step)
 
 
 def of_slices(shape, index, dim, wrap=False, step=None):
-    """The places of the elements of the slices that a vector names."""
+    """The places of the elements of the slices that a vector of indices names."""
     result = (*shape[:dim], index.size, *shape[dim + 1:])
     index = index.reshape((-1,) + (1,) * (len(shape) - 1 - dim))
     return named(shape, [index], (dim,), range(len(shape)), result, wrap, step)
@@ -143,14 +141,14 @@ def of_several(shape, index, dims, step=None):
 
 # ---- what is there, and what is put there --------------------------------------------------------
 def picked(a, at):
-    """The elements at places that are all there."""
+    """The elements at places that all exist."""
     out, _ = gather.rows(converted(a, a.dtype).reshape(-1), at.reshape(-1), 0)
     return out.reshape(at.shape)
 
 
 def picked_by(places, a, index):
     """The elements of an array of any strides at the places that `places(shape, index, step=)`
-    gives: in its own memory where it can, however little of it they are."""
+    gives. They are read from its own memory if possible, even if they are few of its elements."""
     step = walk(a)
     at = places(a.shape, index, step=step)
     if at is None:
@@ -159,7 +157,7 @@ def picked_by(places, a, index):
 
 
 def suit(*arrays):
-    """Are these arrays that kernels know? At least one element each."""
+    """Do kernels know the types of these arrays, and has each at least one element?"""
     return not REFERENCE and all(
         a.size and a.dtype in FROM_NUMPY and a.dtype.kind != "c" for a in arrays)
 
@@ -194,7 +192,7 @@ def put_by(places, out, values, index):
 
 
 def put(out, at, values):
-    """Put values into places of an array of any strides."""
+    """Write values to places of an array of any strides."""
     work = converted(out, out.dtype)
     combine(work, at, values, "put")
     if work is not out:
@@ -202,7 +200,7 @@ def put(out, at, values):
 
 
 def wider(dtype):
-    """The type that elements of a type are combined in."""
+    """The type in which elements of a type are combined."""
     half = dtype.itemsize == 2 and FROM_NUMPY[dtype].kind == FLOAT
     return np.dtype(np.float32) if half else dtype
 
@@ -255,8 +253,8 @@ def _whole(out, index, axis):
 
 
 def counted(out, index, axis, values, each):
-    """How often each element of `out` is named along an axis; None where the kernels do not tell,
-    or an index is out of range."""
+    """How often each element of `out` is named along an axis; None if no kernel counts that, or an
+    index is out of range."""
     count = filled(partial(memory.empty(out.shape if each else out.shape[axis:axis + 1], I64)), 0)
     ones = filled(partial(memory.empty(values.shape if each else index.shape, I64)), 1)
     if not gather.put(count, index, ones, axis if each else 0, "sum", each):
@@ -266,14 +264,14 @@ def counted(out, index, axis, values, each):
 
 
 def divide(sums, at, more):
-    """Sums become means: of what was added to each place, and one more."""
+    """Turn sums into means: of the values added to each place, and one more."""
     count = filled(partial(memory.empty(sums.shape, I64)), 0)
     combine(count, at, table(np.ones(1, I64)), "sum")
     means(sums, count, more)
 
 
 def means(sums, count, more):
-    """Sums become means, of so many that were added to each place, and one more."""
+    """Turn sums into means, given how many values were added to each place, and one more."""
     root = mean_of(FROM_NUMPY[sums.dtype].short, sums.dtype.kind == "f", int(more))
     Pointwise("mean", (root,), 2)([sums, count], [sums])
 
@@ -290,6 +288,6 @@ def mean_of(short, is_float, more):
 
 
 def filled(out, value):
-    """Write a number into every element. Gives `out`."""
+    """Write a number into every element; returns `out`."""
     move(out, np.broadcast_to(table(np.full(1, value, out.dtype)), out.shape))
     return out

@@ -1,6 +1,5 @@
-"""Copies to parts of an array that lie in turns in it, as the columns of a stack do: one kernel
-makes several. Each alone would pass through all of the array's memory once more.
-"""
+"""Copies to interleaved parts of an array, such as the columns of a stack: one kernel makes
+several. Each copy alone would traverse all of the array's memory."""
 import functools
 
 import numpy as np
@@ -14,7 +13,8 @@ MOST = 16
 
 
 def together(pairs):
-    """Copies, pairs of a part and what goes there, as groups of those that one kernel makes."""
+    """Group copies, given as pairs of a part and its source, so that one kernel makes each
+    group."""
     groups: list = []
     for pair in pairs:
         last = groups[-1] if groups else None
@@ -26,7 +26,7 @@ def together(pairs):
 
 
 def move_all(pairs):
-    """Make such a group of copies, between arrays of one type that do not overlap."""
+    """Make a group of copies, between arrays of one type that do not overlap."""
     if len(pairs) == 1:
         (part, x), = pairs
         move(part, x)
@@ -41,7 +41,7 @@ def _copies(count):
 
 
 def _fit(group, pair):
-    """Does a copy write to memory between that of others?"""
+    """Is the memory that a copy writes interleaved with that of the others?"""
     first, (part, x) = group[0][0], pair
     if (type(part) is not np.ndarray or type(x) is not np.ndarray
             or type(first) is not np.ndarray or type(group[0][1]) is not np.ndarray):

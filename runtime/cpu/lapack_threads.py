@@ -1,10 +1,9 @@
-"""How many threads NumPy's LAPACK works with while it works for us.
+"""Limits the threads of NumPy's LAPACK while it works for us.
 
-Its threads wait for each other in loops that leave the processor to nobody. Small matrices are done
-sooner by one of them: on two cores of which another process has one, the singular values of 200 by
-200 numbers take 0.8 s by two threads and 7.5 ms by one. It is a setting of the whole process, so it
-is put back as soon as no thread needs it.
-"""
+Its threads busy-wait for each other. For small matrices one thread is quicker: on two cores of
+which another process uses one, the singular values of 200 by 200 numbers take 0.8 s with two
+threads and 7.5 ms with one. The setting is process-wide, so it is restored as soon as no thread
+needs it."""
 import functools
 import os
 import threading
@@ -21,7 +20,7 @@ _before: list = []               # (a library, how many threads it had if more t
 
 @functools.cache
 def _libraries():
-    """What NumPy's linear algebra may be computed by."""
+    """The libraries that may compute NumPy's linear algebra."""
     before = os.environ.get(OPENMP)
     from threadpoolctl import ThreadpoolController
     if before is None:
@@ -30,7 +29,8 @@ def _libraries():
 
 
 class one_thread:
-    """Inside, LAPACK works with one thread, if arrays are `small` or the user wants no more."""
+    """A context in which LAPACK uses one thread, if arrays are `small` or the user wants no
+    more."""
     __slots__ = ("applies",)
 
     def __init__(self, small):
@@ -56,5 +56,5 @@ class one_thread:
 
 
 def are_small(arrays):
-    """Have all of these arrays small matrices?"""
+    """Are the matrices in all of these arrays small?"""
     return all(a.ndim < 2 or a.shape[-1] * a.shape[-2] < LARGE for a in arrays)

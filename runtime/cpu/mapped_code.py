@@ -20,8 +20,8 @@ SUPPORTED = sys.platform == "linux" and platform.machine() == "x86_64" and C.siz
 
 
 class Image:
-    """Position-independent code and constants; where its functions start; where addresses of the
-    outside belong."""
+    """Position-independent code and constants: where its functions begin, and where addresses from
+    outside have to be filled in."""
     __slots__ = ("code", "names", "slots")
 
     def __init__(self, code, names, slots):
@@ -29,7 +29,7 @@ class Image:
 
 
 def flatten(obj):
-    """The Image of an object file, or None where it holds what an image cannot."""
+    """The Image of an object file; None if it contains something that an image cannot have."""
     if not SUPPORTED or obj[:4] != b"\x7fELF" or struct.unpack_from("<HH", obj, 16) != (1, 62):
         return None
     table, = struct.unpack_from("<Q", obj, 40)
@@ -74,7 +74,8 @@ class _Layout:
         return self.obj[start:self.obj.index(b"\0", start)].decode()
 
     def place_sections(self):
-        """What is loaded, one section after the other; False where an image cannot have it."""
+        """Place the loaded sections one after the other; False if an image cannot have one of
+        them."""
         for i, s in enumerate(self.sections):
             # not loaded (2 is SHF_ALLOC), or for unwinding only
             if not s.flags & 2 or not s.size:
@@ -108,7 +109,7 @@ class _Layout:
         return names
 
     def slot(self, name):
-        """Where the address of something outside belongs."""
+        """The slot for an address from outside."""
         if name not in self.slots:
             self.slots[name] = len(self.code)
             self.code.extend(bytes(8))
@@ -123,7 +124,7 @@ class _Layout:
         return self.stubs[name]
 
     def relocate(self):
-        """Have all code lead to where things lie; False where an image has no way for that."""
+        """Resolve all relocations; False if an image cannot express one of them."""
         code, symbols = self.code, self.symbols
         for s in self.sections:
             if s.kind == 9 and s.info in self.base:
@@ -143,15 +144,15 @@ class _Layout:
         return True
 
     def outside(self, kind, name):
-        """Where a relocation of a kind leads that names something outside; None where nothing can
-        be."""
+        """The target of a relocation that names something outside; None if there can be none."""
         if kind in (_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX):
             return self.slot(name)
         return self.stub(name) if kind == _PLT32 else None
 
 
 def join(images):
-    """The code of several images without slots as one, and where its functions start."""
+    """Join the code of several images without slots into one; also return where its functions
+    begin."""
     code, names = bytearray(), {}
     for image in images:
         code += b"\0" * (-len(code) % ALIGN)
@@ -181,8 +182,8 @@ def reserve(size):
 
 
 def wipe_on_fork(at, size):
-    """Have the kernel zero this memory in the child of any fork, also of one that Python does
-    not see; False where it cannot."""
+    """Make the kernel zero this memory in the child of any fork, including forks that Python does
+    not see. False if it cannot."""
     return sys.platform == "linux" and _libc().madvise(at, size, 18) == 0
 
 
@@ -193,8 +194,8 @@ def executable(at, size):
 
 
 def load(code, slots, resolve):
-    """Map code, fill its slots with `resolve(name)`, make it executable; its address. Never
-    writable and executable at once.
+    """Map code, fill its slots with `resolve(name)`, and make it executable; returns its address.
+    The memory is never writable and executable at once.
 
     The mapping stays for ever: threads may be in it even when the interpreter has gone."""
     at = reserve(max(len(code), 1))

@@ -62,9 +62,9 @@ def __getattr__(name):
 
 
 def stats():
-    """Bytes in large blocks that are alive, that were at most, and that are kept for reuse; the
-    limit of those kept; how many blocks were reused and how many are new. All zero where the
-    allocator is off."""
+    """The bytes in large blocks: live, at the peak, and kept for reuse. Also the limit of those
+    kept, and how many blocks were reused and how many are new. All are zero if the allocator is
+    off."""
     names = {
         "live": LIVE, "peak": PEAK, "cached": CACHED, "limit": LIMIT, "reused": REUSED,
         "fresh": FRESH}
@@ -73,7 +73,7 @@ def stats():
 
 
 def taken(size):
-    """The bytes that an array of `size` bytes takes: large ones get blocks of certain sizes."""
+    """The bytes that an array of `size` bytes occupies: large ones get blocks of certain sizes."""
     if size < SMALLEST or guarded_memory.SIDE:
         return size
     shift = (size - 1).bit_length() - 4
@@ -81,14 +81,14 @@ def taken(size):
 
 
 def reset_peak():
-    """Let the peak start again from what is alive now."""
+    """Restart the peak from the current live bytes."""
     if native.enabled():
         heap_word(PEAK).value = heap_word(LIVE).value
 
 
 def growth(call):
-    """How many bytes in large blocks `call()` adds to those that are alive, at most; the peak
-    stays what it was."""
+    """The most bytes in large blocks that `call()` adds to the live ones. The peak is not
+    affected."""
     if not native.enabled():
         call()
         return 0
@@ -110,8 +110,8 @@ def empty_cache():
 
 @contextlib.contextmanager
 def once(size):
-    """Inside, so many bytes are needed this once. Where that is much, blocks of other sizes are not
-    kept for reuse meanwhile, nor what comes of it afterwards."""
+    """A context in which so many bytes are needed once. If they are many, blocks of other sizes are
+    meanwhile not kept for reuse, nor are this context's own blocks afterwards."""
     much = size >= MUCH
     if much:
         empty_cache()
@@ -123,7 +123,7 @@ def once(size):
 
 
 def _trim():
-    """Let the C library give back what it holds of those below `MAPPED`, which lie in its heap."""
+    """Make the C library return unused memory below `MAPPED`, which lies in its heap."""
     # Only that of glibc holds any; others give back by themselves.
     trim = getattr(_library(), "malloc_trim", None)
     if trim is not None:

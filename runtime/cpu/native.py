@@ -1,15 +1,14 @@
-"""Machine code called from Python: compile IR text, find kernels by key, launch them over a range
-of work.
+"""Runs machine code from Python: compiles IR text, finds kernels by key, and launches them over a
+range of work.
 
-Every kernel has one signature,  void kernel(i64* args, i64 begin, i64 end, i64 worker):
-`args` holds one 8-byte slot per operand (data pointers, i64 integers, doubles as bits),
-`begin..end` is the part of the work units this call does, `worker` the number of the thread that
-runs it (0 = the caller).
+Every kernel has one signature,  void kernel(i64* args, i64 begin, i64 end, i64 worker): `args`
+holds one 8-byte slot per operand (data pointers, i64 integers, doubles as bits), `begin..end` is
+this call's part of the work units, and `worker` the number of the thread that runs it (0 = the
+caller).
 
-`launch` is a builtin function made of LLVM code, and so is the thread pool behind it. Where that
-cannot be (`WHET_NATIVE=0`, an interpreter whose objects look different), a Python function of the
-same meaning calls the same kernels through ctypes.
-"""
+`launch` is a builtin function made of LLVM code, and so is the thread pool behind it. If that is
+impossible (`WHET_NATIVE=0`, an interpreter whose objects have other layouts), a Python function
+with the same meaning calls the same kernels through ctypes."""
 import atexit
 import ctypes as C
 import functools
@@ -88,8 +87,8 @@ def build(text, names):
 
 
 def kernel(key, emit):
-    """The address of the kernel that `key` describes completely; `emit(module, symbol)` writes
-    it if it is in no cache."""
+    """The address of the kernel that `key` describes completely. If no cache has it, `emit(module,
+    symbol)` writes it."""
     address = _found.get(key)
     if address is None:
         order = ordered_kernels.current()
@@ -107,7 +106,7 @@ def at_hand(key):
 
 
 def kernels(wanted):
-    """Addresses of many kernels, given as (key, emit): those in no cache are compiled together,
+    """The addresses of many kernels, given as (key, emit). Those in no cache are compiled together,
     which is quicker.
 
     They share one module: what they call their helpers and tables must mean the same in all of
@@ -126,13 +125,13 @@ def _module(keys, emits, brief=False):
 
 
 def _quick(key):
-    """The key of the code that was compiled in haste."""
+    """The key of the quickly compiled version of a kernel."""
     return f"haste/{key}"
 
 
 def in_haste(wanted):
-    """Addresses of many kernels, given as (key, emit), that are compiled well only later: together
-    those that are in no cache."""
+    """The addresses of many kernels, given as (key, emit), that are optimised only later. Those in
+    no cache are compiled quickly, together."""
     emits = dict(wanted)
     quick = {_quick(key): key for key in emits}
 
@@ -148,12 +147,12 @@ def in_haste(wanted):
 
 
 def _compiled_well(emits):
-    """The code of kernels, compiled well. No lock is needed."""
+    """Compile kernels with optimisation. Needs no lock."""
     return _translated(*_module(list(emits), emits))
 
 
 def _kept(entry):
-    """Keep code; the address of each of its kernels."""
+    """Load and keep code; returns the address of each of its kernels."""
     _keep(entry)
     return {key: _found[key] for key in entry.names}
 
@@ -185,8 +184,9 @@ def export(name, address):
 
 
 def provide(prefix, bring):
-    """Let `bring(name)` export a name that begins so, where code that is loaded has it: code of
-    several kernels names what each of them needs, and a process may want one of them alone."""
+    """Register `bring(name)` as the function that exports names with this prefix when loaded code
+    needs them. Code of several kernels names what each of them needs, and a process may want only
+    one of them."""
     _providers[prefix] = bring
 
 
@@ -204,13 +204,13 @@ def _obtain(keys, write, opt=2):
 
 
 def compiling_seconds():
-    """What kernels that were in no cache have taken this thread so far."""
+    """The seconds that this thread has spent so far on kernels in no cache."""
     return getattr(_spent, "seconds", 0.0)
 
 
 class _unwatched:
-    """Inside, a profile function that judges the user's calls alone is not called: to write a
-    kernel takes thousands of calls of our own."""
+    """A context in which a profile function that only judges the user's calls is not called:
+    writing a kernel takes thousands of internal calls."""
 
     def __enter__(self):
         profile = sys.getprofile()
@@ -225,8 +225,8 @@ class _unwatched:
 
 @functools.lru_cache(None)
 def _store():
-    """The cache on disk, or None: so it is where nothing is compiled. What it held at the start is
-    loaded: as one image what stands alone, the rest when asked for."""
+    """The cache on disk; None if there is none, or if nothing is compiled. What it held at the
+    start is loaded: as one image if it stands alone, the rest on demand."""
     store = None if os.environ.get("WHET_CPU") == "numpy" else cache.connect()
     if store is not None:
         alone = []
@@ -244,8 +244,7 @@ def _store():
 
 
 def _cached(key):
-    """Take a key's code from the cache; False where it is not there, or where its text is
-    wanted."""
+    """Take a key's code from the cache; False if it is not there, or if its IR text is wanted."""
     store = _store()
     if sources is not None:
         return False
@@ -260,12 +259,12 @@ def _cached(key):
 
 
 def keeps():
-    """Is there a cache on disk, to which this process adds?"""
+    """Is there a cache on disk to which this process adds?"""
     return sources is None and _store() is not None
 
 
 def cached(key):
-    """The bytes that an earlier process kept, or this one; None where there are none."""
+    """The bytes that this process or an earlier one kept; None if there are none."""
     with _lock:
         entry = _waiting.get(key) or _store().find(key)
         if entry is None:
@@ -275,7 +274,7 @@ def cached(key):
 
 
 def keep(key, data):
-    """Keep bytes for other processes."""
+    """Keep bytes for later processes."""
     with _lock:
         _waiting[key] = entry = cache.Entry("data", {key: 0}, (), data)
         _store().put(entry)
@@ -287,7 +286,7 @@ def _compile(text, symbols, opt=2):
 
 
 def _translated(text, symbols, opt=2):
-    """IR text as machine code that is not loaded yet."""
+    """Compile IR text to machine code, without loading it."""
     from whet.passes.lower_llvm import compile
     for tell in on_compile:
         tell(text)
@@ -338,7 +337,7 @@ def _libraries():
 
 
 def _support():
-    """What code generation calls and not every system has: name -> address."""
+    """Functions that generated code calls and not every system has: name -> address."""
     from whet.passes.lower_llvm import compile
     return image("support", lambda: compile.SUPPORT, compile.SUPPORT_NAMES)
 
@@ -364,7 +363,7 @@ def _resolve(name):
 # Python callables made of machine code
 
 def _forever(thing):
-    """What machine code points to is never freed, not even when the interpreter goes down."""
+    """Never free this: machine code points to it even when the interpreter shuts down."""
     C.pythonapi.Py_IncRef(C.py_object(thing))
 
 
@@ -411,8 +410,7 @@ def make_type(name, size, slots, flags=PLAIN):
 
 
 def _obstacle():
-    """Why this process cannot call machine code as builtins; empty where nothing speaks against
-    it."""
+    """The reason why this process cannot call machine code as builtins; empty if it can."""
     if os.environ.get("WHET_NATIVE") == "0":
         return "WHET_NATIVE=0"
     if os.environ.get("WHET_CPU") == "numpy":
@@ -425,7 +423,7 @@ def _obstacle():
 
 
 def _proved():
-    """Do the objects that machine code reads lie in memory as it is stated?"""
+    """Do the objects that machine code reads have the stated memory layouts?"""
     unknown = object_layouts.unproved(object_layouts.NEEDED)
     if unknown:
         object_layouts.warn(unknown, object_layouts.PLAIN)
@@ -484,21 +482,21 @@ def _load_runtime():
 
 
 def enabled():
-    """Can this process call machine code as builtins? Else everything works through ctypes,
+    """Can this process call machine code as builtins? If not, everything works through ctypes:
     slower, with the same results."""
     return bool(_start())
 
 
 def status():
-    """"on", or "off" and why: how kernels are called in this process."""
+    """"on", or "off" and why: can machine code be called as builtins?"""
     _start()
     return _status
 
 
 class taping:
-    """Inside, `tape(*args)` is called with the arguments of each launch. Where it gives True,
-    nothing is launched. Entered twice, one within the other: an interrupt may end the first leaving
-    midway, and machine code would call a tape that is no more."""
+    """A context in which `tape(*args)` is called with the arguments of each launch. If it returns
+    True, nothing is launched. The context is entered twice, nested: an interrupt may end the first
+    exit midway, and machine code must never call a tape that no longer exists."""
 
     def __init__(self, tape):
         self.tape = tape

@@ -1,9 +1,10 @@
-"""Where CPython and NumPy keep what machine code reads of their objects, proved on examples.
+"""Checks on examples the memory layouts of CPython's and NumPy's objects, which machine code relies
+on.
 
 `passes/lower_llvm/calls/python_layouts.py` states the offsets. A proof makes objects and compares
-the words at these offsets with what Python says of the objects. No proof goes where a word that is
-no address would lead. What is not proved is not used: whet then runs in plain Python, and says so.
-"""
+the words at these offsets with what Python says of the objects. A proof never follows a word that
+may not be an address. A layout that is not proved is not used: whet then runs in plain Python, and
+says so."""
 
 import ctypes as C
 import functools
@@ -28,7 +29,7 @@ def field(x: Any, offset: int) -> int:
 
 
 def words_behind(address: int, count: int) -> list[int] | None:
-    """The words behind an address that an object holds; None where it can be none."""
+    """The words at an address that an object holds; None if it cannot be an address."""
     if address % 8 or not 1 << 16 <= address < 1 << 47:
         return None
     return [word(address + 8 * i) for i in range(count)]
@@ -194,12 +195,12 @@ HELPFUL: tuple[Callable[[], bool], ...] = (cells, proxies, sets)
 
 
 def unproved(proofs: tuple[Callable[[], bool], ...]) -> list[str]:
-    """The kinds of objects that do not lie in memory as it is stated."""
+    """The kinds of objects whose layouts are not the stated ones."""
     return [p.__name__ for p in proofs if not p()]
 
 
 def warn(kinds: list[str], then: str) -> None:
-    """Say that some kinds of objects lie otherwise, and what that means."""
+    """Warn that some kinds of objects have other layouts, and what follows from that."""
     version = ".".join(map(str, sys.version_info[:3]))
     warnings.warn(
         f"this interpreter, {sys.implementation.name} {version} with NumPy {np.__version__}, keeps "
@@ -211,7 +212,7 @@ def warn(kinds: list[str], then: str) -> None:
 
 @functools.lru_cache(None)
 def int_layout() -> str:
-    """Where an int keeps its length: "size" before CPython 3.12, "tag" since, else "unknown"."""
+    """How an int stores its length: "size" before CPython 3.12, "tag" since, else "unknown"."""
     digits = lambda v: [v >> 30 * i & 2**30 - 1 for i in range(2)]
     values = (0, 1, 7, 2**30 - 1, 2**30, 2**45 + 7, 2**60 - 1)
     length = lambda v: (v > 0) + (v >= 2**30)

@@ -1,10 +1,9 @@
-"""Kernels that are ordered: what a program needs is found out before any of it is compiled.
+"""Orders kernels: finds out everything that a program needs before any of it is compiled.
 
-Inside `ordering`, who asks for a kernel that is neither in memory nor on disk gets `NotYet`, and
-the kernel goes on the order. Once all of a program's are known, they are compiled at once
-(`fulfil`), or in the background (`put_off`) and one by one with later calls (`deliver`) where that
-takes longer than whoever waits for this call's result had better be kept: see `once_ready`.
-"""
+Inside `ordering`, asking for a kernel that is neither in memory nor on disk raises `NotYet`, and
+the kernel goes on the order. When all kernels of a program are known, they are compiled at once
+(`fulfil`). If that takes longer than the caller of this call should wait, they are compiled in the
+background (`put_off`) and one by one with later calls (`deliver`): see `once_ready`."""
 import contextlib
 import threading
 from typing import Any
@@ -19,12 +18,11 @@ is_there: Any = None
 
 
 class NotYet(BaseException):
-    """A kernel was ordered that is not there yet. No error: nobody is to handle it but who
-    orders."""
+    """A kernel was ordered and is not there yet. Only the code that orders may handle this."""
 
 
 class Order:
-    """Kernels by key: what writes each, and whether it may be compiled in haste."""
+    """Kernels by key: how to write each, and whether it may be compiled quickly at first."""
     __slots__ = ("kernels",)
 
     def __init__(self):
@@ -34,17 +32,17 @@ class Order:
         return len(self.kernels)
 
     def take(self, key, emit):
-        """Put a kernel on the order, which is raised as not there yet."""
+        """Add a kernel to the order; raises NotYet."""
         self.kernels[key] = emit, tiered_compilation.wanted()
         raise NotYet(key)
 
     @property
     def seconds(self):
-        """What compiling all of it takes, about."""
+        """The estimated seconds for compiling all of it."""
         return compile_time_estimates.lacking.of(len(self.kernels))
 
     def fulfil(self):
-        """Compile all of it now: together, which takes half the time, unless one of them turns out
+        """Compile all of it now. Together takes half the time, unless one of the kernels turns out
         to have no compiled form."""
         for haste_too in (True, False):
             self._compile([key for key, (_, brief) in self.kernels.items() if brief is haste_too])
@@ -52,24 +50,24 @@ class Order:
             self.deliver()
 
     def put_off(self):
-        """Have all of it compiled beside what the process does."""
+        """Compile all of it in the background."""
         tiered_compilation.order({key: emit for key, (emit, _) in self.kernels.items()})
 
     def look(self):
-        """Take off the order what is there by now."""
+        """Drop the kernels that exist by now."""
         for key in list(self.kernels):
             if is_there(key):
                 self.kernels.pop(key, None)
 
     def deliver(self):
-        """Compile one kernel. One that turns out to have no compiled form says so again to whoever
-        asks for it next."""
+        """Compile one kernel. If it turns out to have no compiled form, that is raised again for
+        whoever asks for it next."""
         key = next(iter(self.kernels))
         self._compile([key])
         self.kernels.pop(key, None)
 
     def _compile(self, keys):
-        """Compile kernels of one manner; they stay on the order where one has no compiled form."""
+        """Compile kernels in one mode; they stay on the order if one has no compiled form."""
         from whet.passes.lower_llvm.scalar import Unsupported
         if keys:
             brief = self.kernels[keys[0]][1]
@@ -81,7 +79,7 @@ class Order:
 
 
 class ordering:
-    """Inside, this thread's kernels are ordered; gives the order."""
+    """A context in which this thread's kernels are ordered; gives the order."""
     __slots__ = ("before",)
 
     def __enter__(self):
@@ -94,7 +92,7 @@ class ordering:
 
 
 class Unready(Exception):
-    """Kernels are to be compiled with later calls first: their `order`."""
+    """Kernels have to be compiled first, with later calls: their `order`."""
 
     def __init__(self, order):
         super().__init__(f"{len(order)} kernels are not compiled yet")
@@ -102,9 +100,9 @@ class Unready(Exception):
 
 
 def once_ready(make, affords):
-    """make(), with the kernels that it asks for. Where some are not there yet, they are compiled
-    now if somebody `affords(seconds)` that, else Unready is raised. It may be called twice, and
-    may go on after it got `NotYet`."""
+    """Call make() with the kernels that it needs. Missing kernels are compiled now if
+    `affords(seconds)`; else Unready is raised. make() may be called twice, and may continue after
+    NotYet."""
     with ordering() as order:
         try:
             made = make()
@@ -119,5 +117,5 @@ def once_ready(make, affords):
 
 
 def current():
-    """The order that takes what this thread asks for, or None."""
+    """The order to which kernels of this thread go, or None."""
     return getattr(_local, "order", None)

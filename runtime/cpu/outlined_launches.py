@@ -1,4 +1,4 @@
-"""What the arguments of launches are, where operands and results are outlines: see
+"""Interprets the arguments of launches when operands and results are outlines: see
 `taped_launches.Reader`."""
 from collections.abc import Sequence
 from typing import Any
@@ -12,8 +12,8 @@ from . import taped_launches as T
 
 
 class OutlineReader(T.Reader):
-    """Outlines are one memory where they have one room. Each operand has one of its own; a result
-    whose sizes are known is an array."""
+    """Outlines share memory if they have the same room. Each operand has a room of its own; a
+    result with known sizes is an array."""
 
     array_types = Outline, np.ndarray
 
@@ -76,18 +76,18 @@ class OutlineReader(T.Reader):
 
 
 def together(a: Any, b: Any) -> bool:
-    """Are two outlines, if they are that, in one room?"""
+    """Are two things outlines in the same room?"""
     return type(a) is Outline and type(b) is Outline and a.room is b.room
 
 
 def offset(a: Any, of: Any) -> Any:
-    """How many bytes after another outline's first element one begins. Code that knows nothing of
-    symbolic sizes says int."""
+    """The bytes between the first elements of two outlines. Declared as int for code that knows
+    nothing of symbolic sizes."""
     return a.offset - of.offset
 
 
 def numbers(items: Sequence[Any], dtype: np.dtype[Any]) -> T.NumbersOfSizes:
-    """Numbers in memory of their own, as they are now."""
+    """A copy of these numbers in memory of their own."""
     array = np.array([value(x) for x in items], dtype)
     at = [(x, i * dtype.itemsize) for i, x in enumerate(items) if type(x) in SYMBOLIC]
     return T.NumbersOfSizes(array, at)

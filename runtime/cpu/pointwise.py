@@ -1,10 +1,9 @@
-"""Pointwise ops on arrays: a scalar expression, called on NumPy arrays, through a compiled kernel
-made at the first call.
+"""Pointwise ops on NumPy arrays: evaluates a scalar expression through a kernel that is compiled at
+the first call.
 
-A call looks its operands' types, sizes and strides up in a table of plans. A plan is a kernel, the
-numbers it needs to walk the operands, and how to make the results; an expression or type without a
-compiled form is planned as a run of the NumPy reference.
-"""
+A call looks up a plan by its operands' types, sizes and strides. A plan is a kernel, the numbers
+with which it walks the operands, and how to make the results. An expression or type without a
+compiled form gets a plan that runs the NumPy reference."""
 import functools
 import math
 import os
@@ -27,8 +26,8 @@ PLAIN_COPY = 1 << 19            # bytes of contiguous arrays of which the same i
 
 
 class Pointwise:
-    """One pointwise op: `roots` are expressions over the elements of `nin` inputs, and give one
-    result each.
+    """One pointwise op: `roots` are expressions over the elements of `nin` inputs, with one result
+    each.
 
     Nothing is done before the first call. Inputs are arrays of any strides that broadcast to one
     shape, with types as the op wants them; a result has the type of its expression. With `anyhow`,
@@ -115,12 +114,12 @@ class Pointwise:
         return list(outs)
 
     def plan(self, inputs, outs):
-        """What runs on operands like these, for callers that keep it."""
+        """The plan for operands like these, for callers that keep it."""
         key = tuple([x for a in (*inputs, *outs) for x in (a.dtype, a.shape, a.strides)])
         return self._plans.get(key) or self._make(key, inputs, outs)
 
     def has_kernel(self, inputs, outs):
-        """Does machine code compute this? Else NumPy does, whose functions have other bits."""
+        """Does machine code compute this? If not, NumPy does, whose functions have other bits."""
         typed = Typed(self, inputs, outs)
         if not typed.compiled:
             return False
@@ -128,7 +127,7 @@ class Pointwise:
         return lower.has_form(typed.described("flat", "v" * len(typed.sizes)))
 
     def has_parts(self, inputs):
-        """Has all that is computed of complex numbers among these a kernel?"""
+        """Is there a kernel for everything that is computed with complex numbers among these?"""
         try:
             in_parts(self.roots, tuple([FROM_NUMPY[a.dtype].short for a in inputs]))
         except Inseparable:
@@ -155,7 +154,7 @@ class Pointwise:
             return plan_for(self, key, lambda: _Plan(typed, inputs, outs, self.anyhow), keep)
 
     def _keep_flat(self, plan, inputs):
-        """Keep the plan for inputs that lie densely, as one for any number of elements."""
+        """Keep the plan of dense inputs for any number of elements."""
         if not plan.addr or plan.total > plan.most:
             return
         shape = plan.news[0][0]
@@ -169,20 +168,20 @@ class Pointwise:
 
 
 def _runs_reference(elements):
-    """Is an op on so few elements run by NumPy where its kernel is in no cache? Not where launches
-    are taken down."""
+    """Does NumPy compute so few elements if the kernel is in no cache? Not while launches are
+    recorded."""
     return tiered_compilation.runs_reference(elements) and not taped_launches.listens()
 
 
 def _fitting(outs, shape, dtype):
-    """The place of a flat result, if it is contiguous and of the result's own type."""
+    """`outs` for a flat result, if it is contiguous and has the result's own type."""
     out, = outs
     return out if out.dtype == dtype and out.shape == shape and out.flags.c_contiguous else None
 
 
 class Typed:
-    """An op on operands of known types: its expressions, the types of its results, and the
-    kernels used so far. `needs_no_kernel`: the reference gives a kernel's bits."""
+    """An op on operands of known types: its expressions, the types of its results, and the kernels
+    used so far. `needs_no_kernel`: the reference gives the same bits as a kernel."""
     __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled", "needs_no_kernel")
 
     def __init__(self, op, inputs, outs):
@@ -206,13 +205,13 @@ class Typed:
         self.kernels = {}
 
     def described(self, *walk):
-        """The kernel that walks through memory in a way: its space, its access, if it streams."""
+        """The kernel for one way through memory: its space, its access, and whether it streams."""
         return K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes),
                            *walk)
 
     def kernel(self, walk, stream, elements):
-        """(the kernel's address, its time for one element in nanoseconds), or None if there is
-        no compiled form, or so few elements need none for now."""
+        """(the kernel's address, its nanoseconds per element). None if there is no compiled form,
+        or if so few elements need none for now."""
         key = walk.space, walk.access, stream
         if key not in self.kernels:
             k = self.described(*key)
@@ -230,7 +229,7 @@ class Typed:
 
 
 class _Plan:
-    """How to compute on operands of known types, sizes and strides."""
+    """How to compute on operands with known types, sizes and strides."""
     __slots__ = ("roots", "news", "addr", "total", "most", "grain", "table", "numbers",
                  "awaited")
 
@@ -255,7 +254,7 @@ class _Plan:
         self.take(typed, walk, stream)
 
     def take(self, typed, walk, stream):
-        """Take the kernel that there is for a walk."""
+        """Use an existing kernel for a walk."""
         kernel = typed.kernel(walk, stream, self.total)
         if kernel is None:
             self.awaited = (typed, walk, stream) if typed.compiled else None
@@ -269,7 +268,7 @@ class _Plan:
             self.table = table(K.tables(walk))
 
     def run(self, inputs, outs):
-        """Compute; with a kernel, where there is one by now."""
+        """Compute, with a kernel if there is one by now."""
         if self.addr is None and self.awaited is not None and not _runs_reference(self.total):
             self.take(*self.awaited)
         if self.addr is None:
@@ -278,7 +277,7 @@ class _Plan:
             native.launch(self.addr, self.total, self.grain, *inputs, *outs, self.table)
 
     def reference(self, inputs, outs):
-        """The same with NumPy, step by step."""
+        """Compute with NumPy, step by step."""
         values = S.evaluate(self.roots, inputs, lambda t: SHORT[t].np)
         with np.errstate(all="ignore"):
             for out, v in zip(outs, values):
@@ -286,7 +285,7 @@ class _Plan:
 
 
 class _Unmade:
-    """A plan that needs no kernel: what results are like is all that anybody wants to know."""
+    """A plan without a kernel, for callers that only want the layouts of the results."""
     __slots__ = ("news",)
     numbers = False
 
@@ -301,7 +300,7 @@ class _Unmade:
 
 @functools.lru_cache(None)
 def _cache_bytes():
-    """The size of the last cache; a result at least as large is written past it."""
+    """The size of the last-level cache; results at least as large bypass it."""
     try:
         return max(os.sysconf("SC_LEVEL3_CACHE_SIZE"), 8 << 20)
     except (ValueError, OSError):
@@ -315,7 +314,7 @@ def common_shape(inputs):
 
 
 def result_layouts(shape, inputs, dtypes):
-    """What new results are made from, and their strides: dense, of the inputs' order in memory."""
+    """How new results are allocated, and their strides: dense, with the inputs' order in memory."""
     order = _order(shape, inputs)
     rows = tuple(range(len(shape)))
     strides = [_dense(shape, order, t.itemsize) for t in dtypes]
@@ -325,8 +324,8 @@ def result_layouts(shape, inputs, dtypes):
 
 
 def _order(shape, inputs):
-    """The dimensions from the outermost in memory: of two, the one with larger steps in the
-    first input that tells them apart."""
+    """The dimensions from the outermost in memory: of two, the one with larger strides in the first
+    input that distinguishes them."""
     steps = [K.spread(a, shape) for a in inputs if a.ndim]
 
     def inside(i, j):
@@ -368,8 +367,8 @@ BITS = {
 
 
 def copy(dst, src):
-    """Write `src`, broadcast and cast, into `dst`: any strides on both sides, overlapping or
-    not. Gives dst."""
+    """Write `src`, broadcast and cast, into `dst`; both may have any strides and may overlap.
+    Returns dst."""
     t = dst.dtype
     if src.dtype == t and (dst.size < SMALL_COPY or (
             dst.nbytes < PLAIN_COPY and dst.flags.c_contiguous and
@@ -388,14 +387,14 @@ def copy(dst, src):
 
 
 def move(dst, src):
-    """The same by a kernel alone, between arrays of one type that do not overlap."""
+    """`copy` by a single kernel, between arrays of one type that do not overlap."""
     bits = BITS.get(dst.itemsize, dst.dtype)
     _MOVE([src.view(bits)], [dst.view(bits)])
 
 
 def copy_of_few(dst, src):
-    """`copy` by a kernel alone, of so few elements that NumPy's call is what takes time. False
-    where it is not that, or the arrays may overlap: nothing was done then."""
+    """`copy` by a single kernel, for so few elements that NumPy's call overhead dominates. False if
+    that is impossible, or if the arrays may overlap; then nothing was done."""
     if (not 0 < dst.size <= SMALL_COPY or {dst.dtype, src.dtype} - FROM_NUMPY.keys()
             or "c" in dst.dtype.kind + src.dtype.kind or np.may_share_memory(dst, src)
             or STORED in (FROM_NUMPY[dst.dtype].kind, FROM_NUMPY[src.dtype].kind)):
@@ -408,5 +407,5 @@ def copy_of_few(dst, src):
 
 
 def fill(dst, value):
-    """Write a number into every element of `dst`. Gives dst."""
+    """Write a number into every element of `dst`. Returns dst."""
     return copy(dst, np.asarray(value, dst.dtype))

@@ -46,7 +46,7 @@ def three_axes(spatial, windows):
 
 
 def _planned(key, make, out, *arguments):
-    """The plan by which `make` pools these arguments; its result's sizes are `out`."""
+    """The plan by which `make` pools these arguments; the result has the sizes `out`."""
     shape = *arguments[0].shape[:2], *out
     plan, = by_sizes(lambda *xs: [_plan(*make(*xs))], [shape], *arguments)
     return remember(key, plan)
@@ -105,8 +105,8 @@ def _plan(x, windows, kind, divisors):
 
 
 def _tables(axes, w, chunk_cols):
-    """The bounds of all windows and, last, which outputs have windows that may touch each chunk of
-    columns; and where the tables of the axes begin, after the fields."""
+    """The tables of a kernel: the bounds of all windows, then for each chunk of columns the outputs
+    whose windows may touch it. Also the offsets of the axes' tables behind the fields."""
     from whet.passes.lower_llvm.windows.pool import FIELDS
     tables, starts = [], {}
     for name, columns in zip(("z_table", "y_table", "x_table"), bounds_of(axes)):
@@ -120,7 +120,7 @@ def _tables(axes, w, chunk_cols):
 
 
 def _even(windows):
-    """Are the windows along an axis alike and at equal distances?"""
+    """Do the windows along an axis have one size and equal distances?"""
     first, end, _ = windows
     distances = set(np.diff(first).tolist())
     return len(set((end - first).tolist())) == 1 and len(distances) <= 1 and 0 not in distances
@@ -196,8 +196,8 @@ def _halves(x):
 
 
 def _without_kernel(pool_of, reference, x, *args):
-    """What `pool_of` makes of elements that no kernel takes: of halves through float32, rounded
-    once, of others by NumPy. None where a kernel takes them."""
+    """The result of `pool_of` for types without a kernel: halves through float32, rounded once;
+    others by NumPy. None if there is a kernel."""
     if _halves(x):
         return converted(partial(pool_of(converted(x, F32), *args)), x.dtype)
     return None if _compiled(x) else reference(x, *args)
@@ -378,7 +378,8 @@ def fold(cols, output_size, kernel, dilation, padding, stride):
 
 
 def fold_onto(out, cols, output_size, kernel, dilation, padding, stride):
-    """The same by kernels, onto zeros. Is it done? Halves are added in a wider type."""
+    """`fold` by kernels, onto zeros; returns whether it was possible. Halves are added in a wider
+    type."""
     if window_geometry.wide(cols.dtype) != cols.dtype:
         return False
     added = Pointwise("add", (arg(0) + arg(1),), 2)
@@ -392,7 +393,7 @@ def fold_onto(out, cols, output_size, kernel, dilation, padding, stride):
 
 
 def unpool_onto(out, x, index, output_size):
-    """`max_unpool` by launches alone, onto zeros. Is it done?"""
+    """`max_unpool` by launches alone, onto zeros; returns whether it was possible."""
     if not indexed.suit(out, x, index):
         return False
     planes = math.prod(x.shape[:2])

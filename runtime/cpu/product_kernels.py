@@ -1,9 +1,9 @@
-"""Which kernel computes a product, and in units of how many rows and columns.
+"""Chooses the kernel of a product, and the rows and columns of its units.
 
-A product of one row or column has kernels of its own, as its sums have an order of their own
-(`one_row.py`). Of other products a few rows are computed without packing anything (`few_rows.py`),
-all others in tiles (`gemm.py`). These share their parts: each is compiled once, for all kernels.
-"""
+A product of one row or column has its own kernels, because its sums have their own order
+(`one_row.py`). Of the other products, those of a few rows need no packing (`few_rows.py`); all
+others are computed in tiles (`gemm.py`). These share parts that are compiled once for all
+kernels."""
 import functools
 from functools import partial
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ NEAR_ROWS = 64                           # of a matrix that may be read in colum
 
 
 class Chosen(NamedTuple):
-    """A kernel and how it is used."""
+    """A kernel and how to use it."""
     key: str
     emit: Any                            # the generator
     rows: Size                           # of a unit
@@ -55,9 +55,9 @@ class Chosen(NamedTuple):
 
 
 def choose(p, short, dst, epilogue, is_packed, threads):
-    """The kernel of products `p` of elements `short`, whose results are `dst` after an epilogue,
-    and how it is used. `is_packed`: does B lie in the order in which kernels read it? So many
-    `threads` take the units."""
+    """Choose the kernel of products `p` with elements `short`, whose results are `dst` after an
+    epilogue. `is_packed`: is B in the order in which kernels read it? `threads`: how many take the
+    units."""
     s, lanes = DTYPE[short].itemsize, kernels.shape(short).lanes
     if not p.one and not _few(p, s, lanes, is_packed):
         return _in_tiles(p, short, dst, epilogue, is_packed, threads)
@@ -76,7 +76,7 @@ def choose(p, short, dst, epilogue, is_packed, threads):
 
 
 def _few(p, s, lanes, is_packed):
-    """Are there so few rows that nothing is worth packing? `s`: bytes of an element."""
+    """Are there so few rows that packing never pays? `s`: bytes of an element."""
     few = (1 if p.n * p.k * s <= FIRST_LEVEL else FEW_ROWS if s >= 4 else FEW_SHORT_ROWS)
     return (0 < p.m <= few and p.batch[0] * p.batch[1] and not is_packed
             and (p.b[1] == s or (p.b[0] == s and p.n >= lanes)))
@@ -96,7 +96,7 @@ def _one_row(p, s):
 
 
 def _in_tiles(p, short, dst, epilogue, is_packed, threads):
-    """The kernel of tiles: where it packs A and B and where it reads them as they lie."""
+    """A kernel of tiles, and whether it packs A and B or reads them in place."""
     s, (m, n, k, a, b) = DTYPE[short].itemsize, p[:5]
     # of vectors, and with them of caches
     is_small = kernels.shape(short).lanes * s < 64
@@ -130,9 +130,9 @@ def _page_apart(stride):
 
 
 def _unit(short, m, n, k, count, threads):
-    """Rows and columns of a work unit. A thread's units are neighbours, and those below each other
-    it does as one: so a unit is one tile high. The columns are cut where a thread would get too few
-    rows to make up for the packing of all columns of B."""
+    """The rows and columns of a work unit. A thread takes neighbouring units, and those below each
+    other together, so a unit is one tile high. Columns are cut if a thread would get too few rows
+    to make up for packing all columns of B."""
     tile = kernels.shape(short)
     useful = min(threads, m * n * k * count // UNIT_STEPS)
     across = -(-n // (MAX_COLS if short not in WIDE else MAX_COLS // 4)) or 1
@@ -144,7 +144,7 @@ def _unit(short, m, n, k, count, threads):
 # ---- parts that kernels share --------------------------------------------------------------------
 @functools.lru_cache(None)
 def bring_part(part, dtype):
-    """Let kernels that are compiled or loaded from now on call a part that they share."""
+    """Make a shared part available to kernels that are compiled or loaded from now on."""
     def text():
         module = new_module()
         module.writing = f"gemm/part/{part}/{dtype}"
@@ -157,7 +157,7 @@ def bring_part(part, dtype):
 
 
 def _bring_named(name):
-    """Bring the part that has a function of this name."""
+    """Make the part available that has a function of this name."""
     dtype, function = name.removeprefix(kernels.PREFIX).split(".")
     whose = next((part for start, part in (("tile", "tiles"), ("masked", "masked"))
                   if function.startswith(start)), function)

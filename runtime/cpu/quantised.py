@@ -1,9 +1,8 @@
-"""Products and convolutions of bytes on the CPU: unsigned bytes times signed ones, sums of 32 bits,
-and what follows them (`passes/lower_llvm/quantised/epilogue.py`).
+"""Products and convolutions of bytes on the CPU: unsigned bytes times signed bytes, 32-bit sums,
+and an epilogue (`passes/lower_llvm/quantised/epilogue.py`).
 
-Images lie pixel by pixel (as channels_last tensors), and so do results. Weights are packed once
-(`quantised_weights.py`).
-"""
+Images are stored pixel by pixel, as channels_last tensors; so are results. Weights are packed once
+(`quantised_weights.py`)."""
 
 import ctypes
 import functools
@@ -30,8 +29,8 @@ UNIT_STEPS = 1 << 22             # products of bytes that are worth a thread of 
 
 
 class Epilogue(NamedTuple):
-    """What becomes of sums: the numbers of `quantised/epilogue.py`. Results are bytes around
-    `zero`, or floats where that is None."""
+    """The epilogue of a sum: the numbers of `quantised/epilogue.py`. Results are bytes around
+    `zero`, or floats if that is None."""
 
     low: float
     high: float
@@ -39,19 +38,19 @@ class Epilogue(NamedTuple):
     residual_scale: float
 
     def words(self):
-        """As the kernel reads them, by name."""
+        """The words that the kernel reads, by name."""
         floats = np.array([self.low, self.high, self.residual_scale], "f4")
         low, high, more = floats.view("i4").tolist()
         return {"low": low, "high": high, "zero": self.zero or 0, "residual_scale": more}
 
     @property
     def dtype(self):
-        """Of the results."""
+        """The type of the results."""
         return np.dtype("f4" if self.zero is None else "u1")
 
 
 class Plan(NamedTuple):
-    """A product but for the data pointers."""
+    """A product, apart from the data pointers."""
 
     kernel: int
     units: int
@@ -62,7 +61,7 @@ class Plan(NamedTuple):
 
 # ---- what the machine has ------------------------------------------------------------------------
 def kind():
-    """How sums of products are made here."""
+    """The instructions with which products are summed on this machine."""
     if REFERENCE:
         return "numpy"
     if targets.has("avx512_vnni"):
@@ -72,7 +71,8 @@ def kind():
 
 @functools.lru_cache(None)
 def tiles_allowed():
-    """Linux saves the tiles of a process only after it has asked for them."""
+    """Ask Linux for AMX tiles: it saves them for a process only after being asked. Are they
+    available?"""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return False
     arch_prctl, ask_for, tile_data = 158, 0x1023, 18
@@ -81,7 +81,7 @@ def tiles_allowed():
 
 # ---- calls ---------------------------------------------------------------------------------------
 def _dense(name, x, w, parameters, residual, shape, packed, epilogue):
-    """The operands as kernels read them without further looking. `shape`: of the result, by pixel;
+    """The operands in the form that kernels read unchecked. `shape`: of the result, by pixel.
     `packed`: of the weights."""
     room = packed[0], packed[1] * dots.PANEL
     wanted = [(x, x.shape, "u1"), (w, packed, "i1")]
@@ -162,8 +162,8 @@ def by_pixel(x):
 
 
 def in_order(x):
-    """An array whose elements lie one after the other: itself, or what a launch makes of it, so
-    that a program can have the copy, too."""
+    """An array in row-major order: itself, or a copy made by a launch, which a program can
+    repeat."""
     if x.flags.c_contiguous:
         return x
     found = memory.empty(x.shape, x.dtype)
@@ -200,7 +200,7 @@ def _conv_plan(shape, features, size, window, epilogue, residual, per_group):
 
 
 def _plan(k, groups, facts, image, epilogue, residual, direct):
-    """The plan of a product of k steps; `direct`: rows lie one after the other in x."""
+    """The plan of a product of k steps. `direct`: rows are adjacent in x."""
     how, threads = kind(), thread_pool.get_num_threads()
     if how == "amx" and k <= FEW_STEPS:              # a tile would be empty for the most part
         how = "vnni"
@@ -232,7 +232,7 @@ def _plan(k, groups, facts, image, epilogue, residual, direct):
 
 # ---- the same in NumPy ---------------------------------------------------------------------------
 def finished(total, parameters, residual, epilogue):
-    """What becomes of sums (..., columns), given as exact integers of any type."""
+    """Apply the epilogue to sums (..., columns), given as exact integers of any type."""
     shift, scale, bias = parameters
     total = (total.astype("i8") + shift).astype("i4")
     v = total.astype("f4") * scale + bias
@@ -243,7 +243,7 @@ def finished(total, parameters, residual, epilogue):
 
 
 def _reference_sums(x, w, features, size, window):
-    """Sums of a convolution of x (N, H, W, C), from its definition."""
+    """The sums of a convolution of x (N, H, W, C), by definition."""
     (ky, kx), (py, px), g, channels = window.taps, window.padding, window.groups, x.shape[3]
     weights = unpacked_window(w, window, channels, features).astype("f8")
     blank = dict(constant_values=window.blank)

@@ -1,4 +1,4 @@
-"""Convolutions of bytes in which each channel has taps of its own, and pools of bytes: plans."""
+"""Plans for depthwise convolutions of bytes, and for pools of bytes."""
 
 import numpy as np
 from whet.ir.outline import table as numbers_of
@@ -15,7 +15,7 @@ PIECE = 64                       # pixels of a line whose columns and sums the f
 
 
 def fours(taps):
-    """So many taps in fours."""
+    """The number of groups of four taps."""
     return -(-taps // 4)
 
 
@@ -47,8 +47,8 @@ def plan(how, facts, image, epilogue, residual, make):
 
 
 def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
-    """The largest of each window of unsigned bytes that lie pixel by pixel, (N, C, H, W); None
-    where there is no kernel for it."""
+    """The maximum of each window of unsigned bytes stored pixel by pixel, (N, C, H, W); None if
+    there is no kernel for it."""
     if x.dtype != np.uint8 or x.ndim != 4 or ceil_mode or REFERENCE:
         return None
     by_pixel = x.transpose(0, 2, 3, 1)

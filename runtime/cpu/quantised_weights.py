@@ -1,9 +1,8 @@
-"""Weights of bytes in the order of their kernels, which is the same for all machines.
+"""Packs weights of bytes in the order of their kernels, which is the same for all machines.
 
-A panel has 16 columns; for four steps the four bytes of a column stand side by side. Of a product a
-step is an element of a row, padded to what a tile of AMX has; of a convolution in which each
-channel has taps of its own, a column is a channel and a step a tap.
-"""
+A panel has 16 columns; for each four steps the four bytes of a column are adjacent. For a product a
+step is an element of a row, padded to the size of an AMX tile. For a depthwise convolution a column
+is a channel and a step is a tap."""
 
 from typing import NamedTuple
 
@@ -12,7 +11,8 @@ from whet.passes.lower_llvm.quantised import dots
 
 
 class Window(NamedTuple):
-    """How a convolution's taps lie: (height, width) each, and the byte that means zero."""
+    """The window of a convolution: kernel size, stride and so on, (height, width) each, and the
+    byte that represents zero."""
 
     taps: tuple
     stride: tuple
@@ -22,7 +22,7 @@ class Window(NamedTuple):
     blank: int
 
     def by_channel(self, channels, features):
-        """Has each channel taps of its own?"""
+        """Is it a depthwise convolution?"""
         return 1 < self.groups == channels == features
 
     def out_size(self, size):
@@ -81,8 +81,8 @@ def unpacked_window(w, window, channels, features):
 
 
 def by_feature(p, packed):
-    """Parameters (features,) as kernels with such weights read them: (groups, room), zeros at the
-    ends."""
+    """Parameters (features,) in the form that kernels with such weights read: (groups, room),
+    padded with zeros."""
     groups, room = packed.shape[0], packed.shape[1] * dots.PANEL
     found = np.zeros((groups, room), p.dtype)
     found[:, : p.size // groups] = p.reshape(groups, -1)

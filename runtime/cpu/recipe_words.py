@@ -1,9 +1,7 @@
-"""The words of a recipe: what machine code goes by when it makes a call again. See
-`repeated_calls.py`.
+"""The words of a recipe, from which machine code repeats a call. See `repeated_calls.py`.
 
-Of a call on outlines (`ir/outline.py`) some are expressions of sizes. A word that is the address of
-numbers for a kernel is what has these, until the recipe is laid: a `Table`, or `NumbersOfSizes`.
-"""
+For a call on outlines (`ir/outline.py`) some words are expressions of sizes. A word that is the
+address of numbers for a kernel is a `Table` or `NumbersOfSizes` until the recipe is laid out."""
 import functools
 from typing import NamedTuple
 
@@ -29,15 +27,15 @@ from .taped_launches import (
 
 
 class Recipe(NamedTuple):
-    """See above; `owned` are the objects that words are addresses of."""
+    """The words of a recipe; `owned` are the objects whose addresses are among them."""
     words: list
     owned: list
 
 
 def recipe(op, kinds, arrays, made, tape, reader=Reader):
-    """The words of a recipe, but for those of the table that it goes into, and what these hold by
-    address; None where the call was not launches of known arguments. `reader` says what the
-    arguments of launches on such arrays are."""
+    """The words of a recipe, except those of the table to which it is added, and the objects whose
+    addresses they contain. None if the call was not launches with known arguments. `reader`
+    interprets the arguments of launches on such arrays."""
     tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
     if (not tensors or any(type(m) not in reader.array_types or m.ndim > L.MAX_DIMS for m in made)
             or len(made) > L.MAX_OUT):
@@ -66,8 +64,8 @@ def recipe(op, kinds, arrays, made, tape, reader=Reader):
 
 
 def planned(op, kinds, arrays, types, plan, in_place):
-    """The words of a recipe of a call on a device: `plan(*operands)` gives results of such types of
-    elements, or writes over the first operand."""
+    """The words of the recipe of a call on a device. `plan(*operands)` returns results with these
+    element types, or overwrites the first operand."""
     tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
     flags, owned = _flags(op, kinds, types, op.numbers_go_along), [op, plan]
     if op.is_view:
@@ -79,14 +77,14 @@ def planned(op, kinds, arrays, types, plan, in_place):
 
 
 def _head(op, kinds, flags, **fields):
-    """What stands before what operands and results are like."""
+    """The words before the layouts of operands and results."""
     readers = (_readers(op, len(kinds)) if flags & L.DIFF and len(kinds) <= L.NODE_IN else 0)
     fields.update(op=id(op), nin=len(kinds), flags=flags, readers=readers)
     return [*[fields.get(name, 0) for name in L.R_HEAD], *_zeros(L.MAX_SIZES)]
 
 
 def _metas(tensors, owned, known):
-    """What nodes keep of inputs that no backward reads, where that is known; `owned` holds it."""
+    """What nodes keep of inputs that no backward reads, if known; `owned` holds it."""
     metas = [0] * L.MAX_IN
     for i, a in tensors if known else ():
         meta = Shape(a.shape, FROM_NUMPY[a.dtype])
@@ -96,7 +94,7 @@ def _metas(tensors, owned, known):
 
 
 def _flags(op, kinds, types, numbers_vary):
-    """What holds of a call for gradients, and of its numbers."""
+    """Flags for the call's gradients and numbers."""
     differentiable = op.differentiable and (len(types) > 1 or types and types[0].kind in "fcV")
     by_value = not numbers_vary and any(k in (L.FLOAT, L.INT) for k in kinds)
     return ((L.DIFF if differentiable else 0) | (L.BY_VALUE if by_value else 0)
@@ -106,17 +104,16 @@ def _flags(op, kinds, types, numbers_vary):
 
 
 class _Launches(NamedTuple):
-    """A call's launches as words of a recipe: how many they are, and the bytes that they need
-    meanwhile."""
+    """A call's launches as words of a recipe: their number, and the bytes of temporary memory."""
     words: list
     launches: int
     scratch: int
 
 
 def _launches(reader, tensors, made):
-    """What a call launched; None where it was something else, too. The arguments of a pointwise
-    kernel are its operands themselves, in order, so that operands may share memory; elsewhere an
-    address tells: `recorded_call.apart` saw to that."""
+    """The launches of a call; None if it did anything else. The arguments of a pointwise kernel are
+    the operands in order, so that operands may share memory. Elsewhere an argument is identified by
+    its address, which `recorded_call.apart` makes unique."""
     if (any([m.size == 0 for m in made])
             or not all([isinstance(total, int) for _, total, *_ in reader.tape.launches])):
         return None
@@ -141,7 +138,7 @@ def _launches(reader, tensors, made):
 
 
 def _operands(kinds, arrays):
-    """What a call's operands must be: tensors of these layouts, and numbers."""
+    """The required layouts of a call's operands, and its numbers."""
     words: list[int] = []
     for a, k in zip(arrays, kinds):
         if k == L.TENSOR:
@@ -162,7 +159,7 @@ def _results(made, offsets):
 
 
 def _lying(a):
-    """An array's sizes and strides, as many words for one of any number of dimensions."""
+    """An array's sizes and strides, padded to the maximal number of dimensions."""
     rest = _zeros(L.MAX_DIMS - a.ndim)
     return *a.shape, *rest, *a.strides, *rest
 
@@ -174,7 +171,7 @@ def _zeros(count):
 
 @functools.cache
 def _readers(op, n):
-    """For each of `n` operands, a byte with a bit for each operand whose gradient reads it."""
+    """For each of `n` operands: a byte with a bit for each operand whose gradient reads it."""
     def reads(i, k):
         return op.reads(i, tuple([op if j == k else None for j in range(n)]))
     saves = range(n) if op.saves is None else [i for i in op.saves if i < n]
@@ -182,7 +179,7 @@ def _readers(op, n):
 
 
 def row_major(a):
-    """Has the array the strides of a new one (also along dimensions of one element)?"""
+    """Does the array have the strides of a new one, even along dimensions of size 1?"""
     step = a.dtype.itemsize
     for n, stride in zip(reversed(a.shape), reversed(a.strides)):
         if stride != step:
@@ -213,7 +210,8 @@ OFFSET = 1 << 8                  # what an offset is multiplied by beside the nu
 
 
 def laid(words):
-    """The words with addresses of tables, and the tables' arrays, which hold them."""
+    """The words with tables replaced by their addresses, and the arrays of the tables, which must
+    be kept alive."""
     tables = [w.array for w in words if type(w) in (Table, NumbersOfSizes)]
     return [address(w.array) if type(w) in (Table, NumbersOfSizes) else w for w in words], tables
 

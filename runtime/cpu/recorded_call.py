@@ -1,5 +1,5 @@
-"""How a call is made whose launches are written down: on operands that an address tells apart, and
-by kernels where only elements move."""
+"""Makes a call so that its launches can be recorded: on operands with distinct addresses, and with
+kernels even where only elements move."""
 import functools
 
 import numpy as np
@@ -10,8 +10,8 @@ from .mapped_code import ALIGN
 
 
 def apart(operands):
-    """Put copies among the operands where arrays share memory: a launch's arguments then tell which
-    operand they are."""
+    """Replace operands that share memory by copies, so that addresses in a launch identify
+    operands."""
     seen: list = []
     for i, a in enumerate(operands):
         if not isinstance(a, np.ndarray):
@@ -22,7 +22,7 @@ def apart(operands):
 
 
 def reuses(made, operands):
-    """Did a call put a result into the memory of an operand? Machine code makes new ones."""
+    """Did a call put a result into the memory of an operand? Machine code allocates new ones."""
     return any([np.may_share_memory(m, a) for m in made for a in operands
                 if isinstance(a, np.ndarray)])
 
@@ -36,10 +36,10 @@ def _alike(a):
 
 
 class Writes:
-    """What recipes of an op's writes in place are known by, as calls that make something new are
-    known by the op. `forms`: ways to make one by launches alone, each a function of the array that
-    is written to, the other operands and the attributes; it gives False where it cannot, and
-    nothing was done."""
+    """Under this, recipes of an op's in-place writes are found, as recipes of other calls are found
+    under the op. `forms`: ways to write by launches alone. Each is a function of the array that is
+    written to, the other operands and the attributes. It returns False if it is not applicable, and
+    has then done nothing."""
     is_view = differentiable = cast_product = dynamic_numbers = saves_output = False
     memo, moves, writes = True, None, None
 
@@ -47,7 +47,7 @@ class Writes:
         self.forms, self.met, self.refused = forms, set(), set()
 
     def listen(self, arrays, attrs):
-        """Make a write; what it launched, or None where nothing was done."""
+        """Make a write and record its launches; None if nothing was done."""
         for form in self.forms:
             tape = taped_launches.Tape()
             if tape.listen(form, *arrays, **attrs):
@@ -55,7 +55,7 @@ class Writes:
         return None
 
     def of_copies(self):
-        """The same of a copy, which they give; None where they cannot."""
+        """The same write to a copy, which is returned; None if that is impossible."""
         return [functools.partial(_on_a_copy, form) for form in self.forms]
 
 
@@ -71,13 +71,13 @@ FEW = 1 << 13                    # elements that one thread puts into their plac
 
 
 def are_few(arrays):
-    """Are places, and what is put there or picked, so few that one thread may do all of it?"""
+    """Are there so few places and values that one thread may handle all of them?"""
     return all([x.size <= FEW for x in arrays])
 
 
 def for_few(put):
-    """A form of a write that one thread makes. It looks at everything before it writes; what does
-    not fit is said by others."""
+    """A form of a write that one thread makes. It checks everything before it writes, and leaves
+    errors to other forms."""
     def form(a, *arrays, **attrs):
         try:
             return are_few(arrays) and put(a, *arrays, **attrs)
@@ -87,8 +87,8 @@ def for_few(put):
 
 
 def with_few_between(form):
-    """A form of a call that raises RuntimeError where its launches, which are listened to, leave
-    many elements for each other: one thread would take longer than NumPy."""
+    """A form of a call that raises RuntimeError if its launches pass many elements to each other:
+    one thread would be slower than NumPy."""
     def run(*arrays, **attrs):
         made = form(*arrays, **attrs)
         if not are_few(taped_launches.left_between()):
@@ -98,7 +98,7 @@ def with_few_between(form):
 
 
 def picked_alone(op, *arrays, **attrs):
-    """What `op.forward` gives, by launches alone."""
+    """The result of `op.forward`, by launches alone."""
     try:
         return op.alone(*arrays, **attrs)
     except (IndexError, ValueError, RuntimeError):
@@ -106,8 +106,8 @@ def picked_alone(op, *arrays, **attrs):
 
 
 def ways(op, operands):
-    """How a call can be made: the first way that is launches alone is what machine code repeats. A
-    way that cannot make it gives None; one can."""
+    """The ways in which a call can be made. Machine code repeats the first one that consists of
+    launches alone. A way that is not applicable returns None; at least one is."""
     if moves_onto_new(op) and may_move(operands):
         return [mover(op), op.forward]
     if type(op.writes) is Writes:
@@ -118,21 +118,21 @@ def ways(op, operands):
 
 
 def moves_onto_new(op):
-    """Is it an op that moves elements, and may combine them, into a result of known sizes?"""
+    """Does an op move elements, possibly combining them, into a result of known sizes?"""
     return op.moves is not None and (
         op.shape is not None
         or op.makes is not None and op.write is None and op.put_alone is None)
 
 
 def may_move(operands):
-    """Can a kernel move elements of these from one to another?"""
+    """Can a kernel move elements between these operands?"""
     first = operands[0]
     return (isinstance(first, np.ndarray) and first.itemsize <= 8
             and all(isinstance(a, np.ndarray) and a.dtype is first.dtype for a in operands))
 
 
 def mover(op):
-    """The forward of such an op by kernels alone; None where there are none."""
+    """The forward of such an op by kernels alone; None if there is none."""
     return functools.partial(_moved, op)
 
 
@@ -156,8 +156,8 @@ def _moved(op, *arrays, **attrs):
 
 
 def rooms(arguments):
-    """Where in one block of memory each piece begins that launches need meanwhile, by the piece's
-    id; and the bytes of the block."""
+    """The offset of each temporary piece in one block of memory, by the piece's id, and the bytes
+    of the block."""
     pieces = {id(x.memory): x.size for x in arguments if type(x) is taped_launches.Scratch}
     begins, size = {}, 0
     for piece, n in pieces.items():

@@ -19,9 +19,9 @@ from .rows import contiguous
 
 
 def run(what, sizes, first, matrices, arrays, is_reversed):
-    """Take the steps. `sizes`: (steps, rows, numbers of a state); `first`: the rows that the first
-    step multiplies, None where there is nothing to multiply yet; `matrices` (gates, K, numbers of a
-    state), `arrays`: those of `what`, dense."""
+    """Run all steps. `sizes`: (steps, rows, numbers of a state). `first`: the rows that the first
+    step multiplies; None if there is nothing to multiply yet. `matrices` (gates, K, numbers of a
+    state). `arrays`: those of `what`, dense."""
     if not products.supported(what.dtype):
         _by_numpy(what, sizes, first, matrices, arrays, is_reversed)
         return

@@ -27,7 +27,7 @@ def _cast(e, src, dst):
 
 # ---- kinds of reductions -------------------------------------------------------------------------
 class Kind:
-    """What a kind of reduction computes: as a program of rows, and with NumPy."""
+    """A kind of reduction: how it is computed as a row program, and with NumPy."""
     needs_elements = False       # Is there nothing to give where there is nothing to choose from?
     goes_by_parts = False        # Is it, of complex numbers, that of their parts?
     several_results = False
@@ -36,16 +36,16 @@ class Kind:
         self.name = name
 
     def program(self, name, e, t, operands, out):
-        """The program that reduces an expression `e`, of type `t`, of operands; sums end as type
-        `out`."""
+        """The program that reduces an expression `e`, of type `t`, of the operands; sums end as
+        type `out`."""
         raise NotImplementedError
 
     def scalars(self, n):
-        """What the program is given behind the array, for a reduction of n elements each."""
+        """The numbers that the program takes after the array, for reductions of n elements each."""
         return ()
 
     def by_numpy(self, x, axes, keepdims, out_dtype):
-        """The same of an array over a tuple of axes, with NumPy."""
+        """Reduce an array over a tuple of axes with NumPy."""
         raise NotImplementedError
 
 
@@ -66,7 +66,8 @@ class Total(Kind):
             name, operands, (R.Reduce(self.reduction, e), R.StoreRow(_cast(end, acc, out))))
 
     def ended(self, operands, acc):
-        """(the operands, what is made of the total, which comes behind them)"""
+        """(the operands, the expression of the result in terms of the total, which is the argument
+        after them)"""
         return operands, sc.arg(len(operands))
 
     def by_numpy(self, x, axes, keepdims, out_dtype):
@@ -79,7 +80,7 @@ class Total(Kind):
         return np.asarray(self.ended_by_numpy(total, x, axes, acc), out, order="C")
 
     def ended_by_numpy(self, total, x, axes, acc):
-        """What is made of the totals of an array."""
+        """The results from the totals of an array."""
         return total
 
 
@@ -131,8 +132,8 @@ class Extremum(Kind):
 
 
 class Place(Kind):
-    """Where the largest or the smallest element lies in the reduced axes, taken as one in
-    row-major order. `reduction`: the name that programs of rows have for it."""
+    """The position of the largest or the smallest element in the reduced axes, flattened in
+    row-major order. `reduction`: its name in row programs."""
     needs_elements = True
     kept: tuple[int, ...] = (1,)     # which of (value, place) are results
 

@@ -1,4 +1,4 @@
-"""What `sort.py` does, with NumPy alone: rows (k, n), each as (values, positions)."""
+"""The reference for `sort.py` in NumPy: rows (k, n), each result as (values, positions)."""
 import numpy as np
 
 
@@ -21,7 +21,7 @@ def first(x, k, descending):
 
 
 def selected(x, which, k):
-    """One of each row in order: the `nth`, which is k, or the median."""
+    """One element of each sorted row: the `nth`, which is k, or the median."""
     n = x.shape[1]
     column = np.full((x.shape[0], 1), k if which == "nth" else (n - 1) // 2)
     if which != "nth" and x.dtype.kind in "fV":
@@ -34,7 +34,7 @@ def selected(x, which, k):
 
 
 def mode(x):
-    """The last of the first of the longest runs of each row in order."""
+    """The last element of the first of the longest runs of each sorted row."""
     values, at = first(x, x.shape[1], False)
     n = x.shape[1]
     edge = np.ones((x.shape[0], n + 1), bool)

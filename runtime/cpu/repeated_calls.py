@@ -1,10 +1,9 @@
-"""Calls that were made before, made again by machine code: see passes/lower_llvm/calls/op_calls.py.
+"""Repeats calls in machine code: see passes/lower_llvm/calls/op_calls.py.
 
-Here are the native types' Python side, and `first`, which runs a call the ordinary way while
-listening to what it launches, and turns a call that was launches (or a view) into a recipe. Only
-ops that say so (`memo`, `launches`) are remembered: their forward must be a function of shapes,
-strides, types, attributes and numbers, and must not check the data but by the kernel (`verdict`).
-"""
+This is the Python side of the native types. `first` makes a call the ordinary way and records its
+launches. If the call consists of launches, or is a view, it becomes a recipe. Only ops that allow
+it (`memo`, `launches`) are remembered: their forward must depend on shapes, strides, types,
+attributes and numbers alone, and check data only in the kernel (`verdict`)."""
 import array
 import ctypes as C
 import functools
@@ -68,12 +67,12 @@ def load():
 
 
 def as_memory(x):
-    """What a tensor is made around: an array, or itself where it is memory of a device."""
+    """What a tensor wraps: an array, or the memory of a device itself."""
     return x if hasattr(type(x), "held") else np.asarray(x)
 
 
 def _set(offset, thing):
-    """Put an object into CTX, which owns it from then on."""
+    """Store an object in CTX, which owns it from then on."""
     native._forever(thing)
     ctx[offset // 8] = id(thing)
 
@@ -208,9 +207,9 @@ elsewhere_type: Any = None
 
 
 def first(op, inputs, attrs):
-    """Run a call the ordinary way; remember it where that is possible, and such a call has come
-    before: sizes that never come again are not worth a recipe. Where many sizes come, one is made
-    for all of them: see `sized_recipes.py`."""
+    """Make a call the ordinary way. Remember it if possible, and if the same call has been made
+    before: sizes that never come again are not worth a recipe. If many sizes come, one recipe is
+    made for all of them: see `sized_recipes.py`."""
     kinds = _kinds(op, inputs)
     if kinds is None:
         if elsewhere is not None:
@@ -229,7 +228,7 @@ def first(op, inputs, attrs):
 
 
 def learn(op, inputs, attrs):
-    """Have a recipe for a call that is about to be made in place, where such a call has come
+    """Make a recipe for an in-place call that is about to happen, if the same call has been made
     before."""
     if (not op.memo or modes.state.flags & (modes.SPECIAL | modes.INFERENCE)
             or len(inputs) > L.MAX_IN):
@@ -252,13 +251,13 @@ _NUMBER_KINDS = {float: "FLOAT", int: "INT", complex: "COMPLEX"}
 
 
 def _layout(arrays, attrs):
-    """What a recipe depends on."""
+    """Everything on which a recipe depends."""
     lie = [(x.shape, x.strides, x.dtype) if type(x) is np.ndarray else None for x in arrays]
     return (*lie, *attrs.items()) if attrs else tuple(lie)
 
 
 def _kinds(op, inputs):
-    """What each operand of a call is; None where no recipe can be made of such a call."""
+    """The kind of each operand of a call; None if no recipe can be made for such a call."""
     flags = modes.state.flags
     if (flags & modes.SPECIAL or flags & modes.CASTS and op.cast_product
             or not (op.memo or op.launches or recorded_call.moves_onto_new(op)
@@ -284,7 +283,7 @@ def _kinds(op, inputs):
 
 
 def came_before(op, layout):
-    """Did such a call come before, as far as hashes tell? It did from now on."""
+    """Has such a call been made before, as far as hashes tell? From now on it has."""
     known, h = op.met, hash(layout)
     if h in known:
         return True
@@ -295,8 +294,8 @@ def came_before(op, layout):
 
 
 def _remembered(op, attrs, kinds, arrays, layout, kind=None):
-    """The result of a call, which machine code makes from now on where it can; those of other
-    sizes, too, where it is of a `kind` that is worth it."""
+    """The result of a call, which machine code repeats from now on if possible. If its `kind` is
+    worth it, so are calls of other sizes."""
     if not (op.is_view or op.dynamic_numbers):
         recorded_call.apart(arrays)
     result = recipe = None
@@ -325,15 +324,15 @@ def _remembered(op, attrs, kinds, arrays, layout, kind=None):
 
 
 def refuse(op, layout):
-    """Such calls are no launches: it is not tried again."""
+    """Note that such calls are not launches, so that nobody tries again."""
     if len(op.refused) > MOST_REFUSED:
         op.refused.clear()
     op.refused.add(layout)
 
 
 def written(op, inputs, attrs):
-    """Make a call in place by launches alone, where such a call has come before: machine code makes
-    the next one. Was it made?"""
+    """Make an in-place call by launches alone, if such a call has been made before; machine code
+    makes the next one. Was it possible?"""
     writes = op.writes
     kinds = None if writes is None else _kinds(writes, inputs)
     if kinds is None or kinds[0] != L.TENSOR or modes.state.flags & modes.INFERENCE:
@@ -355,7 +354,7 @@ def written(op, inputs, attrs):
 
 
 def _hash(op, kinds, arrays, of_sizes=True):
-    """As the machine code computes it."""
+    """The hash of a call, as machine code computes it."""
     words = [id(op), len(kinds)]
     for a, k in zip(arrays, kinds):
         if k == L.TENSOR and type(a) is elsewhere_type:
@@ -391,14 +390,14 @@ def _insert(op, attrs, kinds, arrays, words, owned, by_plan=None):
 
 
 def _insert_sized(op, attrs, kinds, arrays, recipe):
-    """The same of a recipe whose words machine code computes for each call's sizes."""
+    """Insert a recipe whose words machine code computes for each call's sizes."""
     h = _hash(op, kinds, arrays, of_sizes=False)
     block = recipe.block
     _chain("sized", h, L.SIZED_BUCKETS, attrs, block, block.ctypes.data, recipe.owned)
 
 
 def _chain(table, h, buckets, attrs, block, address, owned):
-    """Put a recipe first among those that its hash leads to."""
+    """Put a recipe first in the chain of its hash."""
     bucket, following = (L.CTX[table] + 8 * (h & (buckets - 1))) // 8, L.R["next"] // 8
     stored = attrs or _empty
     block[L.R["hash"] // 8] = h if h < 1 << 63 else h - (1 << 64)
@@ -412,8 +411,8 @@ def _chain(table, h, buckets, attrs, block, address, owned):
 
 
 def forget():
-    """Drop all recipes: they hold kernels' cuts for a number of threads, plans' tables, and
-    result types that follow the default."""
+    """Drop all recipes. They depend on the number of threads, on tables of plans, and on result
+    types that follow the default type."""
     if ctx is None:
         return
     global _recipes, _retired
@@ -433,7 +432,7 @@ _empty: dict = {}
 
 
 def begin(tensor, node, cell, record, several, stale, run, finish):
-    """Tell the machine code the classes and functions that it meets."""
+    """Give the machine code its classes and functions."""
     _set(L.CTX["tensor"], tensor)
     _set(L.CTX["parameter"], tensor)
     _set(L.CTX["node"], node)
@@ -454,9 +453,9 @@ def begin(tensor, node, cell, record, several, stale, run, finish):
 
 
 def also_elsewhere(learn, array_type, kind_at):
-    """Calls on arrays of such a type are repeated, too: `learn(op, inputs, attrs)` may have a
-    recipe for one. What an array is like is told by an object at an offset, one for all that are
-    alike."""
+    """Repeat calls on arrays of this type too: `learn(op, inputs, attrs)` may have a recipe for
+    one. An object at an offset in an array, shared by all arrays that are alike, identifies its
+    layout."""
     global elsewhere, elsewhere_type
     elsewhere, elsewhere_type = learn, array_type
     ctx[L.CTX["kind_at"] // 8] = kind_at
@@ -464,7 +463,7 @@ def also_elsewhere(learn, array_type, kind_at):
 
 
 def repeat_by_plan(op, attrs, kinds, arrays, recipe, in_place):
-    """Have machine code make a call on a device from now on."""
+    """Let machine code repeat a call on a device from now on."""
     by_plan = "in place" if in_place else "anew"
     _insert(op, attrs, kinds, arrays, recipe.words, recipe.owned, by_plan)
 
@@ -475,33 +474,32 @@ def is_plain(x):
 
 
 def declined(function):
-    """Let `function` be called where the native entries decline a call, as `first` is. It is never
-    freed: a thread may be on its way into it."""
+    """Register the function that is called if the native entries decline a call, in the role of
+    `first`. It is never freed, because a thread may be about to call it."""
     _set(L.CTX["slow"], function)
 
 
 def also(parameter):
-    """A subclass without operators of its own that is treated as a tensor."""
+    """Treat a subclass without operators of its own as a tensor."""
     global _tensor_types
     _set(L.CTX["parameter"], parameter)
     _tensor_types = (*_tensor_types[:1], parameter)
 
 
 def _modes():
-    """The modes that the machine code is to go by on this thread. It has a copy of them until
-    another thread runs."""
+    """The modes of this thread. Machine code has a copy of them until another thread runs."""
     return modes.tell(modes.state.flags)
 
 
 def know_calls_by(sizes, immutable):
-    """Tell the machine code that makes keys of calls the type of tensors' sizes, and types of which
-    objects never change."""
+    """Tell the machine code that makes keys of calls the type of tensors' sizes, and which types
+    have immutable objects."""
     _set(L.CTX["sizes"], sizes)
     _set(L.CTX["immutable"], frozenset(immutable))
 
 
 def views(getitem, reshape):
-    """The Python functions behind the native `tensor[...]` and `tensor.reshape`."""
+    """Set the Python functions behind the native `tensor[...]` and `tensor.reshape`."""
     _set(L.CTX["getitem"], getitem)
     _set(L.CTX["reshape"], reshape)
 
@@ -510,8 +508,8 @@ _next = {"method": 0, "function": 0}
 
 
 def _fill_descriptor(k, op, attrs, count, slow, writer=None, reflected=None):
-    """Fill descriptor k: `op` called on `count` positional operands, `slow` for all other calls.
-    With `writer` (a name) in place."""
+    """Fill descriptor k: `op` is called for `count` positional operands, `slow` for all other
+    calls. With `writer` (a name) the op writes in place."""
     at = L.CTX["desc"] + L.DESC["size"] * k
     _set(at + L.DESC["op"], op)
     _set(at + L.DESC["attrs"], attrs or _empty)

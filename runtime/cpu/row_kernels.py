@@ -1,5 +1,5 @@
-"""Kernels of row programs: which there is for which way through memory, and the walks that long
-rows are taken in."""
+"""The kernels of row programs, by way through memory, and the walks in which long rows are
+computed."""
 import functools
 
 from whet.cpu import native
@@ -11,28 +11,28 @@ from whet.ir.symbolic_size import at_most
 NAMES = {np_dtype: d.short for np_dtype, d in FROM_NUMPY.items() if d.kind != STORED}
 DTYPES = {d.short: d.np for d in ALL.values()}
 BF16 = DTYPES["bf16"]
-LONG = 1 << 20                  # a row of so many bytes is worth more than one thread
-FEW = 4                         # so many short rows are worth folding together
-# so many columns without gaps are added up as long lines of some elements each
+LONG = 1 << 20                  # bytes from which a row is shared by several threads
+FEW = 4                         # the number of short rows from which they are folded together
+# up to this number of columns without gaps, lines are added as long ones of several lines each
 DENSE = 64
-# rows of so few elements are added up in panels of so many vectors, four partial sums at once; of
-# fewer columns than a vector has, rows of so few
+# up to these row lengths, panels of FEW_VECTORS vectors are added with four partial sums at once:
+# in general, and for fewer columns than a vector has lanes
 FEW_LINES, FEW_VECTORS, NARROW_LINES = 160, 4, 48
-# rows of so few elements that lie apart are taken many at a time, their elements gathered
+# up to this length, many rows that lie apart are taken at once, and their elements are gathered
 SHORT = 12
-# rows of so few elements that follow each other are read many at once, and their lanes sorted (half
-# as many where vectors are short)
+# up to this length, many adjacent rows are loaded at once and transposed; half of it for short
+# vectors
 NARROW = 16
-# if a row takes no more than so many instructions, all of which are written out
+# the kernel for such rows is unrolled, so a row may take at most this number of instructions
 MANY = 512
-# and is of one of so many lengths: a kernel takes 20 to 60 ms to compile, and saves microseconds
-# of a call (rows of 3 take a quarter of the time, rows of 10 two thirds)
+# the number of row lengths for which a program gets such kernels. Each takes 20 to 60 ms to compile
+# and saves microseconds of a call: rows of 3 take a quarter of the time, rows of 10 two thirds
 FEW_LENGTHS = 5
 
 
 def span_of(columns):
-    """How many elements of a row a thread takes at once: 2**k blocks, which are combined with each
-    other first; 64 Ki elements in all."""
+    """The number of elements of a row that a thread takes at once: 2**k blocks, which are combined
+    with each other first; 64 Ki elements in all."""
     return R.BLOCK << max(0, ((1 << 16) // (R.BLOCK * columns)).bit_length() - 1)
 
 
@@ -58,8 +58,8 @@ def short_kernel(program, rank, vectors, rest):
 
 @functools.lru_cache(4096)
 def short_rows(program, n):
-    """(vectors of a row, 1 where the last one is not full) for a kernel of short rows; None where
-    there is none, or rows are too long."""
+    """(vectors of a row, 1 if the last one is not full) for a kernel of short rows; None if there
+    is none, or if rows are too long."""
     from whet.passes.lower_llvm.rows.short import MOST, walk_lanes
     lanes = walk_lanes(program)
     vectors = -(-n // min(lanes, default=1))
@@ -68,8 +68,8 @@ def short_rows(program, n):
 
 
 def one_of_few(program, n):
-    """Is `n` one of the first few lengths of rows that a program comes with? Where many come, as
-    in sequences, a kernel for each takes longer to compile than it saves."""
+    """Is `n` among the first few row lengths that a program was given? If many come, as with
+    sequences, compiling a kernel for each takes longer than it saves."""
     known = _lengths.setdefault(program, set())
     if n not in known and len(known) < FEW_LENGTHS:
         known.add(n)
@@ -88,21 +88,21 @@ def narrow_kernel(program, size, pieces, how):
 
 @functools.lru_cache(4096)
 def weight(program):
-    """About how many instructions a program takes for an element."""
+    """The approximate number of instructions for an element."""
     return sum(20 if e.op in R.HEAVY else 1 for e in sc.walk(*(s.expr for s in program.stages)))
 
 
 @functools.lru_cache(4096)
 def per_grain(program):
-    """Elements that take about ten microseconds."""
+    """The number of elements that take about ten microseconds."""
     heavy = sum(e.op in R.HEAVY for e in sc.walk(*(s.expr for s in program.stages)))
     return (1 << 17) // (1 + len(program.passes) // 2 + 4 * heavy)
 
 
 @functools.lru_cache(4096)
 def order_free(program):
-    """May elements be taken in any order? Then memory's own is best. It only reduces them to
-    values, wherever they are, by what no order changes."""
+    """May elements be taken in any order? Then the order of memory is best. This holds if the
+    program only reduces them, in ways that do not depend on the order."""
     def is_exact(k, s):
         dtype, _ = program.values[program.results[k]]
         return s.kind in R.EXACT or dtype == "i64"
@@ -113,9 +113,8 @@ def order_free(program):
 
 
 def in_fours(program, n, columns, is_dense):
-    """Are rows of n elements, side by side in columns, so short that four of their partial sums at
-    once are quickest? As long lines (`is_dense`) they take as long as 32 elements, and as whole
-    vectors."""
+    """Are four partial sums at once the quickest way for rows of n elements in adjacent columns?
+    The limit of n is lower if there are fewer columns than a vector has lanes, without gaps."""
     is_narrow = is_dense and columns < column_shape(program)[1]
     return n <= (NARROW_LINES if is_narrow else FEW_LINES) and sums(program)
 
@@ -144,8 +143,8 @@ def sums(program):
 
 @functools.lru_cache(None)
 def dense(program):
-    """Is it one sum of one operand, in one walk, so that many short lines can be added up as few
-    long ones?"""
+    """Is the program one sum of one operand, in one walk? Then many short lines can be added as a
+    few long ones."""
     reduced = [s for s in program.stages if isinstance(s, R.Reduce)]
     return (len(reduced) == 1 and reduced[0].kind in R.SUMS
             and all(isinstance(s, R.Reduce | R.StoreRow) for s in program.stages)
@@ -154,15 +153,16 @@ def dense(program):
 
 @functools.lru_cache(None)
 def span_program(kind, dtype):
-    """The best of results of spans: its value, or for positions which span it is in."""
+    """The program that combines the results of spans: the value, or for positions the span that has
+    it."""
     x, value, index = sc.args(3)
     return R.Program(kind, (R.Operand(dtype),),
                      (R.Reduce(kind, x), R.StoreRow(index if kind in R.INDEXED else value)))
 
 
 class Walk:
-    """One walk of a program as a program of its own: earlier row scalars are row operands,
-    values kept in an output full ones."""
+    """One walk of a program as a program of its own. Earlier row scalars become row operands, and
+    values kept in an output become full operands."""
 
     def __init__(self, plan, w):
         program = plan.program
@@ -189,7 +189,7 @@ class Walk:
         self.program = R.Program(f"{program.name}_{w}", operands, tuple(made))
 
     def reductions(self):
-        """(value, kind, which of the walk's outputs is the first of it) of what it reduces."""
+        """(value, kind, the index of its first output) for each reduction of the walk."""
         at = 0
         for k, s in enumerate(self.program.stages):
             if isinstance(s, R.Reduce):
@@ -199,7 +199,7 @@ class Walk:
 
 @functools.lru_cache(None)
 def walks(program):
-    """The walks over a row that a program takes, one for each pass with work to do."""
+    """The walks of a program over a row, one for each pass with work to do."""
     from whet.passes.lower_llvm.rows.contiguous import Plan as Lowered
     plan = Lowered(program)
     return [Walk(plan, w) for w, p in enumerate(plan.passes) if any(plan.work(k) for k in p.stages)]
@@ -207,8 +207,8 @@ def walks(program):
 
 @functools.lru_cache(None)
 def finishing_kernel(program):
-    """What a program does with its row scalars at the end: (kernel, arguments, their sizes,
-    stages); None if it does nothing."""
+    """The computation on row scalars at the end of a program: (kernel, arguments, their sizes,
+    stages); None if there is none."""
     stages = [k for k, s in enumerate(program.stages) if isinstance(s, R.StoreRow)]
     if not stages:
         return None
