@@ -49,7 +49,7 @@ def _size(ty: str) -> int:
 
 
 def _place() -> str:
-    """The line of a generator that asks."""
+    """The current line of the generator."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename in _OURS and frame.f_back is not None:
         frame = frame.f_back
@@ -92,7 +92,8 @@ class CheckedFn(Fn):
 
     # ---- what is known of pointers ---------------------------------------------------------------
     def bounds_of(self, p: Val) -> tuple[Val, Val]:
-        """Where the memory of a pointer begins and ends; all there is, where that is not known."""
+        """The beginning and the end of a pointer's memory; the whole address space if it is
+        unknown."""
         return self.bounds.get(p.ref) or (self.const("ptr", 0), self.const("ptr", -1))
 
     def within(self, p: Val, size: Callable[..., Any] | Val) -> Val:
@@ -116,11 +117,11 @@ class CheckedFn(Fn):
         return r
 
     def with_bounds(self, values: Sequence[Val]) -> list[Val]:
-        """Values, and behind them the bounds of the pointers among them."""
+        """Values, followed by the bounds of the pointers among them."""
         return [*values, *[x for p in values if p.ty == "ptr" for x in self.bounds_of(p)]]
 
     def without_bounds(self, values: Sequence[Val], count: int) -> list[Val]:
-        """The first so many of such values; what they bring with them is noted."""
+        """The first `count` of these values; the bounds that follow them are noted."""
         first, more = list(values[:count]), iter(values[count:])
         for p in first:
             if p.ty == "ptr":
@@ -212,8 +213,8 @@ class CheckedFn(Fn):
 
     # ---- tests -----------------------------------------------------------------------------------
     def check(self, p: Val, size: int, does: str, mask: Val | None = None) -> None:
-        """Test an access of so many bytes at `p`; under a mask, of the bytes from its first lane to
-        its last."""
+        """Test an access of `size` bytes at `p`. Under a mask, the bytes from its first lane to its
+        last are tested."""
         if p.ref not in self.bounds:
             return
         low, high = self.bounds[p.ref]
@@ -228,7 +229,7 @@ class CheckedFn(Fn):
         self.unless(fine, f"{does} bytes %ld to %ld of %ld", low, start, end, high)
 
     def reach(self, mask: Val) -> tuple[Val, Val, Val]:
-        """The first lane of a mask, the end of its last one, and whether there is none."""
+        """The first lane of a mask, the end of its last lane, and whether it is empty."""
         w = max(64, mask.lanes)
         bits = self.conv("zext", self.bitcast(mask, f"i{mask.lanes}"), f"i{w}")
         for name in ("cttz", "ctlz"):
@@ -241,8 +242,8 @@ class CheckedFn(Fn):
         return start, end, self.cmp("eq", bits, 0)
 
     def unless(self, fine: Val, what: str, *pointers: Val, place: str | None = None) -> None:
-        """End the process with a message unless `fine` holds. The message may show how far all
-        pointers but the first lie behind that."""
+        """End the process with a message unless `fine` holds. The message may show the distance of
+        each further pointer from the first."""
         self.n += 1
         pointers = pointers or (self.const("ptr", 0),) * 4
         key, place = self.mod.writing[:SHOWN].replace("%", "%%"), place or _place()
@@ -258,7 +259,7 @@ class CheckedFn(Fn):
         self.label(right)
 
     def seal(self) -> None:
-        """Test the rims of what was reserved."""
+        """Test the rims of the reserved memory."""
         self.sealed = True
         for p, place in self.rims:
             same = self.cmp(

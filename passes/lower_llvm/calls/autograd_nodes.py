@@ -1,5 +1,5 @@
-"""Native entries of tensors, version cells and nodes as objects: how they are freed, and what
-the autograd engine asks of a node."""
+"""Native entries of tensors, version cells and nodes: how they are freed, and what the autograd
+engine asks of a node."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -47,8 +47,8 @@ def _dealloc(m: Module, name: str, owned: list[int], weak: int | None) -> None:
 
 
 def _node_dealloc(m: Module) -> None:
-    """A node that only the dying one holds goes on a list threaded through its `op` field: no
-    recursion however long the chain."""
+    """Free a node. A node that only the dying one holds goes on a list threaded through its `op`
+    field, so there is no recursion however long the chain is."""
     f = m.fn("node_dealloc", [("ptr", "o")])
     g = Glue(f)
     o, = f.args
@@ -88,9 +88,9 @@ def _node_dealloc(m: Module) -> None:
 
 
 def emit_traverse(m: Module) -> None:
-    """tensor_traverse(tensor, visit, arg): what the collector sees of a tensor: its hooks and
-    attributes and the node that made it, which may lead back to it. It tracks native nodes
-    nowhere."""
+    """tensor_traverse(tensor, visit, arg): the references that the collector sees: a tensor's
+    hooks, its attributes, and the node that made it, which may lead back to it. The collector never
+    tracks native nodes."""
     f = m.fn("tensor_traverse", [("ptr", "o"), ("ptr", "visit"), ("ptr", "arg")], "i32")
     g = Glue(f)
     o, visit, arg = f.args
@@ -105,9 +105,9 @@ def emit_traverse(m: Module) -> None:
 
 
 def emit_set_attribute(m: Module) -> None:
-    """tensor_setattr(tensor, name, value): as for any object. A tensor with hooks or attributes
-    is tracked by the collector from then on, and so is one that was made by a node of Python's, as
-    a Function's context may hold what the Function gave; others need not be."""
+    """tensor_setattr(tensor, name, value): as for any object. From then on the collector tracks a
+    tensor with hooks or attributes. It also tracks one that a Python node made, as a Function's
+    context may hold what the Function returned. Other tensors need no tracking."""
     f = m.fn("tensor_setattr", [("ptr", "o"), ("ptr", "name"), ("ptr", "value")], "i32")
     g = Glue(f)
     o, name, value = f.args
@@ -127,8 +127,8 @@ def emit_set_attribute(m: Module) -> None:
 
 
 def _return_tuple(f: Fn, g: Glue, n: Val, item: Callable[[Val], Val]) -> None:
-    """Return a tuple of n items, to each of which it has a reference of its own; null with an error
-    set where there is no memory."""
+    """Return a tuple of n items, each with a reference of its own; null with an error set if memory
+    is short."""
     t = f.call("PyTuple_New", "ptr", n)
     f.bail(g.null(t), "fail")
 
@@ -143,7 +143,7 @@ def _return_tuple(f: Fn, g: Glue, n: Val, item: Callable[[Val], Val]) -> None:
 
 
 def _edges(m: Module) -> None:
-    """node_edges: a tuple of the nodes before a node, with None where nothing flows."""
+    """node_edges: the nodes before a node, with None where no gradient flows."""
     f = m.fn("node_edges", [("ptr", "o"), ("ptr", "closure")], "ptr")
     g = Glue(f)
     o, _ = f.args
@@ -154,8 +154,8 @@ def _edges(m: Module) -> None:
 
 
 def _saved_inputs(m: Module) -> None:
-    """node_saved_inputs(): the inputs if none was written since; else, and after a release, the
-    Python method decides."""
+    """node_saved_inputs(): the saved inputs, if none of them was written since. Otherwise, and
+    after a release, the Python method decides."""
     f = m.fn("node_saved_inputs", [("ptr", "o"), ("ptr", "unused")], "ptr")
     g = Glue(f)
     o, _ = f.args
@@ -186,8 +186,8 @@ def _saved_inputs(m: Module) -> None:
 
 
 def _release(m: Module) -> None:
-    """node_release(): drop what was saved. A number that the backward reads is used up, too: it
-    has a version of 1."""
+    """node_release(): drop the saved values. A number that the backward reads counts as freed too:
+    it has a version of 1."""
     f = m.fn("node_release", [("ptr", "o"), ("ptr", "unused")], "ptr")
     g = Glue(f)
     o, _ = f.args

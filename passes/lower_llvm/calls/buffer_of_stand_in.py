@@ -1,8 +1,7 @@
-"""The buffer protocol of what stands for a NumPy array in a recorded run, in machine code.
+"""The buffer protocol of the stand-in for a NumPy array in a recorded run, in machine code.
 
-Functions of C read arrays as memory, past all methods. What stands for an array hands out the
-memory of the array itself: the callable `whet_array_behind` is told of it, and gives the array.
-"""
+C functions read arrays as memory, without calling any method. The stand-in exposes the memory of
+the array itself: it calls `whet_array_behind`, which returns the array."""
 from __future__ import annotations
 
 from ..builder import Module, Val

@@ -1,11 +1,10 @@
-"""What a call of a library function was given, as one string of bytes: by it, calls are told apart
-that the function's Python may treat otherwise (runtime/ops/calls_without_python.py).
+"""The key of a call of a library function, as bytes. Calls have different keys if the function's
+Python code may treat them differently (runtime/ops/calls_without_python.py).
 
-Of a tensor that is its type, its elements' type, its sizes, strides and flags, and whether it is
-one that came before; of a number its value; of a tuple, a list or a slice what is in it. Objects of
-a few types that never change, and generators of random numbers, are known by address. Anything else
-has no key.
-"""
+For a tensor the key has its type, its dtype, its sizes, strides and flags, and which earlier tensor
+it is, if any. For a number it has the value; for a tuple, a list or a slice, the parts. Objects of
+a few immutable types, and random generators, are identified by address. Anything else has no
+key."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -25,9 +24,9 @@ ROOM = 6 + 2 * MAX_DIMS         # words that there are for one more object, at l
 
 
 class _Description:
-    """The code of `described(object, words, room, tensors)`: writes down what an object is; gives
-    how many words that took, or -1 for one that has no key. `tensors`: how many there are so far,
-    and these."""
+    """The code of `described(object, words, room, tensors)`: writes the description of an object
+    and returns the number of words, or -1 if the object has no key. `tensors`: the number of
+    tensors so far, and these."""
 
     def __init__(self, m: Module) -> None:
         self.f = f = m.fn("described", [("ptr", "o"), ("ptr", "out"), ("i64", "room"),
@@ -55,15 +54,15 @@ class _Description:
         self.f.store(word, self.f.at(self.out, i, "i64"), 8)
 
     def of(self, name: str) -> Val:
-        """Is it of one of Python's types?"""
+        """Is its type this built-in type of Python?"""
         return self.g.same(self.type, address_of(self.f, name))
 
     def is_a(self, name: str) -> Val:
-        """Is it of one of our types?"""
+        """Is its type this type of ours?"""
         return self.g.same(self.type, self.g.ctx(name))
 
     def chosen(self, *ways: tuple[Val, Callable[[], Val]]) -> Val:
-        """The first way whose condition holds, or by address."""
+        """Take the first way whose condition holds; else describe the object by its address."""
         if not ways:
             return self.by_address()
         (holds, way), *others = ways
@@ -101,8 +100,9 @@ class _Description:
         return f.if_(plain, layout, elsewhere)[0]
 
     def known(self, descr: Val, nd: Val) -> None:
-        """The type of a tensor's elements and the number of its dimensions (of one on a device what
-        it is like by number, and ELSEWHERE), its flags, and which tensor it is."""
+        """A tensor's dtype and number of dimensions, its flags, and which tensor it is. For an
+        array on a device, the number of its layout and ELSEWHERE take the place of the first
+        two."""
         f, g = self.f, self.g
         self.put(1, descr)
         self.put(2, nd)
@@ -112,7 +112,8 @@ class _Description:
         self.put(4, made + 2 * view + 4 * self.which())
 
     def which(self) -> Val:
-        """The number of a tensor among those so far; of one that came before, that one's."""
+        """The number of a tensor among those so far; for a repeated one, that of its first
+        occurrence."""
         f, g = self.f, self.g
         count = f.load("i64", self.tensors, 8)
 
@@ -140,7 +141,7 @@ class _Description:
         return self.f.as_val(2, "i64")
 
     def items(self, first: Val, n: Val) -> Val:
-        """The objects in a tuple, a list or a slice: `n` addresses from there on."""
+        """The objects in a tuple, a list or a slice: `n` addresses."""
         f = self.f
         self.put(1, n)
 
@@ -158,7 +159,8 @@ class _Description:
 
 
 def described(f: Fn, o: Val, out: Val, used: Val, room: Val | int, tensors: Val) -> Val:
-    """Write an object down after so many words; gives how many there are then, or -1."""
+    """Write the description of an object after the words so far; returns the new number of words,
+    or -1."""
     def more() -> list[Val]:
         n = f.call("described", "i64", o, f.at(out, used, "i64"), f.as_val(room, "i64") - used,
                    tensors)
@@ -167,8 +169,8 @@ def described(f: Fn, o: Val, out: Val, used: Val, room: Val | int, tensors: Val)
 
 
 def key_of_call(m: Module) -> None:
-    """call_key(args, kwargs): the key of a call, as bytes; None where it has none, or is made in a
-    mode in which somebody looks at what functions do."""
+    """call_key(args, kwargs): the key of a call, as bytes. None if it has none, or if a mode is
+    active in which somebody observes functions."""
     _Description(m)
     f = m.fn("call_key", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)

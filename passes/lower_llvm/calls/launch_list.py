@@ -1,11 +1,9 @@
-"""A list of kernel launches as data, and the machine code that runs it: what is left of a traced
+"""A list of kernel launches as data, and the machine code that runs it: the part of a traced
 function between two Python steps.
 
 Arguments: the address of the list, the number of its words, then the addresses of the arrays that
-change from call to call. The list has launches, and among them what is said by a mark in the place
-of a kernel. The records below are its layout, for this file and for
-`jit/program/launch_entries.py`, which writes lists.
-"""
+differ between calls. The list has launches, and other entries, which have a mark in place of a
+kernel. The records below are its layout. `jit/program/launch_entries.py` writes lists with them."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, NamedTuple
@@ -27,8 +25,8 @@ NAMES = ["program", "run"]
 
 
 class Launch(NamedTuple, Generic[Word]):
-    """Run a kernel. `grain`: with the room, see share_out.py. The arguments follow, so many
-    of them."""
+    """Run a kernel. `grain`: with the room, see share_out.py. The arguments follow; `count` is
+    their number."""
     kernel: Address[Word]
     total: Word
     grain: Word
@@ -36,16 +34,16 @@ class Launch(NamedTuple, Generic[Word]):
 
 
 class Argument(NamedTuple, Generic[Word]):
-    """The address `offset` bytes into an array, or with `VALUE` in the place of that, `offset`
-    itself."""
+    """The address `offset` bytes into an array; or `offset` itself, if `VALUE` is in place of the
+    array."""
     array: Word
     offset: Word
 
 
 class Skip(NamedTuple, Generic[Word]):
-    """Pass over `words` words that make what is kept from call to call, if the array that they read
-    is as it was. `state` is the address of a `State`. Memory that is shown to others is never as it
-    was."""
+    """Skip `words` words, which compute something kept between calls, if the array that they read
+    is unchanged. `state` is the address of a `State`. Memory that is shared with others always
+    counts as changed."""
     mark: Word
     state: Address[Word]
     array: Word
@@ -53,8 +51,8 @@ class Skip(NamedTuple, Generic[Word]):
 
 
 class State(NamedTuple, Generic[Word]):
-    """A tensor, and of the last time its version cell, the sum of the versions with those of writes
-    through `.data`, and where the array lay."""
+    """A tensor, and its state at the last run: its version cell, the sum of its version and that of
+    `.data`, and its array's address."""
     tensor: Address[Word]
     cell: Address[Word]
     version: Word
@@ -62,9 +60,9 @@ class State(NamedTuple, Generic[Word]):
 
 
 class Check(NamedTuple, Generic[Word]):
-    """End the list if the word at `flag`, which a launch before it wrote, is not `wanted`: the
-    address is put where `told` points. So a launch that reads by indices from data follows the
-    check of those."""
+    """End the list if the word at `flag`, which an earlier launch wrote, is not `wanted`. The
+    address of `flag` is then stored where `told` points. So a launch that reads by indices from
+    data comes after the check of these indices."""
     mark: Word
     flag: Address[Word]
     wanted: Word
@@ -123,8 +121,8 @@ def source() -> str:
 
 
 def prepare(f: Fn, args: Val, slots: Val, at: Val) -> tuple[Launch[Val], Val]:
-    """Put the arguments of the launch at `at` into `slots`: (the launch, where the list goes
-    on)."""
+    """Put the arguments of the launch at `at` into `slots`; returns (the launch, where the list
+    continues)."""
     to = load(f, at, Launch[Val])
 
     def slot(i: Val) -> None:
@@ -137,8 +135,8 @@ def prepare(f: Fn, args: Val, slots: Val, at: Val) -> tuple[Launch[Val], Val]:
 
 
 def compare() -> str:
-    """The IR text of a kernel whose answer a check looks at: same(a, b, words, bytes after them,
-    out): do two pieces of memory hold the same? out: 1 or 0."""
+    """The IR text of a kernel whose answer a check reads: same(a, b, words, bytes after them, out).
+    `out` is 1 if two pieces of memory have the same contents, else 0."""
     m = Module()
     f = m.kernel("same")
     a, b, n, rest, out = (f.load(ty, f.at(f.args[0], i, "i64"))
@@ -155,8 +153,8 @@ def compare() -> str:
 
 
 def _run(m: Module) -> None:
-    """run(list, its words, long, *arrays) for Python, that made sure of its arguments; long
-    lists release the interpreter's lock."""
+    """run(list, its words, long, *arrays) for Python, which has checked the arguments. Long lists
+    release the interpreter's lock."""
     m.decls["_Py_NoneStruct"] = "@_Py_NoneStruct = external global i8"
     f = m.fn("run", [("ptr", "self"), ("ptr", "argv"), ("i64", "n")], "ptr")
     _, argv, n = f.args

@@ -42,9 +42,9 @@ class Glue:
         return self.ld(address_of(self.f, "whet_ctx"), CTX[name], ty)
 
     def modes(self, fail: str) -> Val:
-        """The calling thread's modes. Where the copy is another thread's, Python says what they
-        are: the copy may be another's again once that has returned. Leaves for `fail` with an
-        error set."""
+        """The modes of the calling thread. If the cached ones belong to another thread, Python is
+        asked for them. Another thread may replace the cache again as soon as that call returns.
+        Leaves for `fail` with an error set."""
         f = self.f
 
         def ask() -> list[Val]:
@@ -58,7 +58,7 @@ class Glue:
         return f.if_(own, lambda: [self.ctx("flags", "i64")], ask)[0]
 
     def inference_elsewhere(self, rg: Val, flags: Val) -> Val:
-        """Not 0 for a tensor of inference mode, by its bits, outside of that mode."""
+        """Not 0 for a tensor made in inference mode, by its bits, outside of that mode."""
         return rg & IN_INFERENCE & self.f.binary("xor", flags, INFERENCE)
 
     def i64(self, p: Val) -> Val:
@@ -74,7 +74,7 @@ class Glue:
         return self.f.cmp("eq", p, q)
 
     def absent(self, p: Val) -> Val:
-        """NULL or None: fields that Python cleared hold None."""
+        """Is a field NULL, or None as Python leaves it when it clears a field?"""
         return self.f.binary("or", self.null(p), self.same(p, address_of(self.f, "_Py_NoneStruct")))
 
     def inc(self, p: Val) -> None:
@@ -84,8 +84,8 @@ class Glue:
         self.f.call("Py_DecRef", "void", p)
 
     def leave_by_miss_or_error(self) -> None:
-        """The last blocks of a function: at "miss" it gives MISS, at "error" null, as there is an
-        error set."""
+        """The last blocks of a function: "miss" returns MISS, "error" returns null, as an error is
+        set."""
         f = self.f
         f.label("miss")
         f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
@@ -102,8 +102,8 @@ class Glue:
         return n
 
     def new(self, type_name: str, fail: str) -> Val:
-        """A new object of one of our types with all its fields zero; without memory for it
-        leaves for `fail`, the error set."""
+        """A new object of one of our types, with zeroed fields. Leaves for `fail` with an error set
+        if memory is short."""
         f = self.f
         if type_name == "tensor":
             p = self.tensor_memory(fail)
@@ -116,8 +116,8 @@ class Glue:
 
     def tensor_memory(self, fail: str) -> Val:
         """A tensor without fields, behind the words by which the garbage collector tracks it once
-        it has attributes or hooks (see `emit_set_attribute`). An object that the interpreter made
-        would count as one that is tracked, and start collections."""
+        it has attributes or hooks (see `emit_set_attribute`). An object that the interpreter
+        allocated would count as tracked, and trigger collections."""
         f = self.f
         p = f.call("PyObject_Malloc", "ptr", f.as_val(T["size"] + GC_HEAD, "i64"))
         f.if_(self.null(p), lambda: f.call("PyErr_NoMemory", "ptr") and [])
@@ -133,8 +133,8 @@ class Glue:
         return t
 
     def cell_of(self, t: Val, fail: str) -> Val:
-        """The version cell of a tensor, made when first needed: until then its slot holds
-        nothing, or None."""
+        """The version cell of a tensor. It is made when first needed: until then its slot is null,
+        or None."""
         have = self.ld(t, T["cell"])
 
         def make() -> list[Val]:
@@ -146,6 +146,6 @@ class Glue:
 
 
 def thread_number(f: Fn) -> Val:
-    """The number of the calling thread (its state's address may be that of a thread which
-    ended)."""
+    """The number of the calling thread. Its state's address would not identify it: an ended thread
+    may have had the same."""
     return f.call("PyThreadState_GetID", "i64", f.call("PyThreadState_Get", "ptr"))

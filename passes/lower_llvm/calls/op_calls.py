@@ -46,15 +46,15 @@ def _apply(m: Module) -> None:
 
 
 def one_empty(g: Glue, attrs: Val) -> Val:
-    """Attributes; where there are none, the dictionary that recipes have for that."""
+    """The attributes; if there are none, the one empty dictionary that recipes have for that."""
     f = g.f
     empty = f.cmp("eq", f.call("PyDict_Size", "i64", attrs), 0)
     return f.sel(empty, g.ctx("empty"), attrs)
 
 
 def _write(m: Module) -> None:
-    """write(op, inputs, attrs, writer): an op in place of its first operand, which is given back;
-    None where Python has to do it."""
+    """write(op, inputs, attrs, writer): an op in place of its first operand, which is returned;
+    None if Python has to run it."""
     f = m.fn("write", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
     op, ins, attrs, writer = (f.load("ptr", f.at(f.args[1], i, "i64"), 8) for i in range(4))
@@ -69,8 +69,9 @@ def _write(m: Module) -> None:
 
 
 def _resized(m: Module) -> None:
-    """resized(address, *arrays, size): give a recipe for many sizes the words of these. Could it be
-    done? There are always MAX_IN arrays, or others in their place."""
+    """resized(address, *arrays, size): compute the words of a recipe for many sizes from these.
+    Returns whether that was possible. There are always MAX_IN arrays; other objects fill the
+    rest."""
     f = m.fn("resized", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     _, argv, _ = f.args
     recipe = Glue(f).ptr(f.call("PyLong_AsLongLong", "i64", f.load("ptr", argv, 8)))
@@ -98,7 +99,7 @@ def _by_descriptor(m: Module) -> None:
 
 
 def _binary(m: Module) -> None:
-    """binary(number, a, b): a slot of two operands, the left or the right of which is a tensor."""
+    """binary(number, a, b): a slot of two operands, one of which is a tensor."""
     f = m.fn("binary", [("i64", "k"), ("ptr", "a"), ("ptr", "b")], "ptr", "internal")
     g = Glue(f)
     k, a, b = f.args
@@ -145,7 +146,8 @@ def _slots(m: Module) -> None:
 
 
 def _methods(m: Module) -> None:
-    """method(number, self, argv, count, kwnames): a descriptor's op on `self` and the others.
+    """method(number, self, argv, count, kwnames): a descriptor's op on `self` and the other
+    operands.
 
     Each method has a function of its own, which knows its number."""
     f = m.fn("method", [("i64", "k"), ("ptr", "self"), ("ptr", "argv"), ("i64", "count"),
@@ -179,8 +181,8 @@ def _function(m: Module) -> None:
 
 
 def _state(m: Module) -> None:
-    """next_number(): the number of the next node. set_flags(flags): the modes of the calling
-    thread, given back."""
+    """next_number(): the number of the next node. set_flags(flags): set the modes of the calling
+    thread; returns them."""
     f = m.fn("next_number", [("ptr", "self"), ("ptr", "none")], "ptr")
     g = Glue(f)
     seq = g.ctx("seq", "i64")
@@ -197,7 +199,7 @@ def _state(m: Module) -> None:
 
 
 def _wrap(m: Module) -> None:
-    """wrap(array): a leaf tensor; what is no array becomes one."""
+    """wrap(array): a leaf tensor; anything that is not an array is converted first."""
     f = m.fn("wrap", [("ptr", "self"), ("ptr", "a")], "ptr")
     g = Glue(f)
     a = f.args[1]
@@ -220,7 +222,7 @@ def _wrap(m: Module) -> None:
 
 
 def _entries(m: Module) -> None:
-    """What Python calls."""
+    """The entries that Python calls."""
     _apply(m)
     _write(m)
     _resized(m)

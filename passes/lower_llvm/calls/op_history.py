@@ -26,7 +26,7 @@ class History:
         self.replay, self.call, self.f, self.g = replay, replay.call, replay.f, replay.g
 
     def emit(self) -> None:
-        """Where a gradient is wanted: here for few inputs, else by Python."""
+        """Record a node if a gradient is wanted: here for few inputs, else in Python."""
         c, f, flags = self.call, self.f, self.replay.flags
         grads = f.binary(
             "and",
@@ -37,7 +37,7 @@ class History:
         f.if_(f.cmp("sle", c.n, NODE_IN), self.node, self.by_python)
 
     def by_python(self) -> None:
-        """Python makes the node."""
+        """Let Python make the node."""
         c, f, g = self.call, self.f, self.g
         args = f.call("PyTuple_New", "ptr", c.n)
         f.bail(g.null(args), "unwind")
@@ -54,7 +54,8 @@ class History:
         g.dec(a)
 
     def node(self) -> None:
-        """The node with its op, its number, its inputs and what its backward reads."""
+        """Make the node, with its op, its number, its inputs and the values that its backward
+        reads."""
         c, f, g = self.call, self.f, self.g
         self.made = node = g.new("node", "unwind")
         self.first = c.word(c.outs, 0, "ptr")
@@ -73,14 +74,13 @@ class History:
         f.if_(self.replay.single, self.one_result, self.several_results)
 
     def one_result(self) -> None:
-        """The node is that of the only result."""
+        """Make the node that of the only result."""
         f, g, t = self.f, self.g, self.first
         f.if_(f.cmp("ne", self.replay.flags & SAVES_OUT, 0), self.output)
         g.st(g.ld(t, T["rg"], "i64") | REQUIRES_GRAD, t, T["rg"])
 
     def several_results(self) -> None:
-        """Python gives each of several results an edge of its own, and the node what it keeps of
-        them."""
+        """For several results, Python makes the edges, and notes the layouts in the node."""
         f, g = self.f, self.g
         box = f.alloca("i64", 2)
         f.store(self.made, box, 8)
@@ -104,7 +104,7 @@ class History:
         c.put(f.bytes_at(self.made, N["saved"]), i, kept)
 
     def tensor(self, i: Val, o: Val) -> Val:
-        """The edge to a tensor's node. Gives a new reference to the tensor, or to its meta where no
+        """The edge to a tensor's node. Returns a new reference to the tensor, or to its meta if no
         backward reads it."""
         c, f, g = self.call, self.f, self.g
 
@@ -139,7 +139,7 @@ class History:
         return f.if_(self.is_read(i), keep, meta)[0]
 
     def asked_meta(self, o: Val) -> Val:
-        """The meta of a tensor, which Python makes: the recipe is for many sizes."""
+        """The meta of a tensor, made by Python, because the recipe is for many sizes."""
         f, g = self.f, self.g
         box = f.alloca("i64", 1)
         f.store(o, box, 8)
@@ -149,13 +149,13 @@ class History:
         return m
 
     def is_read(self, i: Val) -> Val:
-        """Does a gradient that is wanted read an input?"""
+        """Does any of the wanted gradients read this input?"""
         f = self.f
         readers = f.lshr(self.readers, f.binary("mul", i, READERS)) & f.load("i64", self.call.wants)
         return f.cmp("ne", readers & ((1 << READERS) - 1), 0)
 
     def without_base(self, o: Val) -> Val:
-        """What is saved in the place of a view: see `autograd/node.py`. Gradients end at a leaf."""
+        """What is saved in place of a view: see `autograd/node.py`. Gradients end at a leaf."""
         f, g = self.f, self.g
         rg, made = g.ld(o, T["rg"], "i64") & REQUIRES_GRAD, g.ld(o, T["node"])
 
@@ -175,7 +175,7 @@ class History:
         return f.if_(f.cmp("ne", rg, 0) & g.absent(made), leaf, other)[0]
 
     def output(self) -> None:
-        """The result's array and version, which the backward reads."""
+        """Save the result's array and version, which the backward reads."""
         g, node, t = self.g, self.made, self.first
         cell = g.cell_of(t, "unwind")
         g.inc(cell)

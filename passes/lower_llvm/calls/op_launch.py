@@ -30,27 +30,29 @@ from .op_replay import Replay
 
 
 class Write:
-    """Code of a call in place: may the result go straight into the first operand's memory?
+    """The code of an in-place call: may the result be written straight into the first operand's
+    memory?
 
-    Only where nothing is recorded, nor need be for the base of a view; where the result fits the
-    first operand exactly; and where no other operand shares a part of its memory. Else the call is
-    left to Python. Most recipes are of calls that make something new, whose one launch reads an
-    element before it writes there. Where one is of a write in place, no other operand may be the
-    first one."""
+    This requires that no node has to be recorded, not even for the base of a view. The result must
+    have exactly the first operand's layout, and no other operand may share a part of its memory.
+    Otherwise Python makes the call. Most recipes were recorded from calls that make something new.
+    Their one launch reads each element before it writes there. If a recipe was recorded from an
+    in-place call, no other operand may be the first one."""
 
     def __init__(self, replay: Replay) -> None:
         self.replay, self.call, self.f, self.g = replay, replay.call, replay.f, replay.g
 
     def check(self) -> None:
-        """What is asked of histories, where there is a writer."""
+        """Check the histories, if this is an in-place call."""
         self.f.if_(self.call.writing, self.histories)
 
     def check_memory(self) -> None:
-        """What is asked of the operands' memory, where there is a writer."""
+        """Check the operands' memory, if this is an in-place call."""
         self.f.if_(self.call.writing, self.conditions)
 
     def histories(self) -> None:
-        """Nothing is recorded. What may fail does so before anything is written."""
+        """Check that no node has to be recorded. Whatever may fail does so before anything is
+        written."""
         c, f, g = self.call, self.f, self.g
         wanted = f.cmp("ne", f.load("i64", c.wants), 0)
         f.bail(f.binary("and", wanted, f.cmp("ne", c.flags & GRAD, 0)), "miss")
@@ -64,7 +66,7 @@ class Write:
         g.cell_of(c.word(c.ins, 0, "ptr"), "error")
 
     def conditions(self) -> None:
-        """The conditions one after the other."""
+        """All conditions, one after the other."""
         c, f, g = self.call, self.f, self.g
         f.bail(f.cmp("ne", self.replay.flags & (VIEW | BY_VALUE), 0), "miss")
         f.bail(f.cmp("ne", self.replay.nouts, 1), "miss")
@@ -76,7 +78,7 @@ class Write:
         f.loop(1, c.n, 1, lambda i: f.if_(c.is_tensor(i), lambda: self.is_apart(i)) and None)
 
     def fits(self) -> None:
-        """Has the first operand the result's dtype, sizes and strides, and may it be written to?"""
+        """Does the first operand have the result's dtype, sizes and strides, and is it writable?"""
         c, f, g = self.call, self.f, self.g
         self.array = a = c.word(c.arrays, 0, "ptr")
         wanted = f.conv("zext", f.binary("xor", self.in_place, 1), "i32") | 0x400
@@ -103,7 +105,7 @@ class Write:
         f.bail(f.cmp("ne", diff, 0), "miss")
 
     def is_apart(self, i: Val) -> None:
-        """Is another operand the first one itself, or memory that lies apart from it?"""
+        """Is another operand the first one itself, or does its memory not overlap with it?"""
         c, f, g = self.call, self.f, self.g
         b = c.word(c.arrays, i, "ptr")
         at = g.i64(g.ld(b, A["data"]))
@@ -129,13 +131,13 @@ class Write:
 
 
 class Launch:
-    """Code that fills the words of the kernels' arguments and runs them."""
+    """The code that fills in the kernels' arguments and runs the kernels."""
 
     def __init__(self, replay: Replay) -> None:
         self.call, self.f, self.g, self.recipe = replay.call, replay.f, replay.g, replay.recipe
 
     def emit(self) -> None:
-        """All of it, where the recipe has launches."""
+        """Run the launches, if the recipe has any."""
         f = self.f
         self.count = self.g.ld(self.recipe, R["launches"], "i64")
         f.store(f.as_val(0, "i64"), self.call.verdict)
@@ -143,7 +145,7 @@ class Launch:
         f.if_(f.cmp("ne", self.count, 0), self.all)
 
     def all(self) -> None:
-        """The launches one after the other, with the memory that they need."""
+        """All launches, with their temporary memory."""
         f = self.f
         self.size = self.g.ld(self.recipe, R["scratch"], "i64")
         needs_room = f.cmp("ne", self.size, 0)
@@ -153,7 +155,7 @@ class Launch:
         f.if_(needs_room, lambda: f.call("whet_heap_give", "void", room, self.size) and None)
 
     def launch(self, _i: Val, at: Val) -> list[Val]:
-        """One of them, unless an earlier one refuses the data; where the next one stands."""
+        """One launch, unless an earlier one has refused the data; returns where the next one is."""
         c, f = self.call, self.f
         count = c.word(at, 3)
         slots = f.bytes_at(at, LAUNCH)
@@ -167,14 +169,14 @@ class Launch:
         return [f.bytes_at(slots, count * SLOT)]
 
     def take(self) -> None:
-        """Memory for the launch; without any, Python makes the call, and says so."""
+        """Allocate temporary memory. If that fails, Python makes the call and raises the error."""
         f, c = self.f, self.call
         room = f.call("whet_heap_take", "ptr", self.size)
         f.bail(self.g.null(room), "refused")
         f.store(room, c.room)
 
     def slot(self, q: Val, i: Val) -> None:
-        """One word: a constant, or an address that this call has."""
+        """One word of the arguments: a constant, or an address in this call's memory."""
         c, f = self.call, self.f
         kind, value = c.word(q, 0), c.word(q, 1)
         (v,) = f.if_(f.cmp("eq", kind, CONST), lambda: [value], lambda: self.address(kind, value))
@@ -194,7 +196,8 @@ class Launch:
         )
 
     def beside(self, kind: Val, value: Val) -> list[Val]:
-        """The address of what is no tensor: the verdict, scratch, or a number."""
+        """The address of something that is not a tensor: the verdict, scratch memory, or a
+        number."""
         c, f = self.call, self.f
         return f.if_(
             f.cmp("eq", kind, VERDICT),
@@ -207,14 +210,14 @@ class Launch:
         )
 
     def memory(self, arrays: Val, value: Val) -> list[Val]:
-        """The memory of an array, some bytes further on."""
+        """An address in an array's memory."""
         c = self.call
         which, off = value & 255, value >> 8
         return [self.g.i64(self.g.ld(c.word(arrays, which, "ptr"), A["data"])) + off]
 
     def number(self, kind: Val, value: Val) -> list[Val]:
-        """A number of the type that the kernel reads. Both parts are there, whether it reads a
-        complex number or the first of them."""
+        """A number, in the type that the kernel reads. Both parts of a complex number are stored,
+        even if the kernel reads only the first."""
         c, f = self.call, self.f
         place = f.at(c.typed, value * NUMBER_WORDS, "i64")
         parts = [

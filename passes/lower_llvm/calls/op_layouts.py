@@ -1,9 +1,8 @@
-"""Where the fields of tensors, version cells, nodes, arrays and recipes lie: what the native
-entries and the Python side agree on.
+"""The memory layouts of tensors, version cells, nodes, arrays and recipes, on which the native
+entries and the Python side agree.
 
 Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python
-side. No LLVM is loaded by this file.
-"""
+side. This file does not load LLVM."""
 from .python_layouts import ARRAY, HEAD
 
 # byte offsets of fields

@@ -1,5 +1,5 @@
-"""An op's call on a device in machine code: its operands are known, and a plan of the device's
-makes the results (runtime/cuda/recipes.py)."""
+"""An op's call on a device, in machine code: when its recipe is found, a plan of the device
+computes the results (runtime/cuda/recipes.py)."""
 from __future__ import annotations
 
 from ..builder import Val
@@ -10,14 +10,15 @@ from .python_layouts import TUPLE_ITEMS
 
 
 class Elsewhere:
-    """Code that calls a recipe's plan with the arrays and numbers of a call. It gives an array for
-    a result, a tuple of several, something else after a write; None where it does not do it."""
+    """The code that calls a recipe's plan with the arrays and numbers of a call. The plan returns
+    an array for one result, a tuple for several, and something else after a write; None if it
+    declines."""
 
     def __init__(self, replay: Replay) -> None:
         self.replay, self.call, self.f, self.g = replay, replay.call, replay.f, replay.g
 
     def emit(self) -> None:
-        """The call, and what it gives as the call's results."""
+        """Call the plan and use what it returns as the call's results."""
         c, f, g = self.call, self.f, self.g
         box = f.alloca("i64", MAX_IN)
         f.loop(0, c.n, 1, lambda i: c.put(box, i, self.operand(i)))
@@ -30,14 +31,14 @@ class Elsewhere:
         f.if_(c.writing, lambda: None, lambda: self.results(made))
 
     def operand(self, i: Val) -> Val:
-        """What the plan is given of an operand."""
+        """The form in which the plan takes an operand."""
         c, f = self.call, self.f
         (found,) = f.if_(c.is_tensor(i), lambda: [c.word(c.arrays, i, "ptr")],
                          lambda: [c.word(c.ins, i, "ptr")])
         return found
 
     def results(self, made: Val) -> None:
-        """One array, or those of a tuple."""
+        """One array, or the arrays of a tuple."""
         c, f, g = self.call, self.f, self.g
 
         def each(i: Val) -> None:

@@ -1,5 +1,5 @@
-"""The operands of an op's call in machine code: what is known of them, hashed, and the recipe that
-was made of operands such as these."""
+"""The operands of an op's call, in machine code: inspects and hashes them, and finds the recipe
+recorded for operands like these."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -41,10 +41,10 @@ EXACT = 9007199254740992.0  # ints below are exact as doubles
 class Call:
     """The values of one call of `make`, which all of its phases read and write.
 
-    `arrays`, `numbers` and `kinds` say what each operand is; of an array `types` and `ranks` have
-    its type of elements and its number of dimensions (of one on a device what it is like by
-    number, and ELSEWHERE). `outs` has the results' arrays, then
-    the tensors around them; the first `made` of them are to be let go of where the call fails."""
+    `arrays`, `numbers` and `kinds` describe the operands. For arrays, `types` and `ranks` have the
+    dtype and the number of dimensions; for one on a device, the number of its layout and ELSEWHERE.
+    `outs` has the results' arrays, then the tensors around them. The first `made` of them are
+    released if the call fails."""
 
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
@@ -71,7 +71,7 @@ class Call:
         return self.f.cmp("eq", self.word(self.kinds, i), TENSOR)
 
     def modes(self) -> None:
-        """The thread's modes; leaves for Python in a mode that recipes do not know."""
+        """The thread's modes; leaves for Python in a mode that recipes do not support."""
         f, g = self.f, self.g
         self.flags = g.modes("error")
         f.bail(f.cmp("ne", self.flags & SPECIAL, 0), "miss")
@@ -81,20 +81,21 @@ class Call:
 
 
 def mix(f: Fn, h: Val, x: Val | int) -> Val:
-    """A hash with one more word."""
+    """A hash extended by one word."""
     h = f.binary("mul", f.binary("xor", h, x), -7046029254386353131)
     return h ^ f.lshr(h, 29)
 
 
 class Operands:
-    """Code that looks at each operand, notes what it is, and hashes what recipes depend on."""
+    """The code that inspects each operand, notes its kind, and hashes everything on which recipes
+    depend."""
 
     def __init__(self, call: Call) -> None:
         self.call, self.f, self.g = call, call.f, call.g
         self.tensor_type, self.parameter_type = self.g.ctx("tensor"), self.g.ctx("parameter")
 
     def hash(self) -> Val:
-        """The loop over the operands; gives the hash."""
+        """The loop over the operands; returns the hash."""
         c, f = self.call, self.f
         start = mix(f, self.g.i64(c.op), c.n)
         return f.loop(0, c.n, 1, self.operand, [start])[0]
@@ -108,7 +109,7 @@ class Operands:
         return f.if_(is_tensor, lambda: self.tensor(i, o, h), lambda: self.other(i, o, t, h))
 
     def tensor(self, i: Val, o: Val, h: Val) -> list[Val]:
-        """A tensor whose history is current, on an array: what that is like is hashed."""
+        """A tensor with a current history: the layout of its array is hashed."""
         c, f, g = self.call, self.f, self.g
         a = g.ld(o, T["array"])
         f.bail(g.null(a), "miss")
@@ -123,7 +124,7 @@ class Operands:
         return f.if_(here, lambda: self.here(i, a, h), lambda: self.elsewhere(i, a, h))
 
     def typed(self, i: Val, descr: Val, nd: Val, h: Val) -> Val:
-        """The hash of an array's type of elements and number of dimensions, which are noted."""
+        """Note and hash an array's dtype and number of dimensions."""
         self.call.put(self.call.types, i, descr)
         self.call.put(self.call.ranks, i, nd)
         return mix(self.f, h, descr + nd)
@@ -141,7 +142,7 @@ class Operands:
         )
 
     def elsewhere(self, i: Val, a: Val, h: Val) -> list[Val]:
-        """An array on a device, whose layout has a number: an object that there is one of."""
+        """An array on a device: a unique object identifies its layout."""
         f, g = self.f, self.g
         f.bail(f.cmp("ne", g.type_of(a), g.ctx("elsewhere")), "miss")
         kind = g.ld(a, g.ctx("kind_at", "i64"))
@@ -149,7 +150,7 @@ class Operands:
         return [self.typed(i, g.i64(kind), f.as_val(ELSEWHERE, "i64"), h)]
 
     def current(self, o: Val) -> None:
-        """Leaves for Python where a view's base got another history since."""
+        """Leave for Python if a view's base has a newer history."""
         f, g = self.f, self.g
         now = g.ld(g.ld(o, T["cell"]), C["h"], "i64")
         f.bail(f.cmp("ne", now, g.ld(o, T["hist"], "i64")), "miss")
@@ -190,7 +191,7 @@ class Operands:
         return self.number(i, FLOAT, h, self.g.ld(o, FLOAT_VALUE, "double"))
 
     def whole(self, i: Val, o: Val, h: Val) -> list[Val]:
-        """An int that is exact as a double."""
+        """An int that a double represents exactly."""
         f = self.f
         v = f.call("PyLong_AsDouble", "double", o)
         size = f.fabs(v)
@@ -203,7 +204,7 @@ class Operands:
         return self.number(i, INT, h, v)
 
     def nothing(self, i: Val, o: Val, h: Val) -> list[Val]:
-        """None; anything else is for Python."""
+        """None; anything else is left to Python."""
         c, f = self.call, self.f
         f.bail(f.cmp("ne", o, address_of(f, "_Py_NoneStruct")), "miss")
         c.put(c.kinds, i, f.as_val(NOTHING, "i64"))
@@ -211,8 +212,8 @@ class Operands:
 
 
 class SizelessHash:
-    """Code that hashes the operands, all but their sizes: recipes for many sizes are found by it.
-    `Operands` has looked at them."""
+    """The code that hashes the operands without their sizes, to find recipes for many sizes.
+    `Operands` has inspected them."""
 
     def __init__(self, call: Call) -> None:
         self.call, self.f, self.g = call, call.f, call.g
@@ -224,7 +225,7 @@ class SizelessHash:
         return f.loop(0, c.n, 1, self.operand, [start])[0]
 
     def operand(self, i: Val, h: Val) -> list[Val]:
-        """One operand, as `Operands` mixes its type."""
+        """One operand; its type is hashed as `Operands` does."""
         c, f = self.call, self.f
 
         def tensor() -> list[Val]:
@@ -236,13 +237,13 @@ class SizelessHash:
 
 
 class RecipeSearch:
-    """Code that goes through the recipes of one bucket until one is of this call."""
+    """The code that searches a bucket for the recipe of this call."""
 
     def __init__(self, call: Call, h: Val) -> None:
         self.call, self.f, self.g, self.h = call, call.f, call.g, h
 
     def find(self) -> Val:
-        """The recipe of the call; leaves for Python where there is none."""
+        """Find the recipe; leaves for Python if there is none."""
         exact = self.chain("exact", "table", BUCKETS, self.is_exact)
         end = self.f.block
         self.f.br("found")
@@ -259,8 +260,8 @@ class RecipeSearch:
         return self.f.v("ptr", f"phi ptr [{exact.ref}, %{end}], [{sized.ref}, %{sized_end}]")
 
     def chain(self, name: str, table: str, buckets: int, fits: Callable[[str], None]) -> Val:
-        """The loop over a chain. It ends with the recipe that fits, or goes on at a label where
-        none does. `fits(label)` leaves for a label with a recipe that does not."""
+        """The loop over a chain. It ends with a recipe that fits, or continues at a label if none
+        does. `fits(label)` leaves for a label if a recipe does not fit."""
         f, g, h = self.f, self.g, self.h
         first = g.ld(f.bytes_at(address_of(f, "whet_ctx"), CTX[table]), (h & (buckets - 1)) << 3)
         f.br(f"{name}_in")
@@ -282,15 +283,15 @@ class RecipeSearch:
         return r
 
     def is_of_op(self, other: str) -> None:
-        """Is a recipe one of this op, as far as the hash tells?"""
+        """Does a recipe have this op and this hash?"""
         c, f, g = self.call, self.f, self.g
         f.bail(f.cmp("ne", g.ld(self.r, R["hash"], "i64"), self.h), other)
         f.bail(f.cmp("ne", g.ld(self.r, R["op"]), c.op), other)
         f.bail(f.cmp("ne", g.ld(self.r, R["nin"], "i64"), c.n), other)
 
     def is_exact(self, other: str) -> None:
-        """Is a recipe one for these operands and attributes? A plan of a device's is of a call in
-        place, or of one that makes something."""
+        """Does a recipe match these operands and attributes? A plan of a device must also match in
+        whether the call is in place."""
         f, g = self.f, self.g
         self.is_of_op(other)
         in_place = f.cmp("ne", g.ld(self.r, R["flags"], "i64") & WRITES, 0)
@@ -300,8 +301,8 @@ class RecipeSearch:
         self.f.bail(self.f.binary("xor", self.equal_attributes(), 1), other)
 
     def is_resized(self, other: str) -> None:
-        """Is a recipe for many sizes one for these operands and attributes? It is given the sizes
-        of this call first."""
+        """Does a recipe for many sizes match these operands and attributes? It is resized to this
+        call first."""
         c, f, g = self.call, self.f, self.g
         self.is_of_op(other)
         f.bail(f.cmp("ne", g.ld(self.r, R["busy"], "i64"), 0), other)
@@ -319,11 +320,11 @@ class RecipeSearch:
         f.bail(f.cmp("ne", differs, 0), other)
 
     def none_of(self, so: Val) -> Val:
-        """Something that is not null, where something is so."""
+        """A value that is not null if the condition holds."""
         return self.f.sel(so, address_of(self.f, "_Py_NoneStruct"), Val(self.f, "null", "ptr"))
 
     def size_attribute(self, count: Val) -> Val:
-        """The tuple of so many numbers that is the only attribute, `size`; null where it is not
+        """The tuple of `count` numbers that is the only attribute, `size`; null if it is not
         that."""
         f, g, attrs = self.f, self.g, self.call.attrs
         nothing = Val(f, "null", "ptr")
@@ -343,7 +344,7 @@ class RecipeSearch:
         return f.if_(g.null(found), lambda: [nothing], typed)[0]
 
     def differs(self, i: Val, size: Val, before: Val) -> list[Val]:
-        """Bits that are set where a number of the attribute is not the recipe's."""
+        """Bits that are set if a number of the attribute differs from the recipe's."""
         c, f = self.call, self.f
         x = c.word(f.bytes_at(size, TUPLE_ITEMS), i, "ptr")
         wanted = c.word(f.bytes_at(self.r, R["sizes"]), i)
@@ -354,13 +355,13 @@ class RecipeSearch:
                                lambda: [f.as_val(1, "i64")])[0]]
 
     def operands_match(self, other: str) -> None:
-        """Are all operands as the recipe has them?"""
+        """Do all operands match the recipe?"""
         f = self.f
         (ok,) = f.loop(0, self.call.n, 1, self.matches, [f.as_val(1, "i1")])
         f.bail(f.binary("xor", ok, 1), other)
 
     def is_alike(self, i: Val, ok: Val) -> list[Val]:
-        """Is operand `i` of the recipe's kind, and a tensor of its type?"""
+        """Does operand `i` have the recipe's kind and, if it is a tensor, its type?"""
         c, f = self.call, self.f
         q = f.bytes_at(f.bytes_at(self.r, R["operands"]), i * OPERAND)
 
@@ -372,7 +373,7 @@ class RecipeSearch:
         return [ok & same & typed]
 
     def matches(self, i: Val, ok: Val) -> list[Val]:
-        """Is operand `i` as the recipe has it?"""
+        """Does operand `i` match the recipe?"""
         c, f = self.call, self.f
         q = f.bytes_at(f.bytes_at(self.r, R["operands"]), i * OPERAND)
         kind, mine = c.word(q, 0), c.word(c.kinds, i)
@@ -383,7 +384,7 @@ class RecipeSearch:
         return [f.binary("and", ok, good)]
 
     def same_layout(self, i: Val, q: Val) -> list[Val]:
-        """A tensor: dtype, sizes and strides; of one on a device, the number of all that."""
+        """Compare a tensor: dtype, sizes and strides; on a device, the number of its layout."""
         c, f, g = self.call, self.f, self.g
         a, nd = c.word(c.arrays, i, "ptr"), c.word(c.ranks, i)
         bad = f.binary(
@@ -405,7 +406,8 @@ class RecipeSearch:
         return [f.binary("and", f.binary("xor", bad, 1), f.cmp("eq", diff, 0))]
 
     def same_number(self, i: Val, q: Val, kind: Val, mine: Val) -> list[Val]:
-        """No tensor: of one kind, and of one value where the recipe holds for that alone."""
+        """Compare an operand that is not a tensor: its kind, and its value if the recipe depends on
+        it."""
         c, f = self.call, self.f
         same = f.cmp("eq", kind, mine)
         bits = f.cmp("eq", c.word(q, 1), c.word(c.numbers, i * NUMBER_WORDS))
@@ -415,7 +417,7 @@ class RecipeSearch:
         return [f.binary("and", same, f.binary("or", bits, any_value))]
 
     def equal_attributes(self) -> Val:
-        """Are the op's attributes those of the recipe?"""
+        """Do the op's attributes equal the recipe's?"""
         f, g, attrs = self.f, self.g, self.call.attrs
         theirs = g.ld(self.r, R["attrs"])
 

@@ -1,7 +1,6 @@
-"""`core`: an op's call by its recipe, in machine code.
+"""`core`: makes an op's call by its recipe, in machine code.
 
-Its operands are looked up, its results made, its kernel run and its autograd node recorded.
-"""
+It looks up the operands, allocates the results, runs the kernel and records the autograd node."""
 from __future__ import annotations
 
 from ..builder import Module, Val
@@ -44,9 +43,10 @@ ARGUMENTS = [("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs"), ("pt
 def emit_core(m: Module) -> None:
     """core(op, inputs, n, attrs, writer) -> a new reference, null with an error set, or MISS.
 
-    The writer is the name of an op in place, or null. With one the result goes into the first
-    operand's memory, and that operand is returned. What the call makes may call for others before
-    it is done: a recipe whose words are this call's is theirs only then."""
+    The writer is the name of an in-place op, or null. With a writer, the result goes into the first
+    operand's memory, and that operand is returned. While a call is in progress it may cause other
+    calls. So a recipe whose words were computed for this call is reserved until the call is
+    done."""
     _make(m)
     f = m.fn("core", ARGUMENTS, "ptr", "internal")
     g, used = Glue(f), f.alloca("ptr", 1)
@@ -60,14 +60,14 @@ def emit_core(m: Module) -> None:
 
 
 def _count(g: Glue, step: int) -> None:
-    """One more or less is among the calls that work with recipes: these stay meanwhile, though
-    other threads, or Python that the call enters, may have them forgotten."""
+    """Change the number of calls that use recipes by one. Recipes of these calls are kept, even if
+    other threads, or Python code entered by the call, drop all recipes."""
     g.st(g.ctx("inside", "i64") + step, address_of(g.f, "whet_ctx"), CTX["inside"])
 
 
 def _make(m: Module) -> None:
-    """make(..., used): the same. A recipe for many sizes that it goes by is stored there, and is
-    busy from then on."""
+    """make(..., used): the body of `core`. A recipe for many sizes that is used is stored in
+    `used`, and is busy from then on."""
     f = m.fn("make", [*ARGUMENTS, ("ptr", "used")], "ptr", "internal")
     call = Call(f)
     call.modes()
@@ -89,7 +89,7 @@ def _make(m: Module) -> None:
 
 
 def _run(replay: Replay, write: Write) -> None:
-    """The kernels, on memory of the host."""
+    """Run the kernels, on the host's memory."""
     f = replay.f
     write.check_memory()
     replay.results()

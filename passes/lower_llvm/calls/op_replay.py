@@ -1,4 +1,4 @@
-"""The results of an op's call in machine code, as its recipe says."""
+"""Makes the results of an op's call by its recipe, in machine code."""
 from __future__ import annotations
 
 from ..builder import Val
@@ -20,7 +20,7 @@ from .tensor_views import share_for_use, window
 
 
 class Replay:
-    """Code that makes the results of a call as a recipe says, and gives them back."""
+    """The code that makes the results of a call by its recipe and returns them."""
     source: Val                 # the operand that views show, and that is written in place
 
     def __init__(self, call: Call, recipe: Val) -> None:
@@ -31,22 +31,23 @@ class Replay:
         )
 
     def leave_products_to_casts(self) -> None:
-        """Where products are made in a smaller type, Python makes their operands smaller."""
+        """Leave for Python under autocast if the op is a product: Python casts its operands."""
         f = self.f
         casts = f.cmp("ne", self.call.flags & CASTS, 0)
         f.bail(casts & f.cmp("ne", self.flags & CAST_PRODUCT, 0), "miss")
 
     def begin(self) -> None:
-        """Nothing is made yet. `is_planned`: a plan of a device's makes all of it."""
+        """Begin without results. `is_planned`: a plan of a device makes all of them."""
         self.f.store(self.f.as_val(0, "i64"), self.call.made)
         self.is_planned = self.f.cmp("ne", self.g.ld(self.recipe, R["plan"], "i64"), 0)
 
     def results(self) -> None:
-        """An array for each result: new, a view of the first operand's, or that itself."""
+        """An array for each result: a new one, a view of the first operand's, or the latter
+        itself."""
         self.f.loop(0, self.nouts, 1, self.result)
 
     def result(self, i: Val) -> None:
-        """One of them."""
+        """One of these arrays."""
         c, f = self.call, self.f
         q = f.bytes_at(f.bytes_at(self.recipe, R["outs"]), i * OUT)
         descr, nd, plain = c.word(q, 0, "ptr"), c.word(q, 1), c.word(q, 2)
@@ -88,11 +89,12 @@ class Replay:
         f.store(f.sel(c.writing, 0, i + 1), c.made)
 
     def find_source(self) -> None:
-        """Where the results are finished, the first operand is looked up once."""
+        """Look up the first operand once, if it is needed to finish the results."""
         self.source = self.call.word(self.call.ins, 0, "ptr")
 
     def finish_write(self) -> None:
-        """The operand gets a version, and its cell the writer's name. `Write` made the cell."""
+        """Bump the operand's version and note the writer's name in its cell, which `Write` has
+        made."""
         c, f, g = self.call, self.f, self.g
         cell = g.ld(self.source, T["cell"])
         g.st(g.ld(cell, C["v"], "i64") + 1, cell, C["v"])
@@ -103,7 +105,7 @@ class Replay:
         f.ret(self.source)
 
     def tensors(self) -> None:
-        """Tensors around the results, and a tuple around several."""
+        """Wrap tensors around the results, and a tuple around several."""
         c, f = self.call, self.f
         self.view = f.cmp("ne", self.flags & VIEW, 0)
         f.loop(0, self.nouts, 1, self.wrap)
@@ -147,12 +149,12 @@ class Replay:
         return [t]
 
     def let_go(self) -> None:
-        """Drop the results that were made so far."""
+        """Release the results that were made so far."""
         c, f = self.call, self.f
         f.loop(0, f.load("i64", c.made), 1, lambda i: self.g.dec(c.word(c.outs, i, "ptr")))
 
     def ways_out(self) -> None:
-        """Where the phases leave for: an error, or a miss."""
+        """The targets for which the phases leave: an error, or a miss."""
         f = self.f
         f.br("done")
         f.label("done")

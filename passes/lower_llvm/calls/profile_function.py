@@ -1,10 +1,9 @@
-"""The profile function of a recorded run in machine code: what the framework does among itself is
-passed over, the rest goes to Python.
+"""The profile function of a recorded run, in machine code: it skips calls inside the framework and
+passes the rest to Python.
 
-`whet_watch` is a row of words (`W`): an open table of addresses of code objects that are the
-framework's, which Python keeps right, and what else is compared. A call, or a call of a builtin,
-that such code makes needs no look, nor does what it returns to code of its kind.
-"""
+`whet_watch` is a row of words (`W`): an open hash table with the addresses of the framework's code
+objects, which Python maintains, and other values that are compared. A call made by such code needs
+no look, nor does a call of a builtin, nor a result returned to such code."""
 from __future__ import annotations
 
 from ..builder import Module, Val
@@ -20,7 +19,7 @@ GONE = 1
 
 
 def slot(address: int, mask: int) -> int:
-    """Where the search for a code object begins."""
+    """The place in the table where the search for a code object begins."""
     return (((address * GOLDEN) & (1 << 64) - 1) >> 40) & mask
 
 
@@ -49,7 +48,7 @@ def _unwatched(m: Module) -> None:
 
 
 def _known(m: Module) -> None:
-    """known(code): is it in the table of what is watched?"""
+    """known(code): is a code object in the table?"""
     f = m.fn("known", [("ptr", "code")], "i1", "internal")
     g = Glue(f)
     code, = f.args
@@ -67,7 +66,7 @@ def _known(m: Module) -> None:
 
 
 def _ours(m: Module) -> None:
-    """ours(frame): does code that is known run there?"""
+    """ours(frame): does a frame run code that is in the table?"""
     f = m.fn("ours", [("ptr", "frame")], "i1", "internal")
     code = f.call("PyFrame_GetCode", "ptr", f.args[0])
     Glue(f).dec(code)                                                    # the frame has it

@@ -1,8 +1,7 @@
-"""Where CPython and NumPy keep what machine code reads of their objects: byte offsets.
+"""The byte offsets of the fields of CPython's and NumPy's objects that machine code reads.
 
-Each is stated here alone. `runtime/cpu/object_layouts.py` proves them against the running
-interpreter before any machine code is called. No LLVM is loaded by this file.
-"""
+Each is stated only here. `runtime/cpu/object_layouts.py` proves them against the running
+interpreter before any machine code is called. This file does not load LLVM."""
 
 TYPE = 8                                    # of any object, behind its count of references
 HEAD = 16                                   # where an object's own fields begin

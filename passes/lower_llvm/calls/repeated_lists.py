@@ -1,8 +1,8 @@
 """Machine code that runs a list of launches (launch_list.py) round after round, each on other
 memory.
 
-`fill` puts its arguments from the third on into a table: the table's address, how many.
-"""
+`fill` copies its arguments, from the third on, into a table: the first two are the table's address
+and their number."""
 from __future__ import annotations
 
 from typing import Generic, NamedTuple

@@ -1,9 +1,8 @@
-"""Launches that follow each other on blocks of rows: each block goes through all of them before the
-next. A unit of work is a block.
+"""Runs several launches on blocks of rows: each block goes through all launches before the next
+block begins. A unit of work is a block.
 
 Arguments: a table, memory for all threads, then the arguments of the launches, one after the other.
-The table: a `Blocks`, then for each launch a `Link`, and for each of its arguments a `Between`.
-"""
+The table: a `Blocks`, then for each launch a `Link`, and for each of its arguments a `Between`."""
 from __future__ import annotations
 
 from typing import Generic, NamedTuple
@@ -32,8 +31,8 @@ class Link(NamedTuple, Generic[Word]):
 
 
 class Between(NamedTuple, Generic[Word]):
-    """An argument: all zero, or if it is the address of what lies between two launches, the bytes
-    of a row of that, and where in a thread's memory the rows of a block lie."""
+    """An argument. If it is the address of an intermediate value: the bytes of a row of that, and
+    the offset of a block's rows in a thread's memory. Otherwise all zero."""
     row: Word
     place: Word
 

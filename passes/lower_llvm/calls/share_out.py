@@ -1,9 +1,8 @@
-"""How machine code hands the units of a kernel to the threads.
+"""Distributes the units of a kernel to threads, in machine code.
 
-A launch comes with a word, (room, grain): the units that are worth a thread, and above GRAIN_BITS
-how many threads there is scratch memory for, 0 where each thread needs none. However many threads
-there are by then, no more than that take part.
-"""
+A launch has a word, (room, grain): `grain` is the number of units that are worth a thread. `room`,
+above GRAIN_BITS, is the number of threads for which there is scratch memory; 0 if none is needed.
+No more threads than that take part."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -24,12 +23,12 @@ def word(grain: int, room: int = 0) -> int:
 
 
 def grain(launch: Word) -> Word:
-    """The units that are worth a thread, of such a word."""
+    """The grain in a launch's word."""
     return launch & ((1 << GRAIN_BITS) - 1)
 
 
 def room(launch: Word) -> Word:
-    """How many threads there is scratch memory for, of such a word; 0: each needs none."""
+    """The number of threads for which a launch has scratch memory; 0: none is needed."""
     return launch >> GRAIN_BITS
 
 
@@ -39,8 +38,8 @@ def declare(m: Module) -> None:
 
 def emit(f: Fn, kernel: Val, slots: Val, total: Val, launch: Val,
          around: Callable[[Callable[[], None]], None] | None = None) -> None:
-    """Run a kernel over units 0..total. `around(run)` emits what is around a launch that may
-    take long (from 5 grains on)."""
+    """Run a kernel over units 0..total. `around(run)` emits the code around a launch that may take
+    long (from 5 grains on)."""
     def alone() -> None:
         f.raw(f"call void {kernel.ref}(ptr {slots.ref}, i64 0, i64 {total.ref}, i64 0)")
 

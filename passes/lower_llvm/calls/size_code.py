@@ -1,9 +1,8 @@
-"""Expressions of sizes as code for the machine that computes them: see `size_machine.py`.
+"""Compiles expressions of sizes to code for the machine that computes them: see `size_machine.py`.
 
-Each number that the machine computes is known to lie between two others, as symbols do: none
-leaves the 64 bits that the machine has. Python's own functions are looked up among what they gave
-before. What it cannot compute raises `Uncoded`.
-"""
+Bounds are known for every number that the machine computes, as for symbols, so no number overflows
+64 bits. Python functions become lookups among their earlier results. `Uncoded` is raised for what
+the machine cannot compute."""
 from __future__ import annotations
 
 import ast
@@ -48,11 +47,11 @@ class Uncoded(Exception):
 
 
 class TooLarge(Uncoded):
-    """A number may leave the machine's 64 bits."""
+    """A number may not fit into the machine's 64 bits."""
 
 
 class Value(NamedTuple):
-    """A register. Its whole number lies from `low` to `high`."""
+    """A register; its integer lies between `low` and `high`."""
 
     at: int
     low: int = 0
@@ -61,8 +60,8 @@ class Value(NamedTuple):
 
 
 class Lookup:
-    """What a function gave so far, as a table for the machine; `places` are the words that have
-    its address. Of several numbers the table has the address."""
+    """The results of a function so far, as a table for the machine. `places` are the words that
+    contain its address. For a result of several numbers the table has their address."""
 
     def __init__(self, asked: Asked[Any], count: int) -> None:
         self.asked, self.count = asked, count
@@ -72,7 +71,7 @@ class Lookup:
         asked.listeners.append(self.told)
 
     def lay(self) -> None:
-        """A table with room for as much again."""
+        """Make a table with room for twice as many results."""
         known = list(self.asked.known.items())
         self.size, self.used = 1 << (2 * len(known) + 4).bit_length(), 0
         self.words = np.zeros(2 + self.size * (self.count + 2), np.int64)
@@ -83,14 +82,14 @@ class Lookup:
             words[i] = self.words.ctypes.data
 
     def told(self, args: Sequence[int], got: Any) -> None:
-        """The function gave something else."""
+        """Add a result of the function."""
         if 2 * (self.used + 1) > self.size:
             self.lay()
         else:
             self.enter(args, got)
 
     def enter(self, args: Sequence[int], got: Any) -> None:
-        """One more row, where it is a number that the machine has."""
+        """Add a row, if the machine can represent the result."""
         if type(got) is tuple:
             got = self.items(got)
         if type(got) is not (float if self.asked.is_real else int):
@@ -105,7 +104,7 @@ class Lookup:
         self.words[at], self.used = 1, self.used + 1
 
     def items(self, got: tuple[int, ...]) -> int | None:
-        """The address of several numbers; None where the machine does not have one of them."""
+        """The address of several numbers; None if the machine cannot represent one of them."""
         if not all(type(x) is int and -WHOLE < x < WHOLE for x in got):
             return None
         if got not in self.several:
@@ -114,7 +113,7 @@ class Lookup:
 
 
 def mixed(args: Iterable[int]) -> int:
-    """What a row is found by."""
+    """The hash of a row."""
     h = 0
     for x in args:
         h = (h ^ x & WORD) * GOLDEN & WORD
@@ -123,7 +122,7 @@ def mixed(args: Iterable[int]) -> int:
 
 
 def bits(x: float) -> int:
-    """A float's bits as a whole number."""
+    """The bits of a float, as an integer."""
     return int(struct.unpack("<q", struct.pack("<d", x))[0])
 
 
@@ -155,7 +154,7 @@ class SizeCode:
         return functools.reduce(self.sum, terms)
 
     def named(self, name: str) -> Value:
-        """A symbol or a part."""
+        """A symbol, or a named part of an expression."""
         if name not in self.names:
             if name not in self.facts.parts:
                 raise Uncoded(f"`{name}` is no number")
@@ -176,13 +175,13 @@ class SizeCode:
         return self.known[key]
 
     def register(self, start: int = 0) -> int:
-        """One more register, and what it holds at first."""
+        """A new register, with its initial contents."""
         self.registers.append(start)
         return len(self.registers) - 1
 
     def step(self, op: Do, a: Value, b: Value, low: int = 0, high: int = 0,
              is_real: bool = False) -> Value:
-        """One more step, if it is not there yet."""
+        """Add a step, unless it exists already."""
         if low <= -WHOLE or high >= WHOLE:
             raise TooLarge
         key = op, a.at, b.at
@@ -202,7 +201,7 @@ class SizeCode:
 
     # ---- expressions as texts --------------------------------------------------------------------
     def parsed(self, text: str) -> Value:
-        """The register of an expression of Python."""
+        """The register of a Python expression given as text."""
         key = "text", text
         if key not in self.known:
             self.known[key] = self.visit(ast.parse(text, mode="eval").body)
@@ -230,7 +229,8 @@ class SizeCode:
                 self.step(Do.SUB, self.constant(0), a, -a.high, -a.low))
 
     def not_negative(self, a: Value) -> Value:
-        """A number of which bits are taken. Where it may be negative, the code ends if it is."""
+        """An integer whose bits are used. If it may be negative, a step ends the code in that
+        case."""
         if a.low >= 0:
             return a
         answer = self.step(Do.LE, self.constant(0), a, 0, 1)
@@ -270,7 +270,7 @@ class SizeCode:
         return self.step(Do.REAL, a, a, is_real=True)
 
     def called(self, e: ast.Call) -> Value:
-        """What a function gives."""
+        """The result of a function call."""
         f = e.func
         if isinstance(f, ast.Attribute) and f.attr == "bit_length":
             a = self.visit(f.value)
@@ -293,13 +293,13 @@ class SizeCode:
         return self.looked_up(f.id, args)
 
     def item(self, several: Value, i: int) -> Value:
-        """One of the numbers that a function gave."""
+        """One of the numbers that a function returned."""
         v = Value(self.register(), 1 - WHOLE, WHOLE - 1)
         self.steps.append([int(Do.ITEM), v.at, several.at, i])
         return v
 
     def looked_up(self, name: str, args: list[Value]) -> Value:
-        """What one of Python's functions gave: its arguments follow each other in registers."""
+        """The result of a Python function. Its arguments are in consecutive registers."""
         asked, first = self.facts.functions[name], len(self.registers)
         for a in args:
             self.steps.append([int(Do.COPY), self.register(), a.at, a.at])
@@ -309,7 +309,7 @@ class SizeCode:
         return v
 
     def require(self, e: ast.AST) -> None:
-        """A step that ends the code where something is not so."""
+        """A step that ends the code if a condition does not hold."""
         is_so = True
         while isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
             e, is_so = e.operand, not is_so
@@ -326,7 +326,7 @@ class SizeCode:
 
     # ---- what is done with them ------------------------------------------------------------------
     def store(self, x: Any, address: int, dtype: Any = np.int64) -> None:
-        """A step that writes an expression's number to an address. All others come before."""
+        """A step that writes an expression's number to an address. All other steps come before."""
         dtype, a = np.dtype(dtype), self.of(x)
         if dtype == np.float32:
             self.steps.append([int(Do.STORE_FLOAT), address, self.real(a).at, 0])
@@ -360,7 +360,7 @@ class SizeCode:
 
 def coded(facts: Facts, stores: Sequence[tuple[Any, int, Any]], places: Any,
           tensor: int) -> np.ndarray:
-    """Code that stores expressions: (expression, address, dtype) each."""
+    """Code that stores expressions, each given as (expression, address, dtype)."""
     for most in MOST:
         try:
             code = SizeCode(facts, most)

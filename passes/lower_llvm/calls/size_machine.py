@@ -1,13 +1,12 @@
-"""The machine that gives a block the words of other sizes: it computes what goes by sizes in the
-block's rows and in its list of launches, and writes it there. Blocks are those of traced calls,
-recipes of ops, and programs for many sizes, see `sized_memory.py`.
+"""The machine that resizes a block: it computes the words that depend on sizes, in the block's rows
+and in its list of launches, and writes them. Blocks are those of traced calls, recipes of ops, and
+programs for many sizes (`sized_memory.py`).
 
-A block for many sizes has *code*: a head (`CODE`), for each symbol the argument and the dimension
-that has its value, the values that the words are of now, registers, and steps of four words each:
-an operation, the register of its result, and two more. The first registers are the symbols, others
-constants. All that is asked of sizes is asked before the first word is written, so that a block is
-of one size at any time. `size_code.py` writes the code.
-"""
+A block for many sizes has *code*. It consists of a head (`CODE`), the argument and the dimension of
+each symbol's value, the current values, registers, and steps of four words each. A step has an
+operation, the register of its result, and two operands. The first registers are the symbols; others
+are constants. All conditions on sizes are checked before the first word is written, so a block is
+always for one consistent set of sizes. `size_code.py` writes the code."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -24,19 +23,19 @@ if TYPE_CHECKING:
 
 
 def emit_resize(m: Module) -> None:
-    """resize(block, args): have the block's words those of the arguments' sizes; 0 where it is
-    none for them, or another thread works with its words."""
+    """resize(block, args): resize a block to the arguments. 0 if it is not for such sizes, or if
+    another thread uses its words."""
     ResizingOfCall(m, "args").emit()
 
 
 def emit_resize_recipe(m: Module) -> None:
-    """resize(recipe, arrays): the same of an op's recipe and its operands' arrays; what comes after
-    these is the attribute `size`."""
+    """resize(recipe, arrays): resize an op's recipe to its operands' arrays. The attribute `size`
+    comes after the arrays."""
     ResizingOfRecipe(m, "arrays").emit()
 
 
 class Resizing:
-    """The code of a function `resize`. Its kinds know where symbols are found, and whether the
+    """The code of a function `resize`. Subclasses know where symbols are found, and whether the
     words are in use."""
 
     HEAD: dict[str, int]         # where a block's words are
@@ -54,16 +53,15 @@ class Resizing:
         return self.g.ld(self.code, CODE[name], ty)
 
     def part(self, name: str) -> Val:
-        """Where a part of the code begins."""
+        """The address of a part of the code."""
         return self.f.bytes_at(self.code, self.word(name))
 
     def must_not(self, bad: Val) -> None:
-        """Leave where something is so."""
+        """Leave if a condition holds."""
         self.f.bail(bad, "no")
 
     def emit(self) -> None:
-        """The symbols are read; where they have other values than those of the words, all is
-        computed and written."""
+        """Read the symbols. If they differ from the current values, compute and write all words."""
         f, g = self.f, self.g
         rows, symbols, most = self.part("symbols_at"), self.word("symbols"), self.word("most")
 
@@ -89,11 +87,11 @@ class Resizing:
         raise NotImplementedError
 
     def users(self) -> Val:
-        """How many use the words now."""
+        """The number of current users of the words."""
         raise NotImplementedError
 
     def dimension_of_array(self, a: Val, dim: Val) -> Val:
-        """The size of a dimension of what must be an array that has it."""
+        """The size of a dimension of an object that must be an array with that dimension."""
         f, g = self.f, self.g
         self.must_not(f.cmp("ne", g.type_of(a), address_of(f, "whet_ndarray")))
         self.must_not(f.cmp("sge", dim, f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")))
@@ -101,7 +99,7 @@ class Resizing:
 
     # ---- steps -----------------------------------------------------------------------------------
     def step(self, i: Val, at: Val) -> list[Val]:
-        """One step; gives where the next one lies."""
+        """Run one step; returns the address of the next."""
         f = self.f
         op, to, one, other = (word_at(f, at, k) for k in range(4))
         a = word_at(f, self.registers, one)
@@ -122,7 +120,7 @@ class Resizing:
         return [f.at(at, STEP_WORDS, "i64")]
 
     def either(self, op: Val, ways: dict[int, Callable[[], list[Val]]]) -> list[Val]:
-        """What the way of an operation gives; the last one is that of all others."""
+        """The result of the operation's way; the last way is the default."""
         (first, way), *rest = ways.items()
         if not rest:
             return way()
@@ -171,7 +169,7 @@ class Resizing:
         }
 
     def divided(self, a: Val, b: Val) -> tuple[Val, Val]:
-        """The quotient rounded down, and what is left."""
+        """The quotient, rounded down, and the remainder."""
         f = self.f
         self.must_not(f.cmp("eq", b, 0))
         q, left = f.sdiv(a, b), f.srem(a, b)
@@ -184,20 +182,20 @@ class Resizing:
         return a / b
 
     def floor(self, a: Val) -> Val:
-        """A float rounded down, where it is a number that the machine has."""
+        """A float rounded down, if the machine can represent the result."""
         f = self.f
         self.must_not(f.cmp("uge", f.fabs(a), float(1 << 62)))
         return f.conv("fptosi", f.intr("floor", a), "i64")
 
     def bits(self, a: Val) -> Val:
-        """How many bits a number has that is not negative."""
+        """The number of bits of an integer that is not negative."""
         f = self.f
         f.mod.declare("llvm.ctlz.i64", "i64", ["i64", "i1"])
         return 64 - f.v("i64", f"call i64 @llvm.ctlz.i64(i64 {a.ref}, i1 false)")
 
     def looked_up(self, first: Val, table: Val) -> Val:
-        """What is known for the registers from `first` on. Rows of a table: is there one, what is
-        known, and the numbers that it is known for."""
+        """The known result for the arguments in the registers from `first` on. A row of the table:
+        is it used, the result, the arguments."""
         f, g = self.f, self.g
         table = g.ptr(table)
         mask, n = word_at(f, table, 0), word_at(f, table, 1)
@@ -219,7 +217,7 @@ class Resizing:
         return word_at(f, row(i), 1)
 
     def acts(self, to: Val, a: Val) -> dict[int, Callable[[], list[Val]]]:
-        """What is no value: `to` is an address."""
+        """A step without a result; `to` is an address."""
         f, g = self.f, self.g
 
         def store() -> list[Val]:
@@ -240,7 +238,7 @@ class Resizing:
 
 
 class ResizingOfCall(Resizing):
-    """The block is that of a traced call. A dimension below 0 says that the argument is a number:
+    """Resizes the block of a traced call. A negative dimension means that the argument is a number:
     the symbol is larger by LEAST_SIZE."""
 
     HEAD = H
@@ -249,7 +247,7 @@ class ResizingOfCall(Resizing):
         return self.f.load("i64", self.g.ld(self.block, H["busy"]))
 
     def size(self, row: Val) -> Val:
-        """The size of a dimension of an argument, or what a number stands for."""
+        """The size of a dimension of an argument, or the size that a number stands for."""
         f, dim = self.f, word_at(self.f, row, 1)
         x = word_at(f, f.bytes_at(self.args, TUPLE_ITEMS), word_at(f, row, 0), "ptr")
         n, = f.if_(f.cmp("slt", dim, 0), lambda: [self.number(x)], lambda: [self.dimension(x, dim)])
@@ -272,9 +270,9 @@ class ResizingOfCall(Resizing):
 
 
 class ResizingOfRecipe(Resizing):
-    """The block is an op's recipe, whose operands are known to have its types and numbers of
-    dimensions. A dimension from MAX_DIMS on is a stride, in elements; a symbol's row also has the
-    bytes of an element."""
+    """Resizes an op's recipe; the operands are known to have its types and numbers of dimensions. A
+    dimension from MAX_DIMS on is a stride, in elements. A symbol's row also has the bytes of an
+    element."""
 
     HEAD = R
 

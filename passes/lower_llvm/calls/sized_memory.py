@@ -1,10 +1,9 @@
-"""The memory of a call of a program for many sizes, in machine code: the words of its lists are set
-to the sizes of what it is given, and arrays are made for what it makes.
+"""The memory of a call of a program for many sizes, in machine code: resizes the program's lists to
+the inputs and allocates the arrays.
 
-A block of words says what: a header (`HEAD`), a row for each array that the program is given, and a
-row for each array that is to be made. `jit/program/resized_program.py` writes the blocks. Each row
-begins with its length in words. The code of `size_machine.py` writes what goes by sizes.
-"""
+A block of words describes it: a header (`HEAD`), a row for each input array, and a row for each
+array to be made. `jit/program/resized_program.py` writes the blocks. Each row begins with its
+length in words. The code of `size_machine.py` writes the words that depend on sizes."""
 from __future__ import annotations
 
 from ..builder import Module, Val
@@ -26,8 +25,8 @@ NAMES = ["resized"]
 
 
 def source() -> str:
-    """The IR text. resized(block, *arrays): the arrays that are made, as a tuple; None where the
-    program is none for what it is given."""
+    """The IR text. resized(block, *arrays): the arrays that are made, as a tuple; None if the
+    program is not for such inputs."""
     m = Module()
     for name in ("whet_ndarray", "_Py_NoneStruct", "PyLong_Type"):
         m.decls[name] = f"@{name} = external global i8"
@@ -37,7 +36,7 @@ def source() -> str:
 
 
 class ResizingOfProgram(Resizing):
-    """The block is that of a program. Who calls it has it for himself."""
+    """Resizes the block of a program. Its caller has exclusive use of it."""
 
     HEAD = HEAD
 
@@ -73,7 +72,7 @@ class SizedMemory:
         return word_at(self.f, row, MADE.index(name), ty)
 
     def emit(self) -> None:
-        """The words are set, what is given is compared with them, and the arrays are made."""
+        """Resize the words, compare the inputs with them, and make the arrays."""
         f, g = self.f, self.g
         given, made = self.head("given"), self.head("made")
         f.bail(f.cmp("ne", self.count - 1, given), "no")
@@ -92,8 +91,8 @@ class SizedMemory:
         f.ret(Val(f, "null", "ptr"))
 
     def compare(self, i: Val, row: Val) -> list[Val]:
-        """Leave where an array has another type, or lies otherwise; gives the next row. The stride
-        of a dimension of size one leads nowhere."""
+        """Leave if an array has another type or layout; returns the next row. Strides of dimensions
+        of size one do not matter."""
         f, g = self.f, self.g
         a = word_at(f, self.arrays, i, "ptr")
         descr, nd = (word_at(f, row, GIVEN.index(name)) for name in ("descr", "nd"))
@@ -114,7 +113,7 @@ class SizedMemory:
         return [f.at(row, word_at(f, row, 0), "i64")]
 
     def make(self, i: Val, row: Val) -> list[Val]:
-        """One array; gives the next row."""
+        """Make one array; returns the next row."""
         f, g = self.f, self.g
         shown, nd, descr = self.word(row, "source"), self.word(row, "nd"), self.word(
             row, "descr", "ptr")

@@ -1,4 +1,4 @@
-"""Native entries that make tensors around arrays, and views of tensors: by basic indices, by
+"""Native entries that wrap tensors around arrays, and make views of tensors: by basic indices, by
 `reshape`, by a layout."""
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def around(m: Module) -> None:
-    """around(array): a leaf around an array whose reference it takes; null with an error set,
-    and the array let go of."""
+    """around(array): a leaf around an array, whose reference it takes over; null with an error set,
+    and the array released."""
     f = m.fn("around", [("ptr", "a")], "ptr", "internal")
     g = Glue(f)
     f.ret(g.new_tensor(f.args[0], "lost"))
@@ -37,8 +37,7 @@ def around(m: Module) -> None:
 
 def window(f: Fn, g: Glue, arr: Val, descr: Val, nd: Val, dims: Val, strides: Val, offset: Val,
            fail: str) -> Val:
-    """A new array that shows the memory of another, from `offset` bytes behind its first element
-    on."""
+    """A new array on the memory of another, which begins `offset` bytes after its first element."""
     g.inc(descr)
     v = f.call("whet_NewFromDescr", "ptr", address_of(f, "whet_ndarray"), descr,
                f.conv("trunc", nd, "i32"), dims, strides, f.bytes_at(g.ld(arr, A["data"]), offset),
@@ -50,16 +49,16 @@ def window(f: Fn, g: Glue, arr: Val, descr: Val, nd: Val, dims: Val, strides: Va
 
 
 def share(f: Fn, g: Glue, src: Val, t: Val, fail: str) -> None:
-    """Make the new tensor `t` a view of `src`: one version cell, the base whose history it
-    follows."""
+    """Make the new tensor `t` a view of `src`: they share a version cell, and `t` follows the
+    history of the base."""
     _share_cell(f, g, src, t, fail)
     _share_base(f, g, src, t)
 
 
 def share_for_use(f: Fn, g: Glue, src: Val, t: Val, fail: str, flags: Val, unsafe: Val,
                   based: Val) -> None:
-    """The same with what the view may be used for, by the thread's `flags`. One that is not
-    `based` has the version cell alone."""
+    """`share`, restricted by the thread's modes (`flags`). A view that is not `based` shares the
+    version cell alone."""
     def base() -> None:
         bits = _share_base(f, g, src, t)
         silent = f.sel(f.cmp("eq", flags & GRAD, 0), VIEW_IN_NO_GRAD, f.as_val(0, "i64"))
@@ -78,7 +77,7 @@ def _share_cell(f: Fn, g: Glue, src: Val, t: Val, fail: str) -> None:
 
 
 def _share_base(f: Fn, g: Glue, src: Val, t: Val) -> Val:
-    """Gives the bits that a view of a view has from that."""
+    """Set the base; returns the bits that a view of a view inherits."""
     b = g.ld(src, T["base"])
 
     def inherit() -> list[Val]:
@@ -105,7 +104,7 @@ def emit_views(m: Module) -> None:
 
 
 def _unrecorded(m: Module) -> None:
-    """unrecorded(tensor): its array if a view of it may be made here, else null"""
+    """unrecorded(tensor): its array, if a view of it may be made here; else null"""
     f = m.fn("unrecorded", [("ptr", "o")], "ptr", "internal")
     g = Glue(f)
     o, = f.args
@@ -153,8 +152,8 @@ def _view(m: Module) -> None:
 
 
 def _part(m: Module) -> None:
-    """part(tensor, its array, nd, dims, strides, offset): the view of that layout, for a caller
-    whom `unrecorded` let pass: the modes are this thread's"""
+    """part(tensor, its array, nd, dims, strides, offset): the view with that layout, for a caller
+    that `unrecorded` let pass"""
     f = m.fn("part", [("ptr", "src"), ("ptr", "arr"), ("i64", "nd"), ("ptr", "dims"),
                       ("ptr", "strides"), ("i64", "offset")], "ptr", "internal")
     g = Glue(f)
@@ -177,8 +176,8 @@ def _view_of(m: Module) -> None:
 
 
 def _subscript(m: Module) -> None:
-    """tensor[key] for ints, slices without a step, None and Ellipsis; anything else is the
-    Python function's."""
+    """tensor[key] for ints, slices without a step, None and Ellipsis; the Python function handles
+    anything else."""
     f = m.fn("subscript", [("ptr", "o"), ("ptr", "key")], "ptr")
     subscript = Subscript(f)
     subscript.begin()
@@ -188,7 +187,8 @@ def _subscript(m: Module) -> None:
 
 
 class Subscript:
-    """Code that makes a view by basic indices: `dims` and `strides` become those of the view."""
+    """The code that makes a view by basic indices: `dims` and `strides` become those of the
+    view."""
 
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
@@ -204,7 +204,7 @@ class Subscript:
         self.f.store(v, self.f.at(p, i, "i64"), 8)
 
     def begin(self) -> None:
-        """The array and the indices, of which a tuple has several."""
+        """The array, and the indices of a tuple."""
         f, g, key = self.f, self.g, self.key
         self.array = arr = f.call("unrecorded", "ptr", self.tensor)
         f.bail(g.null(arr), "slow")
@@ -221,7 +221,7 @@ class Subscript:
         self.none, self.dots = address_of(f, "_Py_NoneStruct"), address_of(f, "_Py_EllipsisObject")
 
     def count(self) -> None:
-        """How many dimensions are named; nothing but the four kinds may be there."""
+        """Count the dimensions that are indexed. Only the four kinds of index may occur."""
         f = self.f
         self.named, ellipses = f.loop(0, self.n, 1, self.kind,
                                       [f.as_val(0, "i64"), f.as_val(0, "i64")])
@@ -229,7 +229,7 @@ class Subscript:
         f.bail(f.cmp("sgt", ellipses, 1), "slow")
 
     def kind(self, i: Val, named: Val, ellipses: Val) -> list[Val]:
-        """One index."""
+        """Classify one index."""
         f, g = self.f, self.g
         x = self.word(self.items, i, "ptr")
         t = g.type_of(x)
@@ -241,7 +241,7 @@ class Subscript:
         return [named + f.conv("zext", is_dim, "i64"), ellipses + f.conv("zext", is_dots, "i64")]
 
     def part(self) -> None:
-        """The view: what the indices leave, then the dimensions that none names."""
+        """The view: the dimensions that the indices leave, then those without an index."""
         f = self.f
         zero = f.as_val(0, "i64")
         d, out, offset = f.loop(0, self.n, 1, self.each, [zero, zero, zero])
@@ -249,7 +249,8 @@ class Subscript:
         f.ret(f.call("part", "ptr", self.tensor, self.array, out, self.dims, self.strides, offset))
 
     def each(self, i: Val, d: Val, out: Val, offset: Val) -> list[Val]:
-        """An index at dimension `d`; gives the next one, the next of the view's, and the offset."""
+        """One index, at dimension `d`; returns the next dimension, the next one of the view, and
+        the offset."""
         f, g = self.f, self.g
         x = self.word(self.items, i, "ptr")
         t = g.type_of(x)
@@ -272,7 +273,7 @@ class Subscript:
                      lambda: self.number(x, d, out, offset), no_number)
 
     def number(self, x: Val, d: Val, out: Val, offset: Val) -> list[Val]:
-        """An int takes its dimension away."""
+        """An int removes its dimension."""
         f = self.f
         v = self.integer(x)
         size = self.word(self.old_dims, d)
@@ -281,7 +282,7 @@ class Subscript:
         return [d + 1, out, offset + v * self.word(self.old_strides, d)]
 
     def slice(self, x: Val, d: Val, out: Val, offset: Val) -> list[Val]:
-        """A slice without a step. Of an empty one the offset stays, as NumPy has it."""
+        """A slice without a step. An empty one keeps the offset, as in NumPy."""
         f, g = self.f, self.g
         f.bail(f.binary("xor", g.same(g.ld(x, SLICE_STEP), self.none), 1), "slow")
         size, step = self.word(self.old_dims, d), self.word(self.old_strides, d)
@@ -292,7 +293,7 @@ class Subscript:
         return [d + 1, out + 1, offset + f.sel(f.cmp("sgt", hi, lo), lo * step, 0)]
 
     def bound(self, x: Val, size: Val, default: Val) -> Val:
-        """A bound of a slice, within the size."""
+        """A bound of a slice, clipped to the size."""
         f, g = self.f, self.g
 
         def stated() -> list[Val]:
@@ -303,7 +304,7 @@ class Subscript:
         return f.if_(g.same(x, self.none), lambda: [default], stated)[0]
 
     def integer(self, x: Val) -> Val:
-        """An exact int as i64; leaves for the slow path where it does not fit."""
+        """An exact int as i64; leaves for the slow path if it does not fit."""
         f = self.f
         v = f.call("PyLong_AsSsize_t", "i64", x)
 
@@ -313,7 +314,7 @@ class Subscript:
         return v
 
     def copy(self, d: Val, out: Val, times: Val) -> list[Val]:
-        """So many dimensions as they are."""
+        """Copy this many dimensions."""
         def one_dim(k: Val, d: Val, out: Val) -> list[Val]:
             self.put(self.dims, out, self.word(self.old_dims, d))
             self.put(self.strides, out, self.word(self.old_strides, d))
@@ -321,7 +322,7 @@ class Subscript:
         return self.f.loop(0, times, 1, one_dim, [d, out])
 
     def ways_out(self) -> None:
-        """What is not known here is the Python function's."""
+        """Leave everything else to the Python function."""
         f = self.f
         f.label("unset")
         f.call("PyErr_Clear", "void")
@@ -335,8 +336,8 @@ class Subscript:
 
 
 def _reshape(m: Module) -> None:
-    """tensor.reshape(2, 3) of row-major memory to sizes that fit (one may be -1); anything else
-    is the Python function's."""
+    """tensor.reshape(2, 3) of row-major memory to sizes that fit (one may be -1); the Python
+    function handles anything else."""
     f = m.fn("reshape", [("ptr", "o"), ("ptr", "argv"), ("i64", "n"), ("ptr", "kw")], "ptr")
     reshape = Reshape(f)
     reshape.sizes(reshape.elements())
@@ -345,7 +346,7 @@ def _reshape(m: Module) -> None:
 
 
 class Reshape:
-    """Code of one call of `reshape`: from the sizes that were asked for to a view."""
+    """The code of a call of `reshape`: from the requested sizes to a view."""
 
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
@@ -362,7 +363,7 @@ class Reshape:
         return self.f.load(ty, self.f.at(p, i, "i64"), 8)
 
     def elements(self) -> Val:
-        """How many elements the array has, one or more."""
+        """The number of the array's elements, at least one."""
         f, g = self.f, self.g
         f.bail(f.cmp("eq", g.ld(self.array, A["flags"], "i32") & 1, 0), "slow")
         nd = f.conv("zext", g.ld(self.array, A["nd"], "i32"), "i64")
@@ -373,7 +374,7 @@ class Reshape:
         return total
 
     def sizes(self, total: Val) -> None:
-        """The sizes as numbers, the one that is -1 by the others."""
+        """The sizes as numbers; a -1 is computed from the others."""
         f, g = self.f, self.g
 
         def size(i: Val, product: Val, unknown: Val) -> list[Val]:
@@ -413,7 +414,7 @@ class Reshape:
                      f.as_val(0, "i64")))
 
     def ways_out(self) -> None:
-        """What is not known here is the Python function's."""
+        """Leave everything else to the Python function."""
         f, n = self.f, self.n
         f.label("unset")
         f.call("PyErr_Clear", "void")

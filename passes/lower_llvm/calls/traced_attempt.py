@@ -1,7 +1,6 @@
-"""A block tried on a call in machine code: what is compared.
+"""Tries a block on a call, in machine code: compares everything that the block guards.
 
-What becomes of blocks without launches is here, too.
-"""
+It also handles blocks without launches."""
 from __future__ import annotations
 
 from ..builder import Fn, Val
@@ -24,11 +23,11 @@ from .traced_layouts import (
 
 
 class Attempt:
-    """A block that is tried on a call.
+    """One block, tried on one call.
 
-    `objects` are what its rows compare, `leaves` the tensors and numbers among them, `fresh` the
-    arrays of results and `seen` those that views of the result show. `arrays` and `slots` are what
-    the launches are given, `ints` copies of integers."""
+    `objects` are compared by its rows; `leaves` are the tensors and numbers among them. `fresh` are
+    the arrays of results, `seen` the arrays that views of the result show. `arrays` and `slots` are
+    passed to the launches; `ints` are copies of integers."""
 
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
@@ -44,12 +43,13 @@ class Attempt:
         return self.g.ld(self.block, H[name], ty)
 
     def section(self, name: str) -> Val:
-        """Where a section of the block begins."""
+        """The address of a section of the block."""
         return self.f.bytes_at(self.block, self.head(name))
 
     def conditions(self) -> None:
-        """What does not depend on the arguments: how often the block was used, how many there are,
-        modes, and what Python is asked. That comes before any reference is borrowed."""
+        """Check everything that does not depend on the arguments: how often the block was used, the
+        number of arguments, the modes, and questions to Python. No reference is borrowed before
+        that."""
         f, g = self.f, self.g
         self.nargs = g.ld(self.args, LENGTH, "i64")
         used = f.cmp("sge", self.head("count"), self.head("until"))
@@ -84,18 +84,18 @@ class Attempt:
         return self.f.cmp("ne", self.head("code"), 0)
 
     def turn_now(self) -> Val:
-        """How often such a block was given words of other sizes."""
+        """How often such a block was resized."""
         return self.g.ld(self.head("code", "ptr"), CODE["turn"], "i64")
 
     def asked(self, what: Val) -> Val:
-        """What a Python function without arguments says."""
+        """The answer of a Python function without arguments."""
         r = self.f.call("PyObject_CallNoArgs", "ptr", what)
         self.f.bail(self.g.null(r), "error")
         return r
 
     def arguments(self) -> None:
-        """The arguments, the objects in slots and what lies outside are compared; two tensors that
-        are one do not fit. Goes on where the block has launches."""
+        """Compare the arguments, the objects in slots, and outside state; the same tensor twice is
+        a miss. Continues if the block has launches."""
         f = self.f
         f.loop(
             0,
@@ -116,7 +116,8 @@ class Attempt:
         f.bail(f.cmp("ne", self.head("kind"), LAUNCH), "python")
 
     def slot(self, i: Val) -> None:
-        """The object in a slot. Its row: kind, where, what there, the number of the object."""
+        """Load the object in a slot. Its row: kind, container, place in it, the number of the
+        object."""
         f = self.f
         row = f.at(self.slots_at, i << 2, "i64")
         kind, where, what = word_at(f, row, 0), word_at(f, row, 1, "ptr"), word_at(f, row, 2, "ptr")
@@ -145,7 +146,7 @@ class Attempt:
         return [word_at(f, g.ld(where, LIST_ITEMS), g.i64(index), "ptr")]
 
     def argument(self, i: Val, row: Val) -> list[Val]:
-        """One row compared; gives the next."""
+        """Compare one row; returns the next."""
         f = self.f
         f.bail(
             f.cmp("eq", f.call("argument", "i64", self.block, row, self.objects, self.leaves), 0),
@@ -154,7 +155,7 @@ class Attempt:
         return [f.at(row, word_at(f, row, 2), "i64")]
 
     def twice(self, i: Val, same: Val) -> list[Val]:
-        """Is a tensor one of those before it?"""
+        """Is this tensor one of the earlier ones?"""
         f = self.f
         one = word_at(f, self.leaves, i)
         return f.loop(
@@ -166,19 +167,20 @@ class Attempt:
         )
 
     def hold_leaves(self) -> None:
-        """Hold the tensors and numbers: making a result may run the collector, and anything."""
+        """Take references to the tensors and numbers: making a result may run the garbage
+        collector, and so any code."""
         self.f.loop(0, self.every, 1, lambda i: self.g.inc(word_at(self.f, self.leaves, i, "ptr")))
 
     def release_leaves(self) -> None:
-        """Let go of them."""
+        """Release these references."""
         self.f.loop(0, self.every, 1, lambda i: self.g.dec(word_at(self.f, self.leaves, i, "ptr")))
 
     def counted(self) -> None:
-        """The block was used once more."""
+        """Count one more use of the block."""
         self.g.st(self.head("count") + 1, self.block, H["count"])
 
     def by_python(self) -> None:
-        """A block whose tensors and numbers go to a Python function."""
+        """A block that passes its tensors and numbers to a Python function."""
         f, g = self.f, self.g
         f.label("python")
         self.hold_leaves()
@@ -205,8 +207,8 @@ class Attempt:
         f.ret(f.if_(missed, forget, keep)[0])
 
     def eagerly(self) -> None:
-        """A block that says that eager is faster: for all, or for a first argument of one size, on
-        a device for what arrays are like by number."""
+        """A block which says that eager is faster: always, or for a first argument of one size, or,
+        on a device, of one layout."""
         f, g = self.f, self.g
         f.label("eager")
         f.bail(f.cmp("eq", self.head("type"), 0), "simply")
@@ -236,7 +238,7 @@ class Attempt:
         f.ret(f.call("PyObject_Call", "ptr", self.head("finish", "ptr"), self.args, self.kw))
 
     def ways_out(self) -> None:
-        """Where the phases leave for: a miss, or an error."""
+        """The targets for which the phases leave: a miss, or an error."""
         f = self.f
         f.label("other")
         f.call("PyErr_Clear", "void")

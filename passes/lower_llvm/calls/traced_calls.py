@@ -1,18 +1,16 @@
-"""A call of a traced function in machine code: the guards of its recordings as tables that are
-walked, then the launches.
+"""A call of a traced function, in machine code: compares the guards of its recordings, which are
+tables, then runs the launches.
 
-A *block* is such a table, a row of 8-byte words: a header (`H`), where slots lie (places of
-Python's state whose object may be any of its kind), rows for the arguments and the slots' objects,
-and what is compared outside of them: words of memory that must be zero or hold what they held, and
-*soft* words that tell whether anything may have changed: the versions of dictionaries, where the
-interpreter has them, and gradients that are not there. Only where a soft word differs the
-dictionaries themselves are compared. A block that fits either launches the program, builds the
-result and lays what the call leaves into Python's state, or calls a Python function with the
-tensors and numbers. Whatever does not fit is a miss, and the Python path's; so is a call of the
-function when a block was used as often as it says (`until`), which Python wants to look at. A
-block for many sizes is given the words of a call's sizes first.
-`jit/guards/native_table.py` writes the blocks.
-"""
+A *block* is such a table, a row of 8-byte words. It has a header (`H`), then slots: places of
+Python's state whose object may be any of its kind. Then come rows for the arguments and the slots'
+objects, and guards on outside state: words of memory that must be zero or unchanged. *Soft* words
+tell whether anything may have changed: version tags of dictionaries, if the interpreter has them,
+and gradients that are absent. Only if a soft word differs, the dictionaries themselves are
+compared. If all guards hold, the block either runs the program, builds the result and writes the
+effects into Python's state, or it calls a Python function with the tensors and numbers. Anything
+else is a miss and left to Python. So is a call when a block was used as often as it says (`until`),
+so that Python looks at it. A block for many sizes is first resized to the call.
+`jit/guards/native_table.py` writes the blocks."""
 from __future__ import annotations
 
 from ..builder import Module, Val
@@ -49,7 +47,7 @@ def source(tags: bool) -> str:
 
 
 def _entries(m: Module) -> None:
-    """What Python calls."""
+    """The entries that Python calls."""
     _all(m)
     _traced_call(m)
     _traced_enter(m)
@@ -58,8 +56,8 @@ def _entries(m: Module) -> None:
 
 
 def _all(m: Module) -> None:
-    """all(blocks, args, kwargs, always): the first block of a tuple (block, what it points to, ...)
-    that fits"""
+    """all(blocks, args, kwargs, always): the first block whose guards hold, from a tuple (block,
+    its owner, ...)"""
     f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr",
              "internal")
     g = Glue(f)
@@ -122,7 +120,7 @@ def _traced_enter(m: Module) -> None:
 
 
 def _traced_take(m: Module) -> None:
-    """take(address): was this word 0? It is 1 now"""
+    """take(address): set a word to 1; was it 0?"""
     f = m.fn("traced_take", [("ptr", "self"), ("ptr", "o")], "ptr")
     word = f.call("PyLong_AsVoidPtr", "ptr", f.args[1])
     free = f.cmp("eq", f.load("i64", word), 0)
@@ -131,7 +129,7 @@ def _traced_take(m: Module) -> None:
 
 
 def _traced_get(m: Module) -> None:
-    """A traced function in a class is a method."""
+    """Bind a traced function in a class as a method."""
     f = m.fn("traced_get", [("ptr", "self"), ("ptr", "owner"), ("ptr", "cls")], "ptr")
     g = Glue(f)
     self, owner, _ = f.args

@@ -1,7 +1,6 @@
-"""`enter`: one block tried on a call.
+"""`enter`: tries one block on a call.
 
-Arguments are compared, the launches run, the result is built.
-"""
+It compares the arguments, runs the launches and builds the result."""
 
 from ..builder import Module
 from .traced_attempt import Attempt
@@ -9,10 +8,10 @@ from .traced_launch import Launch
 
 
 def emit_enter(m: Module) -> None:
-    """enter(block, args, kwargs, always): a new reference to the result, null with an error set,
-    or MISS.
+    """enter(block, args, kwargs, always): a new reference to the result, null with an error set, or
+    MISS.
 
-    `always`: also where the block was used as often as it says."""
+    `always`: even if the block was used as often as it says."""
     f = m.fn(
         "enter",
         [("ptr", "block"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")],

@@ -1,5 +1,5 @@
-"""The guards of a block in machine code: dictionaries, words of memory, and arguments by their
-rows."""
+"""Compares the guards of a block, in machine code: dictionaries, words of memory, and arguments by
+their rows."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 def emit_items(m: Module) -> None:
-    """unpack(dict, keys, n, out): the values of a dict that has just these keys in this order; 0
-    where it has others."""
+    """unpack(dict, keys, n, out): the values of a dict with exactly these keys in this order; 0 if
+    it has others."""
     f = m.fn("unpack", [("ptr", "d"), ("ptr", "keys"), ("i64", "n"), ("ptr", "out")], "i64",
              "internal")
     d, keys, n, out = f.args
@@ -70,8 +70,8 @@ def _type(f: Fn, o: Val) -> Val:
 
 
 def emit_dict(m: Module, tags: bool) -> None:
-    """dict(row): does a dict hold what it held? row: dict, version, all of it?, n, then keys and
-    values (0: no such key)."""
+    """dict(row): is a dict unchanged? The row has the dict, its version, whether all of it is
+    compared, n, then keys and values (0: no such key)."""
     f = m.fn("dict", [("ptr", "row")], "i64", "internal", "noinline")
     row, = f.args
     d, n = word_at(f, row, 0, "ptr"), word_at(f, row, 3)
@@ -107,7 +107,7 @@ def emit_dict(m: Module, tags: bool) -> None:
 
 
 def emit_outside(m: Module, tags: bool) -> None:
-    """outside(block): is what the function reaches from outside as it was?"""
+    """outside(block): is everything unchanged that the function reaches from outside?"""
     f = m.fn("outside", [("ptr", "block")], "i64", "internal")
     outside = Outside(f, tags)
     outside.words()
@@ -124,7 +124,7 @@ def emit_outside(m: Module, tags: bool) -> None:
 
 
 class Outside:
-    """Code that compares what the function reaches from outside, section by section of the
+    """The code that compares what the function reaches from outside, section by section of the
     block."""
 
     def __init__(self, f: Fn, tags: bool) -> None:
@@ -133,13 +133,13 @@ class Outside:
         self.zero = f.as_val(0, "i64")
 
     def section(self, name: str) -> tuple[Val, Val]:
-        """How many entries a section has, and where they lie."""
+        """The number of entries of a section, and their address."""
         n = self.g.ld(self.block, H[name], "i64")
         return n, self.f.bytes_at(self.block, self.g.ld(self.block, H[name + "_at"], "i64"))
 
     def words(self) -> None:
-        """Words that are as they were, or else differ only where the meaning is the same: versions
-        of dicts, gradients that are not there."""
+        """Compare words. Soft words may differ if the meaning is the same: versions of dicts,
+        absent gradients."""
         f = self.f
         n, at = self.section("soft")
         bad = self.differing(n, at, self.exact_words())
@@ -152,8 +152,8 @@ class Outside:
         f.if_(f.cmp("ne", bad, 0), look)
 
     def exact_words(self) -> Val:
-        """Bits of words that must be as they were: addresses of zeros, then addresses and what they
-        hold."""
+        """The differing bits of words that must not differ: a section of addresses of zeros, then
+        one of addresses and contents."""
         n, at = self.section("zeros")
         bad, = self.f.loop(
             0, n, 4, lambda i, bad: [bad | _four(lambda k: self.at_address(at, i + k))],
@@ -161,7 +161,7 @@ class Outside:
         return self.differing(*self.section("words"), bad)
 
     def differing(self, n: Val, at: Val, bad: Val) -> Val:
-        """`bad`, with the bits in which n words differ from what they were, four at a time."""
+        """`bad`, with the bits in which n words differ from the recorded ones, four at a time."""
         def differs(i: Val, k: int) -> Val:
             return self.at_address(at, (i + k) << 1) ^ word_at(self.f, at, ((i + k) << 1) + 1)
         bad, = self.f.loop(
@@ -169,11 +169,11 @@ class Outside:
         return bad
 
     def at_address(self, at: Val, i: Val) -> Val:
-        """The word that lies where entry i says."""
+        """The word at the address in entry i."""
         return self.f.load("i64", word_at(self.f, at, i, "ptr"), 8)
 
     def some(self, name: str, test: Callable[[Val], Val]) -> Val:
-        """Does one of the objects that a section's entries lead to pass the test?"""
+        """Does any object behind a section's entries pass the test?"""
         f = self.f
         n, at = self.section(name)
         some, = f.loop(
@@ -182,11 +182,11 @@ class Outside:
         return some
 
     def held(self) -> None:
-        """Gradients that were there are there."""
+        """Check that gradients that existed still exist."""
         self.f.bail(self.some("held", self.g.absent), "no")
 
     def dicts(self, name: str) -> None:
-        """Dicts hold what they held: rows of `dict`, one after the other."""
+        """Compare dicts: rows of `dict`, one after the other."""
         f = self.f
         n, at = self.section(name)
 
@@ -202,7 +202,7 @@ class Outside:
         f.loop(0, n, 1, one_dict, [at])
 
     def lists(self) -> None:
-        """Lists hold what they held. A row has the list, how many items, the items."""
+        """Compare lists. A row has the list, its length, its items."""
         f = self.f
         n, at = self.section("lists")
 
@@ -221,18 +221,18 @@ class Outside:
 
 
 def _four(word: Callable[[int], Val]) -> Val:
-    """All bits of words 0 to 3."""
+    """The bits of words 0 to 3, or-ed together."""
     return _either([word(k) for k in range(4)])
 
 
 def _either(xs: Sequence[Val]) -> Val:
-    """All bits of some words."""
+    """The bits of some words, or-ed together."""
     return xs[0] if len(xs) == 1 else _either(xs[:len(xs) // 2]) | _either(xs[len(xs) // 2:])
 
 
 def emit_argument(m: Module) -> None:
-    """argument(block, row, objects, leaves): is an argument, or a part of one, as it was? Tensors
-    go to `leaves`, parts to `objects`."""
+    """argument(block, row, objects, leaves): does an argument, or a part of one, match its row?
+    Tensors go to `leaves`, parts to `objects`."""
     f = m.fn("argument", [("ptr", "block"), ("ptr", "row"), ("ptr", "objects"), ("ptr", "leaves")],
              "i64", "internal")
     argument = Argument(f)
@@ -250,8 +250,8 @@ def emit_argument(m: Module) -> None:
 
 
 class Argument:
-    """Code that compares one object with its row: kind, the object's number, words in all, then
-    what the kind has."""
+    """The code that compares one object with its row: kind, the object's number, the number of
+    words, then words that depend on the kind."""
 
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
@@ -261,16 +261,16 @@ class Argument:
         self.type = self.g.type_of(self.object)
 
     def must(self, ok: Val) -> None:
-        """Leave unless something holds."""
+        """Leave unless a condition holds."""
         self.f.bail(self.f.binary("xor", ok, 1), "no")
 
     def is_exactly(self, name: str) -> None:
-        """Leave unless the object's type is one of Python's own."""
+        """Leave unless the object has this built-in type."""
         self.must(self.g.same(self.type, address_of(self.f, name)))
 
     def by_kind(self) -> None:
-        """To the code of the row's kind; a leaf that was met before is compared here, and so is an
-        object that must be the same."""
+        """Branch by the row's kind. A repeated leaf, and an object that must be identical, are
+        compared here."""
         f, g = self.f, self.g
         self.value = word_at(f, self.row, 3)
         for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"),
@@ -283,7 +283,7 @@ class Argument:
         f.cbr(f.cmp("eq", g.i64(self.object), self.value), "yes", "no")
 
     def numbers(self) -> None:
-        """Floats and ints: of one value, or any."""
+        """Floats and ints: with a given value, or any."""
         f, g, o = self.f, self.g, self.object
         f.label("float")
         self.is_exactly("PyFloat_Type")
@@ -317,7 +317,8 @@ class Argument:
         f.cbr(f.cmp("eq", same, 1), "yes", "no")
 
     def containers(self) -> None:
-        """A tuple, list or dictionary of so many parts, which become objects of further rows."""
+        """A tuple, list or dictionary of known length, whose parts become objects of further
+        rows."""
         f, g, o = self.f, self.g, self.object
         f.label("tuple")
         self.is_exactly("PyTuple_Type")
@@ -332,7 +333,7 @@ class Argument:
         f.cbr(f.cmp("ne", got, 0), "yes", "no")
 
     def parts(self, items: Callable[[], Val]) -> None:
-        """The parts of a tuple or a list, which lie where `items()` says."""
+        """The parts of a tuple or a list, at the address that `items()` gives."""
         f = self.f
         f.bail(f.cmp("ne", self.g.ld(self.object, LENGTH, "i64"), self.value), "no")
         start = word_at(f, self.row, 4)
@@ -355,7 +356,7 @@ class TensorArgument:
         self.row, self.tensor = argument.row, argument.object
 
     def compare(self) -> None:
-        """All of it; then it is a leaf."""
+        """Compare the tensor; then it is a leaf."""
         f, g, row, o = self.f, self.g, self.row, self.tensor
         self.argument.must(g.same(self.argument.type, word_at(f, row, 4, "ptr")))
         self.fields()
@@ -369,7 +370,7 @@ class TensorArgument:
         f.br("yes")
 
     def fields(self) -> None:
-        """Its array, and its fields as bits that differ."""
+        """Compare its array, and its fields by differing bits."""
         f, g, row, o = self.f, self.g, self.row, self.tensor
         self.array = a = g.ld(o, T["array"])
         f.bail(g.null(a), "no")
@@ -385,20 +386,20 @@ class TensorArgument:
         f.bail(f.cmp("ne", bad, 0), "no")
 
     def current(self) -> None:
-        """A view whose base was not given another history."""
+        """Check that a view's base has no newer history."""
         f, g, o = self.f, self.g, self.tensor
         history = g.ld(g.ld(o, T["cell"]), C["h"], "i64")
         f.bail(f.cmp("ne", history, g.ld(o, T["hist"], "i64")), "no")
 
     def of_a_device(self) -> None:
-        """An array on a device: one object stands for all that it is like."""
+        """An array on a device: one object identifies its layout."""
         f, g, a, row = self.f, self.g, self.array, self.row
         self.argument.must(g.same(g.type_of(a), word_at(f, row, 11, "ptr")))
         like = word_at(f, f.bytes_at(a, word_at(f, row, 12)), 0)
         f.bail(f.cmp("ne", like, word_at(f, row, 5)), "no")
 
     def of_the_host(self) -> None:
-        """An array of NumPy's: its type, sizes and strides."""
+        """A NumPy array: its dtype, sizes and strides."""
         f, g, a, row = self.f, self.g, self.array, self.row
         self.argument.must(g.same(g.type_of(a), address_of(f, "whet_ndarray")))
         self.nd = nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
@@ -413,7 +414,7 @@ class TensorArgument:
         f.bail(f.cmp("ne", bad, 0), "no")
 
     def unknown(self) -> None:
-        """It must be none of the tensors that are known."""
+        """Check that it is none of the tensors that are known by identity."""
         f, g, o, block = self.f, self.g, self.tensor, self.argument.block
         mask, known = (g.ld(block, H["mask"], "i64"),
                        f.bytes_at(block, g.ld(block, H["known_at"], "i64")))

@@ -1,5 +1,5 @@
-"""An index of many blocks: a fingerprint of the arguments finds those that expect arguments like
-these."""
+"""An index of many blocks: finds, by a fingerprint of the arguments, the blocks that expect such
+arguments."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def mixed(f: Fn, h: Val, v: Val) -> Val:
-    """A fingerprint with one more word."""
+    """A fingerprint extended by one word."""
     h = f.binary("mul", h ^ v, GOLDEN)
     return h ^ f.lshr(h, TURN)
 
 
 def emit_finger(m: Module) -> None:
-    """finger(h, object, type of tensors, do numbers count?): the fingerprint h with a tensor's
-    sizes, or an int; other objects leave it as it is."""
+    """finger(h, object, type of tensors, do numbers count?): the fingerprint h, extended by a
+    tensor's sizes or an int; other objects do not change it."""
     f = m.fn("finger", [("i64", "h"), ("ptr", "o"), ("ptr", "tensor"), ("i64", "numbers")], "i64",
              "internal")
     g = Glue(f)
@@ -47,9 +47,9 @@ def emit_finger(m: Module) -> None:
 
 
 def emit_seek(m: Module) -> None:
-    """seek(index, args, kwargs, always): as `enter`, with the blocks of an index that expect
-    arguments like these. An index has rows of a fingerprint and a block (0: none), each as near
-    behind its place as there was room. Its flags: positions of ints that do not count."""
+    """seek(index, args, kwargs, always): as `enter`, with the blocks of an index that expect such
+    arguments. A row of the index has a fingerprint and a block (0: none). It is an open hash table.
+    Its flags: positions of ints that do not count."""
     f = m.fn("seek", [("ptr", "index"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr",
              "internal")
     g = Glue(f)

@@ -1,4 +1,4 @@
-"""The launches of a block whose guards held, in machine code."""
+"""Runs the launches of a block whose guards held, in machine code."""
 from __future__ import annotations
 
 from ..builder import Val
@@ -11,13 +11,13 @@ from .traced_results import load_array
 
 
 class Launch:
-    """Code that runs the program of a block and builds its result."""
+    """The code that runs the program of a block and builds its result."""
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt, self.f, self.g = attempt, attempt.f, attempt.g
 
     def emit(self) -> None:
-        """All of it, from the arrays of results to the result."""
+        """Everything from the arrays of results to the result."""
         t, f = self.attempt, self.f
         self.new_arrays()
         self.addresses()
@@ -32,7 +32,7 @@ class Launch:
         f.ret(r)
 
     def new_arrays(self) -> None:
-        """The arrays of results. Leaves where another thread is in the program's memory."""
+        """Allocate the results' arrays. Leaves if another thread uses the program's memory."""
         t, f = self.attempt, self.f
         self.busy = t.head("busy", "ptr")
         f.bail(f.cmp("ne", f.load("i64", self.busy), 0), "miss")
@@ -43,7 +43,7 @@ class Launch:
         f.loop(0, t.head("fresh"), 1, self.new_array)
 
     def new_array(self, i: Val) -> None:
-        """One of them, by its row: dtype, dimensions, is it row-major, sizes, strides."""
+        """One of these arrays, by its row: dtype, dimensions, is it row-major, sizes, strides."""
         f = self.f
         row = f.at(self.rows, f.binary("mul", i, FRESH_WORDS), "i64")
         strides = f.sel(
@@ -63,7 +63,7 @@ class Launch:
         f.store(i + 1, self.count)
 
     def addresses(self) -> None:
-        """The addresses of this call's memory, which the program's words count from."""
+        """The base addresses of this call, to which the program's words are relative."""
         self.moving, self.moving_at = self.attempt.head("moving"), self.attempt.section("moving_at")
         self.f.loop(0, self.moving, 1, self.address)
 
@@ -82,7 +82,7 @@ class Launch:
         put_word(f, t.slots, i + 2, data)
 
     def number(self, kind: Val, what: Val) -> list[Val]:
-        """Where a number lies; of an int, where its copy does."""
+        """The address of a number; for an int, of its copy."""
         t, f, g = self.attempt, self.f, self.g
         x = word_at(f, t.leaves, what, "ptr")
 
@@ -96,7 +96,8 @@ class Launch:
                       whole), ]
 
     def hold_sources(self) -> None:
-        """Hold what views of the result show: others may give a tensor another array."""
+        """Take references to the arrays that views of the result show: others may exchange a
+        tensor's array."""
         self.sources = self.attempt.section("sources_at")
         self.f.loop(0, self.attempt.head("sources"), 1, self.hold)
 
@@ -110,9 +111,9 @@ class Launch:
         f.store(i + 1, self.held)
 
     def same_turn(self) -> None:
-        """Making arrays may run the collector, and anything. Leave where a call within this one
-        has given the block the words of other sizes, or another thread is in the program's memory
-        by now: nothing runs from here to the launches."""
+        """Check that nothing interfered. Making arrays may run the garbage collector, and so any
+        code. Leave if a nested call has resized the block, or if another thread uses the program's
+        memory. From here to the launches no other code runs."""
         t, f = self.attempt, self.f
         (now,) = f.if_(t.has_code(), lambda: [t.turn_now()], lambda: [t.turn])
         f.bail(f.cmp("ne", now, t.turn), "overtaken")
@@ -133,7 +134,7 @@ class Launch:
         f.if_(f.cmp("ne", self.arena, 0), take)
 
     def run(self) -> None:
-        """The launches, without the interpreter's lock where they are long."""
+        """Run the launches; long lists without the interpreter's lock."""
         t, f = self.attempt, self.f
         t.hold_leaves()
         f.if_(f.cmp("ne", t.head("away"), 0), self.away, self.call)
@@ -149,14 +150,13 @@ class Launch:
         f.if_(f.cmp("ne", self.arena, 0), give)
 
     def call(self) -> None:
-        """The program on the words of this call."""
+        """Run the program on this call's words."""
         self.f.raw(
             f"call void {self.program.ref}(ptr {self.attempt.slots.ref}, i64 0, i64 1, i64 0)"
         )
 
     def away(self) -> None:
-        """Run the program while other threads of Python's go on; they free nothing that is in
-        use."""
+        """Run the program while other Python threads continue; they free nothing that is in use."""
         t, f, g = self.attempt, self.f, self.g
         f.loop(0, self.moving, 1, lambda i: g.inc(word_at(f, t.arrays, i, "ptr")))
         f.store(f.as_val(1, "i64"), self.busy)
@@ -168,12 +168,13 @@ class Launch:
         f.store(f.as_val(0, "i64"), self.busy)
 
     def stop(self) -> None:
-        """Did a check end the list? Then all is made, but nothing is laid anywhere."""
+        """Did a check end the list? Then everything is computed, but nothing is written
+        anywhere."""
         stopped = self.attempt.head("stopped", "ptr")
         self.f.if_(self.g.null(stopped), lambda: None, lambda: self.look(stopped))
 
     def look(self, stopped: Val) -> None:
-        """The word in which a check notes that it failed."""
+        """The word in which a failed check leaves its mark."""
         t, f = self.attempt, self.f
         word = f.load("ptr", stopped, 8)
 
@@ -187,17 +188,17 @@ class Launch:
         f.bail(f.cmp("ne", word, 0), "miss")
 
     def let_go_of(self, arrays: Val, n: Val) -> None:
-        """Drop the first arrays of a list."""
+        """Release the first n arrays of a list."""
         f = self.f
         f.loop(0, f.load("i64", n), 1, lambda i: self.g.dec(word_at(f, arrays, i, "ptr")))
 
     def done(self) -> None:
-        """Nothing of this call is needed any more."""
+        """Release everything that only this call needed."""
         self.let_go_of(self.attempt.seen, self.held)
         self.attempt.release_leaves()
 
     def ways_out(self) -> None:
-        """Where memory ended, or the block is of other sizes or in use by now."""
+        """The targets if memory is short, or if the block was resized or is in use."""
         f = self.f
         f.label("full")
         f.call("PyErr_NoMemory", "ptr")

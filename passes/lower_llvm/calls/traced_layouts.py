@@ -1,4 +1,4 @@
-"""The words of a *block*: what `jit/guards/native_table.py` writes and the machine code of a
+"""The layout of a *block*, which `jit/guards/native_table.py` writes and the machine code of a
 traced call reads. See `traced_calls.py`."""
 import enum
 
@@ -60,7 +60,7 @@ LEAST_SIZE = 2                                      # see LEAST in `ir/symbolic_
 
 
 class Do(enum.IntEnum):
-    """Steps of their code. Those before REQUIRE give a value."""
+    """The operations of their code. Those before REQUIRE have a result."""
     ADD, SUB, MUL, DIV, MOD, MAX, MIN, AND, OR, BITS, EQ, LT, LE, COPY, LOOKUP = range(15)
     REAL, REAL_ADD, REAL_SUB, REAL_MUL, REAL_DIV, REAL_EQ, REAL_LT, REAL_LE, FLOOR = range(15, 24)
     ITEM = 24

@@ -1,4 +1,4 @@
-"""The results of a traced call in machine code, built by the steps of its block."""
+"""Builds the result of a traced call, in machine code, by the steps of its block."""
 from __future__ import annotations
 
 from ..builder import Fn, Module, Val
@@ -37,7 +37,7 @@ from .traced_layouts import (
 
 
 def load_array(f: Fn, g: Glue, kind: Val, what: Val, leaves: Val, fresh: Val) -> Val:
-    """The array that a pair stands for."""
+    """The array that a pair (kind, number) names."""
     return f.if_(
         f.cmp("eq", kind, FRESH),
         lambda: [word_at(f, fresh, what, "ptr")],
@@ -57,7 +57,8 @@ def load_array(f: Fn, g: Glue, kind: Val, what: Val, leaves: Val, fresh: Val) ->
 def emit_build(m: Module) -> None:
     """build(block, leaves, fresh arrays, those seen): the result.
 
-    It is made by steps (kind, a, b) on a stack, above what is to be laid into Python's state."""
+    Steps (kind, a, b) build it on a stack, above the objects that are to be written into Python's
+    state."""
     f = m.fn(
         "build",
         [("ptr", "block"), ("ptr", "leaves"), ("ptr", "fresh"), ("ptr", "seen")],
@@ -74,10 +75,10 @@ def emit_build(m: Module) -> None:
 
 
 class Objects:
-    """Code that makes the objects of a result on a stack.
+    """The code that makes the objects of a result on a stack.
 
-    `made` has the tensors that views are of. `left_over` and `hidden` say, a bit for each, which
-    arrays and which of these tensors are to be let go of where memory ends."""
+    `made` has the bases of views. `left_over` and `hidden` have a bit for each array and each base
+    that has to be released if memory is short."""
     unfinished: Val             # the dictionary that is being filled
 
     def __init__(self, f: Fn) -> None:
@@ -87,7 +88,7 @@ class Objects:
         self.height, self.left_over, self.hidden = (f.alloca("i64", 1) for _ in range(3))
 
     def section(self, name: str) -> Val:
-        """Where a section of the block begins."""
+        """The address of a section of the block."""
         return self.f.bytes_at(self.block, self.g.ld(self.block, H[name], "i64"))
 
     def steps(self) -> None:
@@ -99,7 +100,7 @@ class Objects:
         f.loop(0, g.ld(self.block, H["build"], "i64"), 1, self.step, [f.as_val(0, "i64")])
 
     def step(self, i: Val, top: Val) -> list[Val]:
-        """One step; gives the height of the stack after it."""
+        """Run one step; returns the height of the stack after it."""
         f = self.f
         row = f.at(self.at, f.binary("mul", i, 3), "i64")
         kind, a, b = (word_at(f, row, k) for k in range(3))
@@ -112,12 +113,12 @@ class Objects:
         )
 
     def flip(self, bits: Val, i: Val) -> None:
-        """Another bit."""
+        """Toggle a bit."""
         f = self.f
         f.store(f.load("i64", bits) ^ (f.as_val(1, "i64") << i), bits)
 
     def ways_out(self) -> None:
-        """Where memory ended: what was made is let go of."""
+        """Release everything made so far, because memory is short."""
         f, g = self.f, self.g
         f.label("table_fail")
         g.dec(self.unfinished)
@@ -141,14 +142,15 @@ class Objects:
 
 
 class Step:
-    """Code of the kinds of steps. `a` and `b` are the step's numbers, `top` the stack's height."""
+    """The code of the steps. `a` and `b` are the step's numbers, `top` is the height of the
+    stack."""
 
     def __init__(self, objects: Objects, kind: Val, a: Val, b: Val, top: Val) -> None:
         self.objects, self.f, self.g = objects, objects.f, objects.g
         self.kind, self.a, self.b, self.top = kind, a, b, top
 
     def push(self, x: Val) -> list[Val]:
-        """An object of the result."""
+        """Push an object of the result."""
         put_word(self.f, self.objects.stack, self.top, x)
         return [self.top + 1]
 
@@ -166,11 +168,11 @@ class Step:
         return self.tensor(word_at(self.f, o.fresh, self.a, "ptr"))
 
     def new(self) -> list[Val]:
-        """NEW: such a tensor is in the result."""
+        """NEW: a fresh tensor that is part of the result."""
         return self.push(self.fresh_tensor())
 
     def held(self, kind: Val, a: Val) -> Val:
-        """An object that is there: a constant, an argument, a tensor that a step made."""
+        """An existing object: a constant, an argument, or a tensor made by an earlier step."""
         f, o = self.f, self.objects
         return f.if_(
             f.cmp("eq", kind, CONST),
@@ -183,13 +185,14 @@ class Step:
         )[0]
 
     def aside(self) -> list[Val]:
-        """Views, tensors that views are of, and what is let go of."""
+        """Steps whose tensors are not pushed as they are: views, bases of views, and what is
+        released."""
         f, kind = self.f, self.kind
         viewing = f.binary("or", f.cmp("eq", kind, VIEW), f.cmp("eq", kind, HIDDEN_VIEW))
         return f.if_(viewing, self.view, self.unseen)
 
     def view(self) -> list[Val]:
-        """VIEW, HIDDEN_VIEW: a tensor on a part of an array, with the version of its base."""
+        """VIEW, HIDDEN_VIEW: a tensor on a part of an array, with the version cell of its base."""
         f, g, o, a = self.f, self.g, self.objects, self.a
         row = f.at(o.section("views_at"), self.b, "i64")
         source, what, by, base = (word_at(f, row, k) for k in (SOURCE, SOURCE + 1, BASE, BASE + 1))
@@ -222,7 +225,7 @@ class Step:
         return f.if_(f.cmp("eq", self.kind, VIEW), shown, lambda: [self.top])
 
     def unseen(self) -> list[Val]:
-        """HIDDEN, DROP, DROP_ARRAY: a tensor that is not in the result, and what is let go of."""
+        """HIDDEN, DROP, DROP_ARRAY: a tensor that is not in the result, and the release of one."""
         f, g, o, a = self.f, self.g, self.objects, self.a
 
         def hide() -> None:
@@ -245,7 +248,7 @@ class Step:
         return [self.top]
 
     def other(self) -> list[Val]:
-        """The other kinds, by their order."""
+        """The other kinds, in their order."""
         f, kind = self.f, self.kind
         return f.if_(
             f.cmp("slt", kind, PAIR),
@@ -254,13 +257,13 @@ class Step:
         )
 
     def known(self) -> list[Val]:
-        """CONST, ARGUMENT, ONCE_MORE: an object that is there already."""
+        """CONST, ARGUMENT, ONCE_MORE: an existing object."""
         x = self.held(self.kind, self.a)
         self.g.inc(x)
         return self.push(x)
 
     def number(self) -> list[Val]:
-        """AS_FLOAT, AS_INT: the element of an array as a number of Python's."""
+        """AS_FLOAT, AS_INT: the element of an array as a Python number."""
         f, g, o = self.f, self.g, self.objects
         array = word_at(f, o.fresh, self.a, "ptr")
         at = g.ld(array, A["data"])
@@ -275,7 +278,8 @@ class Step:
         return self.push(x)
 
     def several(self) -> list[Val]:
-        """PAIR, SERIES, TABLE: a tuple, a list or a dictionary of the last objects."""
+        """PAIR, SERIES, TABLE: a tuple, a list or a dictionary of the objects on top of the
+        stack."""
         f, o = self.f, self.objects
         self.first = self.top - self.a
         (x,) = f.if_(
@@ -291,7 +295,7 @@ class Step:
         return [self.first + 1]
 
     def filled(self, make: str, put: str) -> list[Val]:
-        """A tuple or a list, which takes the objects over."""
+        """A tuple or a list, which takes over the references."""
         f = self.f
         x = f.call(make, "ptr", self.a)
         f.bail(self.g.null(x), "fail")
@@ -307,7 +311,7 @@ class Step:
         return [x]
 
     def table(self) -> list[Val]:
-        """A dictionary, whose keys lie in the block."""
+        """A dictionary; its keys are in the block."""
         f, g, o = self.f, self.g, self.objects
         x = f.call("PyDict_New", "ptr")
         f.bail(g.null(x), "fail")
@@ -327,18 +331,18 @@ class Step:
 
 
 class State:
-    """Code that lays the first objects of the stack into Python's state."""
+    """The code that writes the lowest objects of the stack into Python's state."""
 
     def __init__(self, objects: Objects) -> None:
         self.objects, self.f, self.g = objects, objects.f, objects.g
         self.count, self.at = self.g.ld(objects.block, H["left"], "i64"), objects.section("left_at")
 
     def lay(self) -> None:
-        """All of them."""
+        """Write all of them."""
         self.f.loop(0, self.count, 1, self.one)
 
     def one(self, i: Val) -> None:
-        """One of them. Its row: kind, where, what there."""
+        """Write one of them. Its row: kind, container, place in it."""
         f = self.f
         row = f.at(self.at, f.binary("mul", i, 3), "i64")
         kind, where, what = word_at(f, row, 0), word_at(f, row, 1, "ptr"), word_at(f, row, 2, "ptr")
@@ -359,19 +363,20 @@ class State:
         )
 
     def word(self, p: Val, x: Val) -> None:
-        """At an address."""
+        """Write to an address."""
         f = self.f
         old = f.load("ptr", p, 8)
         f.store(x, p, 8)
         f.if_(self.g.null(old), lambda: None, lambda: self.g.dec(old))
 
     def stored(self, x: Val, failed: Val) -> None:
-        """What a dictionary or the end of a list was given."""
+        """Handle the result of writing to a dictionary or appending to a list."""
         self.g.dec(x)
         self.f.bail(self.f.cmp("ne", failed, 0), "unlaid")
 
     def item(self, where: Val, index: Val, x: Val) -> None:
-        """In a list. It may be shorter by now: what was laid before let an old value die."""
+        """Write to a list. It may be shorter by now: an earlier write may have freed an object, and
+        so run any code."""
         f = self.f
         f.if_(
             f.cmp("ne", f.call("PyList_SetItem", "i32", where, self.g.i64(index), x), 0),
@@ -379,7 +384,7 @@ class State:
         )
 
     def ways_out(self) -> None:
-        """Where one could not be laid: those after it are let go of."""
+        """Release the remaining objects, because one could not be written."""
         f = self.f
         f.label("unlaid")
         f.loop(

@@ -18,12 +18,12 @@ R = TypeVar("R")
 
 
 def load(f: Fn, at: Val, record: Callable[..., R], first: int = 0) -> R:
-    """A record of values in machine code, read from `at`, where it begins `first` words later."""
+    """A record of values in machine code, read from `at`, `first` words after its beginning."""
     kinds = get_type_hints(getattr(record, "__origin__", record), include_extras=True)
     types = ("ptr" if "ptr" in getattr(ty, "__metadata__", ()) else "i64" for ty in kinds.values())
     return record(*[f.load(ty, f.at(at, i, "i64")) for i, ty in enumerate(types, first)])
 
 
 def size(record: type[tuple[Any, ...]]) -> int:
-    """How many words a record takes."""
+    """The number of words of a record."""
     return len(record.__annotations__)
