@@ -1,5 +1,5 @@
 """Gradients of convolutions, as functions of their own."""
-from ..ops import window
+from ..ops import convolutions
 from .conv import ntuple
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input",
@@ -35,7 +35,7 @@ def _of_input(n):
         sizes = tuple(input_size)
         at = _at(f"conv{n}d_input", n, sizes, tuple(weight.shape), grad_output, weight,
                  stride=stride, padding=padding, dilation=dilation, groups=groups)
-        return window.conv_input_grad_op(grad_output, weight, x_shape=sizes, **at)
+        return convolutions.conv_input_grad_op(grad_output, weight, x_shape=sizes, **at)
     conv_input.__name__ = conv_input.__qualname__ = f"conv{n}d_input"
     conv_input.__doc__ = f"""The gradient of `conv{n}d` to its input.
 
@@ -52,7 +52,7 @@ def _of_weight(n):
         sizes = tuple(weight_size)
         at = _at(f"conv{n}d_weight", n, tuple(input.shape), sizes, grad_output, input,
                  stride=stride, padding=padding, dilation=dilation, groups=groups)
-        return window.conv_weight_grad_op(grad_output, input, w_shape=sizes, **at)
+        return convolutions.conv_weight_grad_op(grad_output, input, w_shape=sizes, **at)
     conv_weight.__name__ = conv_weight.__qualname__ = f"conv{n}d_weight"
     conv_weight.__doc__ = f"""The gradient of `conv{n}d` to its weight.
 

@@ -1,6 +1,6 @@
 """All ops. Importing this package defines them, and gives Tensor its methods.
 
-An op is defined in one file, that of its family, such as `pointwise.py` or `window.py`.
+An op is defined in one file, that of its family, such as `pointwise.py` or `convolutions.py`.
 `registry.py` has the class `Op` and runs one. `surface.py` has all functions by name.
 What families share: `pointwise_family.py` and `rows_family.py` for eager kernels and derivatives,
 `batching.py` for `vmap`, `tangents.py` for forward mode, `sample_inputs.py` for tests.
@@ -18,7 +18,7 @@ for _family in (
     "split strided movement join repeat slice_scatter pad index_ops index nonzero gather masks "
     "scatter index_slices search reduce variance softmax vector_norm scan sort segments "
     "contract einsum distances sparse_products sparse_names nested_names random "
-    "random_in_place random_counts python_calls numpy_calls window pools quantised norm "
+    "random_in_place random_counts python_calls numpy_calls convolutions pools quantised norm "
     "native_norms activation attention recurrent loss ctc embedding grid_sampling resize "
     "lapack fourier array_protocols cross_product comparisons covariance sample_gradient "
     "numerics_settings control_flow special operators functional_names view_copies "

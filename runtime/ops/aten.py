@@ -8,8 +8,8 @@ import threading
 
 from .. import op_table
 from .contract import linear_op, matmul_op
+from .convolutions import conv_input_grad_op, conv_op, conv_weight_grad_op
 from .surface import FUNCTIONS
-from .window import conv_input_grad_op, conv_op, conv_weight_grad_op
 
 CONVOLUTIONS = conv_op, conv_input_grad_op, conv_weight_grad_op
 # what `name_of` makes of ops that are called otherwise here

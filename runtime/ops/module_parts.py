@@ -1,7 +1,7 @@
 """What PyTorch's own modules are made of, under the names that it has for it."""
 from .. import declared_for_tracing
 from ..dtypes import FLOAT
-from . import dropout, window
+from . import convolutions, dropout
 from .dims import one
 from .pools import max_pool
 from .random import draw
@@ -69,10 +69,10 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     """
     n = weight.ndim - 2
     if transposed:
-        return window.transposed("convolution", n, input, weight, bias, stride, padding,
-                                 output_padding, groups, dilation)
-    return window.convolution("convolution", n, input, weight, bias, stride, padding, dilation,
-                              groups)
+        return convolutions.transposed("convolution", n, input, weight, bias, stride, padding,
+                                       output_padding, groups, dilation)
+    return convolutions.convolution(
+        "convolution", n, input, weight, bias, stride, padding, dilation, groups)
 
 
 @function(method=False)

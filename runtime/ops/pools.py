@@ -13,6 +13,7 @@ from . import window_outlines as outlines
 from .argument_errors import checked_input
 from .argument_guards import guard
 from .batching import folded
+from .convolutions import positive
 from .onnx import windows as in_onnx
 from .onnx import windows_by_taps
 from .out_arguments import give_out
@@ -21,7 +22,6 @@ from .question_kernels import asked
 from .registry import Op, apply, ask
 from .sample_inputs import Sample
 from .surface import FUNCTIONS
-from .window import positive
 
 
 def _gather_plane(x, index):

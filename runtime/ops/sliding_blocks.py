@@ -2,9 +2,9 @@
 import math
 
 from ..indexing import tuple_of
+from .convolutions import positive
 from .pools import fold_op, unfold_op, with_batch
 from .registry import apply
-from .window import positive
 
 
 def _blocks(name, kernel, dilation, padding, stride):

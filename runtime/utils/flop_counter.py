@@ -7,9 +7,9 @@ from ..autograd import modes
 from ..library import CustomOpDef
 from ..ops import aten
 from ..ops.contract import linear_op, matmul_op
+from ..ops.convolutions import conv_input_grad_op, conv_op, conv_weight_grad_op
 from ..ops.dispatch_observers import Passing
 from ..ops.recurrent import BACKWARD, FORWARD
-from ..ops.window import conv_input_grad_op, conv_op, conv_weight_grad_op
 from .module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]

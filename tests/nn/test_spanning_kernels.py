@@ -7,8 +7,8 @@ import re
 import pytest
 import whet
 import whet.nn.functional as F
+from whet.ops.convolutions import conv_op
 from whet.ops.registry import apply
-from whet.ops.window import conv_op
 
 KINDS = F.conv1d, F.conv2d, F.conv3d
 

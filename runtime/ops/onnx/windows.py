@@ -1,4 +1,4 @@
-"""What convolutions and pools are in ONNX: the `onnx` of the ops in window.py. `b` writes nodes
+"""The ONNX forms of convolutions and pools: the `onnx` of their ops. `b` writes nodes
 (`onnx/write/builder.py`)."""
 
 import math
