@@ -46,7 +46,7 @@ def load_archive(path: str | os.PathLike[str], check: bool = True,
 
 def save(m: Any, f: str | os.PathLike[str], _extra_files: Any = None) -> None:
     """Write a traced or exported function into an archive: see `saved.py`."""
-    from .saved import save
+    from .save_and_load import save
     save(m, f)
 
 

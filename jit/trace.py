@@ -70,7 +70,7 @@ class Traced(native_entry.Entry):
         except AttributeError:
             if name != "save":
                 raise
-        from .saved import save  # as TorchScript's have it
+        from .save_and_load import save  # as TorchScript's have it
         return functools.partial(save, self)
 
     def __setattr__(self, name: str, value: Any) -> None:

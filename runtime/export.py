@@ -1,5 +1,5 @@
-"""`whet.export`, which is called, and has PyTorch's names for it: see `jit/called_export.py`."""
+"""`whet.export`, which is called, and has PyTorch's names for it: see `jit/export_module.py`."""
 import importlib
 import sys
 
-sys.modules[__name__] = importlib.import_module(".jit.called_export", __package__)
+sys.modules[__name__] = importlib.import_module(".jit.export_module", __package__)

@@ -10,7 +10,7 @@ import threading
 from . import declared_for_tracing as _declared_for_tracing
 from .autograd import modes
 from .autograd.modes import beyond
-from .generator_events import Copied, Made, SeedAsked, Seeded, StateSet, StateTold
+from .random_generator_events import Copied, Made, SeedAsked, Seeded, StateSet, StateTold
 
 
 def _tell(generator, event, *facts):

@@ -12,7 +12,7 @@ from whet.ops.registry import Op
 
 from ..program import builder
 from ..program.launch_lists import ARENA
-from ..program.rounds import Rounds
+from ..program.machine_code_loops import Rounds
 from ..verify.same_bits import template
 from .tried_code import NotANode
 

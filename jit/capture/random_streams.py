@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from whet.generator_events import (
+from whet.random import Generator, Position
+from whet.random_generator_events import (
     Copied,
     Event,
     Made,
@@ -19,7 +20,6 @@ from whet.generator_events import (
     StateSet,
     StateTold,
 )
-from whet.random import Generator, Position
 from whet.tensor_base import Base
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from whet import devices, dtypes
 from whet.autograd import modes
-from whet.generator_events import Copied, Event, Made, SeedAsked, StateTold
 from whet.ir.graph import Draw, OpNode, Ref
 from whet.layouts import contiguous_format
 from whet.ops import registry
 from whet.ops.creation import copied
 from whet.random import Generator
+from whet.random_generator_events import Copied, Event, Made, SeedAsked, StateTold
 from whet.tensor_base import Base, Cell
 
 from ..guards.origin import calls_only_ours

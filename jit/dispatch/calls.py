@@ -20,9 +20,9 @@ from ..policy.not_worth_tracing import FIRST_LOOK, LOOKS
 from ..policy.outcomes import Outcome
 from ..replay import families
 from ..verify.recheck import Checks
-from .attempts import Attempts, FirstRecording
 from .invocation import Invocation
 from .learned import Learned
+from .recording_attempts import Attempts, FirstRecording
 from .recordings import Recordings
 from .refusals import Refusals
 from .replays import Replays

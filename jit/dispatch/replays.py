@@ -12,8 +12,8 @@ from ..policy import timing
 from ..policy.account import Policy
 from ..policy.outcomes import Event, Outcome
 from ..program.misses import Miss
-from .attempts import Attempts, FirstRecording
 from .invocation import Invocation
+from .recording_attempts import Attempts, FirstRecording
 from .recordings import Recordings
 from .subject import Subject
 

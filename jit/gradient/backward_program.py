@@ -13,7 +13,7 @@ from whet.passes.partition import Partition
 from whet.tensor_base import is_strided, wrap
 
 from ..capture.refused import Refused, Wrong
-from ..program import on_any_device
+from ..program import build_program
 from ..program.builder import Options
 from ..program.misses import Miss
 from ..program.program import Program
@@ -104,7 +104,7 @@ class BackwardProgram:
         inside = {o for n in nodes for o in n.outs} | set(self.incoming)
         read = (int(x) for n in nodes for x in n.refs())
         self.saved = list(dict.fromkeys(n for n in (*read, *got) if n not in inside))
-        self.program: Program = on_any_device.build(
+        self.program: Program = build_program.build(
             nodes, rec.values, [*self.saved, *self.incoming], got,
             Options(like=None if like is None else like.program))
         origin = self.program.origin

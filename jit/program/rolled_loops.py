@@ -12,7 +12,7 @@ from whet.ir.loops import Along, Carried, Kept
 from .arena import Piece
 from .launch_entries import InArena, Launch, Number, placed
 from .launch_lists import ARENA
-from .rounds import Rounds, machine_code
+from .machine_code_loops import Rounds, machine_code
 from .tape_entries import MOST_ARGUMENTS
 
 if TYPE_CHECKING:

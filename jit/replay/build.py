@@ -15,7 +15,7 @@ from ..capture.tensor_sources import GradientOf, Outside
 from ..gradient.backward import Backward
 from ..gradient.eager_graph import inside
 from ..guards.tensor_guards import TensorGuards
-from ..program import on_any_device
+from ..program import build_program
 from ..program.builder import Options
 from ..program.misses import Miss
 from ..program.program import Program
@@ -172,7 +172,7 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     in_parts = build_in_parts.built(session, nodes, found.outside, values, options, like, back)
     if in_parts is not None:
         return in_parts
-    return on_any_device.build(nodes, rec.values, found.outside, values, options)
+    return build_program.build(nodes, rec.values, found.outside, values, options)
 
 
 def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:

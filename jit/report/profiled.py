@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from whet.profiler.hooks import Exchanged, clock
 
-from ..dispatch.attempts import Attempts
 from ..dispatch.calls import Calls
+from ..dispatch.recording_attempts import Attempts
 from ..guards import native_entry
 from ..guards.tensor_guards import TensorGuards
 from ..program import launch_program, native_runner

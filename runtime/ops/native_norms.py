@@ -1,9 +1,9 @@
 """Normalisations together with the statistics that they go by, as PyTorch's own code calls them.
 Gradients flow through the statistics of `native_group_norm` alone."""
 from .argument_guards import check_flag
+from .half_precision import wide
 from .norm import batch_norm, group_norm, layer_norm
 from .random import check_real
-from .rounding import wide
 from .surface import function
 
 

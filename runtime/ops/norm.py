@@ -11,13 +11,13 @@ from . import dims
 from .argument_errors import checked_input
 from .batching import aligned, example_ndim, repeated
 from .gradients_by_decomposition import by_decomposition
+from .half_precision import wide
 from .onnx import products as in_onnx
 from .out_arguments import give_out
 from .pad import pad
 from .pointwise_family import PointwiseOp
 from .pools import avg_pool
 from .registry import apply, check_tensors, is_tensor
-from .rounding import wide
 from .rows_family import RowsOp
 from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS, function

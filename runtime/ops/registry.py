@@ -378,7 +378,7 @@ class Observer:
 
     def positioned(self, generator, event):
         """A generator of random numbers is put somewhere, or asked where it is: see
-        `generator_events.py`. False where that cannot be observed."""
+        `random_generator_events.py`. False where that cannot be observed."""
         return True
 
     def refuse(self, reason):

@@ -14,12 +14,12 @@ from ..indexing import as_int, whole
 from .argument_guards import check_flag
 from .creation import literal
 from .grid_sampling import says_of_corners
+from .half_precision import wide
 from .onnx import shapes as in_onnx
 from .pools import adaptive_avg_pool
 from .ranges import goes_by_sizes
 from .registry import Op, apply, apply_without_operands, sizes_of
 from .resize_filters import FILTERS, Interpolation
-from .rounding import wide
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 from .surface import function

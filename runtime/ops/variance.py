@@ -6,8 +6,8 @@ from ..dtypes import COMPLEX, FLOAT
 from ..ir import rowops
 from . import dims
 from .argument_errors import checked_input
+from .half_precision import wide
 from .registry import apply
-from .rounding import wide
 from .rows_family import RowsOp
 from .sample_inputs import Sample
 from .surface import FUNCTIONS, function

@@ -7,13 +7,13 @@ from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
 from .argument_errors import checked_input
+from .half_precision import wide
 from .number_questions import listed
 from .out_arguments import give_out
 from .pointwise_family import PointwiseOp
 from .question_kernels import asked
 from .reduce import amax_op, amin_op, sum_abs_op, sum_squares_op
 from .registry import apply, ask, check_tensors
-from .rounding import wide
 from .sample_inputs import reals
 from .surface import FUNCTIONS, function, method
 

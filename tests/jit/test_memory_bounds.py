@@ -11,7 +11,7 @@ import whet
 from whet import jit, nn, optim
 from whet.cpu import memory, native
 from whet.jit.capture.memory_ceiling import Ceiling
-from whet.jit.verify import early_check, shadow_run
+from whet.jit.verify import check_without_copies, shadow_run
 from whet.nn import functional as F
 
 from benchmarks.networks import GPTBlock
@@ -224,7 +224,7 @@ def test_what_a_backward_needs_is_checked_on_copies():
 
 @compiled
 def test_programs_that_cannot_be_run_in_parts_are_checked_on_copies(monkeypatch):
-    monkeypatch.setattr(early_check, "can_shadow", lambda program: False)
+    monkeypatch.setattr(check_without_copies, "can_shadow", lambda program: False)
     eager, traced, t = both(clipping, 6)
     made = t.explain(data=True)["calls"]
     assert traced == eager and made["checked"] == 1 and made["replayed"]

@@ -28,7 +28,7 @@ from ..replay.build_in_parts import counts_new_data
 from ..report.reasons import OtherWays, Raises
 from ..verify import recheck
 from .code_that_ran import CodeThatRan
-from .comparison import Comparison
+from .comparison_run import Comparison
 from .learned import Learned
 from .recordings import Recordings
 from .refusals import Refusals

@@ -11,14 +11,14 @@ from ..guards.visitors import Unwatchable
 from ..program.misses import Miss
 from ..report.reasons import Drifts
 from ..verify import recheck
+from ..verify.check_without_copies import EarlyCheck, applies
 from ..verify.compare_runs import compare
-from ..verify.early_check import EarlyCheck, applies
 
 if TYPE_CHECKING:
     from ..replay.recording import Recording
     from ..report.reasons import Explained
-    from .attempts import Attempts
     from .invocation import Invocation
+    from .recording_attempts import Attempts
 
 
 class Comparison(Session):
