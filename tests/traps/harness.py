@@ -36,16 +36,16 @@ from whet.jit.policy import account
 
 FILES = (
     "python_state control_flow control_functions memory written_memory modes values autograd "
-    "training_steps arguments effects exchanged_state hidden calls_of_c modules_and_classes use "
-    "names acting_objects ends_and_turns numbers aliases training callers outside streams more "
-    "everyday asides sayings beneath several_places arrays transforms state origins "
-    "containers_of_numbers unnamed_methods unseen_calls memory_of_arrays "
-    "methods_of_numbers wanted papers asked_functions let_go kinds_of_numbers "
-    "changes_of_modules context_variables ends_of_steps reviewers "
-    "reviewers_of_python reviewers_of_tensors reviewers_of_models doubters_of_python "
-    "doubters_of_classes doubters_of_containers "
-    "doubters_of_tensors doubters_of_memory doubters_of_objects state_of_loops "
-    "tensor_classes growing_objects kept_distributions").split()
+    "training_steps arguments effects exchanged_state hidden calls_of_c modules_and_classes "
+    "uses_of_traced_functions names acting_objects ends_and_turns numbers aliases training "
+    "callers outside streams indirect_state everyday state_in_methods self_descriptions beneath "
+    "several_places arrays transforms state origins containers_of_numbers unnamed_methods "
+    "unseen_calls memory_of_arrays methods_of_numbers exact_types training_of_papers "
+    "asked_functions freed_objects kinds_of_numbers changes_of_modules context_variables "
+    "ends_of_steps reviewers reviewers_of_python reviewers_of_tensors reviewers_of_models "
+    "doubters_of_python doubters_of_classes doubters_of_containers doubters_of_tensors "
+    "doubters_of_memory doubters_of_objects state_of_loops tensor_classes growing_objects "
+    "kept_distributions").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 faults.are_raised = True

@@ -1,4 +1,4 @@
-"""State that hides in bound methods, records and gradients; streams that are put aside."""
+"""State hidden in bound methods, records and gradients; streams that are replaced for a while."""
 import collections
 import contextlib
 import contextvars

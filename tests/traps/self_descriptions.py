@@ -1,4 +1,5 @@
-"""What functions, classes and modules say of themselves, settings of C, and who watches."""
+"""What functions, classes and modules say of themselves, settings of C code, and code that notices
+a profiler."""
 import dataclasses
 import decimal
 import gc

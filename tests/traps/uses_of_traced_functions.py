@@ -1,4 +1,4 @@
-"""A traced function is used as the function would be: copied, pickled, inspected, profiled, called
+"""A traced function is used like the function itself: copied, pickled, inspected, profiled, called
 from elsewhere, interrupted."""
 import asyncio
 import copy

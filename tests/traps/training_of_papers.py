@@ -1,5 +1,5 @@
-"""Training as papers have it: weights that are moved and put back, learnt through, merged,
-averaged, clamped by descriptors, routed by data."""
+"""Training techniques from papers: weights that are moved and put back, differentiated through,
+merged, averaged, clamped by descriptors, routed by data."""
 import whet
 from whet import nn, optim
 

@@ -1,5 +1,5 @@
-"""Exactly a number of Python's or an array of NumPy's is wanted; memory is handed out as a storage;
-an op writes what it moves."""
+"""Code that accepts exactly Python's numbers or NumPy's arrays; memory handed out as a storage; an
+op that writes what it moves."""
 import operator
 
 import numpy as np

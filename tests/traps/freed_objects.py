@@ -1,4 +1,5 @@
-"""What is asked for and is gone, and what nobody but the trace would hold."""
+"""Objects that are freed: code that asks whether they still exist, and objects that only the trace
+would keep alive."""
 import collections
 import gc
 import weakref

@@ -1,5 +1,5 @@
-"""What a tracer sees only from the side: names by text, state behind C, order, identity, and
-mechanisms against each other."""
+"""State that a tracer only sees indirectly: names built from text, state inside C code, order,
+identity, and mechanisms that interact."""
 import collections
 import contextvars
 import functools
