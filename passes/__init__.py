@@ -1,4 +1,4 @@
-"""From recorded nodes to fewer ones, and from those to code.
+"""Passes from a list of recorded nodes to a list of fused ones, and the lowering of those to code.
 
 Comes in: a `Listing`, which is nodes in order and what is known of their values (`listing.py`).
 Goes out: another `Listing` whose nodes are kernels; `lower_llvm/` and `lower_triton/` write them.

@@ -1,5 +1,5 @@
-"""Kernels that compute the same on tensors of different sizes, side by side, as one launch: the
-updates of many small parameters.
+"""Batches launches: kernels that do the same on tensors of different sizes become one launch, as in
+the updates of many small parameters.
 
     %4 = fused(%0, %1){mul; add} into %0
     %5 = fused(%2, %3){mul; add} into %2

@@ -1,5 +1,5 @@
-"""Chains: a product, what is done to each of its rows, and a product with that are done together,
-some rows after others.
+"""Chains products: a product, row-wise ops on its result and another product run together, block of
+rows by block of rows.
 
     %3 = matmul(%0, %1)
     %11 = rows(%3, axes=(2,)){amax; sub; exp; sum; div}

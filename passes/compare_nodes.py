@@ -1,4 +1,4 @@
-"""Two recordings of one list of nodes, compared node by node."""
+"""Compares two recordings of one list of nodes, node by node."""
 from __future__ import annotations
 
 import enum

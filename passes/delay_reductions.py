@@ -1,5 +1,5 @@
-"""Reductions wait for the pointwise nodes that follow and do not need them, so that these are one
-kernel with those before.
+"""Moves reductions behind later pointwise nodes that do not depend on them, so that these fuse with
+the pointwise nodes before.
 
     %1 = mul(%0, %5)                            %1 = mul(%0, %5)
     %2 = sum(%1, dim=(0,))                      %3 = mul(%0, %6)

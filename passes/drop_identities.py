@@ -1,5 +1,5 @@
-"""What is there already is not made again: views that lie as others do, and operations that give
-back their operand.
+"""Drops nodes whose result exists already: views with the layout of their operand, and operations
+that return their operand.
 
     %1 = transpose(%0)
     %2 = transpose(%1)

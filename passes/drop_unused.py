@@ -1,4 +1,4 @@
-"""What nobody reads is not computed. Writes count as readers, and what may fail stays.
+"""Dead code elimination. Writes count as uses, and nodes that may fail stay.
 
     %0 = exp(a)                %1 = neg(a)
     %1 = neg(a)         ->     return %1

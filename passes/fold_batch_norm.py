@@ -1,5 +1,5 @@
-"""Eval-mode batch norm goes into the weights of the convolution or linear layer before it. It
-changes bits: asked for by name.
+"""Folds an eval-mode batch norm into the weights of the convolution or linear layer before it. This
+changes bits, so it runs only when asked for by name.
 
     %2 = convolution(%0, %1)                         %11 = mul(%invstd, %weight)
     %3 = batch_norm_eval(%2, %mean, %invstd,   ->    %12 = mul(%1, %11)

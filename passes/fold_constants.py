@@ -1,4 +1,4 @@
-"""What depends on constants alone is computed now, by eager's own kernels: it is a constant.
+"""Constant folding: nodes that depend on constants alone are evaluated now, by eager's own kernels.
 
     %1 = constant(array=1.0)
     %2 = div(%1, 2048)           ->     %2 = constant(array=0.00048828125)

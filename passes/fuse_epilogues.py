@@ -1,5 +1,5 @@
-"""Epilogues: what is done to each element of a contraction (a convolution or a product) is done as
-the element is stored.
+"""Fuses epilogues: pointwise ops on the result of a contraction (a convolution or a product) are
+applied to each element as it is stored.
 
     %3 = matmul(%0, %1)
     %5 = fused(%3, %4, %2){add; relu; mul}

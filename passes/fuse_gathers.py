@@ -1,5 +1,4 @@
-"""Gathers in kernels: elements at places that an index names are read by the pointwise kernel that
-computes with them.
+"""Fuses gathers: a pointwise kernel reads its operand's elements at the places that an index names.
 
     %3 = fused(%0){mul; floor; to_int64}
     %4 = index(%1, %3, dims=(0,))           ->    %5 = picks(%0, %1, %2){

@@ -1,5 +1,5 @@
-"""Moved elements in kernels: what joins, pads, rolls or turns tensors is no copy of its own, but
-says where a pointwise kernel finds them.
+"""Fuses moves of elements: joins, pads, rolls and flips are not copied, but become index arithmetic
+in the pointwise kernel that reads them.
 
     %2 = neg(%0)
     %3 = cat(%2, %1, dim=0)                       ->      %5 = parts(%0, %1, %4){neg; cat; mul}

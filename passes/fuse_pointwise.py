@@ -1,5 +1,5 @@
-"""Fusion of pointwise nodes: nodes of one shape (and one order in memory) that feed each other
-become one kernel with several results.
+"""Fuses pointwise nodes: nodes of one shape and one order in memory that feed each other become one
+kernel with several results.
 
     %2 = mul(%0, %1)
     %3 = add(%2, %0)        ->      %3 = fused(%0, %1){mul; add}

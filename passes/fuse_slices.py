@@ -1,4 +1,4 @@
-"""Slices of a kernel's result: the kernel that reads them computes them itself.
+"""Fuses slices of a kernel's result: the kernel that reads a slice computes it itself.
 
     %1 = mul(%0, %0)
     %2 = slice(%1, index=((1, None, 1),))       ->      %4 = parts(%0){mul; slice; slice; sub}

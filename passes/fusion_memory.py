@@ -1,5 +1,5 @@
-"""What fusion costs in memory: a kernel stands where the last of its nodes was. So what the others
-read waits for it."""
+"""The memory cost of fusion: a kernel runs at the place of its last node, so the operands of the
+others stay alive until then."""
 
 from __future__ import annotations
 

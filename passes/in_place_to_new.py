@@ -1,5 +1,5 @@
-"""In-place pointwise operations on values that a kernel has just made become operations that make
-the value.
+"""Turns in-place pointwise ops on values that a kernel has just made into ops that make a new
+value.
 
     %2 = convolution(%0, %1, ...)                   %5 = convolution(%0, %1, ...)
     write add(%2, %3)                    ->         %6 = add(%5, %3)

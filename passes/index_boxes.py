@@ -1,4 +1,4 @@
-"""Boxes of a tensor: in each dimension a range of its elements, which may have a step.
+"""Boxes of a tensor: a range of indices in each dimension, possibly with a step.
 
 What is copied to parts of a tensor is copied to boxes. Where these overlap, or interleave, the
 tensor falls into cells, each of which has the elements of one copy.

@@ -1,4 +1,4 @@
-"""Tensors that were put into zeros side by side, and added, are joined.
+"""Joins tensors that were put side by side into zeros and then added.
 
     %2 = unslice(%0, size=(2, 3), index=(0,))
     %3 = unslice(%1, size=(2, 3), index=(1,))           %5 = stack(%0, %1, dim=0)

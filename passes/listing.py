@@ -1,4 +1,4 @@
-"""What a pass takes and gives: nodes in order, with what is known of their values."""
+"""What a pass takes and returns: nodes in order, with what is known of their values."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set

@@ -1,4 +1,4 @@
-"""Each thing is computed once.
+"""Common subexpression elimination: each expression is computed once.
 
     %2 = exp(%0)
     %3 = exp(%0)                %2 = exp(%0)

@@ -1,5 +1,5 @@
-"""What a backward reads of the forward: kept from the call, or computed again from less, whichever
-costs less.
+"""Partitions work between forward and backward: each value that the backward reads is kept from the
+call or recomputed, whichever costs less.
 
     forward                 backward                      forward                  backward
     %1 = mul(%0, %0)                                      %9 = positive(%0)        %1 = mul(%9, %9)

@@ -1,6 +1,5 @@
-"""The passes over a recorded list of nodes, in order. Each is a function `Listing -> Listing` that
-changes no bit, and nothing of the listing that it is given. It has the name of its file.
-"""
+"""The passes over a recorded list of nodes, in order. Each is a function `Listing -> Listing` with
+the name of its file. It changes no bit, and does not modify the listing that it is given."""
 from __future__ import annotations
 
 import contextlib
@@ -55,40 +54,40 @@ class KeptPlans(Protocol):
 
 
 PASSES = [(one.__name__, one) for one in (
-    fold_constants,      # what constants alone make is a constant (first: see repeat_for_sizes.py)
-    in_place_to_new,     # what is written to just after it was made is made as it will be
-    writes_to_values,    # what is computed in place is a value, then a copy
-    drop_identities,     # views and operations that give what is there
-    merge_repeats,       # each thing is computed once
-    read_results,        # gradients read results, so that operands can be forgotten
-    drop_unused,         # what nobody reads any more
-    join_slices,         # what lies side by side in zeros, and is added, is joined
-    delay_reductions,    # reductions wait for pointwise nodes that do not need them
-    fuse_pointwise,      # pointwise nodes of one shape are one kernel
-    fuse_rows,           # reductions, what feeds them and what comes of them are one kernel
-    fuse_epilogues,      # contractions apply what follows to each element as it is stored
-    fuse_moves,          # what moves elements is how kernels find them
-    fuse_gathers,        # gathers are how kernels read
-    fuse_slices,         # what others read slices of, they compute themselves
-    write_through,       # a kernel writes to where its result is copied
-    roll_loops,          # repeated steps are a loop
-    chain_products,      # products that follow each other go through blocks of rows together
-    batch_kernels,       # small kernels that do the same on different tensors are one launch
+    fold_constants,      # evaluate what depends on constants (first: see repeat_for_sizes.py)
+    in_place_to_new,     # an in-place op on a fresh value makes a new value instead
+    writes_to_values,    # another in-place op becomes an op that makes a value, and a copy
+    drop_identities,     # drop views and ops that return what exists already
+    merge_repeats,       # common subexpression elimination
+    read_results,        # gradients read results, so that operands need not be kept
+    drop_unused,         # dead code elimination
+    join_slices,         # join what was put side by side into zeros and added
+    delay_reductions,    # move reductions behind pointwise nodes that do not need them
+    fuse_pointwise,      # fuse pointwise nodes of one shape
+    fuse_rows,           # fuse reductions with their prologue and epilogue
+    fuse_epilogues,      # fuse contractions with what is done to each element of the result
+    fuse_moves,          # fuse joins, pads and flips into the kernels that read them
+    fuse_gathers,        # fuse gathers into the kernels that read them
+    fuse_slices,         # a kernel that reads a slice of another's result computes it itself
+    write_through,       # a kernel writes straight to where its result would be copied
+    roll_loops,          # repeated steps of an unrolled loop become a loop again
+    chain_products,      # successive products run together on blocks of rows
+    batch_kernels,       # small kernels that do the same on different tensors share a launch
 )]
 
 OURS = frozenset(PASSES)
 
-# those whose groups are kernels of devices, too
+# the passes whose groups are kernels of devices too
 ON_DEVICES = frozenset(one.__name__ for one in (
     fold_constants, in_place_to_new, writes_to_values, drop_identities, merge_repeats, read_results,
     drop_unused, join_slices, delay_reductions, fuse_pointwise, fuse_rows, fuse_epilogues,
     write_through))
 
-# what divides work between a forward and its backwards: see `divided`
+# the passes that divide work between a forward and its backwards: see `divided`
 PARTITIONS = [("partition", partition)]
 
-# what changes bits, within the bounds that each states: only where `jit.trace(rewrites=[...])` asks
-# for it
+# the rewrites that change bits, within the bounds that each states. They run only where
+# `jit.trace(rewrites=[...])` asks for them
 REWRITES = {"fold_batch_norm": fold_batch_norm, "reassociate": reassociate}
 
 

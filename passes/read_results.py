@@ -1,5 +1,5 @@
-"""A gradient reads the result in the place of the operand, where it is the same at both: nobody
-needs the operand any more.
+"""Lets a gradient read the op's result in place of its operand, if it is the same at both. Then the
+operand need not be kept.
 
     %2 = batch_norm(%0, %1)               %2 = batch_norm(%0, %1)
     %3 = relu(%2)                         %3 = relu(%2)

@@ -1,5 +1,5 @@
-"""Products of several matrices in the cheapest order, and sums and products with numbers in one. It
-changes bits: asked for by name.
+"""Reassociates: multiplies several matrices in the cheapest order, and merges sums and products
+with numbers. This changes bits, so it runs only when asked for by name.
 
     %2 = matmul(%0, %1) : [100,100]             %4 = matmul(%1, %3) : [2,2]
     %4 = matmul(%2, %3) : [100,2]        ->     %5 = matmul(%0, %4) : [100,2]

@@ -1,5 +1,4 @@
-"""What the passes decided for one list of nodes, done again for the same list on tensors of other
-sizes.
+"""Repeats what the passes decided for one list of nodes for the same list at other sizes.
 
 A `Plan` is kept with the list that the passes made. Let another recorded list have the same nodes,
 in the same order, on values that differ in nothing but their sizes. Then every decision of the

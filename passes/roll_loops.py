@@ -1,5 +1,5 @@
-"""Repeated steps of an unrolled loop become a loop again: one body, built once, that machine code
-goes round.
+"""Rolls up unrolled loops: repeated steps become one body, built once, which machine code runs in
+rounds.
 
     %2 = matmul(%0, %1)
     %3 = fused(%2, %10){add; tanh}

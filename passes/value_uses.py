@@ -1,4 +1,4 @@
-"""Who uses a value, and whether a node may be done later than it was: what every pass that moves
+"""The uses of values, and whether a node may be moved behind later ones: what every pass that moves
 nodes asks."""
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel whose result is copied somewhere writes there itself (`into`: value -> place).
+"""Lets a kernel whose result would be copied somewhere write there itself (`into`: value -> place).
 
     %3 = fused(%0, %1){...}
     write copy(%0, %3)          ->      %3 = fused(%0, %1){...} into %0

@@ -1,5 +1,5 @@
-"""Writes as values: what is computed in place becomes a value and a copy, so that other passes can
-fuse it like any other.
+"""Turns writes into values: an in-place op becomes an op that makes a value, and a copy, so that
+other passes can fuse it like any other.
 
     write mul(%0, 0.9)              %2 = mul(%0, 0.9)
     write add(%0, %1)         ->    %3 = add(%2, %1)
