@@ -1,4 +1,5 @@
-"""What was recorded, and what kernels compute: data that knows nothing of tensors.
+"""Graphs, which say what was recorded, and kernels, which say what is computed: data that knows
+nothing of tensors.
 
 Graphs of recorded runs: `nodes.py` and `groups.py` have a class for each kind of node, `values.py`
 what is known of a value, `graph.py` puts them together. `text.py` and `parse.py` write and read

@@ -1,4 +1,4 @@
-"""Scalar expressions of complex numbers as expressions of their parts, which are real.
+"""Rewrites scalar expressions of complex numbers as expressions of their real and imaginary parts.
 
 Operand i of the expression becomes two: 2 * i is its real part, 2 * i + 1 its imaginary one, which
 an operand of real numbers does not have.

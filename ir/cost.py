@@ -1,5 +1,4 @@
-"""What nodes cost: the bytes that they move between kernels, and the floating point operations that
-they do.
+"""The cost of nodes: the bytes that they move between kernels, and their floating point operations.
 
 Bytes are those of operands and results, elements that lie in one place (an expanded view) counted
 once; a view moves nothing, a kernel of fused nodes only what it reads and gives. Operations are

@@ -1,4 +1,4 @@
-"""Graphs as pictures: SVG that needs nothing else, and as a `networkx` graph for algorithms.
+"""Draws graphs: as SVG without dependencies, and as a `networkx` graph for algorithms.
 
 Inputs are rounded, nodes boxes from top to bottom; nodes that the passes made one kernel have its
 colour in both pictures. What a node says is in its box, all of it in its tooltip: the line of text,

@@ -1,4 +1,4 @@
-"""Where the boxes of a drawing go: layers from top to bottom, few crossings, straight lines.
+"""Lays out the boxes of a drawing: layers from top to bottom, few crossings, straight lines.
 
 The usual four steps: a layer for each box; long edges go through points in the layers between; the
 order in a layer follows the neighbours' means; places are the nearest to the neighbours that do not

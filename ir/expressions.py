@@ -1,4 +1,4 @@
-"""Scalar expressions: what one element of a result is, over elements of the operands.
+"""Scalar expressions: one element of a result, as a function of elements of the operands.
 `ir/scalar.py` says what the language is for.
 
 An expression is made with operators and the functions of this module, and read with `walk`, `uses`,

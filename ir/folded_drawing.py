@@ -1,4 +1,5 @@
-"""A large graph as views of few boxes: groups of nodes that can be opened, each a view of its own.
+"""Draws a large graph as views of few boxes: groups of nodes that can be opened, each a view of its
+own.
 
 A group is a run of nodes in the order of the program, so the links between groups have no cycles.
 Runs are made by what nodes have in common: the line of the traced function that they are of, and

@@ -1,5 +1,5 @@
-"""Nodes that stand for several others, which are one kernel or one launch. The passes make them;
-each pass shows what its group is.
+"""Nodes that stand for a group of others, which becomes one kernel or one launch. The passes make
+them; each pass shows its group.
 
     %5 = fused(%0, f32[](2.0)) : f32[4] { ... }        Fused      one pointwise kernel
     %6 = rows(%5, axes=(1,)) : f32[4] { ... }          Rows       one kernel of reductions

@@ -1,5 +1,5 @@
-"""What a graph means: its nodes run one by one, by each op's own definition, nothing fused and
-nothing planned.
+"""The meaning of a graph: runs its nodes one by one, by each op's own definition, without fusion or
+planning.
 
 The kernels are those that eager mode calls for each op alone, so the bits are eager's; with
 `WHET_CPU=numpy` they are NumPy's. It is what compiled programs are compared with.

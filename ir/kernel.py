@@ -1,5 +1,5 @@
-"""Kernels over elements as data: which expressions, on which types, walked how. What every target
-lowers from.
+"""Pointwise kernels as data: their expressions, types, and ways through memory. Every target lowers
+from this.
 
 A pointwise kernel computes its roots at each point of a space whose sizes come at run time. The
 structure that code is made for is `Pointwise`; sizes and strides are in a `Walk`, the collapsed

@@ -1,4 +1,5 @@
-"""A loop as a node: repeated steps of an unrolled loop, made one again (`passes/roll_loops.py`).
+"""A loop as a node: the repeated steps of an unrolled loop, rolled up again
+(`passes/roll_loops.py`).
 
     %9 = roll 9 times(%0, %1) : f32[4] {
       %20 = carried %0 %2 : f32[4]      what the body reads: `same`, `carried`, or `along`

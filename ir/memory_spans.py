@@ -1,4 +1,4 @@
-"""Where arrays lie in memory."""
+"""The address ranges of arrays."""
 from __future__ import annotations
 
 import ctypes as C

@@ -1,4 +1,4 @@
-"""Nodes: what happened in a recorded run, a small class for each kind of thing.
+"""Nodes: the events of a recorded run, with a small class for each kind.
 
     %2 = mul(%0, 2.0) : f32[4]                              OpNode   an op makes values of values
     write add(%1, %2)                                       Write    operand 0 is changed in place

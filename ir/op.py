@@ -1,5 +1,5 @@
-"""What the compiler knows of an op: the facts that a definition in `whet.ops` states, and how an
-op is found by its name."""
+"""What the compiler knows of an op: the facts that its definition in `whet.ops` states, and how to
+find an op by its name."""
 from __future__ import annotations
 
 import json

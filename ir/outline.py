@@ -1,5 +1,5 @@
-"""Arrays without memory, whose sizes may be symbolic: what ops and plans are given to find out how
-they go about other sizes.
+"""Outlines: arrays without memory, whose sizes may be symbolic. Ops and plans run on them to find
+out what they do at other sizes.
 
 An `Outline` knows its type, its sizes, its strides, and where in which `Room` it begins. It does
 what NumPy's views do, in terms of symbolic sizes. What asks for its elements, or is a function of

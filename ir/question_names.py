@@ -1,5 +1,5 @@
-"""Names for what a recording asks of values: functions inside functions of whet's ops, with what
-they closed over.
+"""Names for the questions that a recording asks of values. A question is a function inside one of
+whet's own functions, with the values of its closure.
 
     whet.ops.embedding:_check_rows.<locals>.check
 

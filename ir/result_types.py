@@ -1,4 +1,5 @@
-"""What an op makes of operands of given types: it is asked, on memory that holds zeros."""
+"""The types of an op's results for operands of given types, found by running it on memory that
+holds zeros."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

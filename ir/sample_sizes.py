@@ -1,4 +1,5 @@
-"""At which sizes numbers are looked at, to find the expressions of sizes that they follow.
+"""Chooses the sizes at which numbers are sampled, to find the expressions of sizes that they
+follow.
 
 Numbers at some sizes are always those of some polynomial with enough terms. So simpler products are
 tried before squares, and what is found is held to sizes that it was not found from, one of them far

@@ -1,5 +1,5 @@
-"""The scalar language: what one element of a pointwise result is, as an expression over elements of
-the operands.
+"""The scalar language: one element of a pointwise result, as an expression of elements of the
+operands.
 
 An op states its formula once, with operators and the functions of this module:
 

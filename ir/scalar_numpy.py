@@ -1,5 +1,4 @@
-"""What the primitives of `ir/scalar.py` mean, as NumPy functions: the reference that every target
-is compared with.
+"""The primitives of `ir/scalar.py` in NumPy: the reference with which every target is compared.
 
 Where a formula would lose digits it is computed in float64, or from a series."""
 from __future__ import annotations

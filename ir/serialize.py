@@ -1,5 +1,5 @@
-"""Graphs as bytes, and back, without pickle: a line that says what it is, the text, the large
-constants, and a digest of it all.
+"""Graphs as bytes, without pickle: a line with the format, the text, the large constants, and a
+digest of everything.
 
     whet graph 1\\n | length of the text, number of constants: u64 | text | for each constant: type
         letters, length: u64 | its bytes | digest

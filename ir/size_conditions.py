@@ -1,4 +1,4 @@
-"""What was asked of numbers that stand for others: texts of what must be so.
+"""The conditions on symbolic numbers that code has asked for, as texts.
 
 Symbols (`s0`, `s1`, ...) have values for now. Longer expressions have names (`a0`, ...), functions
 too (`f0`, ...). What was asked can be looked at again for other values, and written out as a

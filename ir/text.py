@@ -1,4 +1,4 @@
-"""Graphs as text. `ir/parse.py` reads it back: `parse(str(g)) == g`.
+"""Writes graphs as text. `ir/parse.py` reads it back: `parse(str(g)) == g`.
 
     graph "step":
       stream 0 = (42, 0)

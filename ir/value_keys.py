@@ -1,5 +1,4 @@
-"""Python values as keys: the keys of two values are equal where the values are the same, in type
-and to the bit.
+"""Python values as keys: two keys are equal if the values are the same, in type and to the bit.
 
 So 1 is not 1.0 nor True, 0.0 is not -0.0, and a NaN is the same as one of the same bits. What has a
 type that is not named here is compared as it compares itself.

@@ -1,4 +1,4 @@
-"""Python values as text that says all of them; `ir/text_reader.py` reads it back.
+"""Python values as exact text; `ir/text_reader.py` reads it back.
 
 An array is a type with its elements, `f32[2](1.0, nan)`, their bytes, `f32[1](hex "0000c07f")`, or
 a name in a table beside the text, `f32[1000](@0)`; without brackets it is a NumPy scalar.

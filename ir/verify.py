@@ -1,4 +1,4 @@
-"""Is a graph what it should be? Every pass must leave one that is.
+"""Verifies a graph. Every pass must leave a valid one.
 
 Values are made once, before they are used; views lie in their operand's memory; every op is asked
 again, on stand-ins of the operands' types, what it makes; writes go into operands and results are

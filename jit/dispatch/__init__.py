@@ -1,5 +1,5 @@
-"""The way of a call: by which key it is known, which recording fits, and what is done where none
-does.
+"""Dispatches a call of a traced function: finds its key, the recording that holds for it, and what
+to do if there is none.
 
 Comes in: the arguments of a call that no table in machine code fits.
 Goes out: the result, by a replay, by an eager call, or by an eager call that is recorded.

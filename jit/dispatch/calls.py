@@ -1,4 +1,4 @@
-"""The way of a call that no table in machine code fits.
+"""Dispatches a call for which no table in machine code holds.
 
     key -> a recording that fits -> a replay
         -> none fits, and one pays -> an eager call that is recorded

@@ -1,4 +1,5 @@
-"""Functions that reach what cannot be compared, by code that never runs.
+"""Functions that can reach something that cannot be compared, through code that never runs: only
+code that ran before is read.
 
 Before a run is recorded, all code within reach of the function is read for what it names. A library
 holds more than a call of it uses: a branch that opens files, a module that is looked through, more

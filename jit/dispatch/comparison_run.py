@@ -1,4 +1,4 @@
-"""A run for comparison with what was recorded."""
+"""Records a call again, to compare its run with an existing recording."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

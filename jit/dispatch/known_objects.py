@@ -1,4 +1,4 @@
-"""The objects that keys of calls know by their address."""
+"""The objects that keys of calls identify by address."""
 from __future__ import annotations
 
 import collections

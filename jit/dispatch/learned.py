@@ -1,5 +1,4 @@
-"""What the calls of a function have shown of what varies between them. The key of a call depends on
-it."""
+"""What the calls of a function have shown to vary. The key of a call depends on it."""
 from __future__ import annotations
 
 import itertools

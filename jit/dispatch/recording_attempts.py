@@ -1,4 +1,4 @@
-"""Attempts to record a call: the first attempt for a way through the function, and further ones for
+"""Attempts to record a call: the first for a way through the function, and later ones for
 comparison."""
 from __future__ import annotations
 

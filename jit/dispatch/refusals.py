@@ -1,4 +1,4 @@
-"""What cannot be recorded, and what is said of it."""
+"""The reasons why calls were not recorded, and the warnings about them."""
 from __future__ import annotations
 
 import collections

@@ -1,5 +1,5 @@
-"""A call by a recording: it is replayed, timed beside eager calls, or recorded once more for
-comparison."""
+"""A call for which a recording holds: it is replayed, timed beside eager calls, or recorded once
+more for comparison."""
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""What is traced."""
+"""The traced function, with its name and the options of its trace."""
 from __future__ import annotations
 
 import inspect

@@ -1,4 +1,4 @@
-"""Tracing can be switched off: by `whet.jit.disable`, and by `WHET_JIT=0` for a whole process."""
+"""Switches tracing off: with `whet.jit.disable`, or with `WHET_JIT=0` for a whole process."""
 import os
 import threading
 

@@ -1,4 +1,4 @@
-"""The tables that machine code walks at a call, before it asks Python."""
+"""The tables that machine code tries at a call, before Python is asked."""
 from __future__ import annotations
 
 import threading

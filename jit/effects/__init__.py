@@ -1,4 +1,4 @@
-"""What a run leaves behind: in Python's state, and as the result of the call.
+"""The lasting effects of a run: changes of Python's state, and the result of the call.
 
 Comes in: the state before and after a recorded run, and what it returned.
 Goes out: places that a replay sets anew, and a recipe by which it builds the result.

@@ -1,4 +1,5 @@
-"""What a run left in Python's state, as recipes by which a replay leaves the same."""
+"""Describes the changes that a run made to Python's state, as recipes by which a replay makes the
+same changes."""
 import functools
 from collections.abc import Callable
 from typing import Any

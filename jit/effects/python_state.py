@@ -1,5 +1,5 @@
-"""What a function leaves behind in Python's state, and how a replay does the same: attributes,
-variables and entries that are set, lists that grow."""
+"""The changes of Python's state that a replay can repeat: attributes, variables and entries that
+are set, lists that grow."""
 from __future__ import annotations
 
 import collections

@@ -1,4 +1,4 @@
-"""How a replay comes by what a run returned or left behind: one class for each kind of thing.
+"""How a replay obtains what a run returned or left behind: one class for each kind of thing.
 
 `describe_results.py` makes a recipe for each object, `replay/` builds the objects anew at each
 call. What is one object is one recipe wherever it is met, and is built once.

@@ -1,5 +1,5 @@
-"""What a run did beside computing: what each replay does once more, and what two runs are compared
-by."""
+"""The effects of a run besides computing: what each replay repeats, and what is compared between
+two runs."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -1,5 +1,4 @@
-"""Recipes of tensors that the run made: their memory, what they are views of, and what gradients
-find behind them."""
+"""Recipes of tensors that the run made: their memory, their bases, and their histories."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a replay lays into Python's state, once all of it has been made."""
+"""What a replay writes into Python's state, once everything has been computed."""
 from __future__ import annotations
 
 from typing import Any

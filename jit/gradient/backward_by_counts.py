@@ -1,4 +1,4 @@
-"""The backward of calls in which data decides sizes: one for the sizes that each call came to."""
+"""The backward of calls in which data decides sizes: one for each call's sizes."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,5 @@
-"""Eager's graph of a recorded call, kept without its tensors, to be made again from what a replay
-saved.
+"""Eager's autograd graph of a recorded call, kept without its tensors, so that it can be rebuilt
+from what a replay saved.
 
 A replayed call is one node (`backward.CallNode`) that runs a second program. That is a short cut,
 right as long as nobody looks at the graph that eager would have made. For second derivatives,

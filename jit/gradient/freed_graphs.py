@@ -1,5 +1,5 @@
-"""Results whose graph the recorded run has differentiated and freed: the errors that eager
-raises, and eager's nodes for who looks."""
+"""Results whose graph the recorded run has differentiated and freed: replays raise eager's errors,
+and rebuild eager's nodes for code that looks at them."""
 from __future__ import annotations
 
 import weakref

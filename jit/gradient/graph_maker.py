@@ -1,4 +1,5 @@
-"""Makes the graph that eager would have made for a replayed call, of what the call saved."""
+"""Rebuilds the autograd graph that eager mode would have made for a replayed call, from what the
+call saved."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Is what a replay keeps for the backward enough for second derivatives, too?"""
+"""Decides whether what a replay keeps for the backward is also enough for second derivatives."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence

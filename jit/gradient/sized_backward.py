@@ -1,5 +1,5 @@
-"""The backward of a call whose sizes no run had: its programs, planned with the expressions of the
-forward's, which gives them what they are given."""
+"""The backward of a call at sizes that no run had. Its programs are planned with the expressions of
+the forward's, from which they get their inputs."""
 from __future__ import annotations
 
 import copy

@@ -1,5 +1,5 @@
-"""Eager's graph behind a call whose sizes no run had: that of a recorded run, with what goes by
-sizes as expressions of them.
+"""Eager's autograd graph of a call at sizes that no run had: the graph of a recorded run, with
+expressions in place of sizes.
 
 What a node keeps beside tensors are the attributes and numbers of its op, and the shapes of
 operands that its backward does not read. Two runs of different sizes show which of them differ.

@@ -1,4 +1,4 @@
-"""The gradients that results are given while their backward is recorded and compared."""
+"""The gradients with which a backward is recorded and compared."""
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""What a key says of the arguments of a call, in words: what each is, and how two calls differ."""
+"""Describes in words what a key says of the arguments of a call, and how two calls differ."""
 from __future__ import annotations
 
 import inspect

@@ -1,4 +1,4 @@
-"""Why calls did not fit a recording, counted."""
+"""Counts the reasons why a recording did not hold for calls."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

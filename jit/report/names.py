@@ -1,5 +1,4 @@
-"""What users call things that a traced function reaches, and the lines where their code names
-them."""
+"""The users' names for what a traced function reaches, and the lines where their code uses them."""
 from __future__ import annotations
 
 import dis

@@ -1,5 +1,5 @@
-"""A recording as a page or a picture: the graph as it was recorded and as it runs, with what it
-costs. Nothing from outside is needed.
+"""A recording as a web page or a picture: the graph as it was recorded and as it runs, with its
+costs. The page needs nothing from outside.
 
 The page has views of few boxes (`whet.ir.folded_drawing`), each laid out here; `page.js` shows
 them, moves, zooms and searches."""

@@ -1,5 +1,5 @@
-"""Why a call is not replayed, for people: what was done, at which line of the user's code, and what
-to write instead.
+"""The reasons why a call is not replayed, in the users' terms: what was done, at which of their
+lines, and what to write instead.
 
 A `Reason` is carried by an exception (`Refused`, `Unwatchable`, `Miss`) or handed to
 `Recorder.refuse`. One kind of thing that is done is one class, which says what to write instead.

@@ -1,5 +1,5 @@
-"""`explain()` in one screen: what became of the calls, what the rest costs and why, and what to do
-about it.
+"""`explain()` in one screen: how the calls were made, why some were not replayed and what that
+costs, and what to do about it.
 
 A screen is a list of (label, lines). Every line is cut to WIDE letters and every part to its own
 number of lines, so that the whole is at most TALL lines for any function. `explain(full=True)` goes

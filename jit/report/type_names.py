@@ -1,4 +1,4 @@
-"""What an object of a type is called in a sentence."""
+"""The name of a type in a sentence."""
 
 
 def thing(t: type) -> str:

@@ -1,4 +1,4 @@
-"""Why operations that feed each other are not one kernel."""
+"""The reasons why operations that feed each other are not one kernel."""
 from __future__ import annotations
 
 import re

@@ -1,4 +1,4 @@
-"""`WHET_SHOW=1..4`: what traced functions do, told on stderr; each number adds to the one before.
+"""`WHET_SHOW=1..4`: messages on stderr about traced functions; each level adds to the one before.
 
     1  what ran: recorded, replayed or eager, and how long it took
     2  what was refused, and why

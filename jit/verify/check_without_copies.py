@@ -1,5 +1,5 @@
-"""The program of a recording against a run that is recorded again, without copies of all that the
-run writes to.
+"""Compares the program of a recording with a run that is recorded again, without copying everything
+that the run writes to.
 
 Just before the run's first write that would need a large copy, what the program is given is still
 there. It is run then, on copies of a few tensors at a time (`shadow_run.py`), and leaves digests of

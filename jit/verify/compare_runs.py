@@ -1,4 +1,4 @@
-"""A call that is recorded again: its run and the recording that it might have replayed."""
+"""Compares a run that was recorded again with the recording that might have been replayed."""
 from typing import Any
 
 from ..capture.refused import Refused

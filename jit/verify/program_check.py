@@ -1,5 +1,5 @@
-"""Runs a program on copies of the inputs of a run. Its results and writes must have the run's
-bits."""
+"""Runs a program on copies of the inputs of a run and compares results and writes with the run's,
+to the bit."""
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,5 @@
-"""A call that is recorded again: does the function still do what its recording does, though nothing
-that is compared has changed?
+"""Records a call again: does the function still do what its recording does, although no guard has
+noticed a change?
 
 Guards cannot see a counter in an extension, a file's contents, or state behind an object that
 nobody can walk. So calls 16, 32, 64, ... of a recording are made eagerly and recorded as if for the

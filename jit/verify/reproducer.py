@@ -1,5 +1,5 @@
-"""A program that gives other bits than eager, cut down to the few operations that show it, as a
-Python file that anybody can run.
+"""Cuts a program that gives other bits than eager down to the few operations that show it, and
+writes them as a Python file that anybody can run.
 
 The recorded graph is run by the interpreter (`ir/interpret.py`) and as a compiled program, on
 copies of the same inputs. As long as the two differ, operations are left out (what they made

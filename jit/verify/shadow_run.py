@@ -1,4 +1,4 @@
-"""A program is run, and nothing that it is given is written to.
+"""Runs a program without writing to any of its inputs.
 
 What it writes to is copied just before its first launch that does so, and let go of after the last
 one that needs it; so is the memory of what it makes. Digests of what it held are left. Large copies

@@ -1,5 +1,5 @@
-"""An arena for one run of a list of launches: less of it is held as the run goes on, and its holes
-are lent to what the run needs beside it."""
+"""An arena for one run of a list of launches: it releases memory as the run goes on, and lends its
+holes to other values of the run."""
 from __future__ import annotations
 
 import ctypes as C
