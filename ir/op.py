@@ -21,33 +21,33 @@ class Op(Protocol):
     """An op's facts; `whet.ops.registry.Op` says more of each."""
     name: str
     family: str
-    ours: bool                   # the framework's: what it is goes by its name
-    base: Any                    # the op that it is a gradient of
+    ours: bool                   # defined by the framework: its name identifies it
+    base: Any                    # the op whose gradient it computes
     is_view: bool                # the result lies in the first operand's memory
     pure: bool
     random: bool
     memo: bool                   # a call can be replayed as its one launch, or view
     launches: bool
-    dynamic_numbers: bool        # numbers are read by the kernel: they may be others
-    numbers_by_size: bool        # a plan for sizes that are not known may have others of them
-    numbers_go_along: bool       # the same of kernels of devices
-    any_sizes: bool              # a plan for sizes that are not known may have it
+    dynamic_numbers: bool        # numbers are read by the kernel, so a replay may have others
+    numbers_by_size: bool        # numbers among operands may be symbolic
+    numbers_go_along: bool       # the same for kernels of devices
+    any_sizes: bool              # it may be part of a plan for symbolic sizes
     size_attrs: frozenset[str]   # attributes that are sizes, or tuples of them
     value_attrs: frozenset[str]  # attributes that are numbers of values
-    keeps_elements: bool         # the result has all elements of the operand, as `size` tells
+    keeps_elements: bool         # the result has all elements of the operand, in shape `size`
     as_large: bool               # all results have the sizes of the first operand
-    makes: Callable[..., Any] | None         # outlines of the results, of those of the operands
-    outlined: Callable[..., Any] | None      # the same, of an op whose launches do not tell
-    sized_by_data: bool          # do the results' sizes go by numbers of the operands?
-    # the result's shape, where attributes tell what it is for nearly all data; else None
+    makes: Callable[..., Any] | None         # outlines of the operands -> outlines of the results
+    outlined: Callable[..., Any] | None      # the same, of an op whose launches do not show them
+    sized_by_data: bool          # do the results' sizes depend on elements of the operands?
+    # the result's shape, if the attributes determine it for nearly all data; else None
     told_size: Callable[..., tuple[int, ...] | None] | None
-    at_result: bool              # its gradient may read the result in the place of the operand
+    at_result: bool              # its gradient may read the result in place of the operand
     forward: Callable[..., Any]
     compute: Callable[..., Any]          # the same on the device of the operands
     write: Callable[..., Any] | None
     fills: Callable[..., Any] | None
     is_unset: bool
-    rows_at: tuple[int | None, ...]      # of a recurrent op: where operands go over sequences
+    rows_at: tuple[int | None, ...]      # of a recurrent op: the operands' sequence dimensions
     reach: Callable[..., tuple[int, int]] | None
     moves: Callable[..., list[tuple[Any, Any]]] | None
     picks: Callable[..., tuple[int, bool, bool] | None] | None
@@ -56,7 +56,7 @@ class Op(Protocol):
     alone: Callable[..., Any] | None
     as_rows: Callable[..., Any]
     onnx: Callable[..., Any] | None
-    draw: Any                    # how its random numbers are made, where it draws some
+    draw: Any                    # how its random numbers are made, if it draws some
     result: Any
     gradient: Callable[..., Any]
     _number: Callable[..., Any]

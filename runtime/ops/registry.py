@@ -1,9 +1,9 @@
 """Ops, and the one way in which they run.
 
-An `Op` is what the framework knows of a primitive: how to compute it on arrays, how its gradient
-flows, what inputs to test it with. `apply` runs one: compute, wrap, record. Everything that must
-see every op (gradient recording, traces, transforms) hangs on `apply`; everything that must know
-every op (tests, docs, other targets) reads `REGISTRY`.
+An `Op` has everything that the framework knows of a primitive: how to compute it on arrays, its
+gradient, its test inputs. `apply` runs one: compute, wrap, record. Code that observes every op
+(gradient recording, traces, transforms) hooks into `apply`. Code that enumerates the ops (tests,
+docs, other targets) reads `REGISTRY`.
 """
 import functools
 import inspect
@@ -29,32 +29,31 @@ from ..tensor_base import (
     VIEW_LIMITS,
 )
 
-OURS: set = set()                   # those that whet defines, once it has
+OURS: set = set()                   # the ops that whet itself defines, once it has
 state, GRAD, SPECIAL = modes.state, modes.GRAD, modes.SPECIAL
 
 
 class Op:
     """A primitive operation on tensors.
 
-    forward(*arrays, **attrs) -> array or tuple of arrays.  Non-tensor operands (numbers, None)
-    arrive as they are. vjp(g, y, *inputs, **attrs) -> one gradient (or None) per input, written in
-    whet ops. A parameter whose name starts with an underscore is not needed: the tensor is not
-    saved, and only its `shape`, `dtype` and `ndim` arrive. With several outputs `g` and `y` are
-    tuples (`g` holds None where nothing flowed). Outputs without a gradient (`nondiff_outputs`:
-    positions, statistics) are what the backward reads: an op that has some (or others that
-    `saved_outputs` names) saves only them, and `y` holds None for the others, so these may be
-    written to in place. A parameter `needs` receives
-    which inputs want a gradient.
+    forward(*arrays, **attrs) -> array or tuple of arrays. Operands that are not tensors (numbers,
+    None) are passed as they are. vjp(g, y, *inputs, **attrs) -> one gradient (or None) per input,
+    written in whet ops. A parameter of vjp whose name starts with an underscore is not saved: only
+    its `shape`, `dtype` and `ndim` are passed. With several outputs `g` and `y` are tuples; `g` has
+    None where no gradient arrived. Outputs without a gradient (`nondiff_outputs`: positions,
+    statistics) exist for the backward. An op with such outputs, or with `saved_outputs`, saves only
+    these. `y` then has None for the others, which may be written to in place. A parameter `needs`
+    says which inputs want a gradient.
     """
     family = "host"
-    base: Any = None                # the op that it is a gradient of
-    linear: tuple[int, ...] = ()    # the operands in which, taken together, it is linear
-    # is it linear in each of the first two operands, and adds the third?
+    base: Any = None                # the op whose gradient it computes
+    linear: tuple[int, ...] = ()    # the operands in which it is jointly linear
+    # is it linear in each of the first two operands, and does it add the third?
     product = False
-    cast_product = False            # does `autocast` have it made in a smaller type?
+    cast_product = False            # does `autocast` compute it in a smaller type?
     is_view = False                 # the result shares the first input's memory
-    # reach(**attrs), of a view beyond its input: (first, last) element, counted from the input's
-    # first
+    # reach(**attrs), of a view that extends beyond its input: its (first, last) element, counted
+    # from the input's first
     reach = None
     # False: one of several views made by one call (writing to it is refused)
     view_is_safe = True
@@ -62,74 +61,73 @@ class Op:
     random = False
     # may a call be replayed as its launches (or view)? see cpu/repeated_calls.py
     memo = False
-    # does forward launch kernels on operands, results and scratch alone, or else leave all to
-    # NumPy?
+    # does forward either launch kernels on operands, results and scratch alone, or use only NumPy?
     launches = False
-    # can a call neither raise nor give another shape, whatever the data? None: host ops may, others
-    # not
+    # do neither errors nor the results' shapes depend on data? None: they may for host ops, not for
+    # others
     total: bool | None = None
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
     numbers_by_size = False         # numbers among operands may be symbolic
     detaches = False                # a view without a base
-    # Does the Python that leads to it, and its own, ask no more of sizes than which are equal, 0
-    # or 1, and what is contiguous? Or else it asks this of a SymbolicSize (ir/symbolic_size.py):
-    # then one plan serves all sizes that have the same answers.
+    # Do its Python code and its callers depend on sizes only by asking which are equal, 0 or 1, and
+    # what is contiguous? Other questions must be asked of a SymbolicSize (ir/symbolic_size.py).
+    # Then one plan serves all sizes with the same answers.
     any_sizes = False
     size_attrs = frozenset(("size",))        # attributes that are sizes, or tuples of them
     value_attrs: frozenset[str] = frozenset()        # attributes that are values of a trace
-    keeps_elements = False          # has the result all elements of the operand, as `size` tells?
-    as_large = False                # have all results the sizes of the first operand?
+    keeps_elements = False          # has the result all elements of the operand, in shape `size`?
+    as_large = False                # do all results have the sizes of the first operand?
     # makes(*outlines, **attrs), of an op whose forward plans at length or makes an array of numbers
     # alone: outlines of the results
     makes: Any = None
-    # outlined(*outlines, **attrs): the same, of an op whose forward asks for elements, or whose
-    # launches do not tell (see meta/results.py)
+    # outlined(*outlines, **attrs): the same, of an op whose forward reads elements, or whose
+    # launches do not determine the results (see meta/results.py)
     outlined: Any = None
-    sized_by_data = False           # do the results' sizes go by numbers of the operands?
-    # told_size(**attrs), of such an op: the result's shape, where attributes tell what it is, for
-    # nearly all data at least; else None
+    sized_by_data = False           # do the results' sizes depend on elements of the operands?
+    # told_size(**attrs), of such an op: the result's shape, if the attributes determine it for
+    # nearly all data; else None
     told_size: Any = None
-    # fills(**attrs), of an op without operands: the number that all elements are
+    # fills(**attrs), of an op without operands: the number with which it fills the result
     fills: Any = None
-    is_unset = False                # of such an op: does it leave memory as it is?
-    # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and
+    is_unset = False                # of such an op: does it leave memory uninitialised?
+    # write(array, *arrays, **attrs): the in-place form, if it is cheaper than computing and
     # copying
     write = None
-    # How launches do it, for traces. The array is the result; of an op with `write` it holds the
-    # first operand, and only the others are given.
-    # moves(array, *arrays, **attrs): copies to make, in order: (part of the array, array or number
-    # to put there)
+    # The following are forms by launches, for traces. `array` is the result; for an op with `write`
+    # it holds the first operand, and only the others are passed.
+    # moves(array, *arrays, **attrs): the copies to make, in order: (part of the array, array or
+    # number to copy there)
     moves: Any = None
-    # shape(*arrays, **attrs), of an op whose moves are all that it does: the result's sizes
+    # shape(*arrays, **attrs), of an op that does nothing but these moves: the result's sizes
     shape: Any = None
-    # are its operands on any devices?
+    # may its operands be on different devices?
     crosses_devices = False
-    # Of an op that gathers from its first operand at the places that its second one, an index,
-    # names along a dimension (or several along as many dimensions in a row): picks(*arrays,
-    # **attrs) is (that dimension, has every element a place of its own, or every slice?, do
-    # negative ones count from the end?); None where it is more.
+    # picks(*arrays, **attrs), of an op that gathers from its first operand by an index along a
+    # dimension, its second operand, or by several along consecutive dimensions: (the dimension,
+    # does the index name elements or whole slices?, do negative indices count from the end?); None
+    # if the op does more.
     picks: Any = None
     # gathered(*arrays, **attrs), of an op that gathers from its first operand: a `Named`, or None
     gathered: Any = None
-    # there(*arrays, **attrs): what `forward` gives, on a device
+    # there(*arrays, **attrs): the result of `forward`, on a device
     there: Any = None
-    # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and
-    # nothing was done
+    # put(array, *arrays, **attrs): what comes after the moves, by kernels; False if there are none,
+    # and then nothing was done
     put = None
-    # put_alone(array, *arrays, **attrs): the same for programs that run where NumPy is not, and for
-    # few elements; where there are many, NumPy is quicker
+    # put_alone(array, *arrays, **attrs): the same for programs without NumPy, and for few elements;
+    # for many, NumPy is quicker
     put_alone: Any = None
-    # alone(*arrays, **attrs): what `forward` gives, by launches alone, where `put_alone` is used
+    # alone(*arrays, **attrs): the result of `forward` by launches alone, where `put_alone` is used
     alone: Any = None
     # onnx(b, *operands, **attrs): the result (or results) in ONNX. Operands are values, numbers or
-    # None; `b` writes nodes (onnx/write/builder.py), each operator of the standard being a method
-    # of it.
+    # None; `b` writes nodes (onnx/write/builder.py) and has a method for each operator of the
+    # standard.
     onnx = None
-    # onnx_complex(b, *operands, **attrs): the same where operands or results are complex, each of
-    # which is a `Pair` of real values. None: what is linear in them is done to both parts.
+    # onnx_complex(b, *operands, **attrs): the same for complex operands or results, each of which
+    # is a `Pair` of real values. None: a linear op is applied to both parts.
     onnx_complex: Any = None
-    # onnx_put(b, base, part), of a view: the base with a part in the view's place, where the view
-    # is of other elements than the base
+    # onnx_put(b, base, part), of a view with other elements than its base: the base, with a part in
+    # the place of the view
     onnx_put: Any = None
 
     def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None,
