@@ -80,7 +80,7 @@ def _micro(m: Module, name: str, t: Tile, vectors: int, ahead: bool) -> str:
               ("i64", "steps"), ("i1", "first"),
                     *[("ptr", "later")] * ahead], linkage="internal", attrs="noinline")
     a, row, listed, b, c, steps, first, *later = f.args
-    rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
+    left = LeftRows(f, t, a, row, listed)
     at = [f.at(c, i * t.panel + j * t.lanes, t.elem) for i in range(t.rows) for j in range(vectors)]
 
     def step(k: Val, u: int, *acc: Val) -> list[Val]:
@@ -89,19 +89,34 @@ def _micro(m: Module, name: str, t: Tile, vectors: int, ahead: bool) -> str:
                 fetch(f, t, f.at(far, k * t.rows, t.elem), together * t.rows)
         line = f.at(b, k * t.panel, t.elem)
         bs = [f.load(t.vec, f.at(line, u * t.panel + j * t.lanes, t.elem)) for j in range(vectors)]
-        out = []
-        p = f.at(a, f.load("i64", f.at(listed, k + u, "i64")), t.elem) if t.listed else None
-        for i in range(t.rows):
-            from_ = f.at(f.at(rows[i], k, t.elem), u, t.elem) if p is None else p
-            x = f.splat(f.load(t.elem, from_), t.lanes)
-            # one addition a row: 14 addresses would not stay in registers
-            p = None if p is None else f.at(p, row, t.elem)
-            out += [f.fma(x, bs[j], acc[i * vectors + j]) for j in range(vectors)]
-        return out
+        return left.products(k, u, bs, acc)
     together = at_once(t.rows * vectors)
     acc = f.steps(steps, together, step, [f.const(t.vec, 0.0)] * (t.rows * vectors))
     add_up(f, t, acc, at, first)
     return name
+
+
+class LeftRows:
+    """The rows of a micro kernel's left operand, `row` elements apart. A row's steps are adjacent
+    or, with `t.listed`, at the `places` in a list."""
+
+    def __init__(self, f: Fn, t: Tile, a: Val, row: Val, places: Val) -> None:
+        self.f, self.t, self.a, self.row, self.places = f, t, a, row, places
+        self.rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
+
+    def products(self, k: Val, u: int, bs: Sequence[Val], acc: Sequence[Val]) -> list[Val]:
+        """The sums of each row and vector, with the products of step k + u added: `bs` are the
+        right operand's vectors there."""
+        f, t, out = self.f, self.t, []
+        p = (f.at(self.a, f.load("i64", f.at(self.places, k + u, "i64")), t.elem) if t.listed
+             else None)
+        for i in range(t.rows):
+            at = f.at(f.at(self.rows[i], k, t.elem), u, t.elem) if p is None else p
+            x = f.splat(f.load(t.elem, at), t.lanes)
+            # one addition a row: 14 addresses would not stay in registers
+            p = None if p is None else f.at(p, self.row, t.elem)
+            out += [f.fma(x, b, acc[i * len(bs) + j]) for j, b in enumerate(bs)]
+        return out
 
 
 def add_up(f: Fn, t: Tile, sums: Sequence[Val], at: Sequence[Val], first: Val) -> None:

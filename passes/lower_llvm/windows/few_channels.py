@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from .. import targets
 from ..targets import at_once
 from .call import ForwardCall
-from .conv import add_up
+from .conv import LeftRows, add_up
 from .epilogue import writer
 from .window_tiles import KC, divmod_, share
 
@@ -60,18 +60,11 @@ def micro(m: Module, name: str, t: Tile) -> str:
                     ("i1", "first"), *[("ptr", f"pixels{j}") for j in range(t.vectors)]],
              linkage="internal", attrs="noinline")
     a, row, listed, places, c, steps, first, *b = f.args
-    rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
+    left = LeftRows(f, t, a, row, places)
 
     def step(k: Val, u: int, *acc: Val) -> list[Val]:
-        away, out = f.load("i64", f.at(f.at(listed, k, "i64"), u, "i64")), []
-        bs = [f.load(t.vec, f.at(p, away, t.elem)) for p in b]
-        p = f.at(a, f.load("i64", f.at(places, k + u, "i64")), t.elem) if t.listed else None
-        for i in range(t.rows):
-            at = f.at(f.at(rows[i], k, t.elem), u, t.elem) if p is None else p
-            x = f.splat(f.load(t.elem, at), t.lanes)
-            p = None if p is None else f.at(p, row, t.elem)             # as in `conv.micro`
-            out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
-        return out
+        away = f.load("i64", f.at(f.at(listed, k, "i64"), u, "i64"))
+        return left.products(k, u, [f.load(t.vec, f.at(p, away, t.elem)) for p in b], acc)
 
     acc = f.steps(steps,
                   at_once(t.rows * t.vectors),
