@@ -82,43 +82,43 @@ class Recorder(Writes):
                  watched: Sequence[Array] = (), notices_numbers: bool = False) -> None:
         self.reachable = ReachableTensors(reachable, watched)
         self.notices_numbers = notices_numbers       # see CodeFacts in names_in_code.py
-        # are the numbers that Python asks tensors for taken as they come?
+        # may the numbers vary that Python asks tensors for?
         self.items_vary = items_vary
         self.number_stand_ins = NumberStandIns()
-        self.places = {}                     # of tensors in their storages, as far as it was asked
-        # ids of the tensors whose value Python went on from
+        self.places = {}                     # offsets of tensors in storages, if asked for
+        # ids of the tensors whose value is a guard
         self.pinned: set[int] = set()
         self.nodes: list[Node] = []
         self.values, self.run_memory = Values(), RunMemory()
-        # how values lie, and in the memory of which others
+        # the layouts of values, and the values in whose memory they lie
         self.arrays, self.memory = self.values.arrays, self.values.memory
-        # value number -> the tensor that was there before; what those held
+        # value number -> the tensor that existed before; what these held
         self.outside: dict[int, Base] = {}
         self.originals = Originals(self.values)
         self.made: dict[int, weakref.ref[Base]] = {}         # tensors made inside, by id
-        # id of an array that a tensor was made around -> (by what, at which line)
+        # id of an array that a tensor was wrapped around -> (by what, at which line)
         self.foreign: dict[int, tuple[str, str]] = {}
         self.texts, self.streams, self.outside_draws = Texts(), Streams(), OutsideDraws()
         self.numpys = Arrays(self)
         self.codes: Set[CodeType] = frozenset()              # the user's code
-        # what counts the versions of tensors that the run made around arrays
+        # the version cells of tensors that the run wrapped around arrays
         self.cells: list[Cell] = []
         self.running: RunningOp | None = None
-        self.in_control_flow = 0             # how deep: which nodes are its own is noted
-        # objects of ours whose attributes were read, of those that the World does not watch
+        self.in_control_flow = 0             # the nesting depth of control flow functions
+        # internal objects whose attributes were read and that the World does not watch
         self.settings: list[Any] = []
-        # what was done outside of Python's state: see outside_calls.py
+        # calls that act outside of Python's state: see outside_calls.py
         self.acts: list[Call] = []
-        self.outward: Outward | None = None  # what does such things
-        # ids of the tensors among the arguments that were others at the call before
+        self.outward: Outward | None = None  # makes and notes such calls
+        # ids of the tensors among the arguments that were others at the previous call
         self.new_arguments: Set[int] = frozenset()
-        self.followed, self.follows = FollowedSizes(), False     # sizes that are told; are they?
+        self.followed, self.follows = FollowedSizes(), False     # told sizes; are they followed?
         self.calls_behind_gradients = CallsBehindGradients()
         self.runner: CodeType | None = None  # the code that calls the function
-        # why it is no recording; is that so at some calls only?
+        # why the recording was refused; does that hold for some calls only?
         self.reason: Reason | None = None
         self.passing = False
-        # where code is tried (control_flow.py): what stops it
+        # while code is tried (control_flow.py): stops it
         self.trying: Callable[[object], NoReturn] | None = None
         self.since = self.first = 0          # its first value; the run's first node of a history
 

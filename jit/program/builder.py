@@ -66,21 +66,20 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to build a program, and what is known of it beside its nodes and values."""
-    # Tensors, by value, that are among what is given at each call: what is made of them alone may
-    # be kept.
+    # inputs that are the same tensors at each call, by value: what depends on them alone may be
+    # kept between calls
     steady: Mapping[int, Base] = field(default_factory=dict)
-    rewrites: Sequence[str] = ()             # names of what may change bits
-    # a program of the same nodes on other sizes; rewrites choose by sizes, so with them none is
+    rewrites: Sequence[str] = ()             # names of rewrites that may change bits
+    # a program of the same nodes at other sizes. None with rewrites: these depend on sizes
     like: Program | None = None
-    # generators of random numbers with the `Position` where a call leaves them, of those that it
-    # does more with than draw
+    # generators that a call does not only draw from, with the `Position` where it leaves them
     ends: Sequence[tuple[Any, Position]] = ()
-    recorded: Sequence[Node] | None = None   # the nodes of the run, where they are others
-    notes: Sequence[str] = ()                # of rewrites, beside what they say themselves
-    lends: bool = True                       # may others use the memory of results before?
+    recorded: Sequence[Node] | None = None   # the nodes of the run, if they differ
+    notes: Sequence[str] = ()                # notes about rewrites, in addition to their own
+    lends: bool = True                       # may the arena lie in the memory of later results?
     released: Mapping[int, int] = field(default_factory=dict)  # see `Findings.released`
-    counted: Set[int] = frozenset()          # results whose sizes data decides: any will do
-    # can somebody wait so many seconds until kernels are compiled? See `orders.once_ready`
+    counted: Set[int] = frozenset()          # results whose sizes data decides
+    # may compiling kernels take this many seconds now? See `ordered_kernels.once_ready`
     affords: Callable[[float], bool] | None = None
 
 

@@ -39,14 +39,14 @@ class LaunchProgram(Program):
     """A program whose lists machine code runs."""
 
     env: list[Any]  # the arrays of values that are the same at each call
-    # What Python looks at in the arena, or in another value:
-    # value -> (in which value, bytes to its first element, how it lies).
+    # values that Python reads in the arena, or in another value:
+    # value -> (the value it lies in, bytes to its first element, its type)
     local: dict[int, tuple[int, int, Type]]
-    checks: dict[int, Node | None]  # address of the word that a check sets -> the check's node
-    stopped: C.c_int64  # the address of the check that ended a list, or 0
+    checks: dict[int, Node | None]  # address of a check's flag -> the check's node
+    stopped: C.c_int64  # the address of the flag that ended a list, or 0
     steady: Steady  # what is kept between calls
-    looks: dict[Node, list[int]] = field(default_factory=dict)  # which of these a node looks at
-    windows: Windows | None = None  # when the list works on what, where a check may ask
+    looks: dict[Node, list[int]] = field(default_factory=dict)  # which of `local` a node reads
+    windows: Windows | None = None  # when the list uses which memory, if a check may need it
 
     # ---- running ---------------------------------------------------------------------------------
     def with_memory(

@@ -38,38 +38,38 @@ def makes(node: Node) -> tuple[int, ...]:
 class Program:
     """A program and everything that a replay asks of it. Subclasses say how its steps run."""
 
-    # what it was made of
+    # where it comes from
     recorded: list[Node]  # the nodes of the run
     nodes: list[Node]  # the nodes that the passes left
     plan: Plan  # what the passes did, for the same nodes on other sizes
     origin: dict[int, int]  # recorded value -> the value in whose memory it lies
     arrays: list[Type]  # how each value lies in memory
-    outside: list[int]  # the values that a call gives
-    results: list[int]  # the values that a call gets
+    outside: list[int]  # the inputs
+    results: list[int]  # the results
     notes: list[str]  # what rewrites did or left alone, and why
-    rewritten: list[Node] | None  # the nodes after named rewrites, where these did anything
+    rewritten: list[Node] | None  # the nodes after named rewrites, if these did anything
 
     # what a call does
     steps: list[LaunchList | Node]  # in order: machine code runs the lists, Python the nodes
     called: list[Node]  # the nodes among the steps that are more than views
-    fresh: Sequence[int] = ()  # values that a call makes memory for
-    # memories that are written to before a call may miss for the last time
+    fresh: Sequence[int] = ()  # values that a call allocates before it begins
+    # the roots that are written to before the last step that may miss
     early: Set[int] = frozenset()
-    undone: list[int]  # values that are put back where a call misses
+    undone: list[int]  # values that are restored if a call misses
     arena: int = 0  # bytes of the arena
     draws: Draws | None  # the random numbers that a call draws
-    may_miss: bool  # can a call be found to be another than the recorded one while it runs?
-    # held while a call works in its memory; programs that share their checks share it
+    may_miss: bool  # may a call miss while it runs?
+    # held while a call uses its memory; programs that share their checks share the lock
     lock: Any = field(default_factory=latch)
-    # where Python shows views and no more: value -> (root, bytes to its first element, how it lies)
+    # results that are views made by Python: value -> (root, bytes to its first element, its type)
     shown: Mapping[int, tuple[int, int, Type]] = field(default_factory=dict)
 
     # what it holds
-    keep: list[Any] = field(default_factory=list)  # what the lists have in memory
-    launches: int  # how many launches the lists have
-    hasty: set[str]  # keys of kernels that may be compiled in haste so far
-    inputs: int  # bytes of the memory that the outside values lie in
-    # what a step's node makes, at all sizes -> bytes it takes
+    keep: list[Any] = field(default_factory=list)  # objects that the lists point to
+    launches: int  # the number of launches in the lists
+    hasty: set[str]  # keys of kernels that may still be the quickly compiled ones
+    inputs: int  # bytes of the memory of the inputs
+    # the results of a node that Python runs -> the bytes that it allocates
     needs: dict[tuple[int, ...], int] = field(default_factory=dict)
     is_on_device: bool = False  # does it work on another device than the CPU?
     counted: Set[int] = frozenset()  # the results whose sizes data decides

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from ..program.shape_symbols import Shapes
     from .families import Family
 
-# calls of other sizes that go another way: more are recorded in full at once, if few go its way
+# calls of other sizes that may take another way before sizes are recorded one by one, unless more
+# calls took the same way
 STRAYED = 2
-BASE, NODE = 1 << 14, 1 << 10    # bytes of a recording, and of one of its operations, about
+BASE, NODE = 1 << 14, 1 << 10    # approximate bytes of a recording, and of each of its nodes
 
 
 class Recorded:
@@ -41,18 +42,18 @@ class Recorded:
 
     def __init__(self, overlaps: Overlaps, positions: Any):
         self.overlaps = overlaps
-        # of the random numbers that it draws, and where it leaves generators
+        # the streams from which it draws, and where it leaves generators
         self.positions = positions
-        # spots that might hold anything; were the numbers that Python asked for taken as they came?
+        # spots whose numbers may vary; may the numbers vary that Python asks tensors for?
         self.loose: frozenset[Any] = frozenset()
         self.items_vary = False
         # where the user's code was told a size (see sizes.py); where it was told anything
         self.size_told_at: str | None = None
         self.told_at: str | None = None
-        # sizes that it was told, where they came to an op (see followed_sizes.py), or None
+        # where sizes that it was told came to ops (see followed_sizes.py), or None
         self.follows: Any = None
-        # when the run had least in memory, of before it wrote more than is copied: how many nodes
-        # there were; None where it wrote less
+        # the number of nodes when the run had the least memory in use, before it wrote more than
+        # is copied; None if it wrote less
         self.lull: int | None = None
 
 
@@ -64,10 +65,10 @@ class TablesOfRecording:
         # the table that replays, and the one that calls the function itself
         self.ready: Table | None = None
         self.passed: Table | None = None
-        self.renewed = 0                     # calls for which the table was made anew
+        self.renewed = 0                     # calls for which the table was made again
         self.moves_on = moves_on
-        self.finger = 0                      # what the recording is found by in an index
-        # what it has in the index: where, and the table
+        self.finger = 0                      # the recording's fingerprint in an index
+        # its entry in the index: the place, and the table
         self.indexed: tuple[int, Table] | None = None
 
     @property
@@ -87,10 +88,10 @@ class AmongSizes:
 
     def __init__(self, shapes: Shapes, lengths: Sequence[int]) -> None:
         self.shapes, self.lengths = shapes, lengths
-        self.family: Family | None = None    # recordings of other sizes like this one
-        self.is_alone = False                # Can there be none?
-        self.unsized = ""                    # why
-        self.followed = self.strayed = 0     # calls of other sizes that went its way, or another
+        self.family: Family | None = None    # makes recordings of other sizes like this one
+        self.is_alone = False                # Is there no family, and can there be none?
+        self.unsized = ""                    # why there can be none
+        self.followed = self.strayed = 0     # calls of other sizes on the same, or another way
 
     @classmethod
     def of(cls, arguments: FlatArguments) -> AmongSizes:
@@ -118,9 +119,8 @@ class AmongSizes:
 
 
 class Recording:
-    """One way through the function: when it fits, and what to do."""
-    # of the calls that it is for, once it is registered: by the policy, and in the table of
-    # recordings
+    """One way through the function: its guards, and what a replay does."""
+    # of its calls, once it is registered with the policy and in the table of recordings
     kind: Kind
     key: Key
 
@@ -129,27 +129,27 @@ class Recording:
                  returns_a_box: bool) -> None:
         self.world, self.guards, self.replay, self.recorded = world, guards, replay, recorded
         self.program, self.backward = replay.program, replay.backward
-        # that calls begin with, and that are in the key: grad mode, default dtype, threads
+        # settings that are part of the key: grad mode, default dtype, threads
         self.settings = settings
-        # Does it give back a container that was among the arguments, or write to one?
+        # Does it return a container that was among the arguments, or write to one?
         self.wants_boxes = returns_a_box or replay.fills
         self.lock, self.missed = self.program.lock, CountedMisses()
         self.sizes, self.tables = sizes, TablesOfRecording()
-        self.unseen = False                  # Was it made for sizes of which no call was run?
+        self.unseen = False                  # Was it made for sizes at which no call was run?
         self.checks: Any = None              # when it is recorded again: see recheck.py
-        # Could another thread have done what this does? Then it is recorded once more first.
+        # Could another thread have made its changes? Then the call is recorded once more first.
         self.doubtful = False
-        # Is its program yet to be compared with a run? It is not replayed before that.
+        # Must its program still be compared with a run before it is replayed?
         self.unproven = False
         self.size = 0                        # the bytes that it takes
         # The account of its calls.
-        self.counted = self.misses = 0       # calls that Python counted; that it did not fit
+        self.counted = self.misses = 0       # calls counted by Python; calls that missed
         self.entered = 0                     # calls that are in the policy's account
-        # seconds of calls that its table found not to fit in the midst, and are in no account
+        # seconds of calls whose table missed midway, which are in no account
         self.in_vain = 0.0
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
         self.second_look = SecondLook()      # Is it worth a try?
-        self.may_be_hasty = True             # May some of its kernels have been compiled in haste?
+        self.may_be_hasty = True             # May some of its kernels be quickly compiled ones?
 
     @property
     def calls(self) -> int:
