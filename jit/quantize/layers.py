@@ -261,7 +261,9 @@ def weight_only(model: nn.Module, *, bits: int = 8, block: int = 128, least: int
     if bits not in (4, 8):
         raise ValueError(f"weight_only(): bits must be 8 or 4, not {bits}")
     if block < 1 or block % (8 // bits):
-        raise ValueError(f"weight_only(): a block of {block} weights is not of {bits} bits")
+        raise ValueError(
+            f"weight_only(): with {bits} bits, the block size must be a positive multiple of "
+            f"{8 // bits}, not {block}")
 
     def change(layer: nn.Module) -> nn.Module | None:
         if type(layer) is not nn.Linear or layer.weight.numel() < least:

@@ -204,7 +204,7 @@ def _solve_large(a, b):
 def _as_many(a, b):
     """Both operands, broadcast to the same number of matrices."""
     if a.shape[-1] != b.shape[-2]:
-        raise ValueError(f"{a.shape[-1]} rows and right sides of {b.shape[-2]}")
+        raise ValueError(f"the matrix has {a.shape[-1]} rows, the right side has {b.shape[-2]}")
     if a.shape[:-2] == b.shape[:-2]:
         return a, b
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])

@@ -37,7 +37,7 @@ def products(x, g, places):
     taps = (*x.shape[:-2], g.shape[-1])
     x, g, places = contiguous(x), contiguous(g), _dense(places, taps)
     if g.shape[:-1] != x.shape[:-1]:
-        raise ValueError(f"planes of {x.shape} and {g.shape}")
+        raise ValueError(f"the planes differ: {x.shape} and {g.shape}")
     outs = [memory.empty(k.shape, x.dtype) for k in places]
     if outs[0].size:
         _by_blocks("products", kernels.products, x, (x, g, *places, *outs), len(places), True,
@@ -76,7 +76,7 @@ def _by_blocks(name, write, x, operands, taps, weighted, count):
 def _dense(arrays, shape):
     """The places or weights of taps, in row-major order; all must have one shape."""
     if any(a.shape != shape for a in arrays):
-        raise ValueError(f"taps of shapes {[a.shape for a in arrays]}, not {shape}")
+        raise ValueError(f"taps must have the shape {shape}, not {[a.shape for a in arrays]}")
     return [contiguous(a) for a in arrays]
 
 

@@ -96,8 +96,8 @@ def _dense(name, x, w, parameters, residual, shape, packed, epilogue):
     inside = epilogue.zero is None or 0 <= epilogue.low + zero <= epilogue.high + zero <= 255
     if not epilogue.low <= epilogue.high or not inside or not 0 <= zero <= 255:
         raise RuntimeError(
-            f"{name}: results from {epilogue.low} to {epilogue.high} around {epilogue.zero} are no "
-            "bytes")
+            f"{name}: results from {epilogue.low} to {epilogue.high} with the zero point "
+            f"{epilogue.zero} do not fit into bytes")
     return [a if a is None else in_order(a) for a in (w, *parameters, residual)]
 
 

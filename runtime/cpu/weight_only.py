@@ -50,7 +50,8 @@ def linear(x, w, scales, bias, features, bits, block):
                 f"{list(shape)}, got {a.dtype} and {list(a.shape)}")
     if k % together or block % together or block < 1:
         raise RuntimeError(
-            f"weight_only_linear: {k} steps in blocks of {block} are not of {bits} bits")
+            f"weight_only_linear: with {bits} bits, the {k} features of the input and the block "
+            f"size {block} must be multiples of {together}")
     x, w, scales, bias = (
         a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in (x, w, scales, bias))
     if REFERENCE:
