@@ -1,5 +1,5 @@
-"""How operands of a row program lie in its shape: with all of its axes, without those that it
-reduces, or with these alone."""
+"""The layouts of a row program's operands: which axes of its shape each has. They are all axes,
+those that are not reduced, or those that are."""
 from __future__ import annotations
 
 import enum
@@ -49,11 +49,11 @@ class Placed:
 
     def operand(self, i: int, x: Any) -> Any:
         """One of them."""
-        kind = self.program.operands[i].kind
-        if kind in ("scalar", "index"):
+        o = self.program.operands[i]
+        if o.is_scalar or o.is_position:
             return x if x is None else x.item()
         x = spread(x, self.shape, self.axes, self.operand_axes[i])
-        return (x if kind == "full" else one_row(x, self.axes) if kind == "col"
+        return (x if o.is_full else one_row(x, self.axes) if o.is_column
                 else one_each(x, self.axes))
 
 
@@ -82,12 +82,12 @@ def one_row(x: Array, axes: Sequence[int]) -> Array:
     return x[tuple(slice(None) if a in axes else 0 for a in range(x.ndim))]
 
 
-def kind_of(x: Array, axes: Sequence[int]) -> str:
-    """How an operand, spread to the full shape, varies: "full", "row" or "col"."""
+def extent_of(x: Array, axes: Sequence[int]) -> rows.Extent:
+    """Along which dimensions an operand varies that was spread to the full shape."""
     moves = [a for a, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)) if n > 1 and s]
     if not any(a in axes for a in moves):
-        return "row"
+        return rows.Extent.ROW
     if (all(a in axes for a in moves) and any(n > 1 for a, n in enumerate(x.shape) if a not in axes)
             and one_row(x, axes).flags.c_contiguous):
-        return "col"
-    return "full"
+        return rows.Extent.COLUMN
+    return rows.Extent.FULL

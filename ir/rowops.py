@@ -28,17 +28,17 @@ class Writer:
         self.next += 1
         return sc.arg(self.next - 1)
 
-    def operand(self, kind: str, dtype: str | None = None) -> sc.Expr:
+    def operand(self, extent: R.Extent, dtype: str | None = None) -> sc.Expr:
         """An operand, seen in the accumulation type unless it has a type of its own."""
         dtype = dtype or self.dtype
-        self.operands.append(R.Operand(dtype, kind))
+        self.operands.append(R.Operand(dtype, extent))
         x = self._arg()
         return sc.cast(x, self.acc) if dtype in ("f16", "bf16") else x
 
-    def full(self) -> sc.Expr: return self.operand("full")
-    def row(self) -> sc.Expr: return self.operand("row", self.acc)
-    def col(self) -> sc.Expr: return self.operand("col")
-    def number(self) -> sc.Expr: return self.operand("scalar", self.acc)
+    def full(self) -> sc.Expr: return self.operand(R.Extent.FULL)
+    def row(self) -> sc.Expr: return self.operand(R.Extent.ROW, self.acc)
+    def col(self) -> sc.Expr: return self.operand(R.Extent.COLUMN)
+    def number(self) -> sc.Expr: return self.operand(R.Extent.SCALAR, self.acc)
 
     def reduce(self, kind: str, e: sc.Expr) -> sc.Expr:
         self.stages.append(R.Reduce(kind, e))
@@ -119,7 +119,7 @@ def logsumexp(w: Writer) -> None:
 @program
 def logsumexp_backward(w: Writer) -> None:
     """g (row), x, y (row) -> the gradient of x, y being logsumexp(x)"""
-    g, x, y = w.operand("row"), w.full(), w.operand("row")
+    g, x, y = w.operand(R.Extent.ROW), w.full(), w.operand(R.Extent.ROW)
     w.store(g * sc.exp(x - y))
 
 
@@ -128,7 +128,7 @@ def logsumexp_backward(w: Writer) -> None:
 def cross_entropy(w: Writer, smooth: bool = False) -> None:
     """x, class (row, i64), [smoothing, n] -> row: the loss of each row, row: logsumexp(x) for
     the way back"""
-    x, t, i = w.full(), w.operand("row", "i64"), w.operand("index", "i64")
+    x, t, i = w.full(), w.operand(R.Extent.ROW, "i64"), w.operand(R.Extent.POSITION, "i64")
     numbers = (w.number(), w.number()) if smooth else None
     m = w.reduce("max", x)
     s = w.reduce("sum", sc.exp(x - m))
@@ -145,8 +145,8 @@ def cross_entropy(w: Writer, smooth: bool = False) -> None:
 @program
 def cross_entropy_backward(w: Writer, smooth: bool = False) -> None:
     """g (row), x, class (row, i64), logsumexp(x) (row), [smoothing, n] -> the gradient of x"""
-    g, x, t, lse, i = (w.operand("row"), w.full(), w.operand("row", "i64"), w.row(),
-                       w.operand("index", "i64"))
+    g, x, t, lse, i = (w.operand(R.Extent.ROW), w.full(), w.operand(R.Extent.ROW, "i64"), w.row(),
+                       w.operand(R.Extent.POSITION, "i64"))
     p = sc.exp(x - lse)
     if smooth:
         smoothing, n = w.number(), w.number()
@@ -188,7 +188,8 @@ def layer_norm_backward(w: Writer, weight: bool = True) -> None:
 def layer_norm_backward_weight(w: Writer) -> None:
     """Along the rows' own axis. g, x, mean (col), r (col) -> row: the gradient of weight, row:
     that of bias"""
-    g, x, mean, r = w.full(), w.full(), w.operand("col", w.acc), w.operand("col", w.acc)
+    g, x, mean, r = (w.full(), w.full(), w.operand(R.Extent.COLUMN, w.acc),
+                     w.operand(R.Extent.COLUMN, w.acc))
     w.store_row(w.reduce("sum", g * ((x - mean) * r)), w.dtype)
     w.store_row(w.reduce("sum", g), w.dtype)
 

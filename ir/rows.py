@@ -1,5 +1,5 @@
-"""Row programs: what is computed over rows of elements, as data. Both targets and the reference
-read the same program.
+"""Row programs: computations over rows of elements, as data. All targets and the reference read the
+same program.
 
 The space is (rows) x (n elements of a row). A program has operands and stages; stages run in order,
 each over the whole row:
@@ -32,10 +32,11 @@ least), zeros of both signs are equal. The greatest of no elements is the least 
 (and the least the greatest), its position 0. """
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from . import scalar
 
@@ -51,37 +52,63 @@ HEAVY = frozenset(
 IDENTITY = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 
+class Extent(enum.StrEnum):
+    """Along which dimensions of the space, rows r and elements i, a value varies. The texts are
+    part of a program's key."""
+    FULL = "full"               # x[r, i]
+    ROW = "row"                 # x[r]
+    COLUMN = "col"              # x[i], the same in all rows
+    SCALAR = "scalar"           # x, one number
+    POSITION = "index"          # i itself, which nobody passes
+    KEPT = "kept"               # x[r, i], which an earlier stage keeps
+
+    @property
+    def is_one_each_row(self) -> bool:
+        """Is the value the same along each row?"""
+        return self is Extent.ROW or self is Extent.SCALAR
+
+    @property
+    def index_text(self) -> str:
+        """The indices by which an operand is read, as programs are shown."""
+        return {Extent.FULL: "r,i", Extent.ROW: "r", Extent.COLUMN: "i"}.get(self, "")
+
+
+class Defined(NamedTuple):
+    """The type and the extent of an argument of a program's expressions."""
+    dtype: str
+    extent: Extent
+
+
 @dataclass(frozen=True)
 class Operand:
-    """`kind`: full x[r, i], row x[r], col x[i], scalar x (one number), index (the number i
-    itself; no data)."""
+    """The type of what a program is passed, and along which dimensions it varies."""
     dtype: str
-    kind: str = "full"
+    extent: Extent = Extent.FULL
 
     @property
     def is_full(self) -> bool:
         """Is there an element for each place of each row?"""
-        return self.kind == "full"
+        return self.extent is Extent.FULL
 
     @property
     def is_row(self) -> bool:
         """Is there one element for each row?"""
-        return self.kind == "row"
+        return self.extent is Extent.ROW
 
     @property
     def is_column(self) -> bool:
         """Is there one element for each place, the same in all rows?"""
-        return self.kind == "col"
+        return self.extent is Extent.COLUMN
 
     @property
     def is_scalar(self) -> bool:
         """Is it one number?"""
-        return self.kind == "scalar"
+        return self.extent is Extent.SCALAR
 
     @property
     def is_position(self) -> bool:
         """Is it the number of a place in its row, which nobody passes?"""
-        return self.kind == "index"
+        return self.extent is Extent.POSITION
 
 
 @dataclass(frozen=True)
@@ -134,19 +161,18 @@ NAMES = {Keep: "keep", Store: "store", StoreRow: "store_row"}        # of stages
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A checked row program; `values[i]` is (dtype, kind) of arg(i), kinds being those of
-    operands and "kept"."""
+    """A checked row program. `values[i]` says what arg(i) is."""
     name: str
     operands: tuple[Operand, ...]
     stages: tuple[Stage, ...]
-    values: tuple[tuple[str, str], ...] = field(init=False)
+    values: tuple[Defined, ...] = field(init=False)
     results: tuple[int, ...] = field(init=False)    # for each stage the first arg that it defines
     # (stage, dtype) of each output in order
     outputs: tuple[tuple[int, str], ...] = field(init=False)
     key: str = field(init=False)            # describes the program completely
 
     def __post_init__(self) -> None:
-        values = [(o.dtype, o.kind) for o in self.operands]
+        values = [Defined(o.dtype, o.extent) for o in self.operands]
         results: list[int] = []
         outputs: list[tuple[int, str]] = []
         for k, s in enumerate(self.stages):
@@ -155,19 +181,19 @@ class Program:
             used = scalar.uses(s.expr)
             if used and used[-1] >= len(values):
                 raise ValueError(f"{where}: arg({used[-1]}) is not defined yet")
-            t = scalar.typeof(s.expr, [v[0] for v in values])
+            t = scalar.typeof(s.expr, [v.dtype for v in values])
             if t is None:
                 raise ValueError(f"{where}: a bare number has no type: cast it")
             if isinstance(s, Reduce):
                 self._check(where, s, t)
-                values.append((t, "row"))
+                values.append(Defined(t, Extent.ROW))
                 if s.has_position:
-                    values.append(("i64", "row"))
+                    values.append(Defined("i64", Extent.ROW))
             elif isinstance(s, Keep):
-                values.append((t, "kept"))
+                values.append(Defined(t, Extent.KEPT))
             else:
                 if (isinstance(s, StoreRow)
-                        and any(values[i][1] not in ("row", "scalar") for i in used)):
+                        and not all(values[i].extent.is_one_each_row for i in used)):
                     raise ValueError(f"{where}: a row output is made of row scalars")
                 outputs.append((k, t))
         for name, v in ((("values", tuple(values)), ("results", tuple(results)),
@@ -184,7 +210,7 @@ class Program:
         nodes = (f"{e.op}{value}({','.join(str(at[a]) for a in e.args)})"
                  for e, value in zip(order, values, strict=True))
         stages = (f"{type(s).__name__}{getattr(s, 'kind', '')}{at[s.expr]}" for s in self.stages)
-        return ";".join((*(f"{o.kind}:{o.dtype}" for o in self.operands), *nodes, *stages))
+        return ";".join((*(f"{o.extent}:{o.dtype}" for o in self.operands), *nodes, *stages))
 
     @staticmethod
     def _check(where: str, s: Reduce, t: str) -> None:
@@ -199,8 +225,7 @@ class Program:
 
     def __str__(self) -> str:
         def sig(o: Operand) -> str:
-            return (o.kind if o.is_position else
-                    f"{o.dtype}[{ {'full': 'r,i', 'row': 'r', 'col': 'i', 'scalar': ''}[o.kind]}]")
+            return o.extent if o.is_position else f"{o.dtype}[{o.extent.index_text}]"
 
         lines = [
             f"{self.name}({', '.join(f'x{i}: {sig(o)}' for i, o in enumerate(self.operands))}):"]
@@ -216,9 +241,9 @@ class Program:
         outs = []
         for k, (s, at) in enumerate(zip(self.stages, self.results, strict=True)):
             if isinstance(s, Store):
-                outs.append((k, scalar.typeof(s.expr, [v[0] for v in self.values])))
+                outs.append((k, scalar.typeof(s.expr, [v.dtype for v in self.values])))
             elif isinstance(s, Reduce):
-                outs += [(k, self.values[at + j][0]) for j in range(s.defined_count)]
+                outs += [(k, self.values[at + j].dtype) for j in range(s.defined_count)]
         return outs
 
     @functools.cached_property
@@ -263,7 +288,7 @@ def run(program: Program, operands: Sequence[Any], n: int,
                default=1)
     outs = []
     for s in program.stages:
-        t = to_dtype(scalar.typeof(s.expr, [v[0] for v in program.values]))
+        t = to_dtype(scalar.typeof(s.expr, [v.dtype for v in program.values]))
         with np.errstate(all="ignore"):
             v, = scalar.evaluate((s.expr,), vals, to_dtype)
             wide = np.broadcast_to(

@@ -1,5 +1,5 @@
-"""Row programs from nodes: reductions along some axes, with what feeds them and what is computed
-from them, are one kernel.
+"""Fuses reductions: reductions along some axes, what feeds them and what is computed from them
+become one kernel, a row program.
 
     %1 = amax(%0, dim=(1,), keepdim=True)
     %3 = fused(%0, %1){sub; exp}
@@ -165,7 +165,7 @@ def _start(i: int, node: Node, arrays: Arrays) -> _Group | None:
     ):
         got = program_of(node, arrays)
         if got is not None:
-            shape = arrays[node.ins[[o.kind for o in got[0].operands].index("full")]].shape
+            shape = arrays[node.ins[[o.is_full for o in got[0].operands].index(True)]].shape
             axes = tuple(sorted(a % len(shape) for a in got[2]))
             if 0 not in shape and prod(shape[a] for a in axes) > 1:
                 return _Group(i, set(), (shape, axes))

@@ -1,5 +1,5 @@
-"""The program of a group of nodes that `fuse_rows.py` has put together: its operands, its stages,
-and whether a kernel takes them as they lie.
+"""Builds the row program of a group of nodes found by `fuse_rows.py`: its operands, its stages, and
+whether a kernel can read their layouts.
 
 Nodes that are row programs themselves have their stages put in as they are. The stages of the
 others compute what the nodes compute alone, in the same types.
@@ -16,8 +16,8 @@ from whet.ir import rows as R
 from whet.ir import scalar as S
 from whet.ir.expressions import Expr
 from whet.ir.graph import Fused, Node, OpNode, Ref, Rows
-from whet.ir.row_layout import OperandAxes, Placed, Shape, kind_of, left, one_each, spread
-from whet.ir.rows import Operand, Program
+from whet.ir.row_layout import OperandAxes, Placed, Shape, extent_of, left, one_each, spread
+from whet.ir.rows import Extent, Operand, Program
 from whet.ir.values import Array
 from whet.passes import fuse_pointwise
 from whet.passes.listing import Arrays
@@ -269,23 +269,23 @@ class _Builder:
         if isinstance(x, Ref):
             a = spread(self.arrays[x], self.shape, self.axes, has)
             dtype = NAMES.get(self.arrays[x].dtype.name)
-            kind = ("full" if self.partly_varying and may_be_full and a.shape[-1] > 1
-                    and a.strides[-1] == a.itemsize else kind_of(a, self.axes))
-            key = x, has, kind
+            extent = (Extent.FULL if self.partly_varying and may_be_full and a.shape[-1] > 1
+                      and a.strides[-1] == a.itemsize else extent_of(a, self.axes))
+            key = x, has, extent
         else:
-            kind, dtype, key = "scalar", NAMES.get(x.dtype.name), (x.dtype.str, x.tobytes())
-        if dtype is None or kind == "scalar" and dtype not in NUMBERS:
+            extent, dtype, key = Extent.SCALAR, NAMES.get(x.dtype.name), (x.dtype.str, x.tobytes())
+        if dtype is None or extent is Extent.SCALAR and dtype not in NUMBERS:
             return None
-        return _Value(kind in ("full", "col"), self.number(key, x, dtype, kind, has))
+        return _Value(not extent.is_one_each_row, self.number(key, x, dtype, extent, has))
 
-    def number(self, key: object, x: Source | None, dtype: str, kind: str,
+    def number(self, key: object, x: Source | None, dtype: str, extent: Extent,
                has: OperandAxes = OperandAxes.ALL) -> Expr:
         """The argument of an operand of the program."""
         if key not in self.numbered:
             self.numbered[key] = S.arg(len(self.operands))
             self.types[len(self.operands)] = dtype
             self.ins.append(x)
-            self.operands.append(R.Operand(dtype, kind))
+            self.operands.append(R.Operand(dtype, extent))
             self.operand_axes.append(has)
         return self.numbered[key]
 
@@ -295,7 +295,7 @@ class _Builder:
         value = self.known[base]
         a, b = spread(self.arrays[x], self.shape, self.axes, has), self.arrays[base]
         if not value.is_full:
-            if kind_of(a, self.axes) != "row":
+            if extent_of(a, self.axes) is not Extent.ROW:
                 return None
             a = one_each(a, self.axes)
         shape = self.shape if value.is_full else self.kept
@@ -360,7 +360,7 @@ class _Builder:
                            x: Array | float) -> _Value | None:
         """The k-th operand of a node that is a program itself: what it is there, and its value."""
         if o.is_position:
-            return _Value(True, self.number("index", None, o.dtype, "index"))
+            return _Value(True, self.number("index", None, o.dtype, Extent.POSITION))
         if o.is_scalar:
             return self.operand(np.asarray(x, {"f32": "f4", "f64": "f8", "i64": "i8"}[o.dtype]))
         if type(x) is not np.ndarray:

@@ -72,7 +72,7 @@ def run_rows(program, operands, axes=(-1,), tile=None):
     """(the outputs of a row program over axes, rows in the order of memory; the Source)"""
     from whet.passes.lower_triton import rows as lower
     from whet.passes.lower_triton import simulate
-    shape = next(x.shape for x, o in zip(operands, program.operands) if o.kind == "full")
+    shape = next(x.shape for x, o in zip(operands, program.operands) if o.is_full)
     axes = tuple(sorted(a % len(shape) for a in axes)) if shape else ()
     outer = tuple(a for a in range(len(shape)) if a not in axes)
     sizes = lambda dims: int(np.prod([shape[a] for a in dims]))
@@ -81,11 +81,11 @@ def run_rows(program, operands, axes=(-1,), tile=None):
     source = lower.lower(program, layout, tile or lower.tile(count, n))
     numbers, arrays, outs = {"n": n, "rows": count}, [], []
     for i, (x, o) in enumerate(zip(operands, program.operands)):
-        if o.kind == "scalar":
+        if o.is_scalar:
             numbers[f"x{i}"] = x
-        elif o.kind == "full":
+        elif o.is_full:
             arrays.append(np.ascontiguousarray(x.transpose(outer + axes)).reshape(count, n))
-        elif o.kind != "index":
+        elif not o.is_position:
             arrays.append(np.ascontiguousarray(x).reshape(-1))
     for k, t in program.outputs:
         outs.append(
@@ -105,13 +105,13 @@ def run_parts(program, operands):
     from whet.cuda.rows import MEMORY
     from whet.passes.lower_triton import long_rows, simulate
     from whet.passes.lower_triton import rows as lower
-    count, n = next(x.shape for x, o in zip(operands, program.operands) if o.kind == "full")
+    count, n = next(x.shape for x, o in zip(operands, program.operands) if o.is_full)
     parts = -(-n // R.BLOCK)
     numbers, there = {"n": n, "rows": count, "parts": parts}, {}
     for i, (x, o) in enumerate(zip(operands, program.operands)):
-        if o.kind == "scalar":
+        if o.is_scalar:
             numbers[f"x{i}"] = x
-        elif o.kind != "index":
+        elif not o.is_position:
             there[f"x{i}"] = np.ascontiguousarray(x)
     outs = [np.zeros((count, n) if isinstance(program.stages[k], R.Store) else (count,),
                      SHORT[t].np) for k, t in program.outputs]

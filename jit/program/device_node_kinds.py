@@ -1,7 +1,7 @@
-"""The kinds of nodes on a device: what is launched for each, by the code that eager calls there."""
+"""The kinds of nodes on a device: the launches of each come from the code that eager calls use
+there."""
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence, Set
 from typing import Any
 
@@ -36,8 +36,8 @@ TOLD = "f32", "f64"                  # the types of numbers that row programs ta
 
 
 class Work:
-    """What nodes are told of the program that they are in: on which device it works, how values lie
-    (`types`), which of them lie there (`there`), and which constants nobody writes to or keeps
+    """What a node needs to know of its program: the device, the types of values (`types`), which of
+    them lie on the device (`there`), and which constants may be shared between calls
     (`lasting`)."""
 
     def __init__(self, index: int, types: list[Type], there: Set[int],
@@ -45,16 +45,17 @@ class Work:
         self.index, self.types, self.there, self.lasting = index, types, there, lasting
 
     def room(self, n: int) -> DeviceArray:
-        """New memory for a value."""
+        """Allocate memory for a value."""
         t = self.types[n]
         return empty(self.index, t.shape, t.dtype, t.strides)
 
     def drawn(self, node: Draw, numbers: Sequence[Any]) -> DeviceArray:
-        """The random numbers of a draw. `numbers`: where in its stream, and the stream's seed."""
+        """The random numbers of a draw. `numbers`: the position in its stream, and the stream's
+        seed."""
         return random_draws.at_position(node.op, node.attrs["shape"], numbers, self.index)
 
     def as_recorded(self, n: int, a: Any, node: Node) -> Any:
-        """What an op made, as it lay when it was recorded."""
+        """An op's result in the layout that was recorded."""
         like = self.types[n]
         lies = devices.places(a)
         if not equivalent_layout(lies, like):
@@ -65,8 +66,8 @@ class Work:
         return a
 
     def laid(self, n: int, a: DeviceArray, node: Node) -> DeviceArray:
-        """What a fused op made, as it lay when it was recorded: its operands may lie otherwise than
-        those of the last op."""
+        """The result of a fused op in the layout that was recorded. The operands of the fused op
+        may have other layouts than those of its last op."""
         like = self.types[n]
         if a.shape == like.shape and not equivalent_layout(a.geometry, like):
             a = execute.laid(a, like.strides)
@@ -75,17 +76,17 @@ class Work:
 
 
 def launch(node: Node, env: Env, work: Work) -> None:
-    """Launch what a node does: `env` has the values that it reads, and gets those that it makes."""
+    """Launch a node: `env` has the values that it reads, and receives those that it makes."""
     KINDS[type(node)](node, env, work)
 
 
 def operands(node: Node, env: Env) -> list[Any]:
-    """The arrays and numbers that a node is given."""
+    """The arrays and numbers that a node reads."""
     return [env[x] if type(x) is Ref else x for x in node.ins]
 
 
 def op(node: OpNode, env: Env, work: Work) -> None:
-    """An op that makes values."""
+    """An op that makes new values."""
     if not node.ins and node.outs[0] in work.there:
         env[node.outs[0]] = of_nothing(node, work)
         return
@@ -100,7 +101,7 @@ def op(node: OpNode, env: Env, work: Work) -> None:
 
 
 def of_nothing(node: OpNode, work: Work) -> DeviceArray:
-    """What is made without operands: one number everywhere, or a copy of what is kept on the
+    """A value made without operands: filled with one number, or copied from a constant kept on the
     device."""
     out = node.outs[0]
     if out in work.lasting:
@@ -116,17 +117,17 @@ def of_nothing(node: OpNode, work: Work) -> DeviceArray:
 
 
 def kept(node: OpNode, work: Work) -> DeviceArray:
-    """What a node makes of nothing, on the device, as long as the plan is there."""
+    """A constant on the device, which lives as long as the plan."""
     return on_device(np.asarray(node.op.forward(**node.attrs)), work)
 
 
 def on_device(a: np.ndarray, work: Work) -> DeviceArray:
-    """A constant on the device, which the plan keeps."""
+    """Copy a constant to the device; the plan keeps it."""
     return execute.transfers.to_device(a, work.index)
 
 
 def write(node: Write, env: Env, work: Work) -> None:
-    """An op that changes its first operand."""
+    """An op that writes to its first operand."""
     ins = operands(node, env)
     if any(type(x) is DeviceArray for x in ins):
         execute.write(node.op, ins, node.attrs, lambda made: None)
@@ -137,7 +138,7 @@ def write(node: Write, env: Env, work: Work) -> None:
 
 
 def by_kernel(make: Callable[[Any, list[Any], Env, Work], Sequence[Any]]) -> Any:
-    """A group as one kernel; as the nodes that it stands for, where there is none."""
+    """A group as one kernel; one by one if there is none."""
     def run(node: Any, env: Env, work: Work) -> None:
         ins = operands(node, env)
         try:
@@ -166,33 +167,33 @@ def fused(node: Fused, ins: list[Any], env: Env, work: Work) -> Sequence[Any]:
 
 
 def row_program(node: Rows, ins: list[Any], env: Env, work: Work) -> Sequence[Any]:
-    """Reductions, what feeds them and what comes of them."""
+    """Reductions with their prologue and epilogue."""
     placed = node.placed
-    kinds = list(placed.program.operands)
+    declared = list(placed.program.operands)
     xs: list[Any] = []
     for i, (x, was) in enumerate(zip(ins, node.ins, strict=True)):
-        is_number = kinds[i].kind in ("scalar", "index")
+        is_number = declared[i].is_scalar or declared[i].is_position
         if node.into or type(was) is Ref and is_number:
             raise NoForm("a number of a tensor")
         if is_number or type(x) is DeviceArray:
             xs.append(placed.operand(i, x))
-        elif type(was) is Ref and kinds[i].dtype in TOLD:
-            kinds[i] = dataclasses.replace(kinds[i], kind="scalar")
+        elif type(was) is Ref and declared[i].dtype in TOLD:
+            declared[i] = R.Operand(declared[i].dtype, R.Extent.SCALAR)
             xs.append(plan_recorder.parameter(x, np.ndarray.item))
         elif type(was) is Ref:
             raise NoForm("a number of the host")
         else:
             xs.append(placed.operand(i, on_device(x, work)))
     program = placed.program
-    if kinds != list(program.operands):
-        program = R.Program(program.name, tuple(kinds), program.stages)
+    if declared != list(program.operands):
+        program = R.Program(program.name, tuple(declared), program.stages)
     made = rows.run(program, xs, placed.axes, work.index, [work.types[o] for o in node.outs])
     return [work.laid(o, a.reshape(work.types[o].shape), node)
             for o, a in zip(node.outs, made, strict=True)]
 
 
 def contract(node: Contract, ins: list[Any], env: Env, work: Work) -> Sequence[Any]:
-    """A product of matrices with what is computed of each element as it is stored."""
+    """A product of matrices with its epilogue."""
     first = node.members[0]
     mine, more = ins[:len(first.ins)], ins[len(first.ins):]
     out = work.types[node.outs[0]]
@@ -216,13 +217,13 @@ def contract(node: Contract, ins: list[Any], env: Env, work: Work) -> Sequence[A
 
 
 def guard(node: Guard, env: Env, work: Work) -> None:
-    """A value that Python went on from must be there again."""
+    """Check that a value that Python continued from is the same."""
     if devices.on_host(env[node.ins[0]]).tobytes() != node.expected.tobytes():
         raise Miss(broken(node))
 
 
 def ask(node: Ask, env: Env, work: Work) -> None:
-    """A question about values must have the answer that it had."""
+    """Check that a question about values has the same answer."""
     plan_recorder.unplanned()
     if node.question(*[devices.on_host(a) for a in operands(node, env)]) != node.answer:
         raise Miss(broken(node))

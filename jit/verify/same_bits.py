@@ -1,4 +1,4 @@
-"""Arrays to the bit: copies that lie alike, comparison, digests."""
+"""Arrays to the bit: copies with the same layout, comparison, digests."""
 import functools
 import hashlib
 from collections.abc import Iterator
@@ -137,7 +137,7 @@ def _program() -> Any:
     word = scalar.arg(0)
     is_nan = (word & scalar.const(~SIGN)) > scalar.const(INFINITY)
     return ir_rows.Program(
-        "digest", (ir_rows.Operand("i32"), ir_rows.Operand("i64", "col")),
+        "digest", (ir_rows.Operand("i32"), ir_rows.Operand("i64", ir_rows.Extent.COLUMN)),
         (ir_rows.Reduce("sum", scalar.cast(word, "i64") * scalar.arg(1)),
          ir_rows.Reduce("any", is_nan),
          ir_rows.StoreRow(scalar.arg(2)), ir_rows.StoreRow(scalar.arg(3))))

@@ -73,12 +73,12 @@ class _Parts(_Rows):
     def read_known(self) -> None:
         """What earlier walks found of the rows."""
         for a in self.earlier:
-            t = self.program.values[a][0]
+            t = self.program.values[a].dtype
             self.known[a] = scalar.load(self.f, t, f"tl.load(k{a} + row, live)", f"a{a}")
 
     def for_rows(self, results: Sequence[int]) -> list[tuple[str, str]]:
         """The parameters for results of rows and for parts."""
-        known = [(f"k{a}", scalar.POINTER[self.program.values[a][0]]) for a in results]
+        known = [(f"k{a}", scalar.POINTER[self.program.values[a].dtype]) for a in results]
         return [*known, *self.kept, ("parts", self.number)]
 
 
@@ -123,7 +123,7 @@ class _Join(_Parts):
         self.store_rows(self.p)
         results = [a for a in self.results(self.p) if a in self.known]
         for a in results:                            # for later walks
-            x = scalar.stored(self.known[a], program.values[a][0])
+            x = scalar.stored(self.known[a], program.values[a].dtype)
             f.line(f"tl.store(k{a} + row, {x}, live)")
         return self.made("join", self.for_rows([*self.earlier, *results]), "rows")
 

@@ -33,7 +33,7 @@ class Reduction:
 
     def __init__(self, rows: _Rows, k: int, kind: str, root: Expr) -> None:
         self.rows, self.f, self.k, self.kind, self.root = rows, rows.f, k, kind, root
-        self.dtype = rows.program.values[rows.program.results[k]][0]
+        self.dtype = rows.program.values[rows.program.results[k]].dtype
         self.ty, self.name = scalar.COMPUTE[self.dtype], f"r{rows.program.results[k]}"
 
     def start(self, shape: Sequence[int]) -> None:

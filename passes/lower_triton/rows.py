@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whet.ir import scalar as S
-from whet.ir.rows import BLOCK, HEAVY, LANES, Reduce, Store
+from whet.ir.rows import BLOCK, HEAVY, LANES, Extent, Reduce, Store
 from whet.passes.lower_llvm.builder import Val
 from whet.passes.lower_llvm.rows.contiguous import Plan
 
@@ -117,7 +117,7 @@ class _Rows:
         program = self.program
         parameters = [
             (f"x{i}",
-             scalar.POINTER[o.dtype] if o.kind != "scalar" else scalar.POINTER[o.dtype][1:])
+             scalar.POINTER[o.dtype][1:] if o.is_scalar else scalar.POINTER[o.dtype])
             for i, o in enumerate(program.operands) if not o.is_position]
         parameters += [
             (f"y{j}", scalar.POINTER[dtype]) for j, (_, dtype) in enumerate(program.outputs)]
@@ -160,7 +160,7 @@ class _Rows:
     def expressions(self, roots: Sequence[Expr], values: Mapping[int, Val],
                     more: Sequence[str] = ()) -> list[Val]:
         """Values of expressions, those of a half type rounded as if they had been stored."""
-        defined = [v[0] for v in self.program.values] + list(more)
+        defined = [v.dtype for v in self.program.values] + list(more)
         xs, types = scalar.compute(self.f, roots, [values.get(i) for i in range(len(defined))],
                                    defined)
         return [
@@ -204,7 +204,7 @@ class _Rows:
 
     def hoist(self, uniform: Sequence[Expr]) -> None:
         """What depends on rows alone, computed once."""
-        dtypes = [v[0] for v in self.program.values]
+        dtypes = [v.dtype for v in self.program.values]
         self.uniform = [S.typeof(e, dtypes) for e in uniform]
         self.hoisted = dict(
             enumerate(self.expressions(uniform, self.known) if uniform else [], len(dtypes)))
@@ -289,10 +289,10 @@ class _Rows:
         for a in S.uses(*roots):
             if a in values:
                 continue
-            dtype, kind = program.values[a]
-            if kind == "index":
+            dtype, extent = program.values[a]
+            if extent is Extent.POSITION:
                 values[a] = f.v(scalar.COMPUTE[dtype], f"{i}.to({TYPE[scalar.COMPUTE[dtype]]})")
-            elif kind == "full":
+            elif extent is Extent.FULL:
                 values[a] = scalar.load(f,
                                         dtype, f"tl.load(x{a}_row + {self.place(f'x{a}')}, {mask})",
                                         name(a))

@@ -89,7 +89,7 @@ class Mean(Total):
 
     def ended(self, operands, acc):
         n = len(operands)
-        return (*operands, R.Operand(acc, "scalar")), sc.arg(n + 1) / sc.arg(n)
+        return (*operands, R.Operand(acc, R.Extent.SCALAR)), sc.arg(n + 1) / sc.arg(n)
 
     def scalars(self, n):
         return (1.0 * n,)

@@ -104,9 +104,8 @@ def order_free(program):
     """May elements be taken in any order? Then the order of memory is best. This holds if the
     program only reduces them, in ways that do not depend on the order."""
     def is_exact(k, s):
-        dtype, _ = program.values[program.results[k]]
-        return s.kind in R.EXACT or dtype == "i64"
-    return {o.kind for o in program.operands} <= {"full", "row", "scalar"} and all(
+        return s.kind in R.EXACT or program.values[program.results[k]].dtype == "i64"
+    return not any(o.is_column or o.is_position for o in program.operands) and all(
         isinstance(s, R.StoreRow)
         or isinstance(s, R.Reduce) and not s.has_position and is_exact(k, s)
         for k, s in enumerate(program.stages))
@@ -173,8 +172,7 @@ class Walk:
                      + [a for a in used if a >= len(program.operands)])
         new = {a: sc.arg(i) for i, a in enumerate(self.args)}
         operands = tuple(
-            program.operands[a] if a < len(program.operands) else R.
-            Operand(program.values[a][0], "full" if program.values[a][1] == "kept" else "row")
+            program.operands[a] if a < len(program.operands) else as_operand(program.values[a])
             for a in self.args)
         self.reads_out = [(a, plan.kept[a]) for a in self.args if a in plan.kept]
         made, self.stores, self.results = [], {}, {}
@@ -197,6 +195,12 @@ class Walk:
             at += s.defined_count if isinstance(s, R.Reduce) else 1
 
 
+def as_operand(value):
+    """The operand of a later walk that an earlier one has stored: elements, or one each row."""
+    kept = value.extent is R.Extent.KEPT
+    return R.Operand(value.dtype, R.Extent.FULL if kept else R.Extent.ROW)
+
+
 @functools.lru_cache(None)
 def walks(program):
     """The walks of a program over a row, one for each pass with work to do."""
@@ -214,7 +218,7 @@ def finishing_kernel(program):
         return None
     used = sc.uses(*(program.stages[k].expr for k in stages))
     new = {a: sc.arg(i) for i, a in enumerate(used)}
-    operands = tuple(R.Operand(program.values[a][0], program.values[a][1]) for a in used)
+    operands = tuple(R.Operand(*program.values[a]) for a in used)
     last = R.Program(program.name,
                      operands,
                      tuple(R.StoreRow(sc.substitute(program.stages[k].expr, new)) for k in stages))

@@ -305,8 +305,9 @@ class Plan:
     def _operands_of(self, at, arrays):
         """The operands that are these arrays, which are numbered as full ones first, then (from
         `arrays` on) those of rows."""
-        fulls, rows_ = ([i for i, o in enumerate(self.program.operands) if o.kind == kind]
-                        for kind in ("full", "row"))
+        operands = self.program.operands
+        fulls = [i for i, o in enumerate(operands) if o.is_full]
+        rows_ = [i for i, o in enumerate(operands) if o.is_row]
         return tuple(sorted(fulls[i] if i < arrays else rows_[i - arrays] for i in at))
 
     def _column_mode(self, step, columns, outer, still):
@@ -436,7 +437,7 @@ class Plan:
             combiners = [(value, at, combiner(kind, made[at][1], shape))
                          for value, kind, at in walk.reductions()]
             parts = [(walk.stores.get(k), DTYPES[t]) for k, t in made]
-            args = [a for a in walk.args if program.values[a][1] != "index"]
+            args = [a for a in walk.args if program.values[a].extent is not R.Extent.POSITION]
             steps.append((kernel_of(walk.program), units(walk) * spans, args, walk.reads_out, parts,
                           (self.n, spans, span, *numbers_of(walk)), combiners))
         finish = finishing_kernel(program)

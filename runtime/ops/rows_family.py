@@ -46,9 +46,9 @@ class RowsOp(Op):
                 aligned(x if b else repeated(x, n), 1) if is_tensor(x) else x
                 for x, b in zip(inputs, batched)]
             return as_numbers(apply(self, tuple(rows), {"dim": (1,)}), n)
-        xs, kinds = [], [o.kind for o in self.program(FROM_NUMPY[full._array.dtype].short).operands]
-        for x, b, kind in zip(inputs, batched, kinds, strict=True):
-            if is_tensor(x) and kind == "col":
+        xs, program = [], self.program(FROM_NUMPY[full._array.dtype].short)
+        for x, b, o in zip(inputs, batched, program.operands, strict=True):
+            if is_tensor(x) and o.is_column:
                 if b:
                     return super().batch(n, inputs, batched, attrs)
             elif is_tensor(x) and not b:

@@ -245,10 +245,10 @@ def inputs(program, shape, axes, dtype):
     outer = tuple(s for a, s in enumerate(shape) if a not in axes)
     out = []
     for o in program.operands:
-        size = {"full": shape, "row": outer, "col": inner}.get(o.kind)
-        if o.kind == "scalar":
+        size = {R.Extent.FULL: shape, R.Extent.ROW: outer, R.Extent.COLUMN: inner}.get(o.extent)
+        if o.is_scalar:
             out.append(n)
-        elif o.kind == "index":
+        elif o.is_position:
             out.append(None)
         elif o.dtype == "i64":
             out.append(np.asarray(rng.integers(0, max(1, int(n)), size)))
@@ -285,11 +285,11 @@ def test_row_programs_agree_with_f64(make, dtype):
         order = [a for a in range(len(shape)) if a not in axes] + list(axes)
 
         def two(x, o):
-            if o.kind == "full":
+            if o.is_full:
                 return x.transpose(order).reshape(-1, n) if n else x.reshape(shape[0], 0)
-            if o.kind in ("row", "col"):
-                return x.reshape(-1, 1) if o.kind == "row" else x.reshape(1, n)
-            return None if o.kind == "index" else np.float64(x)
+            if o.is_row or o.is_column:
+                return x.reshape(-1, 1) if o.is_row else x.reshape(1, n)
+            return None if o.is_position else np.float64(x)
 
         want = R.run(twin, [two(y, o) for y, o in zip(ys, twin.operands, strict=True)], n,
                      DTYPES.__getitem__)
@@ -307,15 +307,15 @@ def test_row_programs_have_the_same_bits_in_every_layout(make):
     for n in (7, 100, 4500, 9000):
         xs = inputs(program, (3, n), (1,), "f32")
         want = rows(program, xs, (1,))
-        flip = [np.ascontiguousarray(x.T) if o.kind == "full" else x
+        flip = [np.ascontiguousarray(x.T) if o.is_full else x
                 for x, o in zip(xs, program.operands, strict=True)]
-        far = [np.repeat(x, 2, 1)[:, ::2] if o.kind == "full" else x
+        far = [np.repeat(x, 2, 1)[:, ::2] if o.is_full else x
                for x, o in zip(xs, program.operands, strict=True)]
         # rows in pieces, as batch norm has them
         cut = next(d for d in (7, 5, 3) if n % d == 0)
         apart = [
             np.ascontiguousarray(x.reshape(3, cut, n // cut).transpose(1, 0, 2))
-            if o.kind == "full" else x.reshape(cut, n // cut) if o.kind == "col" else x
+            if o.is_full else x.reshape(cut, n // cut) if o.is_column else x
             for x, o in zip(xs, program.operands, strict=True)]
         got = rows(program, apart, (0, 2))
         for a, b in zip(want, got, strict=True):
@@ -323,7 +323,7 @@ def test_row_programs_have_the_same_bits_in_every_layout(make):
                 a, np.ascontiguousarray(b.transpose(1, 0, 2)).reshape(3, n) if b.ndim == 3 else b)
         cube = [
             x.reshape(3, 1, n).transpose(2, 1, 0)
-            if o.kind == "full" else x[:, None].T if o.kind == "row" else x
+            if o.is_full else x[:, None].T if o.is_row else x
             for x, o in zip(xs, program.operands, strict=True)]
         for got in (rows(program, flip, (0,)), rows(program, far, (1,)), rows(program, cube, (0,))):
             for a, b in zip(want, got, strict=True):
@@ -439,10 +439,10 @@ def test_any_layout_gives_the_bits_of_plain_rows(split, threads, monkeypatch):
         want = plain(reduction_program(kind, NAMES[x.dtype]), (flat(x),), (1,))(flat(x))
         program = PROGRAMS[trial % len(PROGRAMS)]("f32")
         xs = [
-            scattered(shape, "f4") if o.kind == "full" else x for x, o in zip(
+            scattered(shape, "f4") if o.is_full else x for x, o in zip(
                 inputs(program, tuple(shape), axes, "f32"), program.operands, strict=True)]
         plain_xs = [
-            x if not isinstance(x, np.ndarray) else flat(x) if o.kind == "full" else x.reshape(-1)
+            x if not isinstance(x, np.ndarray) else flat(x) if o.is_full else x.reshape(-1)
             for x, o in zip(xs, program.operands, strict=True)]
         want_rows = plain(program, plain_xs, (1,))(*plain_xs)
         with monkeypatch.context() as patch:
@@ -481,8 +481,9 @@ def short_programs():
             *(["prod", "mean"] if t[0] in "fb" and t != "bool" else [])]
         yield from ((reduction_program(kind, t), t) for kind in kinds)
     x, y, row, col, i, best, at, again = sc.args(8)
-    yield R.Program("mixed", (R.Operand("f32"), R.Operand("f32"), R.Operand(
-        "f32", "row"), R.Operand("f32", "col"), R.Operand("i64", "index")),
+    yield R.Program("mixed", (R.Operand("f32"), R.Operand("f32"), R.Operand("f32", R.Extent.ROW),
+                              R.Operand("f32", R.Extent.COLUMN),
+                              R.Operand("i64", R.Extent.POSITION)),
                     (R.Reduce("max_index",
                               sc.exp(x - y) * row + col),
                      R.Reduce("sum",
@@ -508,10 +509,10 @@ def test_short_rows_taken_together_have_the_bits_of_rows_taken_alone(threads, mo
             axes = (len(shape) - 1,)
             xs = []
             for x, o in zip(inputs(program, shape, axes, dtype), program.operands, strict=True):
-                if o.kind == "full" and len(shape) == 3:
+                if o.is_full and len(shape) == 3:
                     x = (np.broadcast_to(special(x)[:1], shape) if rng.random() < 0.3 else
                          np.concatenate([special(x)] * 2, 1)[:, 1:shape[1] + 1])
-                xs.append(special(x)[:, :n] if o.kind == "full" and len(shape) == 2 else x)
+                xs.append(special(x)[:, :n] if o.is_full and len(shape) == 2 else x)
             with monkeypatch.context() as patch:
                 patch.setattr(module, "FEW", 1 << 60)
                 patch.setattr(module, "SHORT", 0)
@@ -560,11 +561,11 @@ def test_narrow_rows_have_the_bits_of_rows_taken_alone(threads, monkeypatch):
                            ((3, pieces, count, n), (1, 3)))[int(rng.integers(3))]
             xs = []
             for x, o in zip(inputs(program, shape, axes, dtype), program.operands, strict=True):
-                if o.kind == "full":
+                if o.is_full:
                     x = placed(special(x),
                                ("plain", "plain", "same", "gaps", "turned")[int(rng.integers(5))],
                                axes)
-                elif o.kind == "row" and rng.random() < 0.5:
+                elif o.is_row and rng.random() < 0.5:
                     x = np.repeat(np.expand_dims(x, axes), 3,
                                   -1)[..., int(rng.integers(3))][..., None]
                 xs.append(x)

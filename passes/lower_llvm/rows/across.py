@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from whet.ir import scalar as sc
 from whet.ir.row_layout import ColumnWalk
-from whet.ir.rows import SUMS, Reduce
+from whet.ir.rows import SUMS, Extent, Reduce
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.column_sums import ColumnSums
 from whet.passes.lower_llvm.rows.contiguous import Kernel, Plan
@@ -59,7 +59,7 @@ def most_vectors(program: Program) -> int:
 
 def panel_lanes(program: Program) -> int:
     """Columns in a vector."""
-    return lanes_for(types_in([s.expr for s in program.stages], [v[0] for v in program.values]))
+    return lanes_for(types_in([s.expr for s in program.stages], [v.dtype for v in program.values]))
 
 
 class ColKernel(Kernel):
@@ -91,7 +91,8 @@ class ColKernel(Kernel):
             self.spans, self.span = self.slot("i64"), self.slot("i64")
         self.columns = self.slot("i64")
         full = 3 if self.mode is ColumnWalk.APART else 2
-        self.strides = [[self.slot("i64") for _ in range({"full": full, "row": 1}.get(o.kind, 0))]
+        per_extent = {Extent.FULL: full, Extent.ROW: 1}
+        self.strides = [[self.slot("i64") for _ in range(per_extent.get(o.extent, 0))]
                         for o in program.operands]
         self.out_strides = [[self.slot("i64") for _ in range(full)] if self.has_stride(k) else []
                             for k, _ in self.outs]
@@ -160,7 +161,7 @@ class ColKernel(Kernel):
     def uniforms(self, exprs: Sequence[Expr], v: int) -> list[Val]:
         defined = self.program.values
         known = [self.known[v].get(i) for i in range(len(defined))]
-        return values(self.f, exprs, known, [d[0] for d in defined], self.W) if exprs else []
+        return values(self.f, exprs, known, [d.dtype for d in defined], self.W) if exprs else []
 
     def walk(self, p: Pass) -> None:
         f, program = self.f, self.program
@@ -187,7 +188,7 @@ class ColKernel(Kernel):
         for k in stages:
             s = self.program.stages[k]
             if isinstance(s, Reduce):
-                dtype, indexed = self.program.values[self.program.results[k]][0], s.has_position
+                dtype, indexed = self.program.values[self.program.results[k]].dtype, s.has_position
                 reds[k] = Best(s.kind, dtype) if indexed else reduction(s.kind, dtype)
         return reds
 
@@ -198,12 +199,12 @@ class ColKernel(Kernel):
         for arg in self.used:
             if arg >= len(program.values):
                 continue
-            dtype, kind = program.values[arg]
-            if kind == "index":
+            dtype, extent = program.values[arg]
+            if extent is Extent.POSITION:
                 xs[arg] = f.conv("trunc", i, COMPUTE[dtype])
-            elif kind == "col":
+            elif extent is Extent.COLUMN:
                 xs[arg] = load(f, dtype, f.bytes_at(self.address[arg], i * SIZE[dtype]), 0)
-            elif kind == "kept":
+            elif extent is Extent.KEPT:
                 j = self.plan.kept[arg]
                 xs[arg] = self.get(dtype, self.out_base[j], self.out_strides[j],
                                    self.out_hops.get(j), i, v)

@@ -296,7 +296,7 @@ class Lines:
         """Line g. `masked`: the vector may reach beyond the line; `last`: the line may be
         shorter."""
         f, W, kernel, program = self.f, self.W, self.sums.kernel, self.sums.program
-        dtype, out = program.values[self.arg][0], []
+        dtype, out = program.values[self.arg].dtype, []
         for v, x in enumerate(state):
             at = c + v * W
             mask = (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from whet.ir import scalar as sc
-from whet.ir.rows import BLOCK, EXACT, INDEXED, LANES, SUMS, Keep, Reduce, Store
+from whet.ir.rows import BLOCK, EXACT, INDEXED, LANES, SUMS, Extent, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.lanes import (
     SIZE,
@@ -62,7 +62,7 @@ class Plan:
             for j, (m, dtype) in enumerate(program.outputs):
                 if (store and isinstance(stages[m], Store)
                         and self.walk_of[m] >= last > self.walk_of[k]
-                        and dtype == program.values[a][0] and j not in self.kept.values()):
+                        and dtype == program.values[a].dtype and j not in self.kept.values()):
                     self.kept[a] = j
                     break
             expressions[a] = stages[k].expr
@@ -91,11 +91,11 @@ class Plan:
         values = self.program.values
         uniform: list[Expr] = []
         found: dict[Expr, Expr] = {}
-        types = sc.types(roots, [v[0] for v in values])
+        types = sc.types(roots, [v.dtype for v in values])
         varies: dict[Expr, bool] = {}
         done: dict[Expr, Expr | None] = {}
         for e in sc.walk(*roots):
-            varies[e] = (values[e.value][1] not in ("row", "scalar") if e.op == "arg" else any(
+            varies[e] = (not values[e.value].extent.is_one_each_row if e.op == "arg" else any(
                 varies[a] for a in e.args))
             if e.op == "const":
                 done[e] = e
@@ -111,7 +111,7 @@ class Plan:
         """(expressions of stages of a walk without the parts that depend on row scalars only,
         those parts, the types of all arguments)"""
         roots, uniform = self.hoist([self.expression(k) for k in stages])
-        dtypes = [v[0] for v in self.program.values]
+        dtypes = [v.dtype for v in self.program.values]
         return roots, uniform, dtypes + [sc.typeof(e, dtypes) for e in uniform]
 
     def _lift(self, e: Expr, done: dict[Expr, Expr | None], uniform: list[Expr],
@@ -201,11 +201,11 @@ class RowKernel(Kernel):
             self.inner = self.slot("i64")
         if self.pieces:
             self.piece = self.slot("i64")
-        count = {"full": self.rank + self.pieces, "row": self.rank}
-        self.strides = [[self.slot("i64") for _ in range(count.get(o.kind, 0))]
+        count = {Extent.FULL: self.rank + self.pieces, Extent.ROW: self.rank}
+        self.strides = [[self.slot("i64") for _ in range(count.get(o.extent, 0))]
                         for o in program.operands]
         self.out_strides = [[self.slot("i64")
-                             for _ in range(count["full"])] if self.has_stride(k) else []
+                             for _ in range(count[Extent.FULL])] if self.has_stride(k) else []
                             for k, _ in self.outs]
         if self.pieces:
             self.together = {i: f.alloca(MEMORY[o.dtype], BLOCK + LANES)
@@ -214,7 +214,7 @@ class RowKernel(Kernel):
                 j: f.alloca(MEMORY[t], BLOCK + LANES) for j, (k, t) in enumerate(self.outs)
                 if self.has_stride(k)}
         self.stacks = {
-            k: Pairwise(f, reduction(s.kind, program.values[program.results[k]][0]))
+            k: Pairwise(f, reduction(s.kind, program.values[program.results[k]].dtype))
             for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS}
         f.loop(f.args[1], f.args[2], 1, self.unit)
 
@@ -248,7 +248,7 @@ class RowKernel(Kernel):
     def emit_scalars(self, exprs: Sequence[Expr]) -> list[Val]:
         defined = self.program.values
         return (values(self.f, exprs, [self.known.get(i) for i in range(len(defined))],
-                       [v[0] for v in defined], 0) if exprs else [])
+                       [v.dtype for v in defined], 0) if exprs else [])
 
     def walk(self, p: Pass) -> None:
         """One walk: its stages become one loop, block by block."""
@@ -270,7 +270,7 @@ class RowKernel(Kernel):
         self.chunks = max(2, LANES // self.W if self.sums else 4 if kinds else 2)
         self.group, self.stages = self.chunks * self.W, stages
         self.reds = {
-            k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks)
+            k: group_of(kinds[k], program.values[program.results[k]].dtype, self.W, self.chunks)
             for k in self.whole + self.sums + indexed}
         self.indexed = {k: red for k, red in self.reds.items() if isinstance(red, IndexedGroup)}
 
@@ -294,12 +294,12 @@ class RowKernel(Kernel):
         for a in self.used:
             if a >= len(program.values):
                 continue
-            dtype, kind = program.values[a]
-            if kind == "index":
+            dtype, extent = program.values[a]
+            if extent is Extent.POSITION:
                 xs[a] = (f.splat(f.conv("trunc", i, COMPUTE[dtype]), self.W)
                          + f.iota(COMPUTE[dtype], self.W))
             else:
-                p = (self.out_base[self.plan.kept[a]] if kind == "kept" else
+                p = (self.out_base[self.plan.kept[a]] if extent is Extent.KEPT else
                      self.at_block[a] if a in self.at_block else self.base[a])
                 p = f.bytes_at(p, i * SIZE[dtype])
                 if self.reds and mask is None:

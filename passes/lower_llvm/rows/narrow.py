@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from whet.ir import scalar as sc
-from whet.ir.rows import INDEXED, LANES, SUMS, Keep, Reduce, Store
+from whet.ir.rows import INDEXED, LANES, SUMS, Extent, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.across import Best, panel_lanes
 from whet.passes.lower_llvm.rows.contiguous import Kernel
@@ -51,7 +51,8 @@ class NarrowKernel(Kernel):
         self.start(mod, symbol)
         f, program, W = self.f, self.program, self.W
         count = self.slot("i64")
-        self.strides = [[self.slot("i64") for _ in range({"full": 3, "row": 1}.get(o.kind, 0))]
+        per_extent = {Extent.FULL: 3, Extent.ROW: 1}
+        self.strides = [[self.slot("i64") for _ in range(per_extent.get(o.extent, 0))]
                         for o in program.operands]
         self.out_strides = [[self.slot("i64") for _ in range(3 * self.has_stride(k))]
                             for k, _ in self.outs]
@@ -97,7 +98,7 @@ class NarrowKernel(Kernel):
                 store(f, dtype, f.splat(x, W), self.out_base[j])
 
     def of_rows(self, exprs: Sequence[Expr]) -> list[Val]:
-        return (values(self.f, exprs, self.known, [v[0] for v in self.program.values], self.W)
+        return (values(self.f, exprs, self.known, [v.dtype for v in self.program.values], self.W)
                 if exprs else [])
 
     # ---- elements
@@ -115,12 +116,12 @@ class NarrowKernel(Kernel):
     def element(self, a: int, e: int) -> Val:
         """Element e of argument a of the program."""
         f = self.f
-        dtype, kind = self.program.values[a]
-        if kind == "index":
+        dtype, extent = self.program.values[a]
+        if extent is Extent.POSITION:
             return f.const(COMPUTE[dtype], e)
-        if kind == "col":
+        if extent is Extent.COLUMN:
             return load(f, dtype, f.bytes_at(self.address[a], e * SIZE[dtype]), 0)
-        if kind == "kept":
+        if extent is Extent.KEPT:
             return self.kept[a][e]
         piece, e = divmod(e, self.size)
         if (a, piece) not in self.pieces_of:
@@ -153,14 +154,14 @@ class NarrowKernel(Kernel):
         for e in range(self.size * self.pieces):
             xs = self.known + hoisted
             for a in used:
-                if program.values[a][1] not in ("row", "scalar"):
+                if not program.values[a].extent.is_one_each_row:
                     xs[a] = self.element(a, e)
             got.append([f.splat(x, W) for x in values(f, roots, xs, dtypes, W)])
         for k, found in zip(stages, zip(*got, strict=True), strict=True):
             s, at = program.stages[k], program.results[k]
             if isinstance(s, Reduce):
                 self.known[at:at + s.defined_count] = self.reduced(
-                    s.kind, program.values[at][0], found)
+                    s.kind, program.values[at].dtype, found)
             elif isinstance(s, Keep):
                 self.kept[at] = found
             elif isinstance(s, Store):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from whet.ir import scalar as sc
-from whet.ir.rows import INDEXED, LANES, SUMS, Keep, Reduce, Store
+from whet.ir.rows import INDEXED, LANES, SUMS, Extent, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import BITS, BYTES, vec
 from whet.passes.lower_llvm.rows.contiguous import Kernel, Plan
 from whet.passes.lower_llvm.rows.lanes import (
@@ -271,7 +271,7 @@ class ShortKernel(Kernel):
 
     def of_rows(self, exprs: Sequence[Expr], lanes: int) -> list[Val]:
         defined = self.program.values
-        return values(self.f, exprs, self.known, [v[0] for v in defined], lanes) if exprs else []
+        return values(self.f, exprs, self.known, [v.dtype for v in defined], lanes) if exprs else []
 
     def store_row(self, k: int) -> None:
         f, R = self.f, self.together
@@ -288,18 +288,19 @@ class ShortKernel(Kernel):
         if not stages:
             return
         roots, self.uniform, self.dtypes = self.plan.roots(stages)
-        kinds = [v[1] for v in program.values]
+        extents = [v.extent for v in program.values]
         self.cut(roots)
         W = self.W
-        reds = {k: reduction(s.kind, program.values[program.results[k]][0])
+        reds = {k: reduction(s.kind, program.values[program.results[k]].dtype)
                 for k in stages if isinstance(s := program.stages[k], Reduce)}
         used = sc.uses(*roots)
-        reads = [a for a in used if a < len(kinds) and kinds[a] == "full"]
-        kept = [a for a in used if a < len(kinds) and kinds[a] == "kept"]
+        reads = [a for a in used if a < len(extents) and extents[a] is Extent.FULL]
+        kept = [a for a in used if a < len(extents) and extents[a] is Extent.KEPT]
         writes = [k for k in stages if isinstance(program.stages[k], Store)]
         places = [(self.address[a], self.strides[a]) for a in reads]
         places += [(self.out_address[j], self.out_strides[j]) for j, _ in map(self.out_of, writes)]
-        fixed = self.fixed([a for a in used if a < len(kinds) and kinds[a] in ("col", "index")])
+        fixed = self.fixed([a for a in used if a < len(extents)
+                            and extents[a] in (Extent.COLUMN, Extent.POSITION)])
         rooms = self.rooms()
 
         def row(r: Val, at: Sequence[Val]) -> None:
@@ -344,7 +345,7 @@ class ShortKernel(Kernel):
         f, program = self.f, self.program
         states = fold(f, red, functools.partial(self.state, k), self.together, self.W)
         value = self.joined(("result", k), [red.end(f, s) for s in states],
-                            program.values[program.results[k] + red.parts - 1][0])
+                            program.values[program.results[k] + red.parts - 1].dtype)
         if isinstance(red, Position):
             self.define_position(k, value, root, rooms)
         else:
@@ -352,7 +353,7 @@ class ShortKernel(Kernel):
 
     def kept_at(self, a: int, r: Val, c: int) -> Val:
         """Where a kept value of row r lies, vector c of it: rows have room for whole vectors."""
-        f, t = self.f, self.program.values[a][0]
+        f, t = self.f, self.program.values[a].dtype
         row = self.vectors * self.together
         return f.at(self.room(("kept", a), MEMORY[t], self.together * row),
                     f.as_val(r, "i64") * row + c * self.W,
@@ -362,8 +363,8 @@ class ShortKernel(Kernel):
         """What is the same in every row, as vectors for each part of it."""
         f, W, same = self.f, self.W, {}
         for a in used:
-            t, kind = self.program.values[a]
-            if kind == "index":
+            t, extent = self.program.values[a]
+            if extent is Extent.POSITION:
                 same[a] = [
                     f.iota(COMPUTE[t], W) + c * W if c else f.iota(COMPUTE[t], W)
                     for c in range(len(self.masks))]
@@ -379,7 +380,7 @@ class ShortKernel(Kernel):
         f, known = self.f, len(self.program.values)
         made: dict[int, Val | OfRows] = {}
         for j, e in enumerate(self.uniform, known):
-            if all(self.program.values[a][1] == "scalar" for a in sc.uses(e)):
+            if all(self.program.values[a].extent is Extent.SCALAR for a in sc.uses(e)):
                 made[j] = self.of_rows([e], 0)[0]
             else:
                 t = self.dtypes[j]
@@ -439,12 +440,12 @@ class ShortKernel(Kernel):
         self.known[at + 1] = value
         if not any(at in sc.uses(s.expr) for s in program.stages):
             return
-        f, dtype, kinds = self.f, program.values[at][0], program.values
+        f, dtype, defined = self.f, program.values[at].dtype, program.values
         positions, found = (self.room(("position", k), "i64", self.together),
                             self.room(("found", k), MEMORY[dtype], self.together))
         f.store(value, positions)
-        used = [a for a in sc.uses(root) if a < len(kinds)]
-        reads = [a for a in used if kinds[a][1] == "full"]
+        used = [a for a in sc.uses(root) if a < len(defined)]
+        reads = [a for a in used if defined[a].extent is Extent.FULL]
 
         def row(r: Val, starts: Sequence[Val]) -> None:
             i = f.load("i64", f.at(positions, r, "i64"))
@@ -452,11 +453,11 @@ class ShortKernel(Kernel):
             for j, x in self.from_rooms(rooms, r).items():
                 xs[j] = x
             for a in used:
-                t, kind = kinds[a]
-                if kind == "index":
+                t, extent = defined[a]
+                if extent is Extent.POSITION:
                     xs[a] = f.conv("trunc", i, COMPUTE[t])
                 else:
-                    p = (self.kept_at(a, r, 0) if kind == "kept" else
+                    p = (self.kept_at(a, r, 0) if extent is Extent.KEPT else
                          starts[reads.index(a)] if a in reads else self.address[a])
                     xs[a] = load(f, t, f.bytes_at(p, i * SIZE[t]), 0)
             x, = values(f, [root], xs, self.dtypes, 0)
