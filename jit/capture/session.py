@@ -218,8 +218,8 @@ class Session:
             raise Unwatchable(Inspects("what it is given could read an attribute that it sets"))
 
     def look_at_records(self) -> None:
-        """Decide by identity on objects among the arguments whose identity code could notice, or
-        that code reaches in another way too."""
+        """Compare by identity those objects among the arguments whose identity code could notice,
+        or that code also reaches in another way."""
         flat, objects = self.call.flat, self.learned.arguments.objects
         kinds = {type(x) for x in flat.boxes if self.world.tells_identities
                  or type(x) in objects.resized and id(x) in self.world.seen} & flat.records

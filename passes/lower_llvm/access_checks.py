@@ -1,5 +1,5 @@
-"""Kernels that test each access to memory whose bounds they know: what they reserve themselves, and
-pieces of it that a launch gives them.
+"""Kernels that check each access to memory whose bounds they know: memory that they reserve
+themselves, and pieces of it that are passed to them.
 
 `WHET_CHECK=2` has every kernel written so. `Fn.alloca` and `Fn.within` say where memory begins and
 ends; pointers made from these know it too, through selections, loops and the kernel's own helpers.

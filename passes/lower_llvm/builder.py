@@ -377,8 +377,8 @@ class Fn:
     def bytes_at(self, p: Val, i: int | Val) -> Val: return self.at(p, i, "i8")
 
     def within(self, p: Val, size: Callable[..., Any] | Val) -> Val:
-        """Say that the memory of a pointer ends `size` bytes (or what that gives, if it is a
-        function) after it."""
+        """State that the memory of a pointer ends `size` bytes after it. `size` may be a function
+        that emits this number."""
         return p
 
     def load(self, ty: str, p: Val, align: int | None = None) -> Val:
@@ -506,8 +506,8 @@ class Fn:
         self.closed = True
 
     def _loop_head(self) -> tuple[str, str, str, str]:
-        """Begin the head of a loop: (the block before it, the labels of its head, its body and what
-        comes after it)."""
+        """Begin the head of a loop: (the block before it, the labels of its head, of its body, and
+        of the block after it)."""
         self.n += 1
         before, head = self.block, f"h{self.n}"
         self.br(head)

@@ -14,9 +14,9 @@ def emit(f: Any, *xs: Any) -> Any:
 
 
 def of_doubles(f: Any, *xs: Any) -> Any:
-    """That of floats without the instruction. The product is exact as a double. The sum is rounded
-    to odd: where it is not exact, the last bit is set. So rounding it again, to a float, gives what
-    rounding once would."""
+    """The fused multiply-add of floats without the instruction. The product is exact as a double.
+    The sum is rounded to odd: if it is not exact, its last bit is set. Rounding it again, to a
+    float, then gives the same as rounding once."""
     a, b, c = (f.conv("fpext", x, "double") for x in xs)
     p = a * b
     s = p + c

@@ -1,5 +1,5 @@
-"""IR texts for several kinds of processors -> one object file, of which only some names are seen
-from outside.
+"""Compiles IR texts for several kinds of processors into one object file that exports only some
+names.
 
 Each function is compiled for the processor that its text is for: LLVM takes that from attributes.
 """
@@ -20,8 +20,8 @@ class Machine(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """Texts for one kind of processor, which LLVM calls `cpu`. They may call each other; `tag`
-    tells their names from those of other kinds."""
+    """The texts for one kind of processor, `cpu` in LLVM. They may call each other; `tag`
+    distinguishes their names from those of other kinds."""
 
     tag: str
     cpu: str

@@ -110,8 +110,8 @@ def _f32_to_f16(f: Operations, x: Val) -> Val:
 
 
 def _f64_to_f32_odd(f: Operations, x: Any) -> Any:
-    """Round so that a second rounding gives what one rounding would: an inexact result gets an odd
-    last bit."""
+    """Round so that a second rounding gives the same as rounding once: an inexact result gets an
+    odd last bit."""
     y = f.conv("fptrunc", x, "float")
     back = f.conv("fpext", y, "double")
     bits = f.conv("bitcast", y, "i32")
@@ -299,7 +299,8 @@ def _compare(op: str) -> Emit:
 
 def _by_kind(floats: Emit | None = None, ints: Emit | None = None,
              bools: Emit | None = None) -> Emit:
-    """One emitter from those of the kinds; `ints` is told whether the type is signed."""
+    """One emitter from those for floats, ints and bools; `ints` is told whether the type is
+    signed."""
     def emit(f: Operations, t: str, *xs: Val) -> Val:
         kind = floats if is_float(t) else bools if t == "bool" else ints
         if kind is None:
@@ -422,8 +423,8 @@ def primitive(f: Operations, op: str, t: str, *xs: Val) -> Val:
 
 
 class _Values:
-    """The values of expressions, each of operands that are `done`. `known` has the types; a number
-    alone has none, and takes that of what it meets."""
+    """The values of expressions, each computed from operands that are `done`. `known` has the
+    types; a bare number has none, and takes that of the other operand."""
 
     def __init__(self, f: Operations, known: dict[int, str | None], lanes: int, primitive: Emit,
                  convert: Callable[..., Any]) -> None:
@@ -517,7 +518,7 @@ def fold(e: Expr) -> float:
 
 
 def number(f: Operations, v: float, t: str, lanes: int) -> Val:
-    """A plain number as a constant of type t: integers wrap, a half is rounded only where it is a
+    """A plain number as a constant of type t: integers wrap; a half is rounded only if it is a
     result."""
     if t == "bool":
         v = bool(v)

@@ -53,8 +53,8 @@ def processor() -> tuple[str, str]:
 
 @functools.lru_cache(None)
 def identity() -> str:
-    """Text that differs between machines whose code may differ; without LLVM where there is
-    /proc/cpuinfo."""
+    """A text that differs between machines whose code may differ. With /proc/cpuinfo it is found
+    without LLVM."""
     try:
         with open("/proc/cpuinfo", "rb", buffering=0) as f:
             first = f.read(16384).decode("latin-1").split("\n\n")[0]
@@ -78,8 +78,8 @@ def host_features() -> frozenset[str]:
 
 
 def has(feature: str) -> bool:
-    """Has code for the current target this extension, beyond what its name says? Spelt as the
-    operating system does."""
+    """Does code for the current target have this extension, beyond what the target's name implies?
+    The spelling is the operating system's."""
     if _foreign:
         return feature in EXTENDED.get(_foreign[0], ("", ()))[1]
     return current().native and feature in host_features()
@@ -127,6 +127,6 @@ def current() -> Target:
 
 
 def at_once(products: int) -> int:
-    """How many steps of so many chains of multiply-adds follow each other without a branch. Fewer
-    than 8 wait for each other anyway."""
+    """How many steps of this many chains of multiply-adds follow each other without a branch. Fewer
+    than 8 chains wait for each other anyway."""
     return 1 if products < 8 else 4 if products <= 12 else 2

@@ -18,8 +18,8 @@ from ..builder import BYTES, Fn, Module, Val, vec
 
 
 class Sums:
-    """The function of a kernel and its words. `groups` are so many; `weighted`: or else all weights
-    are one; `from_zero`: where sums of groups begin."""
+    """The function of a kernel and its words. `groups`: the number of groups. `weighted`: are there
+    weights, or are all of them 1? `from_zero`: do the groups' sums begin at zero?"""
 
     def __init__(self, module: Module, symbol: str, elem: str, groups: int, weighted: bool,
                  from_zero: bool) -> None:
@@ -35,8 +35,8 @@ class Sums:
             f.load("i64", f.at(args, k, "i64"), 8) for k in range(4, 9))
 
     def total(self, more: Callable[[Val | None, Val], Val]) -> Val:
-        """The sum of all: `more(sum, slot)` adds one to what there is of its group, None being
-        nothing."""
+        """The sum over all slots: `more(sum, slot)` adds a slot to the sum of its group so far,
+        which is None at first."""
         total = self.part(more, 0)
         for t in range(1, self.groups):
             total = total + self.part(more, t)

@@ -6,10 +6,10 @@ from ..builder import Module, Val
 
 
 def emit(module: Module, symbol: str, dtype: str, op: str | None) -> None:
-    """The kernel for elements of a type. `op`: the primitive that combines what is there with what
-    comes; None: what comes takes its place. Arguments: x, places (i64; a negative one is none),
-    values, how many places, the step from one value to the next (0: one value for all). Places may
-    be equal, so that all is one unit of work."""
+    """The kernel for elements of a type. `op`: the primitive that combines the old element with a
+    value; None: the value replaces it. Arguments: x, places (i64; a negative one is none), values,
+    the number of places, the step from one value to the next (0: one value for all). Places may be
+    equal, so everything is one unit of work."""
     f = module.kernel(symbol)
     args = f.args[0]
     x, places, values = (f.load("ptr", f.at(args, k, "i64"), 8) for k in range(3))

@@ -35,8 +35,8 @@ def _prologue(
 
 
 def _place(f: Fn, k: Val, n: Val, wrap: bool) -> tuple[Val, Val]:
-    """(an index that is safe to read at, the index as an unsigned number: n or more where it was
-    out of range)."""
+    """(an index that is safe to read at, the index as an unsigned number, which is n or more if it
+    was out of range)."""
     if wrap:
         k = f.sel(f.cmp("slt", k, 0), k + n, k)
     return f.intr("umin", k, n - 1), k
@@ -55,8 +55,8 @@ def _report(f: Fn, worst: Val, n: Val, bad: Val) -> None:
 
 def emit(module: Module, symbol: str, itemsize: int, flat: bool, wrap: bool,
          one_index: bool = False) -> None:
-    """The kernel for elements of so many bytes; `flat`: I is 1; `wrap`: negative indices count from
-    the end; `one_index`: the index is a vector, the same for every o (and I is 1)."""
+    """The kernel for elements of `itemsize` bytes. `flat`: I is 1. `wrap`: negative indices count
+    from the end. `one_index`: the index is a vector, the same for every o (and I is 1)."""
     target = targets.current()
     elem = WHERE[itemsize]
     # where gathers are quick
@@ -144,8 +144,8 @@ def emit_rows(module: Module, symbol: str, lanes: int, wrap: bool) -> None:
 
 
 def emit_bounds(module: Module, symbol: str) -> None:
-    """Are indices in range? Arguments: index, what is added to each, what they must be less than
-    then, bad (set to 1 where one is not)."""
+    """Are indices in range? Arguments: index, what is added to each, their bound after that, bad
+    (set to 1 if one is out of range)."""
     f = module.kernel(symbol)
     args, begin, end, _ = f.args
     index, added, limit, bad = (f.load(ty, f.at(args, k, "i64"), 8)
@@ -171,11 +171,11 @@ def emit_bounds(module: Module, symbol: str) -> None:
 
 def emit_put(module: Module, symbol: str, elem: str, lanes: int,
              combined: Callable[[Fn, Val, Val], Val] | None, each: bool, wrap: bool) -> None:
-    """The way back, for elements of an LLVM type. `combined(f, x, y)`: what is left of what was
-    there and what comes; None: what comes. `each`: every element has its index, else a
-    vector of them is for whole rows; `wrap`: negative indices count from the end. Arguments: x,
-    index, source, O, N, J, I, how many i a work unit is (of the last one there may be fewer), or 0:
-    then it is an o."""
+    """The way back, for elements of an LLVM type. `combined(f, x, y)` combines the old element with
+    a new one; None: the new one replaces it. `each`: every element has its own index; otherwise a
+    vector of indices names whole rows. `wrap`: negative indices count from the end. Arguments: x,
+    index, source, O, N, J, I, and the number of i in a work unit (fewer in the last one); if that
+    is 0, a unit is an o."""
     f = module.kernel(symbol)
     args, begin, end, _ = f.args
     x, index, source = (f.load("ptr", f.at(args, k, "i64"), 8) for k in range(3))

@@ -20,8 +20,8 @@ BLOCK = 512             # places that a unit of `sums` and `products` does
 
 
 class Taps:
-    """The function of a kernel and its words: what is read, the taps' places, their weights (or
-    what is made of each tap), what is made; the sizes C, S, P."""
+    """The function of a kernel and its words: the array that is read, the taps' places, their
+    weights or results, the result; the sizes C, S, P."""
 
     def __init__(self, module: Module, symbol: str, elem: str, taps: int, weights: int,
                  sources: int) -> None:
@@ -38,7 +38,7 @@ class Taps:
             f.load("i64", f.at(args, at + k, "i64"), 8) for k in range(3))
 
     def picked(self, plane: Val, place: Val, inside: Val) -> Val:
-        """The elements of a plane at places, zero where there is none."""
+        """The elements of a plane at these places; zero for places that do not exist."""
         f = self.f
         addresses = f.v(vec("ptr", self.lanes),
                         f"getelementptr {self.elem}, ptr {plane.ref}, {place.ty} {place.ref}")
@@ -90,8 +90,8 @@ def sums(module: Module, symbol: str, elem: str, taps: int, weighted: bool) -> N
 
 
 def products(module: Module, symbol: str, elem: str, taps: int) -> None:
-    """Arguments: x, g, places, what is made for each tap, C, S, P. A unit is a block of places of
-    one n."""
+    """Arguments: x, g, places, the result of each tap, C, S, P. A unit is a block of places of one
+    n."""
     k = Taps(module, symbol, elem, taps, taps, 2)
     f, (x, g) = k.f, k.sources
 

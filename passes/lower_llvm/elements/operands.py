@@ -30,8 +30,8 @@ def one_by_one(access: str) -> bool:
 
 
 class Operands:
-    """The operands of a kernel, which have these types. `units`: what has the bits of one element;
-    `sizes`: its bytes."""
+    """The operands of a kernel, with their types. `units`: the type of an element's bits. `sizes`:
+    its bytes."""
 
     def __init__(self, f: Fn, dtypes: Sequence[str], lanes: int) -> None:
         self.f, self.dtypes, self.lanes = f, dtypes, lanes
@@ -172,7 +172,7 @@ class Operands:
                     f.store(f.extract(x, lane), f.at(p, which, part))
 
     def twice(self, mask: Val) -> tuple[Val, Val]:
-        """The masks of both halves of what lies in turns, for lanes of a mask."""
+        """A mask of complex numbers as two masks of their interleaved parts."""
         f, lanes = self.f, self.lanes
         first = f.first.get(mask.ref)
         if first is not None:                # lanes 0, 1, ... up to some

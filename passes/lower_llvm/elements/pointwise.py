@@ -79,9 +79,8 @@ def vector(kernel: Pointwise) -> int:
 
 
 def lanes(kernel: Pointwise) -> int:
-    """Elements computed at once. Two vectors side by side wait less than each for its own results,
-    where a processor looks ahead less far than one vector's work is long: those of narrow
-    vectors."""
+    """The number of elements computed at once. Two vectors hide each other's latency on processors
+    that look ahead less far than one vector's work is long: those with narrow vectors."""
     n = vector(kernel)
     paired = (targets.current().name == "avx2" and n <= 8 and work_of(kernel) >= HEAVY
               and not any(e.op == "pick" for e in S.walk(*kernel.roots)))
@@ -296,7 +295,7 @@ class _Code:
                             self.dtypes[e.args[0].value])
 
     def of_block(self, e: Expr, block: Val, i: Val, _mask: Val | None) -> Val:
-        """Elements of what was picked for a block."""
+        """The elements that were gathered for a block."""
         elem = self.units[e.args[0].value]
         return self.f.load(vec(elem, self.lanes), self.f.at(block, i, elem))
 
@@ -396,8 +395,8 @@ class _Code:
     def vectors(self, start: Val, n: Val, body: Callable[..., Any],
                 carry: Sequence[Val] = ()) -> list[Val]:
         """body(i, mask, *carried) -> new carried values, for each vector of the elements from
-        `start` to n: with a mask for what is left in the end, or, where little code is wanted, each
-        time."""
+        `start` to n. The rest at the end gets a mask; if code should be short, every vector
+        does."""
         f, lanes = self.f, self.lanes
         if f.mod.brief:
             return f.loop(start, n, lanes,

@@ -18,7 +18,7 @@ from .panel import Kernel, Panel, substitute
 
 def eliminate(module: Module, symbol: str, elem: str) -> None:
     """Arguments: matrices (m, n), panels for their factors, row swaps from 1 (i32), the first zero
-    pivot from 1 or 0 (i32), a flag that is set where there is one; m, n, a panel's stride."""
+    pivot from 1 or 0 (i32), a flag that is set if there is one; m, n, a panel's stride."""
     k = Kernel(module, symbol, elem, 5, 3)
     f, (a, panels, pivots, info, bad), (m, n, stride) = k.f, k.pointers, k.sizes
     steps = f.imin(m, n)
@@ -96,7 +96,8 @@ def _pivot(w: Panel, j: Val) -> Val:
 
 
 def unpack(module: Module, symbol: str, elem: str) -> None:
-    """Arguments: panels, matrices (m, n) that become what these hold; m, n, a panel's stride."""
+    """Arguments: panels, matrices (m, n) to which their contents are written; m, n, a panel's
+    stride."""
     k = Kernel(module, symbol, elem, 2, 3)
     (panels, out), (m, n, stride) = k.pointers, k.sizes
     k.each_matrix(lambda unit: Panel(
@@ -265,9 +266,8 @@ def _along_the_diagonal(k: Kernel, panels: Val, pivots: Val, unit: Val, body: Ca
 
 
 def cholesky(module: Module, symbol: str, elem: str) -> None:
-    """Arguments: matrices (n, n), of which the mean with their transposes is meant; panels; lower
-    factors (n, n); a flag that is set where a matrix is not positive definite; n, a panel's
-    stride."""
+    """Arguments: matrices (n, n), each replaced by the mean with its transpose; panels; lower
+    factors (n, n); a flag that is set if a matrix is not positive definite; n, a panel's stride."""
     k = Kernel(module, symbol, elem, 4, 2)
     f, (matrices, panels, out, bad), (n, stride) = k.f, k.pointers, k.sizes
 

@@ -72,7 +72,7 @@ class Panel:
         self.vectors(0, each)
 
     def read(self, dense: Val) -> None:
-        """Fill the panel with a row-major matrix; what rows have more is zero."""
+        """Fill the panel with a row-major matrix; the rest of each row is zero."""
         f = self.f
 
         def row(i: Val) -> None:
@@ -156,7 +156,7 @@ class Panel:
 
 def substitute(x: Panel, element: Callable[[Val, Val], Val], n: Val, upper: bool,
                unit: bool) -> None:
-    """x = the solution of A @ X = x, `element(i, j)` being those of a triangle A.
+    """x = the solution of A @ X = x; `element(i, j)` are the elements of a triangle A.
 
     An element's order: the products of its row from the first solved unknown to the last, each
     taken off by a fused multiply-add; then one division by the diagonal (none where it is `unit`).

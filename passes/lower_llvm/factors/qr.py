@@ -1,4 +1,5 @@
-"""A kernel of QR factors by reflections, of which each brings a column of R to its diagonal.
+"""A kernel for QR factors by Householder reflections: each reduces one column to its diagonal
+element of R.
 
 The order. Column by column: the numbers from the diagonal on are scaled by the power of two that
 brings the largest to 1 .. 2, so that no square overflows or vanishes. The squares below the
@@ -92,8 +93,8 @@ def _power_of_two_of_largest(w: Panel, j: Val) -> Val:
 
 
 def _take_off(w: Panel, j: Val, factor: Val, x: Panel, c: Val, mask: Val | None) -> None:
-    """The vector of x from column c on loses what reflection j, whose vector is in w, takes off it:
-    those of its columns that are in `mask`, or all."""
+    """Apply reflection j, whose vector is in w, to the vector of x from column c on: to its columns
+    in `mask`, or to all."""
     f, lanes = x.f, x.k.lanes
     top = x.vector(j, c)
     total, = f.loop(j + 1, x.rows, 1, lambda i, total: [

@@ -155,7 +155,7 @@ class Kernel:
                 for i in range(self.lanes)]
 
     def read_rows(self, first: Val, length: Val, to: Val) -> None:
-        """The first numbers of rows of so many, each row in a lane of lines."""
+        """Read the first numbers of rows of this length, each row into a lane of lines."""
         f = self.f
         shuffles.planes_to_pixels(
             f, self.ty, self._pointers(self.source, first, length), f.as_val(0, "i64"), length, to,
@@ -177,7 +177,8 @@ class Kernel:
     # ---- real numbers ------------------------------------------------------------------------
     def untangled(self, z: tuple[Val, Val], mirror: tuple[Val, Val], cosine: Val,
                   sine: Val) -> tuple[Val, Val]:
-        """A number of the transform of twice as many real numbers, of those of the passes."""
+        """A number of the transform of real numbers, from the transform of half as many complex
+        numbers."""
         f, (a, b), (c, d) = self.f, z, mirror
         x, y = (b + d) * 0.5, (c - a) * 0.5
         return (f.fma(y, sine, f.fma(x, cosine, (a + c) * 0.5)),
@@ -185,7 +186,7 @@ class Kernel:
 
     def tangled(self, z: tuple[Val, Val], mirror: tuple[Val, Val], cosine: Val,
                 sine: Val) -> tuple[Val, Val]:
-        """The number for the passes, of those of the transform of real numbers."""
+        """The inverse: a number of the complex transform, from the transform of real numbers."""
         f, (a, b), (c, d) = self.f, z, mirror
         x, y = a - c, b + d
         return (f.fma(-y, cosine, f.fma(-x, sine, a + c)),
@@ -349,7 +350,7 @@ class Split(Kernel):
             at, f.imin(left, w["n"] - at), self.product(z[::-1], "chirp", at)), 0)
 
     def product(self, z: tuple[Val, Val], name: str, at: Val) -> tuple[Val, Val]:
-        """Numbers times those of a table."""
+        """Multiply numbers by those of a table."""
         return butterflies.turned(self.f, z, *(
             self.f.load(self.ty, self.factor(name, at, part)) for part in (0, 1)))
 
@@ -376,7 +377,8 @@ class Split(Kernel):
         f.put(f.lanes_below(left, self.lanes), (z[0] * self.scale, f.at(target, at, self.elem)))
 
     def turn_columns(self, read: Read, first: int | Val) -> None:
-        """Transform the columns and turn what comes of it; it is the lines of the rows then."""
+        """Transform the columns and multiply them by the twiddle factors. The result is the lines
+        of the rows."""
         f, w, n = self.f, self.w, self.lanes
         a, b = w["a"], w["b"]
         whole = f.sdiv(a + (n - 1), n) * n

@@ -41,7 +41,7 @@ class Kernel:
 
     def sums(self, count: Val, chains: int, step: Callable[[Val, Sequence[Val]], Sequence[Val]]
              ) -> list[Val]:
-        """`chains` sums of `count` terms: step(k, sums so far) adds those of number k."""
+        """`chains` sums of `count` terms: step(k, sums so far) adds the terms number k."""
         f = self.f
 
         def block(start: Val, *totals: Val) -> list[Val]:
@@ -118,7 +118,7 @@ class _Distances(Kernel):
                   lambda row=row, number=number: self.put(row, z, number, j))
 
     def put(self, row: Sequence[Val], z: Val, number: Val, j: Val) -> None:
-        """The distances of one row, from column j on, where they are wanted."""
+        """Store the distances of one row, from column j on, as far as they are wanted."""
         f, lanes = self.f, self.lanes
         to = f.at(self.row_of(z, number), j, self.elem)
         for v in range(VECTORS):

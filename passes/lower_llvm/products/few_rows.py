@@ -59,7 +59,7 @@ class Few:
         f.while_(lambda u: f.cmp("slt", u, end), unit, [begin])
 
     def begin(self) -> None:
-        """Emit what comes before all units."""
+        """Emit the code before all units."""
 
     def columns(self, a: Val, b: Val, c: Val, j0: Val, j1: Val) -> None:
         """Emit the products of columns j0 ... j1 of the matrices at a, b and c."""
@@ -85,8 +85,8 @@ class Few:
 
 
 class _Rows(Few):
-    """One chain for each row and column, in memory: those of the block at hand, and the sums of
-    the blocks before it."""
+    """One chain for each row and column, in memory: the chains of the current block, and the sums
+    of the blocks before it."""
 
     def room(self) -> int:
         """The elements of a row of chains."""
@@ -246,8 +246,8 @@ class _FewCols(_Rows):
             f.store(acc, p)
 
     def last_steps(self, a: Val, b: Val, steps: tuple[Val, Val, Val], col: Val, at: Val) -> None:
-        """The chains of a vector of columns go on by fewer steps than a square has: `steps` are the
-        first, the end, and the mask of what is there."""
+        """Continue the chains of a vector of columns with the last, incomplete square. `steps` are
+        its first step, its end, and the mask of existing steps."""
         f, (k, end, mask), lanes = self.f, steps, self.lanes
         rows = self.transposed(b, col, k, lambda ty, p: f.mload(ty, p, mask))
         for i, y in enumerate(rows):

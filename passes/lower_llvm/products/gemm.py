@@ -82,9 +82,9 @@ def a_step(wide: str) -> int:
 
 
 def scratch_bytes(dtype: str, dst: str, a_mode: str, m: Size, cols: Size) -> Size:
-    """What one thread needs for m rows and units of `cols` columns, in this order: packed rows of
-    A; panels of B, where they are used for more than one group of rows; sums of finished blocks,
-    where C cannot hold them."""
+    """The scratch memory of one thread for m rows and units of `cols` columns. In order: packed
+    rows of A; panels of B, if they are used for several groups of rows; sums of finished blocks, if
+    C cannot hold them."""
     wide = WIDE.get(dtype, dtype)
     a = MC * a_step(wide) if a_mode != "place" else 0
     b = KC * size(wide) * cols if m > MC else 0
@@ -305,7 +305,7 @@ def _there(f: Fn, ty: str, p: Val, mask: Val | None) -> Val:
 
 def _store_or_add(f: Fn, sums: Sequence[Val], places: Sequence[Val], add: Val,
                   masks: Sequence[Val | None]) -> None:
-    """The sums of a tile to their places in C, or to what is there."""
+    """Store the sums of a tile to C, or add them to its contents."""
     def put(value: Callable[[Val, Val, Val | None], Val]) -> None:
         for x, p, mask in zip(sums, places, masks, strict=True):
             y = value(x, p, mask)
@@ -517,8 +517,8 @@ class _Gemm:
 
     def ahead(self, b: Val, k0: Val, kb: Val, j0: Val, j: Val, cols: Val,
               first_group: Val) -> tuple[Val, Callable[..., Any] | None]:
-        """The panel of B to be packed next is fetched while this one is in use: (count of steps,
-        what a step fetches)."""
+        """Prefetch the panel of B that is packed next, while this one is in use: (the number of
+        steps, what each step fetches)."""
         f, d, width = self.f, self.d, self.shape.width
         if self.b_mode in ("packed", "place"):
             return f.const("i64", 0), None           # adjacent: the hardware sees it coming

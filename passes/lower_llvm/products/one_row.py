@@ -38,7 +38,7 @@ class _One(Few):
         self.copy = self.f.alloca(self.ty, BLOCK)
 
     def side_by_side(self, a: Val, k0: Val, count: int | Val) -> Val:
-        """Where elements k0 ... of A lie side by side, widened: where they are, or in a copy."""
+        """The address of elements k0 ... of A, adjacent and widened: in place, or in a copy."""
         f, step = self.f, self.d["a_k"]
         source = f.bytes_at(a, k0 * step)
 
@@ -246,7 +246,7 @@ class _OneCol(_One):
 
     def blocks_of(self, x: Val, columns: Sequence[Val], k0: Val, side: int,
                   totals: Sequence[Val]) -> Sequence[Val]:
-        """The sums with `side` whole blocks from step k0 on added, A's elements of which are at
+        """The sums with `side` whole blocks from step k0 on added; A's elements of these are at
         `x`."""
         f, t, n = self.f, vec(self.ty, CHAINS), len(columns)
 

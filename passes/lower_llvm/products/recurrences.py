@@ -1,5 +1,5 @@
-"""Steps of a recurrence: a product with a state's rows and what follows of it, one step after the
-other in one launch.
+"""Runs the steps of a recurrence in one launch: each multiplies a state's rows by a matrix and
+applies expressions to the sums.
 
 Each step multiplies rows of the `source` by matrices, one for each gate: what the step before it
 stored there, or rows of its own in the first step. What becomes of the sums is told by scalar
@@ -64,9 +64,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """What a step does. `reads`: what the expressions' arguments are, after the sums; `results`:
-    expressions, and where each goes. `source`: the array whose rows are multiplied, from a part
-    on."""
+    """What a step does. `reads`: the arguments of the expressions after the sums. `results`: the
+    expressions, and where each result goes. `source`: the array whose rows are multiplied, from a
+    part on."""
     dtype: str
     sums: int
     arrays: tuple[Array, ...]
@@ -162,7 +162,7 @@ class _Emitter:
         return count
 
     def tallest(self, vectors: int, heights: Sequence[int], rows: Val) -> tuple[Val, Val]:
-        """(rows, code) of the tallest tile for so many rows."""
+        """(rows, code) of the tallest tile for this number of rows."""
         f, wide = self.f, self.what.dtype
         *others, least = heights
         count, tile = f.const("i64", least), Val(f, f"@{tile_name(wide, least, vectors)}", "ptr")

@@ -25,7 +25,7 @@ BYTES = 128                              # of what a register holds, or some sid
 
 
 class Form(NamedTuple):
-    """What such a kernel is made for."""
+    """The facts by which such a kernel is specialised."""
     m: int
     n: int
     k: int
@@ -41,7 +41,7 @@ class Form(NamedTuple):
 
     @property
     def lanes(self) -> int:
-        """Lanes that hold what a unit reads of an operand, and what it makes."""
+        """The number of lanes for what a unit reads of an operand, and for its results."""
         most = max(self.m * self.k * (1 if self.a_once else self.group),
                    self.k * self.n * (0 if self.b_once else self.group),
                    self.m * self.n * self.group)
@@ -171,8 +171,8 @@ class _Small:
         return self.f.fma(x, y, acc) if acc.is_float else x * y + acc
 
     def halved(self, chains: Sequence[Val]) -> Val:
-        """The sum of chains, the rest of which are zeros. One that was added to something is not -0
-        any more unless both were, so that a zero changes it no further."""
+        """The sum of chains, of which the unused ones are zeros. After one addition a sum is -0
+        only if both terms were, so adding more zeros does not change it."""
         some: list[tuple[Val, bool]] = [(x, not x.is_float) for x in chains]
         width = CHAINS
         while width > 1:
@@ -227,5 +227,5 @@ class _Small:
 
 
 def most(dtype: str) -> int:
-    """Elements of a matrix that such a kernel can hold."""
+    """The largest number of elements of a matrix for such a kernel."""
     return min(32, BYTES // size(dtype))

@@ -174,7 +174,7 @@ class Sums:
     # ---- both ------------------------------------------------------------------------------------
     def blocks(self, begin: Val, end: Val, work: Callable[[Val, int, Val | None], None]) -> None:
         """work(first column, vectors, mask) for all columns: in wide blocks, then in narrower ones,
-        then what is no whole vector."""
+        then the rest that is no whole vector."""
         f, n = self.f, self.lanes
         wide = begin + (f.sdiv(end - begin, BLOCK * n) * (BLOCK * n))
         f.loop(begin, wide, BLOCK * n, lambda c: work(c, BLOCK, None))
@@ -247,8 +247,8 @@ class PointedSums(Sums):
 
 
 def entries_of(f: Fn, pointers: Val, r: Val, rows: Val, count: Val) -> tuple[Val, Val, Val]:
-    """The first entry of a row, the one after its last, and is what the pointers say impossible?
-    Then the row has none."""
+    """The first entry of a row, the one after its last, and whether the pointers are impossible;
+    then the row has no entries."""
     first = f.load("i64", f.at(pointers, r, "i64"))
     last = f.load("i64", f.at(pointers, r + 1, "i64"))
     begins = f.sel(f.cmp("eq", r, 0), f.cmp("ne", first, 0), f.cmp("slt", first, 0))

@@ -130,7 +130,7 @@ class Unit:
         f.loop(0, w["out_width"], d["piece"], piece)
 
     def finished(self, p: Val, at: Val, count: Val) -> None:
-        """The sums become results, of which the first is element `at`."""
+        """Apply the epilogue to the sums; the first result is element `at`."""
         f, arguments = self.f, self.arguments
         f.call_helper(
             self.finish, self.sums, count, self.d["columns"] - p,
@@ -142,7 +142,7 @@ class Unit:
 
     # ---- input columns ---------------------------------------------------------------------------
     def brought_together(self, start: Val, y: Val, x: Val, count: Val, left: Val | None) -> None:
-        """The input columns that so many pixels read, from row y and column x on."""
+        """Copy the input columns that these pixels read together, from row y and column x on."""
         f, d, w = self.f, self.d, self.window
         columns = (count - 1) * w["stride_x"] + (w["segments"] - 1) * w["step_x"] + 1
         low = f.imin(f.imax(0 - x, f.const("i64", 0)), columns)
@@ -199,7 +199,7 @@ class Unit:
 
     # ---- sums ------------------------------------------------------------------------------------
     def added(self, p: Val, count: Val) -> None:
-        """The sums of so many pixels' 32 channels from p on."""
+        """The sums of these pixels' 32 channels, from p on."""
         f = self.f
         shift = f.at(self.arguments["shift"], p, "i32")
         starts = apart(f, *[f.load(LANES, f.at(shift, j * dots.PANEL, "i32")) for j in range(2)])
@@ -254,8 +254,8 @@ class Unit:
 # Registers are interleaved in lanes of 16 bytes. So the 32 channels of a step lie in fours:
 # 0, 16, 4, 20 and 8, 24, 12, 28.
 def interleaved(f: Fn, taps: list[Val]) -> list[Val]:
-    """The bytes of four taps, those of a channel side by side: four vectors of four channels each
-    in a lane."""
+    """The bytes of four taps, with those of each channel adjacent: four vectors with four channels
+    in each 128-bit lane."""
     halves = [zipped(f, *taps[at : at + 2]) for at in (0, 2)]
     words = [[f.bitcast(v, f"<{v.lanes // 2} x i16>") for v in half] for half in halves]
     found = [v for a, b in zip(*words, strict=True) for v in zipped(f, a, b)]

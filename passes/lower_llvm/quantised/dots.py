@@ -1,4 +1,5 @@
-"""c = a b for a few rows of unsigned bytes and 32 columns of signed ones, by what the machine has.
+"""c = a b for a few rows of unsigned bytes and 32 columns of signed bytes, with the best
+instructions of the machine.
 
 The columns lie in panels of 16: for each four steps, 64 bytes, the four of a column side by side.
 That is what `vpdpbusd` takes, and a tile of AMX is 16 such rows. Machines without either widen
@@ -48,7 +49,7 @@ def few_rows() -> tuple[int, ...]:
 
 
 def micro(m: Module, name: str, kind: str, rows: int) -> Val:
-    """The address of the micro-kernel for so many rows."""
+    """The address of the micro-kernel for this number of rows."""
     f = m.fn(f"{name}_rows{rows}", SIGNATURE, linkage="internal", attrs="noinline")
     write: Callable[..., None] = (
         tiles if kind == "amx" and rows >= TILE_ROWS else vnni if kind in ("amx", "vnni") else pairs
@@ -168,7 +169,8 @@ def pairs(f: Fn, rows: int) -> None:
 def pairs_of_panel(
     f: Fn, rows: int, a: Val, row: Val, b: Val, steps: Val, start: Val, c: Val
 ) -> None:
-    """The sums of one panel: each is two until the end, those of steps 0 and 1 and of 2 and 3."""
+    """The sums of one panel. Until the end each is kept as two: of steps 0 and 1, and of steps 2
+    and 3."""
     halves = targets.current().bits // 16
     vectors = STEP // halves
     lines = [f.bytes_at(a, row * i if i else 0) for i in range(rows)]
@@ -218,8 +220,8 @@ def pair(f: Fn, x: Val, y: Val) -> Val:
 
 
 def pairs_of_four(f: Fn, acc: Sequence[Val], x: Val, y: Val) -> list[Val]:
-    """Two vectors of 16 sums, to which four products of 16 columns are added: those of columns 0
-    to 7, each twice, and of the others."""
+    """Add four products of 16 columns to two vectors of 16 sums: one for columns 0 to 7, each
+    twice, the other for the rest."""
     out, halves = [], targets.current().bits // 16
     for j in range(2):
         found = []

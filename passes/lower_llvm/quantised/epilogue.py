@@ -34,8 +34,8 @@ SIGNATURE = [
 
 
 def function(m: Module, name: str, bytes_out: bool, residual: bool) -> Val:
-    """The address of a function that stores rows of 32 sums at y, of which so many columns are
-    wanted; `row` elements lie between rows of y and of the residual, which is bytes."""
+    """The address of a function that stores rows of 32 sums at y, as far as columns are wanted.
+    `row` is the distance of rows in y and in the residual, which is bytes."""
     f = m.fn(f"{name}_epilogue", SIGNATURE, linkage="internal", attrs="noinline")
     rows = _Rows(f, bytes_out, residual)
     f.if_(f.cmp("sge", rows.columns, WIDE), rows.whole, rows.partial)
@@ -96,7 +96,7 @@ class _Rows:
             f.store(f.shuffle(found, None, order), f.bytes_at(self.y, (i + k) * self.row), 1)
 
     def residuals(self, i: Val) -> list[Val]:
-        """The bytes that are added to the sums of a row, of which all columns are wanted."""
+        """The bytes that are added to the sums of a row with all columns."""
         f = self.f
         if not self.residual:
             return []
@@ -104,7 +104,7 @@ class _Rows:
                 for j in range(2)]
 
     def whole(self) -> None:
-        """Rows of which all columns are wanted."""
+        """Rows with all columns."""
         f, done = self.f, self.f.const("i64", 0)
         if self.bytes_out and wide_masks() and not f.mod.brief:
             done = self.count & -2
@@ -115,7 +115,7 @@ class _Rows:
         f.loop(done, self.count, 1, one)
 
     def partial(self) -> None:
-        """Rows of which some columns are wanted."""
+        """Rows with some of the columns."""
         f, columns, masks = self.f, self.columns, wide_masks()
         mask = first_lanes(f, columns, WIDE)
         here = f.alloca("i8", WIDE)

@@ -103,14 +103,14 @@ class Stretch:
         self.mask = self.rest_of(self.size)  # of all stretches but those at borders
 
     def rest_of(self, size: Val) -> Val | None:
-        """The mask of what is left of so many bytes after whole vectors, where machines have masks
-        for bytes."""
+        """The mask for the rest of `size` bytes after whole vectors, on machines with byte
+        masks."""
         if self.width != 64:
             return None
         return epilogue.first_lanes(self.f, size & (self.width - 1), self.width)
 
     def copy(self, source: Val, ix: Val, inside: Val, at: Val) -> Val:
-        """A stretch from column ix on; where it ends."""
+        """Copy a stretch from column ix on; returns where it ends."""
         f, d = self.f, self.d
         last = f.cmp("sle", ix, d["width"] - d["span"])
 
@@ -129,7 +129,7 @@ class Stretch:
         return f.if_(inside & f.cmp("sge", ix, 0) & last, whole, cut)[0]
 
     def copied(self, source: Val, at: Val, size: Val, mask: Val | None) -> Val:
-        """A copy of `size` bytes, of which no others are read; where it ends."""
+        """Copy `size` bytes without reading any others; returns where the copy ends."""
         f, width = self.f, self.width
         ty = vec("i8", width)
         whole = size & -width

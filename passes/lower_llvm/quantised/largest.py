@@ -44,7 +44,7 @@ def largest(m: Module, symbol: str, width: int) -> None:
 
 
 def inside(f: Fn, first: Val, taps: Val, step: Val, size: Val) -> tuple[Val, Val]:
-    """The places from `first` on, so many steps apart, that lie within a size: (first, end)."""
+    """The taps from `first` on, `step` apart, that lie inside a size: (first, end)."""
     before = f.sdiv(f.imax(0 - first, f.const("i64", 0)) + step - 1, step)
     return first + before * step, f.imin(first + taps * step, size)
 

@@ -94,7 +94,7 @@ def numbers(f: Fn, line: Val, bits: int) -> list[list[Val]]:
 
 
 def put(f: Fn, sums: list[Val], bias: Val, to: Val, left: Val) -> None:
-    """Add the bias and store what is wanted of 32 columns."""
+    """Add the bias and store the wanted ones of 32 columns."""
     found = [v + f.load("<16 x float>", f.at(bias, j * LANES)) for j, v in enumerate(sums)]
 
     def whole() -> None:

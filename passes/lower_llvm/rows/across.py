@@ -49,7 +49,7 @@ class Best(Extreme):
 
 
 def most_vectors(program: Program) -> int:
-    """How many vectors of columns a panel may have at most: what the registers hold, and wide
+    """The largest number of vectors of columns in a panel: as many as the registers hold, and wide
     enough for memory to stream."""
     exprs = [s.expr for s in program.stages]
     weight = len(sc.walk(*exprs)) + 2 * sum(len(sc.walk(e)) > 6 for e in exprs)
@@ -63,10 +63,10 @@ def panel_lanes(program: Program) -> int:
 
 
 class ColKernel(Kernel):
-    """One program over rows that lie side by side in columns: outer index a, element i, column c; a
-    unit of work is a panel of `vectors` vectors of columns of one a. After n come the number of
-    spans (if partial) and the number of columns; then the strides of a and i of each full operand,
-    that of a of each row operand, and those of a and i of each full output. Row outputs are a-major
+    """One program over rows that are adjacent columns in memory: outer index a, element i, column
+    c. A unit of work is a panel of `vectors` vectors of columns of one a. After n come the number
+    of spans (if partial) and the number of columns. Then come the strides: of a and i for each full
+    operand, of a for each row operand, of a and i for each full output. Row outputs are a-major
     without gaps. Results of spans are (a, span, column). `mode` says how memory is walked.
 
     `still`: the operands, full or of rows, that are the same in all columns of an a: one number is

@@ -21,8 +21,8 @@ DENSE = 8  # vectors of a line that are added up at once
 
 
 class ColumnSums:
-    """The sums of one walk of a `ColKernel`, in a panel of columns. `stages` are the sums, then
-    what is stored on the way."""
+    """The sums of one walk of a `ColKernel`, in a panel of columns. `stages` are the sums, followed
+    by what is stored on the way."""
 
     def __init__(self, kernel: ColKernel, stages: Sequence[int], sums: Sequence[int], lo: Val,
                  hi: Val) -> None:
@@ -79,7 +79,7 @@ class ColumnSums:
         self.each_vector(k, one)
 
     def push(self, k: int, b: Val) -> None:
-        """The results of the block from b on to those of the other blocks."""
+        """Combine the results of the block from b on with those of the other blocks."""
         def one(x: Val, v: Val) -> None:
             self.stacks[k].push(self.f.sdiv(b - self.lo, BLOCK), x, v)
         self.each_vector(k, one)
@@ -183,7 +183,7 @@ class ColumnSums:
         return lanes
 
     def fetch(self, i: Val) -> None:
-        """Fetch what will be read some elements later."""
+        """Prefetch the elements that are read some steps later."""
         f, kernel = self.f, self.kernel
         for arg in kernel.used if self.ahead else ():
             if (
@@ -249,7 +249,7 @@ class ColumnSums:
         f.while_(lambda h, left: f.cmp("sgt", h, 0), level, [f.const("i64", LANES // 2), count])
 
     def each_vector(self, k: int, body: Callable[[Val, Val], Val | None]) -> None:
-        """body(result, v) for every vector of block results, in a loop; what it gives replaces
+        """body(result, v) for every vector of block results, in a loop; its return value replaces
         the result."""
         f, ty = self.f, self.types[k]
 
@@ -263,7 +263,7 @@ class ColumnSums:
 
 
 class Lines:
-    """A block without gaps as lines of 32 elements x columns, the last of which may be shorter."""
+    """A block without gaps, as lines of 32 elements x columns; the last line may be shorter."""
 
     def __init__(self, sums: ColumnSums, start: Val, b: Val, end: Val, arg: int) -> None:
         self.sums, self.f, self.W, self.start, self.arg = sums, sums.f, sums.W, start, arg

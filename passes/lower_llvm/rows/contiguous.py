@@ -345,7 +345,7 @@ class RowKernel(Kernel):
         return (inside() if self.one_piece is None else f.if_(self.one_piece, inside, several))[0]
 
     def put_apart(self, b: Val, end: Val) -> None:
-        """After a block: what was stored, to its pieces."""
+        """After a block: copy stored elements back to their pieces."""
         if self.one_piece is None:
             return
         for j in self.out_block:
@@ -443,7 +443,7 @@ class Walk:
         self.light = len(sc.walk(*kernel.roots)) <= 3 and kernel.chunks <= 4
 
     def emit(self) -> None:
-        """The blocks; then what the walk defines."""
+        """Emit the blocks, then the values that the walk defines."""
         f, kernel = self.f, self.kernel
         self.lo, self.hi = f.const("i64", 0), kernel.n
         if kernel.partial:
@@ -456,8 +456,8 @@ class Walk:
         self.finish(list(self.blocks(carry)))
 
     def blocks(self, carry: Sequence[Val]) -> list[Val]:
-        """All blocks. Where nothing is summed, a row is one; of pieces, each is one where it
-        lies."""
+        """All blocks. Without sums a row is one block; a row in pieces has a block for each piece,
+        in place."""
         f, kernel = self.f, self.kernel
         if self.reds:
             return f.loop(self.lo, self.hi, BLOCK, self.block, carry)
@@ -481,7 +481,7 @@ class Walk:
         return states
 
     def block(self, b: Val, *carried: Val, end: Val | None = None) -> list[Val]:
-        """The elements from b on; gives what is carried on."""
+        """The elements from b on; returns the values carried on."""
         f, kernel, starts = self.f, self.kernel, self.starts
         end = f.imin(b + BLOCK, self.hi) if end is None else end
         kernel.bring_together(b, end)
@@ -522,7 +522,7 @@ class Walk:
         return step
 
     def finish(self, last: Sequence[Val]) -> None:
-        """The results of the reductions, from what the last block carried on."""
+        """The results of the reductions, from the values that the last block carried on."""
         f, kernel, program = self.f, self.kernel, self.kernel.program
         for k in self.whole:
             size = len(self.starts[k])

@@ -1,5 +1,5 @@
-"""Elements in memory, and reductions over lanes of them: what kernels of row programs are made
-of in both orientations."""
+"""Loads and stores of elements, and reductions over lanes: the parts of row kernels in both
+orientations."""
 from __future__ import annotations
 
 import functools
@@ -38,7 +38,7 @@ def load(f: Fn, dtype: str, p: Val, lanes: int, mask: Val | None = None) -> Val:
 
 def values(f: Fn, roots: Sequence[Expr], inputs: Sequence[Val | None], dtypes: Sequence[str],
            lanes: int) -> list[Val]:
-    """Expressions' values; those of a half type rounded, as if they had been stored."""
+    """The values of expressions; values of half types are rounded as if they had been stored."""
     xs, types = compute(f, roots, inputs, dtypes, lanes)
     rounded = [t in HALF and r.op not in ("arg", "cast") for t, r in zip(types, roots, strict=True)]
     return [
@@ -59,8 +59,8 @@ def scalar_slot(f: Fn, dtype: str, slot: Callable[[str], Val]) -> Val:
 
 
 def lanes_for(types: set[str]) -> int:
-    """How many elements to work on at once: a register's worth of the narrowest type, or of 4
-    bytes where it meets wider ones."""
+    """The number of elements to work on at once: a register of the narrowest type, or of 4-byte
+    elements if wider types occur."""
     sizes = [SIZE[t] for t in types if t != "bool"] or [1]
     least = min(sizes)
     return min(LANES, targets.current().lanes(least if least == max(sizes) else max(least, 4)))
@@ -177,7 +177,7 @@ class Extreme(Reduction):
 
 
 def reduction(kind: str, dtype: str) -> Sum | Extreme:
-    """The reduction of this kind, for those of `INDEXED` without the position."""
+    """The reduction of this kind; for those of `INDEXED`, without the position."""
     if kind in SUMS:
         return Sum(kind, dtype)
     return Truth(kind, dtype) if kind in ("any", "all") else Extreme(kind, dtype)
@@ -311,8 +311,8 @@ def count_zeros(f: Fn, which: str, x: Val) -> Val:
 
 
 class Pairwise:
-    """Block results combined in pairs while they come: slot l of a small stack holds the result of
-    2**l blocks. `width` results at once, of which every call treats one, number v."""
+    """Combines block results in pairs as they come: slot l of a small stack holds the result of
+    2**l blocks. It holds `width` results; each call handles one of them, number v."""
 
     def __init__(self, f: Fn, red: Reduction, lanes: int = 0, width: int = 1,
                  memory: Callable[[str, int], Val] | None = None) -> None:

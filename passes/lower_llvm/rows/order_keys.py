@@ -77,8 +77,8 @@ class RowKeys:
         return ~u if self.descending else u
 
     def each(self, row: Val, n: Val, use: Callable[[Val, Val], None]) -> list[Val]:
-        """`use(keys, i)` of vectors of keys, then of single ones. Gives (the least key, the
-        greatest, how many are those of NaN)."""
+        """Call `use(keys, i)` with vectors of keys, then with single ones. Returns (the least key,
+        the greatest key, the number of NaN)."""
         f, W = self.f, self.lanes
 
         def group(lanes: int) -> Callable[..., list[Val]]:

@@ -70,7 +70,7 @@ class Items:
 
 class RadixSort:
     """Sorts items. `sort(a, b, n, low, high)` sorts n of them at `a`, whose keys lie from low to
-    high, with as much memory at `b`; it gives where they are then."""
+    high, using as much memory at `b`. It returns where they are then."""
 
     def __init__(self, f: Fn, items: Items) -> None:
         self.f, self.items = f, items
@@ -94,12 +94,13 @@ class RadixSort:
         return f.while_(lambda _r, left, *_: f.cmp("eq", left, 0), deal, start)[2]
 
     def _piles(self, width: Val, bits: Val) -> Val:
-        """How many times to deal by so many bits to have looked at all of `width`."""
+        """The number of rounds of this many bits that cover `width` bits."""
         return self.f.udiv(width + bits - 1, bits)
 
     def _dealt(self, a: Val, b: Val, n: Val, low: Val, base: Val, bits: Val,
                rounds: Val) -> tuple[Val, Val]:
-        """Items at `a`, and free memory, after so many rounds that begin at bit `base`."""
+        """Distribute the items at `a` in this many rounds, beginning at bit `base`, using free
+        memory."""
         f, items = self.f, self.items
         mask = f.binary("shl", f.const("i64", 1), bits) - 1
 
@@ -148,8 +149,8 @@ class RadixSort:
         return left
 
     def insert(self, a: Val, i: Val, moves: Val) -> Val:
-        """Item i goes among those before it, which are in order; how many moves are left of so
-        many."""
+        """Insert item i among those before it, which are sorted; returns how many of the allowed
+        moves are left."""
         f, items = self.f, self.items
         item = items.load(a, i)
         word = items.word(item)

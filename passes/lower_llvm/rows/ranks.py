@@ -26,11 +26,11 @@ class Ranks:
         self.sign = -1 << BITS[keys.elem] - 1
 
     def fits(self, n: Val, vectors: int) -> Val:
-        """Is a row of n elements no longer than so many vectors?"""
+        """Does a row of n elements fit into this many vectors?"""
         return self.f.cmp("sle", n, vectors * self.keys.lanes)
 
     def read(self, row: Val, n: Val) -> Val:
-        """Keep a row's keys; how many are those of NaN."""
+        """Keep a row's keys; returns the number of NaN."""
         f, elem = self.f, self.keys.elem
         return self.keys.each(
             row, n, lambda u, i: f.store(u ^ self.sign, f.at(self.memory, i, elem)))[2]
@@ -41,8 +41,9 @@ class Ranks:
         return self.f.load(elem, self.f.at(self.memory, i, elem)) ^ self.sign
 
     def each(self, n: Val, use: Callable[[Val, Val], None]) -> None:
-        """`use(i, ranks)` of vectors of the n elements, the last of which may reach beyond them:
-        how many have lesser keys, or an equal one and came before."""
+        """Call `use(i, ranks)` with vectors of the n elements, the last of which may reach beyond
+        them. A rank is the number of elements with lesser keys, or with an equal key and a smaller
+        position."""
         f, W = self.f, self.keys.lanes
         f.loop(0, n, W, lambda i: use(i, self.ranks(i, n)))
 

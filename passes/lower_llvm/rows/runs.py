@@ -27,8 +27,8 @@ class Runs:
 
     def write(self, x: Val, values: Val, n: Val, element: Callable[[Val], tuple[Val, Val]],
               begins: Callable[[Val, Val], Val]) -> None:
-        """`element(i)`: (what tells it apart, its position in x); `begins(a, b)`: does a begin a
-        run, if b is before it?"""
+        """Write the runs. `element(i)`: (a key, its position in x). `begins(a, b)`: does a begin a
+        run after b?"""
         f = self.f
 
         def one(i: Val, before: Val, run: Val, start: Val) -> list[Val]:

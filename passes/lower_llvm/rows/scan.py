@@ -111,7 +111,7 @@ def operator(kind: str, dtype: str, acc: str,
 
 
 def _slots(f: Fn, kind: str, sizes: int) -> tuple[Val, list[Val], list[Val]]:
-    """What a kernel is given: where x lies, where the results lie, and so many sizes."""
+    """The arguments of a kernel: the addresses of x and of the results, and this many sizes."""
     args, count = f.args[0], RESULTS[kind]
     x, *outs = (f.load("ptr", f.at(args, i, "i64")) for i in range(1 + count))
     return x, outs, [f.load("i64", f.at(args, 1 + count + j, "i64")) for j in range(sizes)]
@@ -219,8 +219,8 @@ def emit_columns(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out:
         f.loop(0, used, 1, lambda v: bases.put(v, one))
 
         def group(i: Val) -> None:
-            """Elements i to i + 15 of all the panel's columns. Beyond the end the last one is read
-            again; what is then stored in its place is stored before its own result."""
+            """Elements i to i + 15 of all columns of the panel. Beyond the end the last element is
+            read again; its result is stored before the real one, to the same place."""
             lines = [a * n + f.imin(i + k, n - 1) for k in range(GROUP)]
 
             def vector(v: Val) -> None:

@@ -43,8 +43,8 @@ class Search:
         self.order = f.load("ptr", f.at(args, 5, "i64")) if has_order else None
 
     def each_group(self, result: Callable[[Val, Val, Val], Val]) -> None:
-        """For some values at a time, `result(keys, begins, places)`: a vector of what is stored of
-        each, given where its sequence begins, and the place of the value in that."""
+        """For some values at a time: `result(keys, begins, places)` returns the vector to store,
+        given where each value's sequence begins, and the value's place in it."""
         f = self.f
         _, begin, end, _ = f.args
 

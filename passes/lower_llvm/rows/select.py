@@ -29,7 +29,7 @@ def digit_bits(f: Fn, n: Val) -> Val:
 
 
 def clear(f: Fn, counts: Val, bits: Val) -> None:
-    """Begin to count what so many bits tell apart."""
+    """Clear the counts for this many bits."""
     zero = f.const(vec("i64", 1 << LEAST_BITS), 0)
     f.loop(0, f.binary("shl", f.const("i64", 1), bits), 1 << LEAST_BITS,
            lambda i: f.store(zero, f.at(counts, i, "i64")))
@@ -88,7 +88,7 @@ class Selection:
 
 
 def position(f: Fn, keys: RowKeys, row: Val, n: Val, key: Val, before: Val) -> Val:
-    """Where the element with this key is that has so many equal ones before it."""
+    """The position of the element with this key that has this many equal ones before it."""
     W = keys.lanes
     last = (n & -W) - W
 

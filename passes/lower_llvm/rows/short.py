@@ -67,7 +67,8 @@ class Ranked(Extreme):
             self.sign = self.better[0]
 
     def ranked(self, f: Fn, x: Val, mask: Val | None) -> Val:
-        """Elements as what is compared; lanes outside of the mask are worse than all."""
+        """Elements in the form that is compared; lanes outside of the mask are worse than all
+        others."""
         if self.float:
             x = f.sel(f.cmp("uno", x, x),
                       f.const(vec(self.bits, x.lanes), self.beyond),
@@ -228,8 +229,8 @@ class ShortKernel(Kernel):
 
     def each_row(self, places: Sequence[tuple[Val, list[Val]]],
                  body: Callable[[Val, Sequence[Val]], None]) -> None:
-        """body(r, pointers) for each row of the group, with where it begins at each of `places`,
-        (address, strides)."""
+        """body(r, pointers) for each row of the group, with the beginning of the row at each of
+        `places`, (address, strides)."""
         f = self.f
 
         def run(first: Val, end: Val, starts: Sequence[Val]) -> None:

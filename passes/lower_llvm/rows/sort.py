@@ -124,9 +124,8 @@ class Order:
         return [low, last]
 
     def gathered(self, row: Val, goal: Val, memory: Val) -> list[Val]:
-        """Put the first items at `goal`, where they are few of many, most of which are passed over.
-        Those that may be among them are gathered, and when there is no room for more, all but the
-        first are dropped."""
+        """Put the first items at `goal`, if they are few of many: most items are skipped.
+        Candidates are gathered; when there is no room for more, all but the first are dropped."""
         f, items = self.f, self.items
         room = self.k * BUFFER
         keys = f.bytes_at(memory, room * items.size)

@@ -1,4 +1,4 @@
-"""Exponentials, logarithms and what is made of them."""
+"""Exponentials, logarithms and functions of these."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -153,7 +153,7 @@ def log_sum(f: Operations, k: Val, z: Val, tail: Val | None = None) -> Val:
 
 
 def log_edges(f: Operations, x: Val, r: Val) -> Val:
-    """r where x is positive and finite, what a logarithm gives elsewhere."""
+    """r if x is positive and finite; else the value of the logarithm there."""
     r = f.sel(f.cmp("oeq", x, 0.0), -INF, r)
     r = f.sel(f.cmp("ult", x, 0.0), NAN, r)
     return f.sel(f.cmp("oeq", x, INF), INF, r)

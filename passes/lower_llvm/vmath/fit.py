@@ -34,8 +34,8 @@ def single(v: Real) -> float:
 
 def fit(f: Function, lo: Real, hi: Real, degree: int, rounded: Rounding = float,
         weight: Function | None = None) -> tuple[list[float], float]:
-    """(coefficients in rising powers, log2 of the error). `weight`: what the polynomial's error
-    weighs in the result."""
+    """(coefficients in rising powers, log2 of the error). `weight`: the factor of the polynomial's
+    error in the result."""
     lo, hi = mp.mpf(lo), mp.mpf(hi)
     n = 6 * (degree + 1)
     mid, half = (lo + hi) / 2, (hi - lo) / 2
@@ -137,7 +137,7 @@ def two_atanh(z: Real) -> Real:
 
 
 def of_powers() -> Iterator[Polynomial]:
-    """Exponentials, logarithms and what is made of them."""
+    """Exponentials, logarithms and functions of these."""
     r2 = lambda r: r * r / mp.exp(r)
     yield "exp_f32", exp_tail, -HALF_LN2, HALF_LN2, 4, single, r2
     yield "exp_f64", exp_tail, -HALF_LN2, HALF_LN2, 9, float, r2

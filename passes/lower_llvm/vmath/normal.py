@@ -1,5 +1,5 @@
-"""The normal distribution function Phi, what is made of it, and erfc of f32, which is another
-scale of the same."""
+"""The normal distribution function Phi, functions of it, and erfc of f32, which is Phi at another
+scale."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

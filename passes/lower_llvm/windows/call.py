@@ -16,7 +16,7 @@ GEOMETRY = 4                   # the slot of the geometry; three operands and th
 
 
 class Call:
-    """The arguments of a call, of which the first `slots` are loaded as pointers."""
+    """The arguments of a call; the first `slots` are loaded as pointers."""
 
     def __init__(self, f: Fn, t: Tile, slots: int = GEOMETRY,
                  fields: dict[str, int] = FIELD) -> None:

@@ -52,14 +52,14 @@ def tile_rows(n: int) -> int:
 
 
 def fetch(f: Fn, t: Tile, p: Val, count: int) -> None:
-    """Fetch the lines of so many elements."""
+    """Prefetch the cache lines of this many elements."""
     for at in range(0, count * BYTES[t.elem], 64):
         f.prefetch(f.bytes_at(p, at), locality=2)
 
 
 def micro(m: Module, name: str, t: Tile, ahead: bool = False) -> Callable[..., None]:
     """A function of (f, pixels, a, row, at, b, c, steps, first[, later]): c (+)= a b over a block
-    of steps, b is [steps][panel], for a panel of which so many pixels, or more, are wanted.
+    of steps. b is [steps][panel]; at least the first `pixels` pixels of the panel are computed.
 
     The rows of a are `row` elements apart; its steps lie side by side or, with `t.listed`, where
     the i64 list `at` says. With `ahead`, as many elements at `later` are fetched meanwhile as are
@@ -225,7 +225,7 @@ class Block:
         return listed
 
     def ahead(self, i: Val, j: Val) -> None:
-        """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in
+        """Prefetch the epilogue's operands by pixel, and the results' places: every row lies in
         another page."""
         c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
         to = (self.group * g.yg + i * t.rows * g.yo

@@ -85,7 +85,7 @@ class Band:
 
 
 class Weights:
-    """The weights of an output's taps as vectors: in registers, where so many have room there."""
+    """The weights of an output's taps as vectors: in registers, if there are enough."""
 
     def __init__(self, taps: int, load: Callable[[int], Val]) -> None:
         self.load = load
@@ -105,7 +105,7 @@ def forward(m: Module, symbol: str, t: Tile, taps: int, epilogue: Epilogue, near
 
 class Rows(ForwardCall):
     """The arguments of a call of `forward`, and its areas of scratch memory: `line` has a row of
-    sums, `weights` those of a vector of channels."""
+    sums, `weights` the weights of a vector of channels."""
 
     def __init__(self, f: Fn, t: Tile, taps: int, epilogue: Epilogue, near: int,
                  far: int) -> None:
@@ -247,7 +247,7 @@ class Neighbours(ForwardCall):
         f.loop(0, count, 1, lambda e: self.run(e, xo, weights, values, base))
 
     def run(self, e: Val, xo: Val, weights: Weights, values: Sequence[Val], base: Val) -> None:
-        """The sums of a run, tap after tap, and where they go."""
+        """Compute the sums of a run, tap after tap, and store them."""
         f, t, g, runs = self.f, self.t, self.g, self.runs
         p, acc = f.at(xo, runs.get(runs.x, e), t.elem), f.const(t.vec, 0.0)
         for k in range(self.taps):

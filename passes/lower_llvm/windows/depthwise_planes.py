@@ -118,7 +118,7 @@ class Channel:
         f.loop(0, g.vectors, 1, vector)
 
     def sums(self, at: Val, count: int, weights: Sequence[Val]) -> list[Val]:
-        """The sums of a vector of columns in so many rows, whose windows begin at `at`."""
+        """The sums of a vector of columns in `count` rows, whose windows begin at `at`."""
         f, t, g, taps = self.f, self.t, self.g, self.taps
         sums = [f.const(t.vec, 0.0)] * count
         rows = range((count - 1) * taps.down + taps.rows)

@@ -26,7 +26,8 @@ def weight_grad(m: Module, symbol: str, t: Tile, taps: int, near: int) -> None:
 
 class WeightGradient(Call):
     """The arguments of a call, and its areas of scratch memory: `line` has a row of gy as
-    [pixel][channel], `sums` those of a block of pixels, `totals` those of the blocks before."""
+    [pixel][channel], `sums` the sums of a block of pixels, `totals` the sums of the blocks
+    before."""
 
     def __init__(self, f: Fn, t: Tile, taps: int, near: int) -> None:
         super().__init__(f, t)

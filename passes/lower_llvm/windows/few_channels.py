@@ -1,5 +1,5 @@
-"""Convolutions of few channels that read each tap's pixels where they lie, in planes of the image
-with its padding.
+"""Convolutions of few channels: each tap's pixels are read in place, from planes of the padded
+image.
 
 Copying the pixels under every tap into panels, as `conv.forward` does, costs as much as the
 products of a handful of output channels, and an image's pixel is copied once for each tap that
@@ -43,8 +43,8 @@ STRIDES = 1, 2, 4, 8, 16       # along a row of x
 
 
 def registers_for(rows: int) -> tuple[int, int]:
-    """(rows, vectors) of the register tile for so many rows. Few rows go with many vectors, that
-    multiply-adds are not short of operands."""
+    """(rows, vectors) of the register tile for this many rows. With few rows there are many
+    vectors, so that multiply-adds do not wait for operands."""
     registers = 32 if targets.current().name in ("avx512", "neon") else 16
     sizes = (12, 8, 6, 4, 3, 2, 1) if registers == 32 else (6, 4, 3, 2, 1)
     high = min((r for r in sizes if r <= rows), key=lambda r: -(-rows // r) * (r + 1))
@@ -53,7 +53,7 @@ def registers_for(rows: int) -> tuple[int, int]:
 
 def micro(m: Module, name: str, t: Tile) -> str:
     """name(a, row, at, places, c, steps, first, *b): c (+)= a b over a block of steps. Step k of
-    vector j of b lies at b[j] + at[k]; that of a row of a at k or, with `t.listed`, at
+    vector j of b is at b[j] + at[k]. Step k of a row of a is at k or, with `t.listed`, at
     places[k]."""
     f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "places"), ("ptr", "c"),
                     ("i64", "steps"),
@@ -75,8 +75,8 @@ def micro(m: Module, name: str, t: Tile) -> str:
 
 def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, step: int, far: int) -> None:
     """The kernel over units (group, image, plane, band of rows, block of output channels);
-    arguments as `conv.forward`. `step` is the stride along a row of x, one of `STRIDES`, `far` that
-    of y (see `writer`)."""
+    arguments as for `conv.forward`. `step` is the stride along a row of x, one of `STRIDES`; `far`
+    is that of y (see `writer`)."""
     multiply = micro(m, symbol + "_micro", t)
     planes = Planes(m.kernel(symbol), t, epilogue, step, far, multiply)
     planes.each_unit(lambda u: Band(planes, u).emit())
@@ -166,8 +166,8 @@ class Planes(Image):
             f.at(self.area("out_at"), column * i, "i64") for i in range(3))
 
     def vectors_of(self, rows: Val) -> Val:
-        """List the vectors of a band of so many rows; how many panels they make. The last panel
-        is filled up with vectors of no lanes."""
+        """List the vectors of a band of this many rows; returns the number of panels. The last
+        panel is filled up with vectors without lanes."""
         f, t, g = self.f, self.t, self.g
 
         def row(r: Val) -> None:
@@ -252,7 +252,7 @@ class Band:
         f.loop(again, t.rows, 1, out, [(row0 + again) * g.yo])
 
     def ahead(self, row0: Val, to: Sequence[Val]) -> None:
-        """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in
+        """Prefetch the epilogue's operands by pixel, and the results' places: every row lies in
         another page."""
         p, f, t, g = self.p, self.f, self.t, self.g
 

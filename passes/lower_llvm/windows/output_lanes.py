@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SideBySide:
-    """The lanes of a mask, which are neighbours; all lanes where there is none."""
+    """Adjacent lanes under a mask; all lanes if there is none."""
 
     def __init__(self, f: Fn, t: Tile, mask: Val | None) -> None:
         self.f, self.t, self.mask = f, t, mask

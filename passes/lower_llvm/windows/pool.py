@@ -57,8 +57,8 @@ class Accumulator(NamedTuple):
 
 
 class Pool:
-    """Sums of taps: the arguments of a call, its areas of scratch memory, and what all units do
-    with them. A subclass is a kind of pool."""
+    """Pools as sums of taps: the arguments of a call, its areas of scratch memory, and the code
+    that all units share. A subclass is a kind of pool."""
 
     start: ClassVar[float] = 0.0
 
@@ -191,7 +191,7 @@ class Mean(Pool):
 
 
 class Spread(Pool):
-    """Sums of what was divided: the gradient of a mean."""
+    """Sums of divided gradients: the gradient of a mean."""
 
     def change(self, z: Val, v: Val) -> Change | None:
         f, g, n = self.f, self.g, self.n

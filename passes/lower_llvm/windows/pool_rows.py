@@ -81,8 +81,8 @@ class Taps:
         return f.cmp("ult", columns, f.splat(f.conv("trunc", self.g.w, "i32"), self.lanes))
 
     def inside(self, column: Val, left: Val) -> list[Val]:
-        """Masks of what a tap of the first `left` outputs reads in the row: of its lanes and,
-        with a stride of 2, of its two vectors."""
+        """Masks for a tap of the first `left` outputs: which lanes are inside the row and, with a
+        stride of 2, in each of the two vectors."""
         lanes_ = self.below(self.columns_from(column, "i32")) & self.f.lanes_below(left, self.lanes)
         return [
             lanes_,
@@ -94,8 +94,8 @@ class Taps:
         ]
 
     def read_inside(self, row: Val, column: Val, masks: Sequence[Val]) -> Val:
-        """The taps that are in the row; in place of the others, what changes no chain (a sum
-        that began at +0 never is -0)."""
+        """The taps inside the row. The others are replaced by a value that changes no chain (a sum
+        that began at +0 is never -0)."""
         f, t = self.f, self.vec
         if self.stride == 2:
             return self.every_second(
@@ -113,7 +113,8 @@ class Taps:
         )
 
     def every_second(self, pair: Sequence[Val]) -> Val:
-        """Of two vectors, the second of which begins with the last element of the first."""
+        """Every second element of two vectors, the second of which begins with the last element of
+        the first."""
         first, second = pair
         return self.f.shuffle(
             first, second, [*range(0, self.lanes, 2), *range(self.lanes + 1, 2 * self.lanes, 2)]
@@ -148,7 +149,8 @@ class Taps:
         raise NotImplementedError
 
     def row_divisor(self, pool: RowPool, oy: Val) -> Val | None:
-        """What all outputs of a row are divided by, beside what each column has; None: nothing."""
+        """The divisor that all outputs of a row share, in addition to each column's; None: there is
+        none."""
         return None
 
     def store(self, row: Row, state: Sequence[Val], at: Val, mask: Val) -> None:
@@ -266,7 +268,7 @@ class Row:
         self.divisor = self.taps.row_divisor(pool, oy)
 
     def emit(self) -> None:
-        """Outputs with taps before the row, groups of vectors without masks, then what is left."""
+        """The outputs with taps before the row, groups of vectors without masks, then the rest."""
         f, g, lanes = self.f, self.g, self.lanes
         at = f.imin(g.left, g.ow)
         f.loop(0, at, lanes, self.edge)

@@ -125,7 +125,7 @@ class Block:
         f.loop(self.tile0, self.tile1, 1, lambda i: self.tile(i, k0, k1, steps, last))
 
     def panel_at(self, j: Val, steps: Val) -> Val:
-        """Where panel j of a block of so many steps lies."""
+        """The address of panel j of a block of `steps` steps."""
         return self.f.at(self.c.a, j * steps * self.t.rows, self.t.elem)
 
     def tile(self, i: Val, k0: Val, k1: Val, steps: Val, last: Val) -> None:
@@ -148,7 +148,7 @@ class Block:
             lambda v: self.out(i * t.vectors + v, f.at(to, v * t.lanes, t.elem))) and None)
 
     def ahead(self, i: Val) -> None:
-        """Fetch what the epilogue reads by pixel."""
+        """Prefetch the epilogue's operands by pixel."""
         c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
         pixels = c.epilogue.by_pixel(c.operands)
 

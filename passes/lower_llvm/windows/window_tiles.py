@@ -95,8 +95,8 @@ def divmod_(f: Fn, a: Val, b: Val) -> tuple[Val, Val]:
 
 
 class Runs:
-    """The runs of a block of pixels: where they lie in x and y, their slots in the panels, which
-    lanes are inside the image.
+    """The runs of a block of pixels: where they lie in x and y, their slots in the panels, and
+    which lanes are inside the image.
 
     Kept in scratch as columns, `limit` long: first run of each panel; x, y, slot and lanes (a bit
     each) of each run; then for each row of taps a word of ones or zeros, for each column of taps
@@ -187,7 +187,7 @@ class Runs:
         f.loop(0, g.coltaps, 1, col)
 
     def _more(self, e: Val, oy: Val, ox: Val, count: Val) -> None:
-        """For what else a kernel wants to know of a run."""
+        """Overridden where a kernel needs more facts of a run."""
 
     def _column_bits(self, ix: Val, count: Val) -> tuple[Val, Val]:
         """The first lane inside the image and the first after it, where the run's first lane
@@ -242,8 +242,8 @@ class Runs:
         Fill(self, j, src, k0, k1, out).emit()
 
     def _blank(self, size: Val, out: Val) -> None:
-        """Zeros in a panel that has fewer pixels than places. What is computed of the others is
-        dropped, but of what the memory held before it may take ten times as long."""
+        """Fill up a panel that has fewer pixels than places with zeros. The results of these places
+        are dropped, but with uninitialised memory the computation may take ten times as long."""
         f, t = self.f, self.t
         zero = f.const(t.vec, 0.0 if t.elem in ("float", "double") else 0)
         f.loop(0, size, t.lanes,
@@ -479,7 +479,7 @@ def scatter(f: Fn, t: Tile, x: Val, p: Val, stride: Val, mask: Val) -> None:
 def blocks(f: Fn, g: Geometry, unit: Val,
            by_rows: bool = False) -> tuple[Val, tuple[Val, Val], tuple[Val, Val]]:
     """A unit's group, and its (first, end) panels and tiles of rows. With `by_rows` the units of a
-    block of tiles follow each other, which differ in their panels alone; else those of a block of
+    block of tiles follow each other, differing only in their panels; else the units of a block of
     panels do."""
     if by_rows:
         rest, across = divmod_(f, unit, g.pixel_blocks)
