@@ -26,6 +26,7 @@ from ..tensor import wrap
 from . import registry
 from .batching import aligned, example_ndim
 from .out_memory import put_out
+from .promotion import Promotion
 from .registry import REGISTRY, Op, apply, apply_without_operands
 
 _scalar = None
@@ -46,16 +47,15 @@ KINDS = {"b": BOOL, "i": INT, "f": FLOAT, "c": COMPLEX, "8": STORED}
 class PointwiseOp(Op):
     """One scalar expression with its promotion rule.
 
-    promote: "default" (the operands' common type), "float" (integers become the default float),
-    "int" (bools become int64), "none" (each operand keeps its type). keep: operand positions that
-    take no part in promotion (a condition). result: None (the type of the expression), a short
-    dtype name, or "real" (the real type of a complex result). kinds: which of bool, int, float,
-    complex may come in. complex: the expression for complex operands, where it is another.
-    complex_vjp: the gradients of complex operands, where the function has no complex derivative.
-    wide: of f32 operands everything is computed in f64 and rounded once, the gradients too: for
-    formulas that lose digits, where speed matters less. at_result: the gradient of the one operand
-    is the same, to the bit, at the result in its place. onnx: the operator of the ONNX standard
-    that it is, if it is one (see `onnx`).
+    promote: a `Promotion`, by its name. keep: operand positions that take no part in promotion (a
+    condition). result: None (the type of the expression), a short dtype name, or "real" (the real
+    type of a complex result). kinds: which of bool, int, float, complex may come in. complex: the
+    expression for complex operands, if it is another one. complex_vjp: the gradients of complex
+    operands, if the function has no complex derivative. wide: for f32 operands everything is
+    computed in f64 and rounded once, the gradients too; for formulas that lose digits, if speed
+    matters less. at_result: the gradient of the only operand is the same, to the bit, if it is
+    evaluated at the result. onnx: the operator of the ONNX standard that computes this op, if there
+    is one (see `onnx`).
     """
     family = "pointwise"
     memo = dynamic_numbers = numbers_by_size = any_sizes = True
@@ -71,7 +71,8 @@ class PointwiseOp(Op):
         ps = list(inspect.signature(fn).parameters.values())
         self.params = ps
         self.nin = len(ps)
-        self.promote, self.keep, self.result = promote, frozenset(keep), result
+        self.promotion, self.keep, self.result = Promotion(promote), frozenset(keep), result
+        self.gives_real = result == "real"
         self.kinds = frozenset(KINDS[k] for k in kinds)
         self.check, self.wide, self.at_result = check, wide, at_result
         self._plans: dict = {}
@@ -147,7 +148,7 @@ class PointwiseOp(Op):
         """What the backward of any operand reads: decides what is saved."""
         need, out = set(), False
         for i in range(self.nin):
-            if i in self.keep and self.promote != "none":
+            if i in self.keep and self.promotion is not Promotion.NONE:
                 continue
             for complex_ in {False, COMPLEX in self.kinds}:
                 got = self.gradient(i, complex_)
@@ -208,12 +209,7 @@ class PointwiseOp(Op):
                 (dims if x.ndim else zeros).append(FROM_NUMPY[x.dtype])
             else:
                 numbers.append(dtypes.of_number(x))
-        t = dtypes.result_of(dims, zeros, numbers)
-        if self.promote == "float" and t.kind < FLOAT:
-            t = dtypes.get_default_dtype()
-        elif self.promote == "int" and t.kind == BOOL:
-            t = dtypes.int64
-        return t
+        return self.promotion.of(dtypes.result_of(dims, zeros, numbers))
 
     def _make_plan(self, arrays):
         s = scalar()
@@ -232,15 +228,15 @@ class PointwiseOp(Op):
         wide = "f64" if self.wide and t.short == "f32" else number
         by = {}
         for i, x in enumerate(arrays):
-            if i in self.keep or self.promote == "none":
+            if i in self.keep or self.promotion is Promotion.NONE:
                 continue
             if (FROM_NUMPY[x.dtype].short if isinstance(x, np.ndarray) else number) != wide:
                 by[i] = s.cast(s.arg(i), wide)
         root = self._expression(t.kind == COMPLEX)
         root = s.substitute(root, by) if by else root
-        if self.result == "real" and t.kind == COMPLEX:
+        if self.gives_real and t.kind == COMPLEX:
             root = s.cast(root, t.to_real().short)
-        elif self.result not in (None, "real"):
+        elif self.result is not None and not self.gives_real:
             if s.typeof(root, {i: wide for i in range(self.nin)}) != self.result:
                 root = s.cast(root, self.result)
         elif wide != t.short and s.typeof(root, {i: wide for i in range(self.nin)}) == wide:
@@ -301,7 +297,7 @@ class PointwiseOp(Op):
                    if b and x._array.ndim == 1 and i not in self.keep]
         types = {x._array.dtype for i, x in enumerate(inputs)
                  if registry.is_tensor(x) and i not in self.keep}
-        if not numbers or len(types) == 1 or self.promote == "none":
+        if not numbers or len(types) == 1 or self.promotion is Promotion.NONE:
             return inputs
         t = self.compute_type([
             x._array[0, ...] if b else x._array if registry.is_tensor(x) else x
@@ -315,7 +311,7 @@ class PointwiseOp(Op):
         complex_ = outs.dtype.kind == COMPLEX
         if outs.dtype.kind < FLOAT:
             return None
-        if (complex_ or self.result == "real") and (self.complex_vjp or self.result == "real"):
+        if self.gives_real or complex_ and self.complex_vjp:
             return super().jvp(inputs, tangents, outs, attrs)
         total = None
         for i, t in enumerate(tangents):
@@ -360,7 +356,7 @@ class PointwiseOp(Op):
         edges = node.edges if needs is None else [
             e if needed else None for e, needed in zip(node.edges, needs, strict=True)]
         y = node.saved_outputs()[0] if self.saves_output else None
-        if (g._array.dtype.kind == "c" or self.result == "real"
+        if (g._array.dtype.kind == "c" or self.gives_real
                 and any((registry.is_tensor(x) or isinstance(x, Shape)) and x.dtype.kind == COMPLEX
                         for x in xs)):
             return self._complex_backward(edges, g, y, xs)
