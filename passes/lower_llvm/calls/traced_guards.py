@@ -32,6 +32,8 @@ from .traced_layouts import (
     TENSOR,
     TUPLE,
     H,
+    ObjectRow,
+    TensorRow,
 )
 
 if TYPE_CHECKING:
@@ -256,8 +258,8 @@ class Argument:
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
         self.block, self.row, self.objects, self.leaves = f.args
-        self.kind, self.object = (word_at(f, self.row, 0),
-                                  word_at(f, self.objects, word_at(f, self.row, 1), "ptr"))
+        self.kind = word_at(f, self.row, ObjectRow.KIND)
+        self.object = word_at(f, self.objects, word_at(f, self.row, ObjectRow.OBJECT), "ptr")
         self.type = self.g.type_of(self.object)
 
     def must(self, ok: Val) -> None:
@@ -272,7 +274,7 @@ class Argument:
         """Branch by the row's kind. A repeated leaf, and an object that must be identical, are
         compared here."""
         f, g = self.f, self.g
-        self.value = word_at(f, self.row, 3)
+        self.value = word_at(f, self.row, ObjectRow.VALUE)
         for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"),
                         (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary"),
                         (ANY_FLOAT, "any_float"), (ANY_INT, "any_int")):
@@ -328,15 +330,15 @@ class Argument:
         self.parts(lambda: g.ld(o, LIST_ITEMS))
         f.label("dictionary")
         self.is_exactly("PyDict_Type")
-        got = f.call("unpack", "i64", o, f.at(self.row, 5, "i64"), self.value,
-                     f.at(self.objects, word_at(f, self.row, 4), "i64"))
+        got = f.call("unpack", "i64", o, f.at(self.row, ObjectRow.KEYS, "i64"), self.value,
+                     f.at(self.objects, word_at(f, self.row, ObjectRow.FIRST_PART), "i64"))
         f.cbr(f.cmp("ne", got, 0), "yes", "no")
 
     def parts(self, items: Callable[[], Val]) -> None:
         """The parts of a tuple or a list, at the address that `items()` gives."""
         f = self.f
         f.bail(f.cmp("ne", self.g.ld(self.object, LENGTH, "i64"), self.value), "no")
-        start = word_at(f, self.row, 4)
+        start = word_at(f, self.row, ObjectRow.FIRST_PART)
         first = items()
         f.loop(0, self.value, 1,
                lambda i: put_word(f, self.objects, start + i, word_at(f, first, i)))
@@ -344,12 +346,7 @@ class Argument:
 
 
 class TensorArgument:
-    """Code that compares a tensor.
-
-    Its row: leaf, type, dtype, dimensions, rg, flags of the array, has it a gradient, a node, a
-    base, which tensor it must be, and size and stride of each dimension. Of a tensor on a device
-    what its array is like stands in the place of the dtype, and behind the rest are the array's
-    type, and where it has what it is like."""
+    """The code that compares a tensor with its row, a `TensorRow`."""
 
     def __init__(self, argument: Argument) -> None:
         self.argument, self.f, self.g = argument, argument.f, argument.g
@@ -358,15 +355,15 @@ class TensorArgument:
     def compare(self) -> None:
         """Compare the tensor; then it is a leaf."""
         f, g, row, o = self.f, self.g, self.row, self.tensor
-        self.argument.must(g.same(self.argument.type, word_at(f, row, 4, "ptr")))
+        self.argument.must(g.same(self.argument.type, word_at(f, row, TensorRow.TYPE, "ptr")))
         self.fields()
         f.if_(g.absent(g.ld(o, T["base"])), lambda: None, self.current)
         attributes = g.ld(o, T["dict"])
         f.if_(g.absent(attributes), lambda: None, lambda: f.bail(
             f.cmp("ne", g.ld(attributes, DICT_LENGTH, "i64"), 0), "no"))
-        mine = word_at(f, row, 10, "ptr")
+        mine = word_at(f, row, TensorRow.IDENTITY, "ptr")
         f.if_(g.null(mine), self.unknown, lambda: self.argument.must(g.same(mine, o)))
-        put_word(f, self.argument.leaves, word_at(f, row, 3), o)
+        put_word(f, self.argument.leaves, word_at(f, row, ObjectRow.VALUE), o)
         f.br("yes")
 
     def fields(self) -> None:
@@ -374,14 +371,15 @@ class TensorArgument:
         f, g, row, o = self.f, self.g, self.row, self.tensor
         self.array = a = g.ld(o, T["array"])
         f.bail(g.null(a), "no")
-        f.if_(f.cmp("ult", word_at(f, row, 8), 1 << BEHIND), self.of_the_host, self.of_a_device)
-        bad = g.ld(o, T["rg"], "i64") ^ word_at(f, row, 7)
+        f.if_(f.cmp("ult", word_at(f, row, TensorRow.ARRAY_FLAGS), 1 << BEHIND),
+              self.of_the_host, self.of_a_device)
+        bad = g.ld(o, T["rg"], "i64") ^ word_at(f, row, TensorRow.FLAGS)
         there = f.as_val(0, "i64")
         for i, field in enumerate(("grad", "node", "base")):
             there = (there
                      | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64")
                         << i))
-        bad = (bad | (there ^ word_at(f, row, 9))
+        bad = (bad | (there ^ word_at(f, row, TensorRow.HAS))
                | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1))
         f.bail(f.cmp("ne", bad, 0), "no")
 
@@ -394,23 +392,26 @@ class TensorArgument:
     def of_a_device(self) -> None:
         """An array on a device: one object identifies its layout."""
         f, g, a, row = self.f, self.g, self.array, self.row
-        self.argument.must(g.same(g.type_of(a), word_at(f, row, 11, "ptr")))
-        like = word_at(f, f.bytes_at(a, word_at(f, row, 12)), 0)
-        f.bail(f.cmp("ne", like, word_at(f, row, 5)), "no")
+        self.argument.must(
+            g.same(g.type_of(a), word_at(f, row, TensorRow.DEVICE_ARRAY_TYPE, "ptr")))
+        layout = word_at(f, f.bytes_at(a, word_at(f, row, TensorRow.LAYOUT_OFFSET)), 0)
+        f.bail(f.cmp("ne", layout, word_at(f, row, TensorRow.DTYPE)), "no")
 
     def of_the_host(self) -> None:
         """A NumPy array: its dtype, sizes and strides."""
         f, g, a, row = self.f, self.g, self.array, self.row
         self.argument.must(g.same(g.type_of(a), address_of(f, "whet_ndarray")))
         self.nd = nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-        bad = (g.ld(a, A["descr"], "i64") ^ word_at(f, row, 5)) | (nd ^ word_at(f, row, 6))
+        bad = ((g.ld(a, A["descr"], "i64") ^ word_at(f, row, TensorRow.DTYPE))
+               | (nd ^ word_at(f, row, TensorRow.RANK)))
         flags = f.conv("zext", g.ld(a, A["flags"], "i32"), "i64")
-        bad = bad | ((flags & 0x500) ^ word_at(f, row, 8))
+        bad = bad | ((flags & 0x500) ^ word_at(f, row, TensorRow.ARRAY_FLAGS))
         f.bail(f.cmp("ne", bad, 0), "no")
         dims, strides = g.ld(self.array, A["dims"]), g.ld(self.array, A["strides"])
+        sizes = f.at(row, TensorRow.SIZES, "i64")
         bad, = f.loop(0, self.nd, 1, lambda d, bad: [
-            bad | (word_at(f, dims, d) ^ word_at(f, row, (d << 1) + 11))
-            | (word_at(f, strides, d) ^ word_at(f, row, (d << 1) + 12))], [f.as_val(0, "i64")])
+            bad | (word_at(f, dims, d) ^ word_at(f, sizes, d << 1))
+            | (word_at(f, strides, d) ^ word_at(f, sizes, (d << 1) + 1))], [f.as_val(0, "i64")])
         f.bail(f.cmp("ne", bad, 0), "no")
 
     def unknown(self) -> None:

@@ -19,7 +19,7 @@ H = {
 HEADER = len(H)
 # kinds of blocks; an index finds some by what they expect, see `emit_seek`
 LAUNCH, PYTHON, EAGER, INDEX = range(4)
-# rows for objects: kind, object, words in all, ...
+# the kinds of rows for objects
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)
 # of the flags of a tensor's array: the bits behind these say on which device it is
 BEHIND = 16
@@ -47,6 +47,23 @@ TURN = 29
 J = dict(off=0, slow=8, missed=16, ready=24)        # the words shared with Python
 GOLDEN = -7046029254386353131
 NAMES = ["traced_call", "traced_get", "traced_enter", "traced_take"]
+
+
+class ObjectRow(enum.IntEnum):
+    """The words of a row that compares an object. KIND says what comes from VALUE on: the leaf of
+    a tensor or of any number, the object or the number itself, or the length of a container."""
+    KIND, OBJECT, WORDS, VALUE, FIRST_PART, KEYS = range(6)
+
+
+class TensorRow(enum.IntEnum):
+    """The words of a row that compares a tensor, which begins as an `ObjectRow`. From SIZES on
+    there are pairs of a size and a stride. For a tensor on a device DTYPE is its layout instead,
+    and there are no sizes but the type of its array, and where the array has its layout."""
+    TYPE, DTYPE, RANK, FLAGS, ARRAY_FLAGS = range(4, 9)
+    HAS = 9                                         # bits: a gradient, a node, a base
+    IDENTITY = 10                                   # which tensor it must be, or 0
+    SIZES = 11
+    DEVICE_ARRAY_TYPE, LAYOUT_OFFSET = 11, 12
 
 
 # ---- blocks for many sizes, see `size_machine.py` ------------------------------------------------
