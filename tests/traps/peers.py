@@ -19,6 +19,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 import types
 
@@ -27,7 +28,8 @@ OUTCOMES = ["right", "silently different", "different, after a warning", "error"
             "not expressible", "not run"]
 LIMIT = 60
 RTOL, ATOL = 1e-4, 1e-5
-RESULTS = pathlib.Path(__file__).parents[2] / "benchmarks" / "results"
+ROOT = pathlib.Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 class Close:
@@ -225,6 +227,13 @@ def seconds(pid):
         return 0.0
 
 
+def without_folders(text):
+    """A message without the folders of the machine: ours, and those of installed packages."""
+    for folder in (ROOT, sys.prefix, tempfile.gettempdir()):
+        text = text.replace(f"{folder}/", "")
+    return text
+
+
 def worker(name, limit, known=()):
     """All other traps under one peer, each in a fork of this process; a line of JSON for each."""
     peer = Peer(name)
@@ -243,7 +252,8 @@ def worker(name, limit, known=()):
             except BaseException as e:
                 result = "error", f"{type(e).__name__}: {e}"
             with contextlib.suppress(BaseException):
-                os.write(write, json.dumps([result[0], result[1][:600]]).encode())
+                said = without_folders(result[1])[:600]
+                os.write(write, json.dumps([result[0], said]).encode())
             os._exit(0)
         os.close(write)
         start, done = time.monotonic(), False
