@@ -45,10 +45,7 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     found.account()
     program = _program(session, found, back, values, like)
     inputs, overlaps = _inputs(found, program)
-    asks = bool(session.gradients or found.grads) or any(
-        isinstance(source, GradientOf) for source in inputs.sources)
-    guards = TensorGuards(found.run, program, found.sharing(), found.places(), session.gradients,
-                          asks)
+    guards = _guards(session, found, program, inputs)
     if rec.settings:
         session.world.watch(rec.settings)
     is_doubtful = bool(found.left) and not session.run.alone()
@@ -173,6 +170,14 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     if in_parts is not None:
         return in_parts
     return build_program.build(nodes, rec.values, found.outside, values, options)
+
+
+def _guards(session: Any, found: Any, program: Program, inputs: Inputs) -> TensorGuards:
+    """What is compared of tensors before each replay."""
+    asks = bool(session.gradients or found.grads) or any(
+        isinstance(source, GradientOf) for source in inputs.sources)
+    return TensorGuards(
+        found.run, program, found.sharing(), found.places(), session.gradients, asks)
 
 
 def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:
