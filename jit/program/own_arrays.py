@@ -274,9 +274,7 @@ class SizedDraws:
             made = node.like()
             made.attrs = {**node.attrs, "shape": arrays[node.outs[0]].shape}
             nodes.append(made)
-        draws = Draws(nodes, ())
-        draws.numbers = own[self.which]
-        return draws
+        return Draws(nodes, (), own[self.which])
 
 
 # ---- expressions --------------------------------------------------------------------------------

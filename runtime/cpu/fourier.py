@@ -17,6 +17,9 @@ REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 # numbers in a cache line: results do not depend on a vector's lanes, tables have room for these
 WIDEST = 16
 DIRECT = 256            # numbers whose passes stay near; more are a matrix
+# Numbers of transforms beside each other whose lines stay near; rows of more are copied together.
+# A vector of fewer columns than so many is mostly empty.
+BESIDE, LEAST_COLUMNS = 1 << 12, 4
 LARGEST = 1 << 20       # numbers whose angles are worth a table
 UNIT_FLOPS = 1 << 17    # operations that are worth a thread of their own
 PLANS = 256
@@ -158,11 +161,13 @@ class Plan:
         return (np.array([*self.words.values(), *self.passes], np.int64),
                 np.concatenate([*self.angles, np.zeros(WIDEST, self.dtype)]))
 
-    def room(self, split):
-        """The bytes of scratch memory."""
+    def room(self, way):
+        """The bytes of scratch memory that one way takes."""
         lanes, w = targets.current().lanes(self.dtype.itemsize), self.words
         lines = 2 * w["lines"]
-        if split:
+        if way == "split columns":
+            lines += self.n
+        elif way == "split":
             lines += math.prod(-(-x // lanes) * lanes for x in (w["a"], w["b"])) // lanes
             lines += -(-(self.m + 1) // lanes) + 1
         return -(-lines * 2 * lanes * self.dtype.itemsize // 64) * 64
@@ -172,7 +177,7 @@ class Plan:
 def _plan(kind, n, count, inner, dtype, inverse):
     """(kernel, units, grain, words, angles, scratch bytes of a thread)"""
     m = passes_of(n)
-    direct, chirped = m <= DIRECT or inner > 1, m != n
+    direct, chirped = m <= DIRECT, m != n
     plan = Plan(n, dtype, inverse, direct)
     if kind in ("real", "to real"):
         plan.halves()
@@ -180,7 +185,9 @@ def _plan(kind, n, count, inner, dtype, inverse):
     lanes = targets.current().lanes(dtype.itemsize)
     elem = "float" if dtype.char == "f" else "double"
     if inner > 1:
-        name, emit, units = "columns", kernels.columns, count * -(-inner // lanes)
+        name, emit = (("columns", kernels.columns) if direct else
+                      ("split columns", kernels.split_columns))
+        units = count * -(-inner // lanes)
     elif direct:
         name, emit, units = "rows", partial(kernels.rows, kind=kind), -(-count // lanes)
     else:
@@ -190,7 +197,7 @@ def _plan(kind, n, count, inner, dtype, inverse):
         + ".".join(map(str, plan.radices)),
         partial(emit, elem=elem, radices=plan.radices, chirped=chirped))
     flops = m * 4 * max(1, m.bit_length()) * (1 if name == "split" else lanes) * (1 + chirped)
-    return kernel, units, max(1, UNIT_FLOPS // flops), words, angles, plan.room(name == "split")
+    return kernel, units, max(1, UNIT_FLOPS // flops), words, angles, plan.room(name)
 
 
 def _launch(kind, x, out, n, count, inner, inverse, scale):
@@ -234,6 +241,13 @@ def _along(dim, x, n, dtype, run):
     return _moved(out, np.moveaxis(made, -1, dim))
 
 
+def _goes_by_columns(n, inner):
+    """Are transforms of n numbers, with so many behind each, best done with columns in lanes?"""
+    if passes_of(n) <= DIRECT:
+        return inner > 1
+    return passes_of(n) == n <= BESIDE and inner >= LEAST_COLUMNS
+
+
 def complex_to_complex(x, *, dims, inverse, norm):
     """The transform along dimensions, the last one first."""
     if not dims or x.dtype.kind != "c" or not all(fits(x, x.shape[d]) for d in dims):
@@ -245,7 +259,7 @@ def complex_to_complex(x, *, dims, inverse, norm):
                 _scale(n, inverse, norm))
     for d in reversed(dims):
         n, inner = x.shape[d], math.prod(x.shape[d + 1:])
-        if inner == 1 or passes_of(n) > DIRECT:
+        if not _goes_by_columns(n, inner):
             x = _along(d, x, n, x.dtype, run)
             continue
         out = memory.empty(x.shape, x.dtype)

@@ -38,7 +38,9 @@ def all_between(a, low, high):
     numbers = listed(a)
     if numbers is not None:
         return all([low <= x <= high for x in numbers])
-    if type(a) is np.ndarray and a.size and a.dtype.kind == "f":     # two passes, and no masks
+    if type(a) is np.ndarray and not a.size:
+        return True
+    if type(a) is np.ndarray and a.dtype.kind == "f":     # two passes, and no masks
         # as Python's numbers: NumPy would round the ends to the array's type
         least, greatest = np.minimum.reduce(a, None).item(), np.maximum.reduce(a, None).item()
         return bool(least >= low and greatest <= high)

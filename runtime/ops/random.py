@@ -522,14 +522,18 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     if not replacement and num_samples > n:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if not ask(_are_weights, p):
+    # Types that NumPy does not know are compared as doubles.
+    if not ask(_are_weights, input.detach() if input.dtype in COMPARED else p):
         raise about_numbers(RuntimeError(
             "probability tensor contains either `inf`, `nan` or element < 0"))
-    if not ask(_are_positive, p.sum(-1)):
+    edges = p.cumsum(-1) if replacement else None
+    sums = p.sum(-1, keepdim=True) if edges is None or not n else edges[..., -1:]
+    if not ask(_are_positive, sums):
         raise about_numbers(RuntimeError(
             "invalid multinomial distribution (sum of probabilities <= 0)"))
-    if replacement:
-        return _picked(p, draw("uniform64", (*p.shape[:-1], num_samples), generator, p.device))
+    if edges is not None:
+        return _picked(edges, sums, draw("uniform64", (*p.shape[:-1], num_samples), generator,
+                                         p.device))
     if num_samples > 1 and not p.is_meta and ask(_choices, p) < num_samples:
         raise RuntimeError(
             "invalid multinomial distribution (with replacement=False, not enough non-negative "
@@ -537,6 +541,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     return _first(p, draw("uniform64", p.shape, generator, p.device), num_samples)
 
 
+COMPARED = dtypes.float16, dtypes.float32, dtypes.float64
 LARGEST, SMALLEST = 1.7976931348623157e308, 5e-324               # positive numbers of float64
 
 
@@ -555,13 +560,12 @@ def _choices(a):
     return int((a > 0).sum(-1).min(initial=a.shape[-1]))
 
 
-def _picked(weights, u):
-    """The places in rows of weights where uniform numbers, times the sums of the rows, fall."""
-    edges = weights.cumsum(-1)
-    places = FUNCTIONS["arange"](weights.shape[-1], device=weights.device)
-    found = FUNCTIONS["searchsorted"](edges, u * edges[..., -1:], right=True)
-    # Rounded, a number may reach the sum.
-    return found.minimum((places * (weights > 0)).amax(-1, keepdim=True))
+def _picked(edges, sums, u):
+    """The places where uniform numbers, times the sums of the rows, fall between the running sums
+    of the rows."""
+    search = FUNCTIONS["searchsorted"]
+    # Rounded, a number may reach the sum. The place that brings the sum about has a weight.
+    return search(edges, u * sums, right=True).minimum(search(edges, sums))
 
 
 def _first(weights, u, count):

@@ -14,10 +14,13 @@ REAL = ("real", "to real", "odd real", "to odd real")
 class Fourier(Family):
     """Transforms of complex and of real numbers, of rows, of columns, and of matrices."""
 
-    generators = ("kernels.columns", "kernels.rows", "kernels.split")
+    generators = ("kernels.columns", "kernels.rows", "kernels.split",
+                  "kernels.split_columns")
     kinds = (
         "fourier/columns/complex/float",
         "fourier/columns by convolution/complex/float",
+        "fourier/split columns/complex/float",
+        "fourier/split columns/complex/double",
         *(
             f"fourier/{way}{how}/{kind}/{elem}"
             for way in ("rows", "split")

@@ -186,6 +186,12 @@ class Depthwise(Family):
                 convolution(layout, True, given),
                 [*image(layout, "f4", 2, c, *size), op("f4", c, 1, k, k), op("f4", c)],
             )
+        for k, stride in itertools.product((3, 5, 7), (1, 2)):
+            yield Case(
+                f"high {k} {stride}",
+                convolution("plain", True, dict(stride=stride, padding=k // 2, groups=3)),
+                [op("f4", 1, 3, 11, 60), op("f4", 3, 1, k, k), op("f4", 3)],
+            )
         yield Case(
             "planes",
             graded(lambda x, w: F.conv3d(x, w, padding=(0, 1, 1), groups=3), 0, 1),

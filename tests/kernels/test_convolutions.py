@@ -14,7 +14,7 @@ from whet.ir.scalar import arg, args, where
 from whet.passes.lower_llvm import compile, targets
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.calls import share_out
-from whet.passes.lower_llvm.windows import few_channels
+from whet.passes.lower_llvm.windows import depthwise_planes, few_channels
 from whet.passes.lower_llvm.windows.conv import micro
 from whet.passes.lower_llvm.windows.epilogue import SUMS, Epilogue, Extent
 from whet.passes.lower_llvm.windows.window_tiles import Tile
@@ -334,6 +334,7 @@ DEPTHWISE = [
     # in planes: wide rows of many channels, any rows of few
     ((2, 17, 9, 70), (34, 1, 3, 3), ((1, 1), (1, 1), (1, 1), 17)),
     ((1, 20, 11, 120), (20, 1, 5, 5), ((2, 2), (2, 2), (1, 1), 20)),
+    ((1, 3, 11, 60), (3, 1, 7, 7), ((1, 1), (3, 3), (1, 1), 3)),
     ((2, 2, 7, 5), (2, 1, 4, 2), ((1, 2), (0, 1), (1, 1), 2)),
     ((2, 4, 200), (4, 1, 3), ((1,), (2,), (1,), 4))]
 
@@ -365,7 +366,13 @@ def test_wide_rows_of_channels_go_in_planes():
     """What the test above compares is there."""
     plans = [conv_plan.conv_plan(make(*x), make(*w), None, *at) for x, w, at in DEPTHWISE]
     kinds = [native.by_address()[p.kernel].split("/")[0] for p in plans]
-    assert kinds == ["conv_depthwise"] + ["conv_depthwise_few"] + ["conv_depthwise_planes"] * 4
+    assert kinds == ["conv_depthwise"] + ["conv_depthwise_few"] + ["conv_depthwise_planes"] * 5
+
+
+@pytest.mark.parametrize("size", [3, 5, 7, 11])
+def test_several_rows_of_any_window_are_computed_side_by_side(size):
+    """Sums of a single row would wait for themselves, however large the window is."""
+    assert depthwise_planes.Taps(size, size, 1, 1).together >= depthwise_planes.LEAST_ROWS
 
 
 PLANES = [

@@ -69,6 +69,19 @@ def test_a_transform_has_the_same_bits_wherever_it_lies(n):
     assert turned.T.tobytes() == whole.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_transforms_beside_each_other_are_not_copied_into_rows(dtype, monkeypatch):
+    a = numbers(dtype, 2, 512, 5)
+    for inverse, exact in ((False, np.fft.fft), (True, np.fft.ifft)):
+        rows = fourier.complex_to_complex(np.ascontiguousarray(a.transpose(0, 2, 1)), dims=(2,),
+                                          inverse=inverse, norm="backward")
+        with monkeypatch.context() as m:
+            m.setattr(fourier, "_moved", None)
+            got = fourier.complex_to_complex(a, dims=(1,), inverse=inverse, norm="backward")
+        near(got, exact(a.astype("D"), axis=1))
+        assert got.transpose(0, 2, 1).tobytes() == rows.tobytes()
+
+
 @pytest.mark.parametrize("n", [29, 97, 127, 139, 1022, 10007])
 @pytest.mark.parametrize(("dtype", "exact", "bound"), [("f", "d", 3e-7), ("d", "g", 8e-16)])
 def test_convolutions_lose_few_bits(n, dtype, exact, bound):

@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 import whet
-from whet.ops.random import DRAWS, FEW, OPS, draw_op
+from whet.ops.random import DRAWS, FEW, OPS, _picked, draw_op
 
 SEED = (1 << 63) + 12345         # more than a double, or an int64, can hold
 
@@ -63,3 +63,24 @@ def test_threads_with_generators_of_their_own():
     for t in threads:
         t.join()
     assert not failures
+
+
+@pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.bfloat16])
+def test_indices_are_drawn_where_uniform_numbers_fall_between_running_sums(dtype):
+    weights = whet.tensor([[0.0, 1.0, 0.0, 3.0, 0.0], [2.0, 0.0, 0.0, 0.0, 0.0]], dtype=dtype)
+    drawn = whet.multinomial(weights, 50, replacement=True,
+                             generator=whet.Generator().manual_seed(7)).numpy()
+    u = whet.rand(2, 50, dtype=whet.float64, generator=whet.Generator().manual_seed(7)).numpy()
+    assert np.array_equal(drawn[0], np.where(u[0] * 4 < 1, 1, 3)) and not drawn[1].any()
+
+
+def test_a_number_that_is_rounded_to_the_sum_draws_what_has_a_weight():
+    edges = whet.tensor([[0.5, 1.0, 1.0, 1.0]], dtype=whet.float64)
+    u = whet.tensor([[1.0, 0.5, 0.25]], dtype=whet.float64)
+    assert _picked(edges, edges[:, -1:], u).tolist() == [[1, 1, 0]]
+
+
+def test_rows_of_no_weights_are_named():
+    for shape in ((0,), (2, 0)):
+        with pytest.raises(RuntimeError, match="sum of probabilities <= 0"):
+            whet.multinomial(whet.zeros(shape), 1, replacement=True)

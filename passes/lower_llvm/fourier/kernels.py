@@ -4,7 +4,8 @@ A transform of n numbers is a few passes (`butterflies.pass_of`) over lines of s
 the real and the imaginary part of as many numbers as a vector has lanes. The lanes are neighbours
 in memory, along the dimensions behind (`columns`), or rows (`rows`). Many numbers are a matrix,
 a by b (`split`): its columns are transformed, all are turned, and its rows are transformed; the
-lanes are then columns, and after that rows, of one transform.
+lanes are then columns, and after that rows, of one transform. Where transforms are neighbours in
+memory, lanes are those, too (`split_columns`).
 
 Real numbers, an even number n of them, are n / 2 complex ones to the passes; what these make is
 untangled, or tangled before them. An odd number of them have imaginary parts of zero, and half of
@@ -313,6 +314,14 @@ def split(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kin
     k.each_unit(unit)
 
 
+def split_columns(m: Module, symbol: str, elem: str, radices: tuple[int, ...],
+                  chirped: bool) -> None:
+    """Transforms are matrices, as in `split`; lanes are neighbours in the dimensions behind, as in
+    `columns`. A unit is a vector of them. The bits are those of `split`."""
+    k = Split(m, symbol, elem, radices, chirped)
+    k.each_unit(k.behind)
+
+
 class Split(Kernel):
     """A transform as a matrix, a by b.
 
@@ -418,6 +427,43 @@ class Split(Kernel):
                                   self.room, self.spare, first)
             f.loop(0, b, 1, lambda j: write(j * a + i, a - i, self.parts(made, j)))
         f.loop(0, a, n, rows)
+
+    # ---- neighbours behind the transforms in lanes -------------------------------------------
+    def behind(self, u: Val) -> None:
+        """The same of a vector of transforms, which are neighbours in the dimensions behind. The
+        lines of all rows follow each other then."""
+        f, w = self.f, self.w
+        a, b, inner = w["a"], w["b"], w["inner"]
+        blocks = f.sdiv(inner + (self.lanes - 1), self.lanes)
+        at, column = f.sdiv(u, blocks), f.srem(u, blocks) * self.lanes
+        begin, left = at * w["n"] * inner + column, inner - column
+
+        def address(start: Val, i: Val) -> Val:
+            return f.at(start, (begin + i * inner) * 2, self.elem)
+
+        def columns(j: Val) -> None:
+            f.loop(0, a, 1, lambda i: self.put(
+                self.room, i, self.apart(address(self.source, i * b + j), left)))
+            made, _ = self.passes(len(WORDS), w["passes"], self.room, self.spare, self.room,
+                                  w["first"])
+            f.loop(0, a, 1, lambda i: self.put(
+                self.rows, i * b + j, self.turned_alike(made, i, j)))
+
+        def rows(i: Val) -> None:
+            made, _ = self.passes(w["passes"] * PASS + len(WORDS), w["passes_b"],
+                                  self.place(self.rows, i * b), self.room, self.spare, w["first"])
+            f.loop(0, b, 1, lambda j: self.together(
+                self.scaled(self.parts(made, j)), address(self.target, j * a + i), left))
+        f.loop(0, b, 1, columns)
+        f.loop(0, a, 1, rows)
+
+    def turned_alike(self, made: Val, i: Val, j: Val) -> tuple[Val, Val]:
+        """The numbers of row i in column j, one of each transform, turned by one angle."""
+        f, width = self.f, self.w["width"]
+        at = self.w["turns"] + i * (width * 2) + j
+        cosine, sine = (f.splat(f.load(self.elem, f.at(self.angles, p, self.elem)), self.lanes)
+                        for p in (at, at + width))
+        return butterflies.turned(f, self.parts(made, i), cosine, sine)
 
     # ---- real numbers ------------------------------------------------------------------------
     def mirrored(self, start: Val, i: Val) -> tuple[Val, Val]:

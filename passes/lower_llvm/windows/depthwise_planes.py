@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 REGISTERS = {"avx512": 32, "neon": 32}       # of vectors; others have 16
 MOST_ROWS = 4
+# With fewer rows than this the chains of sums would wait for themselves: each addition takes four
+# cycles, and two can begin in each. Then weights are read from memory, beside each multiplication.
+LEAST_ROWS = 3
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,9 @@ class Taps:
     @property
     def together(self) -> int:
         """How many output rows are computed side by side: all their sums, the weights and a few
-        operands of the epilogue are in registers."""
+        operands of the epilogue are in registers. The weights of large windows are not."""
         free = REGISTERS.get(targets.current().name, 16) - self.rows * self.columns - 4
-        return max(1, min(MOST_ROWS, free))
+        return min(MOST_ROWS, free) if free >= LEAST_ROWS else MOST_ROWS
 
 
 def forward(m: Module, symbol: str, t: Tile, taps: Taps, epilogue: Epilogue, far: int) -> None:
