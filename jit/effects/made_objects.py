@@ -122,7 +122,7 @@ class MadeRecord(Made):
         return isinstance(x, tuple) and (hasattr(type(x), "_fields") or _is_ours(type(x)))
 
     def describe(self, x: Any, results: Any) -> None:
-        self.type = type(x)
+        self.type = _class_from_outside(x, results)
         super().describe(x, results)
         more = getattr(x, "__dict__", {}) if hasattr(x, "_fields") else {}
         self.named = [(name, results.describe(y)) for name, y in more.items()]
@@ -248,9 +248,7 @@ class MadeObject(Made):
 
     def describe(self, x: Any, results: Any) -> None:
         held = list(zip(elements(x), values(x))) if isinstance(x, dict) else []
-        self.type, self.own = type(x), _made_by(x)
-        if users(self.type) and not results.was_there(self.type):
-            raise Refused(Returns(f"{full_thing(self.type)}, a class that it made"))
+        self.type, self.own = _class_from_outside(x, results), _made_by(x)
         self.fields = [(name, results.describe(y)) for name, y in attributes(x)]
         self.entries = [(k, results.describe(y)) for k, y in held]
 
@@ -270,6 +268,14 @@ class MadeObject(Made):
 
     def parts(self) -> list[Recipe]:
         return [y for _, y in (*self.fields, *self.entries)]
+
+
+def _class_from_outside(x: Any, results: Any) -> type:
+    """The class of an object. One that the run itself made is refused: eagerly, each call makes
+    another one."""
+    if users(type(x)) and not results.was_there(type(x)):
+        raise Refused(Returns(f"{full_thing(type(x))}, a class that it made"))
+    return type(x)
 
 
 def _made_by(x: Any) -> Any:

@@ -137,6 +137,10 @@ OF_THE_ENVIRONMENT = frozenset(inspect.unwrap(f).__code__ for f in (
     if isinstance(f, types.FunctionType))
 # `from package import name` has it look whether the package has the name
 OF_A_PACKAGE = importlib._bootstrap._handle_fromlist.__code__  # type: ignore[attr-defined]
+# `namedtuple` has the function that makes a tuple written of the names that it is given, and asks
+# for the name of the module that it is called in.
+WRITES_ONE_FUNCTION = collections.namedtuple.__code__
+FOR_ONE_FUNCTION = Objects((eval, *_objects(sys, "_getframe _getframemodulename")))
 # What keeps `repr` of a dataclass from going round in circles hands its argument to what it wraps.
 HANDING_ON = reprlib.recursive_repr()(repr).__code__
 
@@ -248,6 +252,8 @@ def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
     variables of contexts are settings, which nobody compares."""
     owner = getattr(f, "__self__", None)
     if f in COMPUTE_BENEATH or isinstance(owner, _thread.RLock) or code in OF_THE_ENVIRONMENT:
+        return None
+    if code is WRITES_ONE_FUNCTION and f in FOR_ONE_FUNCTION:
         return None
     if isinstance(owner, contextvars.ContextVar):
         return Calls(f"{type(owner).__qualname__}.{f.__name__}")

@@ -227,6 +227,10 @@ def _is_intact(t: type) -> bool:
 
 
 def makes_a_tuple(code: types.CodeType, names: dict[str, Any]) -> bool:
-    """Is this the function that named tuples are made by, which was written for one class?"""
-    return code.co_names == ("_tuple_new",) and names.get("_tuple_new") is tuple.__new__ \
-        and not names.get("__builtins__", True)
+    """Is this the function that named tuples are made by, which was written for one class, or the
+    expression that makes this function?"""
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    if code.co_names != (() if inner else ("_tuple_new",)):
+        return False
+    return all(c.co_names == ("_tuple_new",) for c in inner) \
+        and names.get("_tuple_new") is tuple.__new__ and not names.get("__builtins__", True)

@@ -378,6 +378,17 @@ def _copied():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("a class of named tuples that the function makes, and does not give back")
+def _named_tuples():
+    def features(x):
+        outputs = collections.namedtuple("Outputs", ["shallow", "deep"])
+        return outputs(x * 2, x.exp())
+    def f(x):
+        found = features(x)
+        return found.shallow + found.deep
+    return f, lambda i: (whet.ones(3) * i,)
+
+
 @row("`x[mask]`, `nonzero`, `unique`, whatever number of elements they come to")
 def _counted():
     weight = whet.ones(4, 4)

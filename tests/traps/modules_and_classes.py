@@ -6,6 +6,7 @@ import functools
 import operator
 import sys
 import types
+import typing
 
 import whet
 import whet.nn.functional as F
@@ -475,4 +476,42 @@ def a_dispatch_by_type_gets_a_case():
         yield from thrice(lambda: f(ramp(3)))
         act.register(int)(lambda n, x: x - 100)
         yield from thrice(lambda: f(ramp(3)))
+    return f, calls
+
+
+@trap
+def each_call_makes_a_named_tuple():
+    """`namedtuple` and `NamedTuple` in the function, of fields that are read and ones by default,
+    of names that the caller gives, one in use within and one given back: whose class is it?"""
+    o = Box(rate=2.0)
+    def parts_of(x, names):
+        return collections.namedtuple("Parts", names, defaults=(o.rate,))(x, x * 3)
+    def f(x, names, gives_back):
+        class Both(typing.NamedTuple):
+            first: object
+            rate: float = o.rate
+            def scaled(self): return self.first * self.rate
+        p = parts_of(Both(x).scaled(), names)
+        return p if gives_back else (p.a + len(p._asdict()), p._fields, p._replace(a=1.0)[0])
+    def calls(f):
+        for names in ("a b", "a b", "a b", "a c", "a b c"):
+            yield f(ramp(2), names, False)
+        o.rate = 3.0
+        yield from thrice(lambda: f(ramp(2), "a b c", False))
+        given = [f(ramp(2), "a b", True) for _ in range(4)]
+        yield given, len(set(map(type, given)))
+    return f, calls
+
+
+@trap
+def a_named_tuple_of_a_class_that_the_call_makes():
+    """Its base is there already: each call gives back one of another class."""
+    Base = collections.namedtuple("Base", "a b")
+    def f(x):
+        class Mine(Base):
+            __slots__ = ()
+        return Mine(x * 2, 1)
+    def calls(f):
+        given = [f(ramp(2)) for _ in range(5)]
+        yield given, len(set(map(type, given))), type(given[0]) is type(given[-1])
     return f, calls
