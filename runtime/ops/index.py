@@ -5,6 +5,7 @@ truth values (masks) gather: the places they name are copied. Both kinds mix as 
 the view, then the gather from it.
 """
 import builtins
+import operator
 
 import numpy as np
 
@@ -58,7 +59,8 @@ def _index_tensor(x):
         if isinstance(x, list | tuple) and t.dtype.kind >= FLOAT:
             t = t.to(dtypes.int64)
     k = t.dtype.kind
-    if k >= FLOAT or k == INT and t.dtype not in (dtypes.int64, dtypes.int32, dtypes.uint8):
+    if k >= FLOAT or (k == INT and t._array.ndim      # one number may be of any size
+                      and t.dtype not in (dtypes.int64, dtypes.int32, dtypes.uint8)):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return t
 
@@ -127,7 +129,7 @@ class _Index:
                 self._number(i, shape[source])
                 source += 1
             elif not i._array.ndim and not _is_mask(i) and not apart:
-                self._number(int(i.item()), shape[source])
+                self._number(_whole(i), shape[source])
                 source += 1
             elif not i._array.ndim and not apart:
                 self._entry(None)
@@ -307,6 +309,17 @@ def _beside(t, places):
 
 
 METHODS["__getitem__"] = __getitem__
+
+
+def _whole(self):
+    """A tensor of one whole number as a size or a part of an index. During a recorded run this is
+    an int that knows where it comes from, so that replays go by other numbers, too."""
+    if self._array.size != 1 or self.dtype.kind != INT:
+        return operator.index(self)
+    return indexing.whole(self.item())
+
+
+METHODS["__whet_whole__"] = _whole
 
 
 # ---- assignment ----------------------------------------------------------------------------------

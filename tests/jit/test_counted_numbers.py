@@ -59,6 +59,19 @@ def with_its_rows(x):
     return s.sum(0) + x[:n].sum(0), s.view(n, -1).sum()
 
 
+def at_a_tensor(x):
+    n = (x[:, 0] > 0).sum().clamp(max=len(x) - 1)
+    return x[n], x[n:].sum(0), x[:n].sum(0), x[n, x[0] > 0].sum(), x[n, [1, 2]], whet.ones(n).sum()
+
+
+def written_at_a_tensor(x):
+    n, y = (x[:, 0] > 0).sum().clamp(max=len(x) - 1).int(), x.clone()
+    y[n] = 1
+    y[n, x[0] > 0] = 2
+    y[n, [1, 2]] += x[n, 0]
+    return y
+
+
 def counted_up(x):
     i = 0
     while i < 3 and x[i, 0].item() > 0:
@@ -66,7 +79,8 @@ def counted_up(x):
     return x[:i + 1].sum()
 
 
-FUNCTIONS = [first_rows, made_of_it, grown_by_it, parts_by_it, padded, written_to, with_its_rows]
+FUNCTIONS = [first_rows, made_of_it, grown_by_it, parts_by_it, padded, written_to, with_its_rows,
+             at_a_tensor, written_at_a_tensor]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -380,13 +380,17 @@ def _copied():
 
 @row("a class of named tuples that the function makes, and does not give back")
 def _named_tuples():
-    def features(x):
-        outputs = collections.namedtuple("Outputs", ["shallow", "deep"])
-        return outputs(x * 2, x.exp())
-    def f(x):
-        found = features(x)
-        return found.shallow + found.deep
+    def f(x): return sum(collections.namedtuple("Outputs", "shallow deep")(x * 2, x.exp()))
     return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("a place that a tensor of one number says: `bank[t]`, `bank[t] = x`, `bank[:t]`")
+def _at_a_tensor():
+    bank = whet.ones(32, 3)
+    def f(x, t):
+        bank[t] = x
+        return bank[t] + bank[:t].sum(0)
+    return f, lambda i: (whet.ones(3) * i, whet.tensor(i))
 
 
 @row("`x[mask]`, `nonzero`, `unique`, whatever number of elements they come to")

@@ -86,6 +86,14 @@ def test_rules_that_are_pytorchs():
     assert [r.shape for r in x] == [(4, 5)] * 3
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_one_number_as_an_index_may_be_of_any_size(dtype):
+    x, i = whet.tensor(A), whet.tensor(1, dtype=getattr(whet, dtype))
+    assert (x[i] == x[1]).all() and (x[:, i, [0, 2]] == x[:, 1, [0, 2]]).all()
+    x[i] = 7
+    assert (x[1] == 7).all() and (x[0] != 7).all()
+
+
 @pytest.mark.parametrize(
     "index, error, text",
     [(3, IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
