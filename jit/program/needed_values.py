@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Draw, OpNode
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ..capture.followed_sizes import Place
     from .told_numbers import Told
 
-NO_RESTS: Mapping[int, Set[Place]] = {}
-
 
 @dataclass(frozen=True)
 class NumberOrigins:
@@ -43,30 +41,37 @@ class NumberOrigins:
     gradients_of: GradientsOf
 
 
-class Needs:
-    """What nodes need. `told`: the values of numbers that Python was told and that came to
-    attributes (see `FollowedSizes.at`); None where these are not followed. `rests`: the places of
-    sizes that were given as -1. `like`: the values of whose sizes nodes are told, `gradients`:
-    which nodes compute those of an op. All are by the first result of the node."""
+@dataclass(frozen=True)
+class SizeSources:
+    """Where the sizes among nodes' attributes come from, by the first result of each node. `told`:
+    the values of numbers that Python was told (see `FollowedSizes.at`); None where these are not
+    followed. `rests`: the places of sizes that were given as -1. `like`: for nodes of gradients,
+    the values whose sizes they have besides those of their operands."""
+    told: Mapping[int, Told] | None = None
+    rests: Mapping[int, Set[Place]] = field(default_factory=dict)
+    like: dict[int, list[int]] = field(default_factory=dict)
 
-    def __init__(self, told: Mapping[int, Told] | None = None,
-                 rests: Mapping[int, Set[Place]] = NO_RESTS) -> None:
-        self.told, self.rests = told, rests
-        self.like: dict[int, list[int]] = {}
+
+class Needs:
+    """What nodes need. `gradients`: the nodes that compute gradients of an op, by their first
+    result."""
+
+    def __init__(self, sizes: SizeSources | None = None) -> None:
+        self.sizes = sizes or SizeSources()
         self.gradients: set[int] = set()
 
     @classmethod
     def of(cls, nodes: Iterable[Node], arrays: Sequence[Array | Type],
            origins: NumberOrigins) -> Needs:
         """The needs of a list of nodes."""
-        needs = cls(origins.told, origins.rests)
+        needs = cls(SizeSources(origins.told, origins.rests))
         for node in nodes:
             of = origins.gradients_of.get(node.outs[0], ()) if node.outs else ()
             if of and isinstance(node, OpNode):
                 needs.gradients.add(node.outs[0])
                 found = needs.behind(node, arrays, of)
                 if found:
-                    needs.like[node.outs[0]] = found
+                    needs.sizes.like[node.outs[0]] = found
         return needs
 
     def __call__(self, node: Node) -> list[int]:
@@ -74,12 +79,13 @@ class Needs:
         of = () if node.op is None else [int(node.attrs[k]) for k in node.op.value_attrs]
         found = [*map(int, node.refs()), *of]
         if node.outs:
-            found += [*self.numbers(node).values(), *self.like.get(node.outs[0], ())]
+            found += [*self.numbers(node).values(), *self.sizes.like.get(node.outs[0], ())]
         return found
 
     def numbers(self, node: Node) -> Told:
         """The values of the numbers that Python was told, by where the node has them."""
-        return self.told.get(node.outs[0], {}) if self.told else {}
+        told = self.sizes.told
+        return told.get(node.outs[0], {}) if told else {}
 
     def goes_by_other_sizes(self, node: Node, arrays: Sequence[Array | Type]) -> bool:
         """May a node be told a size of a value that it does not depend on? In a view that keeps all
@@ -99,7 +105,7 @@ class Needs:
                       else [((name,), x)])
             sizes.update(n for place, n in places
                          if place not in known and type(n) is int and n > 1)
-        sizes.subtract(n for x in (*node.refs(), *self.like.get(node.outs[0], ()))
+        sizes.subtract(n for x in (*node.refs(), *self.sizes.like.get(node.outs[0], ()))
                        for n in arrays[x].shape)
         return +sizes
 

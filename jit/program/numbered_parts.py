@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from whet.ir.graph import Draw, Node, Ref
 from whet.passes.compare_nodes import are_one_list
 
+from .needed_values import SizeSources
 from .size_expressions import equal
 
 if TYPE_CHECKING:
@@ -23,17 +24,14 @@ if TYPE_CHECKING:
     from ..capture.followed_sizes import Place
     from .cut_at_counts import PartNodes
     from .needed_values import Needs
-    from .told_numbers import Told
 
 
 @dataclass(frozen=True)
 class NumberedPart:
     """`of_whole`: which value of the whole list each value is. Those that the part is given come
     first, and before all those that its nodes read. The others are given for their sizes, which
-    the nodes `told_sizes` may be told. `told`: where numbers that Python was told came to ops,
-    `steady`: the tensors that are the same at each call, `shapes`: those of the values in a run,
-    `like`: of each gradient, the values of whose sizes it is told beside what it reads,
-    `rests`: the places of sizes that were given as -1."""
+    the nodes `told_sizes` may be told. `sizes`: where sizes among attributes come from. `steady`:
+    the tensors that are the same at each call. `shapes`: those of the values in a run."""
     nodes: list[Node]
     of_whole: list[int]
     read_count: int
@@ -41,17 +39,15 @@ class NumberedPart:
     told_sizes: list[Node]
     results: list[int]
     counted: set[int]
-    told: Mapping[int, Told] | None
+    sizes: SizeSources
     steady: dict[int, Base]
     shapes: list[tuple[int, ...]]
-    like: dict[int, list[int]]
-    rests: dict[int, Set[Place]]
 
     @classmethod
     def of(cls, part: PartNodes, needs: Needs, steady: Mapping[int, Base],
            arrays: Sequence[Array | Type]) -> NumberedPart:
         """Renumber a part. `needs`, `steady` and `arrays` are of the whole list."""
-        is_given, told = set(part.given), needs.told
+        is_given, sizes = set(part.given), needs.sizes
         given = dict.fromkeys(x for node in part.nodes for x in needs(node) if x in is_given)
         read_count = len(given)
         given.update(dict.fromkeys(part.given))
@@ -60,21 +56,24 @@ class NumberedPart:
         made_here = {o for node in part.nodes for o in node.outs}
         made = set(of_whole[len(given):])
         nodes = [node.numbered(own) for node in part.nodes]
+        told = sizes.told and {
+            own[o]: {at: own[x] if type(x) is int else x for at, x in sizes.told[o].items()}
+            for o in sizes.told.keys() & made}
+        rests = {own[o]: sizes.rests[o] for o in sizes.rests.keys() & made_here}
+        like = {own[o]: [own[x] for x in sizes.like.get(o, ())]
+                for o in needs.gradients & made_here}
         return cls(
             nodes, of_whole, read_count, len(part.given), [nodes[i] for i in part.told],
             sorted(own[n] for n in part.results), {own[n] for n in part.counted},
-            told and {own[o]: {at: own[x] if type(x) is int else x for at, x in told[o].items()}
-                      for o in told.keys() & made},
-            {own[n]: t for n, t in steady.items() if n in own},
-            [arrays[n].shape for n in of_whole],
-            {own[o]: [own[x] for x in needs.like.get(o, ())] for o in needs.gradients & made_here},
-            {own[o]: needs.rests[o] for o in needs.rests.keys() & made_here})
+            SizeSources(told, rests, like), {own[n]: t for n, t in steady.items() if n in own},
+            [arrays[n].shape for n in of_whole])
 
     def is_at(self, other: NumberedPart) -> bool:
         """Does another part have the same nodes, apart from attributes and numbers?"""
         return (self.given_count == other.given_count and self.read_count == other.read_count
                 and self.results == other.results
-                and self.told == other.told and are_one_list(self.nodes, other.nodes))
+                and self.sizes.told == other.sizes.told
+                and are_one_list(self.nodes, other.nodes))
 
     def does_as(self, other: NumberedPart) -> bool:
         """Does another part do the same, for other sizes?"""
@@ -98,16 +97,17 @@ class NumberedPart:
         same place. The values are those that a gradient reads or its op had. They are also the base
         of a view, if none of its sizes was given as -1."""
         first = node.outs[0] if node.outs else -1
-        told: Set[Place] = (self.told or {}).get(first, {}).keys()
+        told: Set[Place] = (self.sizes.told or {}).get(first, {}).keys()
         if type(x) is not tuple or type(y) is not tuple or len(x) != len(y):
             return (name,) in told
-        rests, others = self.rests.get(first), other.rests.get(first)
+        rests, others = self.sizes.rests.get(first), other.sizes.rests.get(first)
         if rests and rests == others:
             told |= rests
         of: list[int] = []
-        if first in self.like or node.op is not None and node.op.keeps_elements and not (
+        like = self.sizes.like
+        if first in like or node.op is not None and node.op.keeps_elements and not (
                 rests or others):
-            of = [*map(int, node.refs()), *self.like.get(first, ())]
+            of = [*map(int, node.refs()), *like.get(first, ())]
         return all(m == n or (name, d) in told
                    or any(self.shapes[v][d:d + 1] == (m,) and other.shapes[v][d:d + 1] == (n,)
                           for v in of)

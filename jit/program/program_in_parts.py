@@ -196,7 +196,7 @@ class LaterPart:
                 like = way.like
                 try:
                     once_ready(functools.partial(
-                        way.grow, of_run, self.numbered.steady, self.numbered.told))
+                        way.grow, of_run, self.numbered.steady, self.numbered.sizes.told))
                 except Unsized as e:
                     self.unsized = str(e)
                     continue
