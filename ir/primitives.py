@@ -149,6 +149,22 @@ def _erfcx_slope(x: Expr) -> Expr:
                  2 * x * erfcx(x) - 2 / math.sqrt(math.pi))
 
 
+def _polygamma3(x: Expr) -> Expr:
+    """The slope of `polygamma2`: nine terms of its sum and Stirling's series of the others. Below
+    zero from above one, by reflection."""
+    below = lt(x, 0)
+    z: Expr = where(below, 1 - x, x)
+    total: Expr = const(0.0)
+    for _ in range(9):
+        w = 1 / square(z)
+        total, z = total + 6 * w * w, z + 1
+    w = 1 / square(z)
+    total = total + (2 / z + w * (3 + series(w, 2, -1, 4 / 3, -3, 10, -691 / 15) / z)) * w
+    turn = where(below, x - rint(x), 0.5) * math.pi
+    poles = (1 + 2 * square(cos(turn))) / square(square(sin(turn)))
+    return where(below, 2 * math.pi ** 4 * poles - total, total)
+
+
 zero = None
 PRIMITIVES: dict[str, tuple[Reference, Rule]] = {
     "add": (np.add, lambda y, a, b: (1, 1)),
@@ -235,7 +251,7 @@ PRIMITIVES: dict[str, tuple[Reference, Rule]] = {
     "lgamma": (ref.each(ref.lgamma), lambda y, a: (digamma(a),)),
     "digamma": (ref.digamma, lambda y, a: (trigamma(a),)),
     "trigamma": (ref.trigamma, lambda y, a: (polygamma2(a),)),
-    "polygamma2": (ref.polygamma2, None),
+    "polygamma2": (ref.polygamma2, lambda y, a: (_polygamma3(a),)),
     "conj": (np.conjugate, lambda y, a: (1,)),
     # of the gradients `scalar.differentiate` knows
     "from_parts": (ref.from_parts, None), "real_part": (np.real, None),

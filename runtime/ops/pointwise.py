@@ -195,9 +195,11 @@ minimum_ = f("minimum", lambda input, other: minimum(input, other), kinds="bif",
              samples=PAIR, vjp=lambda g, y, a, b: [
                  _unless(gt(a, b), a, b, g), _unless(gt(b, a), a, b, g)])
 fmax = f("fmax", lambda input, other: s.fmax(input, other), kinds="bif", inplace=False,
-         samples=PAIR)
+         samples=PAIR, vjp=lambda g, y, a, b: [
+             where(ge(a, b) | isnan(b), g, 0), where(ge(a, b) | isnan(b), 0, g)])
 fmin = f("fmin", lambda input, other: s.fmin(input, other), kinds="bif", inplace=False,
-         samples=PAIR)
+         samples=PAIR, vjp=lambda g, y, a, b: [
+             where(le(a, b) | isnan(b), g, 0), where(le(a, b) | isnan(b), 0, g)])
 clamp_op = PointwiseOp(
     "clamp", lambda input, min, max: minimum(maximum(input, min), max), kinds="if",
     samples=(R, reals(-2, -1), reals(1, 2)), vjp=lambda g, y, x, lo, hi: [

@@ -109,13 +109,13 @@ def block_diag(*tensors):
     """The tensors as blocks along the diagonal of a matrix of zeros."""
     if not tensors:
         return empty((1, 0))
-    d = None
     for i, t in enumerate(tensors):
         if t.ndim > 2:
             raise RuntimeError(
                 f"block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
                 f"{t.ndim} dimensions")
-        d = t.dtype if d is None else dtypes.promote_types(d, t.dtype)
+    d = dtypes.result_of([t.dtype for t in tensors if t.ndim],
+                         [t.dtype for t in tensors if not t.ndim], [])
     blocks = [t.reshape((1,) * (2 - t.ndim) + tuple(t.shape)).to(d) for t in tensors]
     width = sum(b.shape[1] for b in blocks)
     rows, left = [], 0

@@ -135,6 +135,17 @@ def test_polygamma_below_zero_and_its_slope(n):
                                rtol=1e-6)
 
 
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_polygamma_has_second_and_third_slopes_on_both_sides_of_zero(n):
+    x = np.array([-0.3, -1.5, -3.25, -9.7, 0.4, 3.0])
+    t = whet.from_numpy(x).requires_grad_()
+    slope = whet.polygamma(n, t)
+    for k in (1, 2, 3):
+        slope, = whet.autograd.grad(slope.sum(), t, create_graph=True)
+        np.testing.assert_allclose(slope.detach().numpy(), [float(mp.psi(n + k, v)) for v in x],
+                                   rtol=1e-9)
+
+
 @pytest.mark.parametrize("n", [-6, -4, -3, -2, -1, -0.5, 2, 3, 4, 5, 6, 7, 8, 10, 12, 3.0])
 def test_powers_by_whole_numbers_are_within_two_ulp_and_keep_signs_and_infinities(n):
     x = np.concatenate([

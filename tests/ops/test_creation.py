@@ -165,6 +165,8 @@ def test_sequences():
     x, y = whet.meshgrid(whet.tensor([1, 2, 3]), whet.tensor([4, 5]), indexing="xy")
     assert x.tolist() == [[1, 2, 3], [1, 2, 3]] and y.tolist() == [[4, 4, 4], [5, 5, 5]]
     assert whet.block_diag(whet.ones(1, 2), whet.tensor(3.0)).tolist() == [[1, 1, 0], [0, 0, 3]]
+    # a tensor of no dimension does not widen the others, as in arithmetic
+    assert whet.block_diag(whet.ones(1, 2), whet.tensor(3.0).double()).dtype is whet.float32
 
 
 @pytest.mark.parametrize("repeated", [False, True])

@@ -182,6 +182,17 @@ def test_nan_lets_gradients_through():
     same(b, [1, 0.5, 1])
 
 
+def test_the_side_that_fmax_and_fmin_drop_has_no_gradient_also_where_infinities_come_in():
+    up = lambda f: lambda a, b: f(a, b) ** 2
+    for f, other in ((whet.fmax, np.inf), (whet.fmin, -np.inf)):
+        a, b = gradient_of(up(f), leaf([1.0, NAN]), leaf([other, other]))
+        same(a, [0, 0])
+        same(b, [other, other])
+        a, b = gradient_of(up(f), leaf([1.0, 2.0]), leaf([-other, NAN]))
+        same(a, [2, 4])
+        same(b, [0, 0])
+
+
 def test_logits_outside_of_the_unit_interval_have_no_gradient():
     same(gradient_of(whet.logit, leaf([-1.0, 0.5]))[0], [NAN, 4.0])
 
