@@ -7,6 +7,8 @@ What families share: `pointwise_family.py` and `rows_family.py` for eager kernel
 An op checks its arguments before it writes anything; `argument_errors.py` names the one at fault.
 """
 
+from types import FunctionType
+
 from .. import declared_for_tracing, tensor_base
 from ..tensor import Tensor
 from . import surface
@@ -22,7 +24,7 @@ for _family in (
     "native_norms activation attention recurrent loss ctc embedding grid_sampling resize "
     "lapack fourier array_protocols cross_product comparisons covariance sample_gradient "
     "numerics_settings control_flow special operators functional_names view_copies "
-    "legacy_argument_orders saved_names module_parts hashing user_kernels removed "
+    "axis_names legacy_argument_orders saved_names module_parts hashing user_kernels removed "
     "quantised_names"
 ).split():
     __import__(f"{__name__}.{_family}")
@@ -38,6 +40,8 @@ if tensor_base.Base is not tensor_base.PyBase:
     install()
 
 for _name, _fn in surface.METHODS.items():
+    if isinstance(_fn, FunctionType) and not _fn.__doc__:
+        _fn.__doc__ = f"`{_name[:-1]}`, in place." if _name[-1] == "_" else f"See `whet.{_name}`."
     if _name not in Tensor.__dict__:
         setattr(Tensor, _name, surface.guarded_method(_name, _fn))
 

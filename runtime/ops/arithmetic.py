@@ -45,9 +45,9 @@ def _of_numbers(choose):
     return chosen
 
 
-def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True):
+def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True, doc=None):
     """Publish `name(signature, *, out)`, the method and the in-place form of a function that picks
-    its op: `choose(*args) -> (op, operands)`."""
+    its op: `choose(*args) -> (op, operands)`. Its docstring is that of `choose`, or `doc`."""
     params = [q.strip() for q in signature.split(",")]
     names = ", ".join(q.split("=")[0].strip() for q in params if q != "*")
     env = {"choose": choose, "run": _run, "inplace": inplace, "math": math}
@@ -57,7 +57,7 @@ def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_fo
         f"def {name}({signature}{star}, out=None):\n    op, xs = choose({names})\n    return "
         "run(op, xs, out)\n",
         env)
-    fn.__doc__ = choose.__doc__
+    fn.__doc__ = doc or choose.__doc__
     rest = ", ".join(["self", *params[1:]])
     selfnames = ", ".join(["self", *names.split(", ")[1:]])
     m = compile_function(
@@ -261,7 +261,8 @@ def _nan_to_num(input, nan, posinf, neginf):
 add = _define("add", _add, "input, other, *, alpha=1")
 sub = _define("sub", _sub, "input, other, *, alpha=1", aliases=["subtract"])
 div = _define("div", _div, "input, other, *, rounding_mode=None", aliases=["divide"])
-true_divide = _define("true_divide", _of_numbers(lambda a, b: (p.div_op, (a, b))), "input, other")
+true_divide = _define("true_divide", _of_numbers(lambda a, b: (p.div_op, (a, b))), "input, other",
+                      doc="input / other, of whole numbers, too.")
 remainder = _define("remainder", _remainder, "input, other")
 fmod = _define("fmod", _fmod, "input, other")
 sign = _define("sign", _sign, "input")
@@ -274,8 +275,10 @@ clamp_min = _define("clamp_min", _clamp_min, "input, min")
 clamp_max = _define("clamp_max", _clamp_max, "input, max")
 logit = _define("logit", _logit, "input, eps=None")
 nan_to_num = _define("nan_to_num", _nan_to_num, "input, nan=None, posinf=None, neginf=None")
-ldexp = _define("ldexp", lambda a, b: (p.ldexp_op, (a, b)), "input, other")
-conj_physical = _define("conj_physical", lambda a: (p.conj_op, (a,)), "input")
+ldexp = _define("ldexp", lambda a, b: (p.ldexp_op, (a, b)), "input, other",
+                doc="input times two to the power of other.")
+conj_physical = _define("conj_physical", lambda a: (p.conj_op, (a,)), "input",
+                        doc="The complex conjugate of each element.")
 FUNCTIONS["arctan2"] = FUNCTIONS["atan2"]
 
 

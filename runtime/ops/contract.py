@@ -365,12 +365,13 @@ for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", 
                                   f"    return affine(input, {_a}, {_b}, beta, alpha)", _env)
     _fn.__doc__ = f"beta * input + alpha * ({_product.__name__.strip('_')} of {_a} and {_b})."
     function(out=True)(_fn)
-    METHODS[_name + "_"] = guard(
-        compile_function(
-            _name + "_",
-            f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return "
-            f"self.copy_(affine(self, {_a}, {_b}, beta, alpha))",
-            _env))
+    _in_place = compile_function(
+        _name + "_",
+        f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return "
+        f"self.copy_(affine(self, {_a}, {_b}, beta, alpha))",
+        _env)
+    _in_place.__doc__ = f"`{_name}`, in place."
+    METHODS[_name + "_"] = guard(_in_place)
 
 
 def linear(input, weight, bias=None, *, out=None):

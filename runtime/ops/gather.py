@@ -239,9 +239,6 @@ def _broadcast_except(a, b, d):
             f"dimension {d}") from None
 
 
-FUNCTIONS["take_along_axis"] = lambda x, indices, /, *, axis=-1: take_along_dim(x, indices, axis)
-
-
 @function(out=True)
 def take(input, index):
     """Elements at places of the flattened tensor."""

@@ -270,6 +270,3 @@ def unbind(input, dim=0):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = dims.one(dim, input._array.ndim)
     return apply(unbind_op, (input,), {"dim": d}) if input._array.shape[d] else ()
-
-
-FUNCTIONS["unstack"] = lambda x, *, axis=0: unbind(x, axis)

@@ -370,7 +370,6 @@ def _permute_method(self, *order, dims=None):
 
 
 METHODS["permute"] = _permute_method
-FUNCTIONS["permute_dims"] = lambda x, axes: permute(x, axes)
 
 
 @function("swapaxes", "swapdims")
@@ -384,7 +383,6 @@ def transpose(input, dim0, dim1):
 
 
 METHODS["swapaxes"] = lambda self, axis0, axis1: transpose(self, axis0, axis1)
-FUNCTIONS["swapaxes"] = lambda input, axis0, axis1: transpose(input, axis0, axis1)
 
 
 @function()
@@ -459,7 +457,6 @@ def _hermitian(self):
 
 METHODS["T"], METHODS["mT"] = property(_reverse), property(_matrix_transpose)
 METHODS["H"], METHODS["mH"] = property(_hermitian), property(adjoint)
-FUNCTIONS["matrix_transpose"] = lambda x: _matrix_transpose(x)
 
 
 # ---- basic indices -------------------------------------------------------------------------------

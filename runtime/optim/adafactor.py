@@ -6,7 +6,16 @@ from .optimizer import ByParameter, check, check_rate
 
 class Adafactor(ByParameter):
     """Steps relative to the size of the parameter, scaled by a factored estimate of the
-    gradient's square."""
+    gradient's square.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.Adafactor([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.8419, -1.8419])
+    """
 
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
                  *, foreach=None, maximize=False):

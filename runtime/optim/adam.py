@@ -72,7 +72,16 @@ class _Moments(Elementwise):
 
 
 class Adam(_Moments):
-    """Steps scaled by running means of the gradient and of its square."""
+    """Steps scaled by running means of the gradient and of its square.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.Adam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.9000, -1.9000])
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False,
                  *, foreach=None, maximize=False, capturable=False, differentiable=False,
@@ -113,7 +122,16 @@ class Adam(_Moments):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient."""
+    """Adam with weight decay apart from the gradient.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.AdamW([w], lr=0.1, weight_decay=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.8900, -1.8800])
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2,
                  amsgrad=False, *, maximize=False, foreach=None, capturable=False,
@@ -129,7 +147,16 @@ class AdamW(Adam):
 
 
 class Adamax(_Moments):
-    """Adam with a running maximum in place of the running square."""
+    """Adam with a running maximum in place of the running square.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.Adamax([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.9000, -1.9000])
+    """
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
                  *, maximize=False, differentiable=False, capturable=False):
@@ -160,7 +187,16 @@ class Adamax(_Moments):
 
 
 class NAdam(_Moments):
-    """Adam with Nesterov momentum."""
+    """Adam with Nesterov momentum.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.NAdam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.8944, -1.8944])
+    """
     scalars = ("mu_product",)
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
@@ -216,7 +252,16 @@ class NAdam(_Moments):
 
 
 class RAdam(_Moments):
-    """Adam that uses the second moment only once its variance is tractable."""
+    """Adam that uses the second moment only once its variance is tractable.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.RAdam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.8000, -1.6000])
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,

@@ -7,7 +7,16 @@ from .optimizer import check, check_rate
 
 
 class SGD(Elementwise):
-    """Stochastic gradient descent, with momentum if asked for."""
+    """Stochastic gradient descent, with momentum if asked for.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.SGD([w], lr=0.1, momentum=0.9)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.8000, -1.6000])
+    """
     counts = False
     first_differs = True         # the momentum buffer begins as the first gradient, undampened
     fills_sparse = True
@@ -52,7 +61,16 @@ class SGD(Elementwise):
 
 
 class ASGD(Elementwise):
-    """Averaged stochastic gradient descent: `ax` is the running average of the parameters."""
+    """Averaged stochastic gradient descent: `ax` is the running average of the parameters.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.ASGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.8000, -1.6000])
+    """
     scalars = ("eta", "mu")
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
@@ -99,7 +117,16 @@ class ASGD(Elementwise):
 
 class Rprop(Elementwise):
     """Steps that look at the gradient's sign only: they grow while it stays, and shrink when it
-    turns."""
+    turns.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.Rprop([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.9000, -1.9000])
+    """
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False,
                  foreach=None, maximize=False, differentiable=False):
@@ -144,7 +171,16 @@ class Rprop(Elementwise):
 
 
 class RMSprop(Elementwise):
-    """Steps scaled by the running mean of the gradient's square."""
+    """Steps scaled by the running mean of the gradient's square.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.RMSprop([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 5.9605e-08, -1.0000e+00])
+    """
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
                  centered=False, capturable=False, foreach=None, maximize=False,
@@ -199,7 +235,16 @@ class RMSprop(Elementwise):
 
 
 class Adagrad(Elementwise):
-    """Steps scaled by the sum of the gradient's squares."""
+    """Steps scaled by the sum of the gradient's squares.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.Adagrad([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.9000, -1.9000])
+    """
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
                  eps=1e-10, foreach=None, *, maximize=False, differentiable=False, fused=None):
@@ -250,7 +295,16 @@ class Adagrad(Elementwise):
 
 
 class Adadelta(Elementwise):
-    """Steps scaled by the ratio of past steps to past gradients."""
+    """Steps scaled by the ratio of past steps to past gradients.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.Adadelta([w], lr=1.0)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([ 0.9968, -1.9968])
+    """
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
                  capturable=False, maximize=False, differentiable=False):

@@ -9,7 +9,21 @@ from .optimizer import Optimizer, check_rate, reevaluate
 
 class LBFGS(Optimizer):
     """Minimises a closure over one group of parameters; `line_search_fn="strong_wolfe"` searches
-    along each direction."""
+    along each direction.
+
+    >>> import whet
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> opt = whet.optim.LBFGS([w], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     opt.zero_grad()
+    ...     loss = ((w - 3) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> opt.step(closure).item()
+    29.0
+    >>> w.detach()
+    tensor([3.0000, 3.0000])
+    """
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
                  tolerance_change=1e-9, history_size=100, line_search_fn=None):

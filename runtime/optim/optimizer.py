@@ -37,6 +37,21 @@ class Optimizer:
 
     `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts with a `params` entry
     and options of their own.
+
+    >>> import whet
+    >>> class Descent(whet.optim.Optimizer):
+    ...     def __init__(self, params, lr):
+    ...         super().__init__(params, {"lr": lr})
+    ...     @whet.no_grad()
+    ...     def step(self):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 p -= group["lr"] * p.grad
+    >>> w = whet.nn.Parameter(whet.tensor([1.0, -2.0]))
+    >>> (w * w).sum().backward()
+    >>> Descent([w], lr=0.25).step()
+    >>> w.detach()
+    tensor([ 0.5000, -1.0000])
     """
     _unwatched = frozenset(("_plans",))     # what a trace need not compare: caches
     scheduled = ("lr",)         # options that are likely to be others at later steps

@@ -44,7 +44,19 @@ def each_group(optimizer, value, name):
 
 class LRScheduler:
     """Base class: a subclass gives `get_lr`, the rates of the groups at `last_epoch`
-    (`_get_closed_form_lr` where a formula exists)."""
+    (`_get_closed_form_lr` where a formula exists).
+
+    >>> import whet
+    >>> class Halved(whet.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [rate * 0.5 ** self.last_epoch for rate in self.base_lrs]
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = Halved(opt)
+    >>> opt.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
@@ -122,7 +134,19 @@ class LRScheduler:
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times a function of the epoch."""
+    """The initial rate times a function of the epoch.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5 ** epoch)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
         self.lr_lambdas = each_group(optimizer, lr_lambda, "lr_lambda")
@@ -154,7 +178,19 @@ def is_function(f):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The last rate times a function of the epoch."""
+    """The last rate times a function of the epoch.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.MultiplicativeLR(opt, lambda epoch: 0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def get_lr(self):
         if self._initial:
@@ -163,7 +199,19 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """Times gamma every `step_size` epochs."""
+    """Times gamma every `step_size` epochs.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.StepLR(opt, step_size=2, gamma=0.1)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 1.0, 0.1, 0.1]
+    """
 
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
         self.step_size, self.gamma = step_size, gamma
@@ -180,7 +228,19 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times gamma at each milestone."""
+    """Times gamma at each milestone.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.MultiStepLR(opt, milestones=[1, 3])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.1, 0.1, 0.01]
+    """
 
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -198,7 +258,19 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times `factor` until `total_iters`."""
+    """Times `factor` until `total_iters`.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.ConstantLR(opt, factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.5, 1.0, 1.0]
+    """
 
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
         if not 0 <= factor <= 1:
@@ -218,7 +290,19 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A factor that goes from `start_factor` to `end_factor` in `total_iters` epochs."""
+    """A factor that goes from `start_factor` to `end_factor` in `total_iters` epochs.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.LinearLR(opt, start_factor=0.25, total_iters=3)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.25, 0.5, 0.75, 1.0]
+    """
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5,
                  last_epoch=-1):
@@ -250,7 +334,19 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times gamma every epoch."""
+    """Times gamma every epoch.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer, gamma, last_epoch=-1):
         self.gamma = gamma
@@ -265,7 +361,19 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """To zero in `total_iters` epochs, along a power of what is left."""
+    """To zero in `total_iters` epochs, along a power of what is left.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.PolynomialLR(opt, total_iters=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.75, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters, self.power = total_iters, power
@@ -288,7 +396,19 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """To `eta_min` in `T_max` epochs along a cosine (and back)."""
+    """To `eta_min` in `T_max` epochs along a cosine (and back).
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.8536, 0.5, 0.1464]
+    """
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min

@@ -19,7 +19,17 @@ def _touched(g):
 
 class SparseAdam(ByParameter):
     """Adam that leaves rows without a gradient, and their moments, as they are. Where a gradient is
-    dense, a row (along the first dimension) of which all is zero counts as one without."""
+    dense, a row (along the first dimension) of which all is zero counts as one without.
+
+    >>> import whet
+    >>> table = whet.nn.Embedding(3, 2, sparse=True)
+    >>> before = table.weight.detach().clone()
+    >>> opt = whet.optim.SparseAdam(table.parameters(), lr=0.1)
+    >>> table(whet.tensor([1])).sum().backward()
+    >>> opt.step()
+    >>> (table.weight != before).any(1)
+    tensor([False,  True, False])
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         check_rate(lr)

@@ -14,7 +14,19 @@ __all__ = [
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Cosine annealing that starts again after `T_0` epochs, each time after `T_mult` times as
-    many."""
+    many.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 1.0, 0.5]
+    """
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int):
@@ -57,7 +69,20 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """Back and forth between two rates (and, the other way round, between two momenta)."""
+    """Back and forth between two rates (and, the other way round, between two momenta).
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.CyclicLR(
+    ...     opt, base_lr=0.1, max_lr=0.5, step_size_up=2, cycle_momentum=False)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.1, 0.3, 0.5, 0.3]
+    """
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None,
                  mode="triangular", gamma=1.0, scale_fn=None, scale_mode="cycle",
@@ -137,7 +162,19 @@ def _set_momentum(group, value):
 
 
 class OneCycleLR(LRScheduler):
-    """Up to `max_lr` and down to almost nothing, in one cycle."""
+    """Up to `max_lr` and down to almost nothing, in one cycle.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.OneCycleLR(opt, max_lr=1.0, total_steps=5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.04, 0.9505, 0.6113, 0.1883]
+    """
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None,
                  pct_start=0.3, anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85,
@@ -225,7 +262,16 @@ class OneCycleLR(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when a metric has not improved for `patience` epochs."""
+    """Times `factor` when a metric has not improved for `patience` epochs.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> schedule = whet.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)
+    >>> for loss in (0.5, 0.4, 0.4, 0.4):
+    ...     schedule.step(loss)
+    >>> opt.param_groups[0]["lr"]
+    0.1
+    """
 
     def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4,
                  threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8):
@@ -301,7 +347,21 @@ def _refuse_plateau(self, i, scheduler):
 
 
 class SequentialLR(LRScheduler):
-    """Several schedulers, one after the other; milestones say when the next takes over."""
+    """Several schedulers, one after the other; milestones say when the next takes over.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> first = whet.optim.lr_scheduler.ConstantLR(opt, factor=0.1, total_iters=2)
+    >>> then = whet.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5)
+    >>> schedule = whet.optim.lr_scheduler.SequentialLR(opt, [first, then], milestones=[2])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.1, 0.1, 1.0, 0.5]
+    """
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         if not schedulers:
@@ -367,7 +427,21 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedulers at once."""
+    """Several schedulers at once.
+
+    >>> import whet
+    >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)
+    >>> halved = whet.optim.lr_scheduler.ConstantLR(opt, factor=0.5, total_iters=2)
+    >>> falling = whet.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5)
+    >>> schedule = whet.optim.lr_scheduler.ChainedScheduler([halved, falling], optimizer=opt)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(opt.param_groups[0]["lr"], 4))
+    ...     opt.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.25, 0.25, 0.125]
+    """
 
     def __init__(self, schedulers, optimizer=None):
         if not schedulers:

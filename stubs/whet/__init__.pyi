@@ -161,7 +161,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor: """`addcmul`, in place."""
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (mm of mat1 and mat2)."""
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (mv of mat and vec)."""
-def addmv_(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: ...
+def addmv_(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """`addmv`, in place."""
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (outer of vec1 and vec2)."""
 def adjoint(input: Tensor) -> Tensor: """Matrices transposed and conjugated."""
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`alias`, in memory of its own."""
@@ -298,7 +298,7 @@ def concat(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None
 def concatenate(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None, out: Tensor | None = None) -> Tensor: """Tensors joined along a dimension."""
 def cond(pred: Tensor | _bool, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Any] = ()) -> Any: ...
 def conj(input: Tensor) -> Tensor: """The complex conjugate; a real tensor itself."""
-def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The complex conjugate of each element."""
 def conj_physical_(self: Tensor) -> Tensor: """`conj_physical`, in place."""
 def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor: """`nn.functional.pad` with a constant."""
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor: """The 1-d convolution (cross-correlation) of an input with a weight."""
@@ -516,7 +516,7 @@ def kthvalue(input: Tensor, k: _int, dim: Dims = -1, keepdim: _bool = False, *, 
 def layer_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor: """Mean 0 and variance 1 over the last dimensions, then weight and bias."""
 def lcm(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise lcm. See also the method of the same name."""
 def lcm_(input: Tensor, other: Scalar) -> Tensor: """`lcm`, in place."""
-def ldexp(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: ...
+def ldexp(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """input times two to the power of other."""
 def ldexp_(self: Tensor, other: Scalar) -> Tensor: """`ldexp`, in place."""
 def le(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise le. See also the method of the same name."""
 def le_(input: Tensor, other: Scalar) -> Tensor: """`le`, in place."""
@@ -575,7 +575,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 def matmul(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The matrix product, with NumPy's rules for vectors and batches."""
 def matrix_exp(A: Tensor) -> Tensor: """The exponential of square matrices: a Taylor series of A / 2^k, squared k times."""
 def matrix_power(A: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor: """A @ A @ ... n times; of the inverse where n is negative."""
-def matrix_transpose(x: Tensor) -> Tensor: ...
+def matrix_transpose(x: Tensor) -> Tensor: """The last two dimensions exchanged, as the array API standard has it."""
 @overload
 def max(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
@@ -679,7 +679,7 @@ def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _
 def pdist(input: Tensor, p: _float = 2) -> Tensor: """p-norm distances between the rows, each pair once."""
 def permute(input: Tensor, dims: Shape) -> Tensor: """The dimensions in another order."""
 def permute_copy(input: Tensor, dims: Dims, *, out: Tensor | None = None) -> Tensor: """`permute`, in memory of its own."""
-def permute_dims(x: Tensor, axes: Shape) -> Tensor: ...
+def permute_dims(x: Tensor, axes: Shape) -> Tensor: """`permute`, as the array API standard has it."""
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor: """The Moore-Penrose inverse."""
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: """(C r^2, H, W) -> (C, H r, W r)"""
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor: """(C, H r, W r) -> (C r^2, H, W)"""
@@ -847,7 +847,7 @@ def sum_to_size(self: Tensor, *size: Ints) -> Tensor: """Sum over broadcast dime
 def summary(model: Module, *args: Any, **kwargs: Any) -> Any: ...
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> _svd: """U, S, V (not its transpose), as the older function gives them."""
 def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
-def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor: ...
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor: """`transpose`, with NumPy's names."""
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
 def sym_float(a: _float) -> _float: """A number as a `float`."""
 def sym_fresh_size(expr: _int) -> _int: """A size that is not known to be another one: the number itself."""
@@ -861,7 +861,7 @@ def sym_sum(args: Any) -> _float: """The sum of numbers."""
 def t(input: Tensor) -> Tensor: """A matrix transposed."""
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`t`, in memory of its own."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor: """Elements at places of the flattened tensor."""
-def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: Dims = -1) -> Tensor: ...
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: Dims = -1) -> Tensor: """`take_along_dim`, as the array API standard has it."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: Dims | None = None, *, out: Tensor | None = None) -> Tensor: ...
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise tan. See also the method of the same name."""
 def tan_(input: Tensor) -> Tensor: """`tan`, in place."""
@@ -888,7 +888,7 @@ def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: dtype | None 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor: """Matrices with zeros below the given diagonal."""
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None) -> Tensor: """Row and column numbers of the upper triangle, as a (2, N) tensor."""
-def true_divide(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: ...
+def true_divide(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """input / other, of whole numbers, too."""
 def true_divide_(self: Tensor, other: Scalar) -> Tensor: """`true_divide`, in place."""
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise trunc. See also the method of the same name."""
 def trunc_(input: Tensor) -> Tensor: """`trunc`, in place."""
@@ -927,7 +927,7 @@ def unsafe_split(input: Tensor, split_size: _int, dim: Dims = 0) -> tuple[Tensor
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split_with_sizes` into pieces that may be written to."""
 def unsqueeze(input: Tensor, dim: Dims) -> Tensor: """A dimension of size one put in at `dim`."""
 def unsqueeze_copy(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> Tensor: """`unsqueeze`, in memory of its own."""
-def unstack(x: Tensor, *, axis: Dims = 0) -> tuple[Tensor, ...]: ...
+def unstack(x: Tensor, *, axis: Dims = 0) -> tuple[Tensor, ...]: """`unbind`, as the array API standard has it."""
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None: """Ask for results that do not change from run to run."""
 def values_copy(self: Tensor, *, out: Tensor | None = None) -> Tensor: """`values`, in memory of its own."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor: """Powers of the elements of a 1-d tensor as columns, highest first unless `increasing`."""

@@ -33,17 +33,17 @@ class Tensor:
     def add(self, other: Scalar, *, alpha: Number = 1) -> Tensor: ...
     def add_(self, other: Scalar, *, alpha: Number = 1) -> Self: """`add`, in place."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta * input + alpha * (batch_sum of batch1 and batch2)."""
-    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: ...
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: """`addbmm`, in place."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor: ...
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Self: """`addcdiv`, in place."""
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor: ...
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Self: """`addcmul`, in place."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta * input + alpha * (mm of mat1 and mat2)."""
-    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: ...
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: """`addmm`, in place."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta * input + alpha * (mv of mat and vec)."""
-    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: ...
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: """`addmv`, in place."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta * input + alpha * (outer of vec1 and vec2)."""
-    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: ...
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: """`addr`, in place."""
     def adjoint(self) -> Tensor: """Matrices transposed and conjugated."""
     def all(self, dim: Dims | None = None, keepdim: _bool = False) -> Tensor: """Are all elements true (not zero)?"""
     def allclose(self, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: """Are all elements close (see `isclose`)?"""
@@ -87,7 +87,7 @@ class Tensor:
     def atanh_(self) -> Self: """`atanh`, in place."""
     def backward(self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False, inputs: Tensor | Sequence[Tensor] | None = None) -> None: """Accumulate d self / d leaf into every leaf's `.grad`."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta * input + alpha * (bmm of batch1 and batch2)."""
-    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: ...
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: """`baddbmm`, in place."""
     def bernoulli(self, p: _float | Tensor | None = None, *, generator: Generator | None = None) -> Tensor: """Ones with the probabilities of the input, zeros otherwise."""
     def bernoulli_(self, p: _float | Tensor = 0.5, *, generator: Generator | None = None) -> Self: """Fill with ones with probability p, zeros otherwise."""
     def bfloat16(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as bfloat16."""
@@ -155,9 +155,9 @@ class Tensor:
     def cummax(self, dim: Dims) -> _cummax: """Running maxima along `dim`: (values, indices)."""
     def cummin(self, dim: Dims) -> _cummin: """Running minima along `dim`: (values, indices)."""
     def cumprod(self, dim: Dims, *, dtype: _dtype | None = None) -> Tensor: """Running products along `dim`."""
-    def cumprod_(self, dim: Dims, *, dtype: _dtype | None = None) -> Self: ...
+    def cumprod_(self, dim: Dims, *, dtype: _dtype | None = None) -> Self: """`cumprod`, in place."""
     def cumsum(self, dim: Dims, *, dtype: _dtype | None = None) -> Tensor: """Running sums along `dim`."""
-    def cumsum_(self, dim: Dims, *, dtype: _dtype | None = None) -> Self: ...
+    def cumsum_(self, dim: Dims, *, dtype: _dtype | None = None) -> Self: """`cumsum`, in place."""
     def cumulative_trapezoid(self, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """Running integrals of y along `dim` by the trapezoidal rule."""
     @property
     def data(self) -> Tensor: """The same memory without history; writes to it are not seen by version checks."""
@@ -269,9 +269,9 @@ class Tensor:
     def i0(self) -> Tensor: ...
     def i0_(self) -> Self: """`i0`, in place."""
     def igamma(self, other: Scalar) -> Tensor: """The regularised lower incomplete gamma function of shape `input` at `other`."""
-    def igamma_(self, other: Scalar) -> Self: ...
+    def igamma_(self, other: Scalar) -> Self: """`igamma`, in place."""
     def igammac(self, other: Scalar) -> Tensor: """The regularised upper incomplete gamma function of shape `input` at `other`."""
-    def igammac_(self, other: Scalar) -> Self: ...
+    def igammac_(self, other: Scalar) -> Self: """`igammac`, in place."""
     @property
     def imag(self) -> Tensor: """The imaginary part of a complex tensor, as a view."""
     @imag.setter
@@ -495,7 +495,7 @@ class Tensor:
     def pin_memory(self, device: Device | None = None) -> Tensor: """The tensor in memory of the host that CUDA devices copy from and to by themselves."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor: """The Moore-Penrose inverse."""
     def polygamma(self, n: _int) -> Tensor: ...
-    def polygamma_(self, n: _int) -> Self: ...
+    def polygamma_(self, n: _int) -> Self: """`polygamma`, in place."""
     def positive(self) -> Tensor: ...
     def pow(self, exponent: Scalar) -> Tensor: ...
     def pow_(self, exponent: Scalar) -> Self: """`pow`, in place."""
