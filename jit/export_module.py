@@ -31,9 +31,11 @@ class Dim(_Dim):
     STATIC: Any = None
 
 
-def dims(*names: str, min: int = 0, max: int | None = None) -> tuple[Dim, ...]:
+def dims(
+    *names: str, min: int = 0, max: int | None = None, multiple: int = 1
+) -> tuple[Dim, ...]:
     """A `Dim` for each name, with the same bounds."""
-    return tuple([Dim(name, min=min, max=max) for name in names])
+    return tuple([Dim(name, min=min, max=max, multiple=multiple) for name in names])
 
 
 def export(mod: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, *,

@@ -18,6 +18,7 @@ Values = tuple[int, ...]  # a size for each dimension, in order
 STEPS = (1, 3, 7), (3, 1, 4), (5, 8, 1)  # how far sizes that are tried lie from the example's
 FIT = 3, 5  # and where numbers are known at any size, and expressions of them are looked for
 HOLD = 8, 21  # what was found is held to the numbers at these
+NEAR, FAR = 5, 4  # how far around some sizes ops are asked, and from a size without a largest
 MOST = 128  # sizes that are all tried, where Python goes by them
 
 
@@ -123,6 +124,8 @@ class Dims:
         for k in range(len(STEPS[0])):
             steps = itertools.cycle(row[k] for row in STEPS)
             out.append(tuple(near(d, n + s) for d, n, s in zip(self.dims, self.example, steps)))
+        # far away parts of sizes are others that are the same nearby, as the windows of a sound
+        out.append(tuple(near(d, 2 * n + 1) for d, n in zip(self.dims, self.example)))
         out.append(tuple(n if d.max is None else d.max for d, n in zip(self.dims, self.example)))
         return [v for v in dict.fromkeys(out) if v != self.example]
 
@@ -136,12 +139,23 @@ class Dims:
             tuple(another(d, n, far + k) for k, (d, n) in enumerate(zip(self.dims, self.example)))
             for far in HOLD
         ]
-        return [*points(self.example, second, third), *held]
+        far = tuple(another(d, n, n + 1) for d, n in zip(self.dims, self.example))
+        return [*points(self.example, second, third), far, *held]
+
+    def around(self) -> Iterator[Values]:
+        """Sizes at which ops are asked whether what was found holds: small ones, those beside the
+        example's and the largest, each with the example's others."""
+        for k, d in enumerate(self.dims):
+            n, most = self.example[k], FAR * max(self.example[k], NEAR) if d.max is None else d.max
+            for m in sorted({m + step * d.multiple for m in (d.min, 2 * d.multiple, n, most)
+                             for step in range(-2, NEAR)}):
+                if m in d and m > 1:
+                    yield (*self.example[:k], m, *self.example[k + 1:])
 
     def raise_least(self, k: int, least: int) -> None:
         """Let a dimension begin at a larger size."""
         d = self.dims[k]
-        self.dims[k] = Dim(d.name, min=least, max=d.max)
+        self.dims[k] = Dim(d.name, min=least, max=d.max, multiple=d.multiple)
 
     def tell_raised(self, before: Sequence[Dim]) -> None:
         """Warn of dimensions whose least size had to be raised above the declared one. A declared 0
@@ -153,7 +167,7 @@ class Dims:
 
     def all(self, most: int = MOST) -> Iterator[Values] | None:
         """All sizes within the bounds; None where these are more than `most`."""
-        ranges = [range(d.min, d.max + 1) for d in self.dims if d.max is not None]
+        ranges = [d.all() for d in self.dims if d.max is not None]
         if len(ranges) < len(self.dims) or math.prod(map(len, ranges)) > most:
             return None
         return itertools.product(*ranges)
@@ -163,7 +177,7 @@ class Dims:
         endless = [d.name for d in self.dims if d.max is None]
         if endless:
             return f"give {' and '.join(endless)} a max, so that there are at most {MOST} sizes"
-        counts = [d.max - d.min + 1 for d in self.dims if d.max is not None]
+        counts = [len(d.all()) for d in self.dims if d.max is not None]
         return (f"there are {math.prod(counts)} sizes within the bounds, and {MOST} may be: "
                 "narrow them")
 
@@ -171,21 +185,25 @@ class Dims:
 def near(d: Dim, n: int) -> int:
     """The size itself, or else one within the bounds. It is at least 2 where they allow it, as 0
     and 1 behave in their own ways."""
-    most = n if d.max is None else d.max
-    least = max(d.min, min(2, most))
-    return n if n <= most else least + (n - least) % (most - least + 1)
+    if d.max is None:
+        return n + -n % d.multiple
+    least = d.min if d.min > 1 or d.max < 2 else 2 + -2 % d.multiple
+    count = (d.max - least) // d.multiple + 1
+    at = -(-(n - least) // d.multiple)
+    return least + at % count * d.multiple if n > d.max or n % d.multiple else n
 
 
 def another(d: Dim, n: int, step: int) -> int:
     """A size within the bounds that is larger than n by about `step`. It differs from n where the
     bounds allow it, because the same size twice shows nothing new."""
     found = near(d, n + step)
-    return found if found != n else near(d, n + step + 1)
+    return found if found != n else near(d, n + step + d.multiple)
 
 
 def bounds(d: Dim) -> str:
     """The bounds of a dimension in words."""
-    return f"at least {d.min}" if d.max is None else f"from {d.min} to {d.max}"
+    within = f"at least {d.min}" if d.max is None else f"from {d.min} to {d.max}"
+    return within if d.multiple == 1 else f"a multiple of {d.multiple}, {within}"
 
 
 def declared(dynamic: Any, names: Sequence[str], arrays: Sequence[Any]) -> Dims | None:

@@ -14,18 +14,22 @@ from typing import Any
 
 from whet.ir.graph import Ask, OpNode, Write
 from whet.ir.question_names import name_of
+from whet.ir.symbolic_size import SymbolicSize
 from whet.passes.compare_nodes import is_one_node
 
 from ..capture.control_nodes import Control
 from ..guards.origin import ours
-from .dims import MOST, Dims, Expression, Values, disagree, fitted
+from .dims import MOST, Dims, Values, disagree, fitted
 from .errors import ExportError
+from .formulas import SizeFormula, formula_of
 from .part_text import said
 from .recording import Recorded
-from .sized_graph import Path, differing, part
+from .sized_graph import AnyExpression, Path, differing, part
+from .sizes_of_values import SizesOfValues
 from .told_sizes import Apart, ToldSizes
 
 MOST_HELD = 1 << 16  # sizes at which the numbers that Python computes of them are looked at
+ROUNDS = 4  # in which sizes that turn out to be no expressions are left out
 KEPT = 4  # runs on which the exported program is checked
 # (a run at these sizes, or why there is none; the line where Python was told a size)
 Record = Callable[[Values], tuple[Recorded | None, ExportError | None, str | None]]
@@ -45,15 +49,47 @@ class Sized:
         self.samples: list[tuple[Values, Recorded]] = [(dims.example, base)]
         for values in dims.tried() if told is None or followed else self.every():
             self.meet(values)
-        self.holes: dict[int, dict[Path, Expression]] = {}
-        for i, n in enumerate(base.nodes):
-            found = self.holes_of(i, n)
-            if found:
-                self.holes[id(n)] = found
+        self.holes: dict[int, dict[Path, AnyExpression]] = {}
+        unfit = set[int]()
+        for _ in range(ROUNDS):
+            self.search(followed, unfit)
+            more = self.wrong_sizes()
+            if not more:
+                break
+            unfit |= more
+        else:
+            raise self.disagree("ops make sizes that are no one expression", "", self.samples[1][0])
         self.results = [self.sizes_of(n) for n in base.values]
         self.small()
         if followed is not None:
-            self.hold_to(followed)
+            self.hold_to_python()
+
+    def told_sizes(self, followed: Recorded | None) -> ToldSizes | None:
+        """What Python did with sizes, in a run that is the example's."""
+        if followed is None:
+            return None
+        try:
+            return ToldSizes(self.base, followed, self.holes, self.dims, self.sizes)
+        except Apart:
+            return None
+
+    def search(self, followed: Recorded | None, unfit: set[int]) -> None:
+        """Find the expressions; the sizes of values in `unfit` are none."""
+        self.holes.clear()
+        self.sizes = SizesOfValues(self.dims, self.samples, unfit)
+        self.followed = self.told_sizes(followed)
+        for i, n in enumerate(self.base.nodes):
+            found = self.holes_of(i, n)
+            if found:
+                self.holes[id(n)] = found
+            self.sizes.add(n, found)
+
+    def wrong_sizes(self) -> set[int]:
+        """The values whose sizes are other expressions where ops may go ways of their own."""
+        if not any(type(e) is SizeFormula for holes in self.holes.values()
+                   for e in holes.values()):
+            return set()
+        return set().union(*[self.sizes.wrong_at(v, self.holes) for v in self.dims.around()])
 
     def every(self) -> list[Values]:
         """All sizes but the example's, 0 and 1, where so many can be recorded."""
@@ -70,13 +106,12 @@ class Sized:
             "  Or write it so that it asks for none: flatten(1), unflatten, -1 in reshape."
         )
 
-    def hold_to(self, followed: Recorded) -> None:
+    def hold_to_python(self) -> None:
         """Hold the graph to what Python did with the sizes that it was told. Sizes at which it
         does something else are recorded."""
         others: list[Values] | None
-        try:
-            told = ToldSizes(self.base, followed, self.holes, self.dims)
-        except Apart:
+        told = self.followed
+        if told is None:
             others = self.every()
         else:
             found = self.dims.all(MOST_HELD)
@@ -131,7 +166,7 @@ class Sized:
         if [id(t) for t in base.outside.values()] != [id(t) for t in run.outside.values()]:
             raise self.disagree("it reads other tensors from outside", "", values)
 
-    def holes_of(self, i: int, n: Any) -> dict[Path, Expression]:
+    def holes_of(self, i: int, n: Any) -> dict[Path, AnyExpression]:
         """What differs in a node."""
         places: dict[Path, None] = {}
         for values, run in self.samples[1:]:
@@ -141,12 +176,15 @@ class Sized:
                     what = f"{' '.join(n.names)} has other numbers, {a!r} and {b!r}"
                     raise self.disagree(what[:300], n.line, values)
                 places.update(dict.fromkeys((root, *p) for p in found))
+        if self.followed is not None:
+            places.update(dict.fromkeys(self.followed.paths_of(n)))
         if places and n.op is None:
             raise self.disagree("a question about data is another", n.line, self.samples[1][0])
-        return {p: self.expression(i, n, p) for p in places}
+        expressions = {p: self.expression(i, n, p) for p in places}
+        return {p: e for p, e in expressions.items() if e is not None}
 
-    def expression(self, i: int, n: Any, path: Path) -> Expression:
-        """The expression at a place of a node."""
+    def expression(self, i: int, n: Any, path: Path) -> AnyExpression | None:
+        """The expression at a place of a node; None where it is one number."""
 
         def at(run: Recorded) -> int:
             m = run.nodes[i]
@@ -154,7 +192,11 @@ class Sized:
             return int(part(where[path[0]], path[1:]))
 
         samples = [(values, at(run)) for values, run in self.samples]
-        found = fitted(samples)
+        numbers = tuple([number for _, number in samples])
+        if len(set(numbers)) == 1:
+            return self.told_formula(n, path, numbers)
+        found = fitted(samples) or self.told_formula(n, path, numbers) or self.sizes.formula(
+            n, path, numbers)
         if found is None:
             other = next(s for s in samples if s[1] != samples[0][1])
             raise self.disagree(
@@ -165,19 +207,24 @@ class Sized:
             )
         return found
 
+    def told_formula(self, n: Any, path: Path, numbers: tuple[int, ...]) -> SizeFormula | None:
+        """What Python computed for a place in a node."""
+        size = None if self.followed is None else self.followed.number_at(n, path)
+        same = type(size) is SymbolicSize and self.sizes.seen(size) == numbers
+        return formula_of(size) if same and type(size) is SymbolicSize else None
+
     def sizes_of(self, value: int) -> list[str]:
         """The sizes of a result as people write them."""
         out = []
+        a = self.sizes.outlines.get(value)
         for k, n in enumerate(self.base.arrays[value].shape):
             samples = [(values, run.arrays[value].shape[k]) for values, run in self.samples]
-            e = fitted(samples) if any(m != n for _, m in samples) else None
-            out.append(
-                str(n)
-                if all(m == n for _, m in samples)
-                else e.text(self.dims.names)
-                if e is not None
-                else "?"
-            )
+            if all(m == n for _, m in samples):
+                out.append(str(n))
+                continue
+            size = None if a is None else a.shape[k]
+            e = fitted(samples) or (formula_of(size) if type(size) is SymbolicSize else None)
+            out.append("?" if e is None else e.text(self.dims.names))
         return out
 
     def small(self) -> None:
@@ -186,7 +233,7 @@ class Sized:
         for k, d in enumerate(self.dims.dims):
             for n in range(1, d.min - 1, -1):
                 values = (*self.dims.example[:k], n, *self.dims.example[k + 1 :])
-                if values != self.dims.example and not self.same_at(values):
+                if n in d and values != self.dims.example and not self.same_at(values):
                     self.dims.raise_least(k, n + 1)
                     break
 

@@ -6,7 +6,7 @@ What ops make of other sizes is asked of the ops themselves, each time a size is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from whet.cpu.taped_launches import Tape
@@ -15,12 +15,14 @@ from whet.ir.result_types import stand_in
 
 from .dims import Dims, Expression, Values
 from .errors import PreconditionError
+from .formulas import SizeFormula
 
 LEAST = 2  # no declared least size is more: 0 and 1 are left out where ops go other ways there
 
 # Where an expression stands in a node: the place of an operand or the name of an attribute, then
 # places in tuples.
 Path = tuple[Any, ...]
+AnyExpression: TypeAlias = "Expression | SizeFormula"
 
 
 class TooLarge(ValueError):
@@ -32,16 +34,22 @@ class SizedGraph:
     expression."""
 
     def __init__(
-        self, graph: Graph, dims: Dims, holes: Mapping[int, Mapping[Path, Expression]]
+        self, graph: Graph, dims: Dims, holes: Mapping[int, Mapping[Path, AnyExpression]]
     ) -> None:
         self.graph, self.dims, self.holes = graph, dims, holes
+
+    def formulas(self) -> dict[int, dict[Path, SizeFormula]]:
+        """The numbers in nodes that are no products of sizes."""
+        found = {i: {p: e for p, e in holes.items() if isinstance(e, SizeFormula)}
+                 for i, holes in self.holes.items()}
+        return {i: holes for i, holes in found.items() if holes}
 
     def leave_out_too_small(self) -> None:
         """Let dimensions without a declared least size begin where all ops take them, as a window
         takes no fewer elements than it has."""
         example = self.dims.example
         for k, d in enumerate(self.dims.dims):
-            for n in range(d.min, example[k]) if d.min <= LEAST else ():
+            for n in range(d.min, example[k], d.multiple) if d.min <= LEAST else ():
                 try:
                     self.at((*example[:k], n, *example[k + 1 :]))
                     break
@@ -70,15 +78,17 @@ class SizedGraph:
         return Graph(nodes, types, g.inputs, g.results, g.name)
 
 
-def filled(n: Node, holes: Mapping[Path, Expression], values: Values) -> Node:
+def filled(n: Node, holes: Mapping[Path, AnyExpression], values: Values) -> Node:
     """A node with the numbers that it has at these sizes."""
     if not holes:
         return n
     ins, attrs = list(n.ins), dict(n.attrs)
     for path, e in holes.items():
         where: Any = ins if type(path[0]) is int else attrs
-        kind = type(part(where[path[0]], path[1:]))  # a count may be a float
-        where[path[0]] = put(where[path[0]], path[1:], kind(e.at(values)))
+        made = e.at(values)
+        if type(part(where[path[0]], path[1:])) is float:  # a count may be one
+            made = made * 1.0
+        where[path[0]] = put(where[path[0]], path[1:], made)
     if isinstance(n, Write):
         return Write(n.op, tuple(ins), attrs, n.line, None, n.counted)
     return OpNode(n.op, tuple(ins), attrs, n.outs, n.line)

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from whet.ir.graph import Guard, Node, Ref, Type
-from whet.ir.outline import Outline
 from whet.ir.symbolic_size import Facts, SymbolicSize, Unsized
 from whet.ops.casting import CASTS
 
 from ..program.told_numbers import ToldNumbers
-from .dims import Dims, Expression, Values
+from .dims import Dims, Values
 from .errors import PreconditionError
 from .recording import Recorded
-from .sized_graph import Path, filled, made, part
+from .sized_graph import AnyExpression, Path, filled, made, part
+from .sizes_of_values import SizesOfValues
 
-Holes = Mapping[int, Mapping[Path, Expression]]
+Holes = Mapping[int, Mapping[Path, AnyExpression]]
 
 
 class Apart(Exception):
@@ -33,26 +33,43 @@ class ToldSizes:
     """What is known of a run: `plain` has the graph's nodes, with `holes` in them by id, `run` the
     same and what was computed of sizes. Raises Apart."""
 
-    def __init__(self, plain: Recorded, run: Recorded, holes: Holes, dims: Dims) -> None:
+    def __init__(self, plain: Recorded, run: Recorded, holes: Holes, dims: Dims,
+                 sizes: SizesOfValues) -> None:
         assert run.followed is not None
+        self.sizes = sizes
         self.plain, self.run, self.holes, self.dims = plain, run, holes, dims
-        self.at, sizes = run.followed.at, run.followed.values
+        self.at, told = run.followed.at, run.followed.values
         self.makers = {o: n for n in run.nodes for o in n.outs}
         self.guards = [
-            n for n in run.nodes if isinstance(n, Guard) and sizes.issuperset(n.refs())
+            n for n in run.nodes if isinstance(n, Guard) and told.issuperset(n.refs())
         ]
         alone = {id(n) for n in self.guards}
         others = [
             n for n in run.nodes
-            if id(n) not in alone and not (n.outs and sizes.issuperset(n.outs))
+            if id(n) not in alone and not (n.outs and told.issuperset(n.outs))
         ]
         self.plain_of = self.values(others)
         # a node of the graph, a place in it, and the number that Python computed for it
         self.places = [
             (a, path, n) for a, b in zip(plain.nodes, others)
-            for path, n in self.numbers_in(b, sizes)
+            for path, n in self.numbers_in(b, told)
         ]
+        self.known = {(id(a), path): n for a, path, n in self.places}
         self.needed = self.needed_nodes()
+        self.symbolic = self.numbers(sizes.outlines, sizes.facts)
+
+    def paths_of(self, node: Node) -> list[Path]:
+        """Where a node has numbers that Python computed."""
+        return [path for owner, path in self.known if owner == id(node)]
+
+    def number_at(self, node: Node, path: Path) -> Any:
+        """What Python computed for a place in a node, as an expression of sizes; None where it
+        computed none."""
+        n = self.known.get((id(node), path))
+        try:
+            return None if n is None else self.symbolic[n]
+        except (ArithmeticError, KeyError, ValueError, TypeError, Unsized):
+            return None
 
     def values(self, others: list[Node]) -> dict[int, int]:
         """The graph's values, by those of the run that was followed."""
@@ -110,8 +127,7 @@ class ToldSizes:
 
     def numbers(self, types: Mapping[int, Any], facts: Facts) -> ToldNumbers:
         """What Python computes of the sizes of values of these types."""
-        seen = {n: types[v] for n, v in self.plain_of.items() if v in types}
-        return ToldNumbers(self.run.nodes, seen, self.at, facts)
+        return ToldNumbers(self.run.nodes, Renamed(self.plain_of, types), self.at, facts)
 
     def types(self, values: Values) -> dict[int, Type]:
         """The types of what is given, and of what is made where Python asked for sizes."""
@@ -121,8 +137,11 @@ class ToldSizes:
             a = arrays[v]
             types[v] = Type(a.dtype, self.dims.shape(i, a.shape, values))
         for n in self.needed:
-            n = filled(n, self.holes.get(id(n), {}), values)
-            types.update(zip(n.outs, made(n, types)))
+            known = [self.sizes.outline_at(o, values) for o in n.outs]
+            found = [Type.of(a) for a in known if a is not None]
+            if len(found) < len(known):
+                found = made(filled(n, self.holes.get(id(n), {}), values), types)
+            types.update(zip(n.outs, found))
         return types
 
     def in_graph(self, node: Node, path: Path, values: Any) -> Any:
@@ -136,24 +155,32 @@ class ToldSizes:
     def hold_everywhere(self) -> bool:
         """Is it clear without trying that Python does the same at all sizes from 2 on? The numbers
         are the same sums of products of sizes then, and no decision depends on these."""
-        if self.needed:
-            return False
-        facts = Facts(self.dims.example)
+        told, facts = self.symbolic, self.sizes.facts
         symbols: Any = facts.symbols
-        arrays = self.plain.arrays
-        types: dict[int, Any] = {
-            v: Outline(self.dims.shape(i, arrays[v].shape, symbols), arrays[v].dtype)
-            for i, v in enumerate(self.plain.inputs)
-        }
-        types |= {v: Type.of(arrays[v]) for v in self.plain.outside}
-        try:
-            told = self.numbers(types, facts)
-            same = all(map(told.is_unchanged, self.guards)) and all(
-                terms(told[n]) == terms(self.in_graph(node, path, symbols))
-                for node, path, n in self.places)
-        except (ArithmeticError, ValueError, TypeError, Unsized):
-            return False
-        return same and not facts.asked
+        with facts.noting() as asked:
+            try:
+                same = all(map(told.is_unchanged, self.guards)) and all(
+                    terms(told[n]) == terms(self.in_graph(node, path, symbols))
+                    for node, path, n in self.places)
+            except (ArithmeticError, KeyError, ValueError, TypeError, Unsized):
+                return False
+        return same and not asked and not told.asked
+
+
+class Renamed(Mapping[int, Any]):
+    """Values of one run by the numbers that they have in another."""
+
+    def __init__(self, names: Mapping[int, int], values: Mapping[int, Any]) -> None:
+        self.names, self.values_of = names, values
+
+    def __getitem__(self, n: int) -> Any:
+        return self.values_of[self.names[n]]
+
+    def __iter__(self) -> Iterator[int]:
+        return (n for n, v in self.names.items() if v in self.values_of)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def terms(x: Any) -> Any:

@@ -16,6 +16,7 @@ from whet.ir.values import Array
 from . import checks, tensor_file
 from .archive_format import (
     BODY,
+    COUNTED,
     FIRST,
     FORMAT,
     GRAPH,
@@ -29,7 +30,7 @@ from .control_graphs import NAMED, apart
 from .errors import ExportError
 from .facts import said_facts
 from .part_text import said_signature
-from .sizes_text import has_counts, said_sizes
+from .sizes_text import has_counts, has_formulas, said_sizes
 from .zip_file import write
 
 
@@ -75,9 +76,11 @@ def manifest(e: Any, has_bodies: bool) -> dict[str, Any]:
     from whet.passes.lower_llvm.targets import current
 
     sizes = {} if e.sized is None else {"sizes": said_sizes(e.sized, e.inputs, e.results)}
+    formulas = e.sized is not None and has_formulas(e.sized)
     counts = e.sized is not None and has_counts(e.sized)
     return {
-        "format": FORMAT if counts else SIZED if sizes or has_bodies else FIRST,
+        "format": FORMAT if formulas else COUNTED if counts
+        else SIZED if sizes or has_bodies else FIRST,
         **sizes,
         "name": e.name,
         "rewrites": e.rewrites,

@@ -49,6 +49,8 @@ WITHIN = frozenset(("_array", "__array_interface__", "__dlpack__", "grad_fn", "s
 
 class Dim:
     """A size that differs between calls, by name, with the range in which it is expected.
+    `multiple`: it is a multiple of that number, as the size of an image that is halved twice and
+    doubled again.
 
     >>> import whet
     >>> batch = whet.jit.Dim("batch", min=2, max=64)
@@ -61,20 +63,36 @@ class Dim:
     {'dim': 'batch', 'seen': [2, 3, 4]}
     """
 
-    def __init__(self, name: str, *, min: int = 0, max: int | None = None) -> None:
+    def __init__(
+        self, name: str, *, min: int = 0, max: int | None = None, multiple: int = 1
+    ) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"Dim(): the name must be an identifier, got {name!r}")
         if (type(min) is not int or min < 0
                 or max is not None and (type(max) is not int or max < min)):
             raise ValueError(f"Dim(): expected 0 <= min <= max, got min={min!r}, max={max!r}")
-        self.name, self.min, self.max = name, min, max
+        if type(multiple) is not int or multiple < 1:
+            raise ValueError(f"Dim(): multiple is a number above 0, got {multiple!r}")
+        self.name, self.multiple = name, multiple
+        self.min = -(-min // multiple) * multiple
+        self.max = None if max is None else max // multiple * multiple
+        if self.max is not None and self.max < self.min:
+            raise ValueError(
+                f"Dim(): there is no multiple of {multiple} from {min} to {max}")
 
     def __contains__(self, size: int) -> bool:
-        return self.min <= size and (self.max is None or size <= self.max)
+        return (self.min <= size and (self.max is None or size <= self.max)
+                and size % self.multiple == 0)
+
+    def all(self) -> range:
+        """All of its sizes, where it has a largest one."""
+        assert self.max is not None
+        return range(self.min, self.max + 1, self.multiple)
 
     def __repr__(self) -> str:
-        return (f"Dim({self.name!r}, min={self.min}" +
-                (f", max={self.max})" if self.max is not None else ")"))
+        most = "" if self.max is None else f", max={self.max}"
+        step = "" if self.multiple == 1 else f", multiple={self.multiple}"
+        return f"Dim({self.name!r}, min={self.min}{most}{step})"
 
 
 # what `trace(dynamic=)` is: from arguments' names to which of their sizes differ

@@ -161,7 +161,7 @@ def test_sizes_that_python_goes_by_need_bounds():
 @pytest.mark.parametrize("most", [50, 2000])
 @pytest.mark.parametrize("told", [
     lambda n: 3 if n == 37 else 2,
-    lambda n: 1 + (n + 3) // 40,
+    lambda n: round(n / 40) + 1,
     lambda n: min(n, 49),
     lambda n: [1, 2][n > 48],
 ])

@@ -325,7 +325,7 @@ class Told:
             return []
         values, rows = [*self.inputs, *self.results], list[int | str]()
         for dim in self.sizes:
-            rows += [self.string(dim.name), dim.min, dim.max or 0]
+            rows += [self.string(dim.name), dim.min, dim.max or 0, dim.multiple]
         about = layout.About(len(self.sizes), [len(d.type.shape) for d in values])
         start: list[int | str] = [0] * about.values
         for d in values:

@@ -101,7 +101,7 @@ typedef struct {{
 
 typedef struct {{
   const char *name;
-  int64_t least, most;
+  int64_t least, most, multiple;
 }} {p}_size_bounds;
 
 """

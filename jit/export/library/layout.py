@@ -36,11 +36,12 @@ class Way(NamedTuple, Generic[Word]):
 
 
 class Size(NamedTuple, Generic[Word]):
-    """A size that differs: its name and its bounds."""
+    """A size that differs: its name, its bounds, and what it is a multiple of."""
 
     name: Address[Word]
     least: Word
     most: Word
+    multiple: Word
 
 
 class Value(NamedTuple, Generic[Word]):

@@ -54,6 +54,7 @@ def within(m: Module, facts: Facts) -> None:
         bounds = load(f, f.at(table, i * size(Size), "i64"), Size)
         n = f.load("i64", f.at(sizes, i, "i64"))
         out = f.cmp("slt", n, bounds.least) | f.cmp("sgt", n, bounds.most)
+        out = out | f.cmp("ne", f.srem(n, bounds.multiple), 0)
         return where(f, out, f.binary("shl", i + 1, 8) | int(Code.OUT_OF_BOUNDS))
 
     f.ret(until(f, f.const("i64", facts.about.sizes if facts.about else 0), one))

@@ -32,9 +32,8 @@ from ...program.sized_lists import Done
 from ...program.sized_places import SizedSteady
 from ...program.sized_program import SizedProgram
 from ...program.told_numbers import Stated, Told
-from ..dims import Expression
 from ..layouts import layouts
-from ..sized_graph import Path
+from ..sized_graph import AnyExpression, Path
 from .level_parts import Base, Case, Formula, Kernel, LevelProgram, Lookup, Place, Step, Stop
 from .level_program import AtOnce, Writer
 
@@ -72,7 +71,7 @@ class SizedLevel:
 
     def __init__(self, graphs: Sequence[Graph], constants: Mapping[str, Any],
                  sizes: Sequence[Sequence[int]], dims: Sequence[int],
-                 stated: Mapping[int, Mapping[Path, Expression]]) -> None:
+                 stated: Mapping[int, Mapping[Path, AnyExpression]]) -> None:
         g, self.sizes = graphs[0], list(sizes[0])
         own = {x.value: constants[x.name] for x in g.inputs if x.place == "constant"}
         self.inputs = [x.value for x in g.inputs if x.place != "constant"]
@@ -107,7 +106,7 @@ class SizedLevel:
         self.own = self.facts.function(self.program.own.expressions)
         self.arena = self.facts.function([self.program.list.arena])
 
-    def stated(self, e: Expression) -> Stated:
+    def stated(self, e: AnyExpression) -> Stated:
         """A number of the graph, as a function of the symbols."""
 
         def number(symbols: Sequence[Any]) -> Any:

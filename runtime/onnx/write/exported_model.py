@@ -86,6 +86,8 @@ class Source:
             [exported.graph_at(values) for values in all_values],
             [constants] * len(all_values),
             names,
+            {i: {p: (e.text(names), tuple(map(e.at, all_values))) for p, e in holes.items()}
+             for i, holes in exported.sized.formulas().items()},
         ).merged()
         arrays = [
             dims.resized(i, a, all_values[-1]) for i, a in enumerate(exported.samples.inputs)

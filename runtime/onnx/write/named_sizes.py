@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from whet.ir.graph import Graph, Node, OpNode, Write
@@ -24,13 +24,19 @@ from ..errors import OnnxError
 
 STEPS = (3, 5)  # how much larger a size is in recordings that expressions are found from
 HELD = (8, 21)  # and in those that they are held to
+# of a node: place in it -> the expression that the number there is known to be, and the number in
+# each recording
+Formulas: TypeAlias = "Mapping[tuple[Any, ...], tuple[str, tuple[int, ...]]]"
 
 
 class Expression:
-    """A size as an expression of named ones: sums of products of these, divided by a number."""
+    """A size as an expression of named ones: sums of products of these, divided by a number.
+    `seen`: what it is in each recording, where that is known."""
 
-    def __init__(self, terms: Mapping[tuple[str, ...], Fraction]) -> None:
-        self.terms = {k: c for k, c in terms.items() if c}
+    def __init__(
+        self, terms: Mapping[tuple[str, ...], Fraction], seen: Sequence[Fraction] = ()
+    ) -> None:
+        self.terms, self.seen = {k: c for k, c in terms.items() if c}, tuple(seen)
 
     def __call__(self, sizes: Mapping[str, int]) -> Fraction:
         """What it is for some sizes."""
@@ -66,13 +72,19 @@ class Expression:
             {
                 k: self.terms.get(k, Fraction(0)) + more.get(k, Fraction(0))
                 for k in [*self.terms, *(k for k in more if k not in self.terms)]
-            }
+            },
+            self._with(other),
         )
 
     __radd__ = __add__
 
+    def _with(self, other: Any) -> list[Fraction]:
+        """What the sum with another is in each recording."""
+        others = other.seen if isinstance(other, Expression) else (other,) * len(self.seen)
+        return [a + b for a, b in zip(self.seen, others)]
+
     def __mul__(self, by: int) -> Expression:
-        return Expression({k: c * by for k, c in self.terms.items()})
+        return Expression({k: c * by for k, c in self.terms.items()}, [n * by for n in self.seen])
 
     __rmul__ = __mul__
 
@@ -81,6 +93,8 @@ class Expression:
 
     def __sub__(self, other: Any) -> Any:
         made = self + -other
+        if len(set(made.seen)) == 1:  # parts of sizes that do not cancel, and are the same
+            return int(made.seen[0])
         return made.constant if set(made.terms) <= {()} else made
 
     def __rsub__(self, other: Any) -> Expression:
@@ -216,11 +230,14 @@ class Recordings:
         graphs: Sequence[Graph],
         constants: Sequence[Mapping[str, Any]],
         names: Sequence[str],
+        formulas: Mapping[int, Formulas] | None = None,
     ) -> None:
+        """`formulas`: of nodes, by their places."""
         self.sizes, self.graphs, self.names = list(sizes), list(graphs), list(names)
         self.constants = list(constants)
         self.fits = [Fit(chosen, self.sizes[: -len(HELD)]) for chosen in products(names)]
         self.known: dict[tuple[Any, ...], Expression] = {}
+        self.formulas = formulas or {}
 
     def merged(self) -> Graph:
         """The graph, with expressions in the place of numbers that differ."""
@@ -240,8 +257,9 @@ class Recordings:
         made = {o for n in first.nodes for o in n.outs}
         types = {v: self.type(v) for v in first.types if v not in made}
         nodes = []
-        for ns in zip(*[g.nodes for g in self.graphs]):  # a node may name sizes made before it
-            nodes.append(self.node(*ns))
+        # a node may name sizes made before it
+        for i, ns in enumerate(zip(*[g.nodes for g in self.graphs])):
+            nodes.append(self.node(self.formulas.get(i, {}), *ns))
             types.update((o, self.type(o)) for o in ns[0].outs)
         return Graph(nodes, types, first.inputs, first.results, first.name)
 
@@ -265,29 +283,50 @@ class Recordings:
         try:
             return self.expression(ns, "a size")
         except OnnxError:
+            if (text := self.formula_of(ns)) is not None:
+                return formula(text, ns)
             free = (f"size_{k}" for k in itertools.count())
             taken = {*self.names, *map(str, self.known.values())}
             name = next(n for n in free if n not in taken)
-            self.known[ns] = Expression({(name,): Fraction(1)})
+            self.known[ns] = Expression({(name,): Fraction(1)}, as_fractions(ns))
             return self.known[ns]
 
-    def node(self, *ns: Node) -> Node:
-        """A node."""
+    def formula_of(self, ns: tuple[int, ...]) -> str | None:
+        """The formula in some node that is this size in all recordings. What is left of a division
+        is one of few numbers, and equal to something else by chance."""
+        if len(set(ns)) <= len(ns) // 2:
+            return None
+        for texts in self.formulas.values():
+            for text, numbers in texts.values():
+                if numbers == ns:
+                    return text
+        return None
+
+    def node(self, formulas: Formulas, *ns: Node) -> Node:
+        """A node; `formulas` are those of its numbers that are known."""
         if type(ns[0]) not in (OpNode, Write):  # guards and questions: they say nothing of sizes
             return ns[0]
         line = ns[0].line
-        ins = tuple([self.one(xs, line) for xs in zip(*[n.ins for n in ns])])
-        attrs = {k: self.one([n.attrs[k] for n in ns], line) for k in ns[0].attrs}
+        ins = tuple([
+            self.one(xs, line, formulas, (k,)) for k, xs in enumerate(zip(*[n.ins for n in ns]))
+        ])
+        attrs = {k: self.one([n.attrs[k] for n in ns], line, formulas, (k,)) for k in ns[0].attrs}
         if type(ns[0]) is OpNode:
             return OpNode(ns[0].op, ins, attrs, ns[0].outs, line)
         assert ns[0].op is not None
         return Write(ns[0].op, ins, attrs, line)
 
-    def one(self, xs: Sequence[Any], line: str) -> Any:
-        """A value of all recordings: itself, or an expression."""
+    def one(
+        self, xs: Sequence[Any], line: str, formulas: Formulas, path: tuple[Any, ...]
+    ) -> Any:
+        """A value of all recordings: itself, or an expression. `path`: where it is in a node."""
         x = xs[0]
+        if path in formulas:
+            return formula(formulas[path][0], xs)
         if isinstance(x, tuple | list) and all(type(y) is type(x) and len(y) == len(x) for y in xs):
-            return type(x)([self.one(ys, line) for ys in zip(*xs)])
+            return type(x)([
+                self.one(ys, line, formulas, (*path, k)) for k, ys in enumerate(zip(*xs))
+            ])
         if isinstance(x, np.ndarray):
             if all(y.shape == x.shape and y.tobytes() == x.tobytes() for y in xs):
                 return x
@@ -306,18 +345,28 @@ class Recordings:
         if xs not in self.known:
             tried = [fit(xs) for fit in self.fits]
             wrong = [self.first_wrong(e, xs) for e in tried]
-            if wrong[0] is not None and None not in wrong:
+            if None not in wrong:
                 raise OnnxError(
                     f"{line}: a number is {xs[0]} in the example and {xs[wrong[0]]} where "
                     f"{self.said(self.sizes[wrong[0]])}: it follows no expression of these sizes"
                 )
-            self.known[xs] = tried[wrong.index(None)]
+            self.known[xs] = Expression(tried[wrong.index(None)].terms, as_fractions(xs))
         return self.known[xs]
 
     def first_wrong(self, e: Expression, xs: tuple[Any, ...]) -> int | None:
         """The first recording in which an expression is not the number."""
         wrong = (i for i, (x, s) in enumerate(zip(xs, self.sizes)) if e(s) != Fraction(x))
         return next(wrong, None)
+
+
+def formula(text: str, numbers: Sequence[Any]) -> Expression:
+    """The expression of a text, which is these numbers in the recordings."""
+    return Expression({(f"({text})",): Fraction(1)}, as_fractions(numbers))
+
+
+def as_fractions(numbers: Sequence[Any]) -> list[Fraction]:
+    """Numbers that are added without rounding."""
+    return [Fraction(x) for x in numbers]
 
 
 def is_finite(x: Any) -> bool:
@@ -335,7 +384,7 @@ class Fit:
         self.weights = {products[c]: w for c, w in weights(rows).items()}
 
     def __call__(self, numbers: Sequence[Any]) -> Expression:
-        exact = [Fraction(x) for x in numbers]
+        exact = as_fractions(numbers)
         return Expression({
             names: sum((w * x for w, x in zip(row, exact)), Fraction(0))
             for names, row in self.weights.items()

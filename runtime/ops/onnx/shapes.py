@@ -53,7 +53,9 @@ def windows(b, x, dimension, size, step):
     if isinstance(count, int):
         places = b.constant(step * np.arange(count)[:, None] + inner, "places")
     else:
-        first = b.Mul(b.range_of(count), b.number(step, "i64"))
+        # how many there are is no expression of sizes: they begin where one still fits
+        ends = x.shape[dimension] - (size - 1)
+        first = b.Range(*[b.number(n, "i64") for n in (0, ends, step)])
         places = b.Add(b.unsqueeze(first, [1]), b.constant(inner, "places"))
     order = [k for k in range(len(x.shape) + 1) if k != dimension + 1]
     return transposed(b, b.Gather(x, places, axis=dimension), [*order, dimension + 1])
@@ -117,7 +119,11 @@ def triangle(upper):
 
 
 def padded(b, x, pads, value):
-    """The op `pad`: cut first where amounts are negative."""
+    """The op `pad`: cut first where amounts are negative. Of amounts that go by sizes the operator
+    itself cuts, where they are."""
+    if not all(isinstance(n, int) for p in pads for n in p):
+        return b.Pad(x, b.ints([p[0] for p in pads] + [p[1] for p in pads]),
+                     b.number(value, x.dtype))
     for dim, (before, after) in enumerate(pads):
         if before < 0 or after < 0:
             x = b.slice(x, dim, max(-before, 0), after if after < 0 else END)
@@ -135,7 +141,8 @@ def padded_complex(b, x, pads, value):
 def padded_by_index(b, x, pads, mode, sources):
     """The op `pad_by_index`: the operator `Pad` where it has the mode, else a gather."""
     kind = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
-    if all(min(p) >= 0 for p in pads) and (kind != "wrap" or b.opset >= 19):
+    known = all(isinstance(n, int) for p in pads for n in p)
+    if (not known or all(min(p) >= 0 for p in pads)) and (kind != "wrap" or b.opset >= 19):
         return b.Pad(x, b.ints([p[0] for p in pads] + [p[1] for p in pads]), mode=kind)
     for dim, (before, after) in enumerate(pads):
         if before or after:

@@ -163,14 +163,32 @@ def adaptive_mean(b, x, *, output_size):
     if how is not None:
         return b.AveragePool(x, **how)
     letters = "abcde"[: x.ndim]
-    for d, (n, m) in enumerate(zip(b.static(*x.shape[2:]), output_size), 2):
-        matrix = np.zeros((m, n), SHORT[x.dtype].np)
-        for i in range(m):
-            low, high = windows_by_taps.window(i, n, m)
-            matrix[i, low:high] = 1 / (high - low)
+    for d, (n, m) in enumerate(zip(x.shape[2:], output_size), 2):
         made = letters.replace(letters[d], "o")
-        x = b.Einsum(x, b.constant(matrix, "windows"), equation=f"{letters},o{letters[d]}->{made}")
+        x = b.Einsum(x, _shares(b, n, m, x.dtype), equation=f"{letters},o{letters[d]}->{made}")
     return x
+
+
+def _shares(b, n, m, dtype):
+    """How much of each of n elements is in each of the m means of them."""
+    if not isinstance(n, int | np.integer):
+        return _shares_of_any(b, n, m, dtype)
+    matrix = np.zeros((m, n), SHORT[dtype].np)
+    for i in range(m):
+        low, high = windows_by_taps.window(i, n, m)
+        matrix[i, low:high] = 1 / (high - low)
+    return b.constant(matrix, "windows")
+
+
+def _shares_of_any(b, n, m, dtype):
+    """The same where n is known when the model runs: window i is from i*n/m, rounded down, to
+    (i+1)*n/m, rounded up."""
+    count, row = b.number(n, "i64"), b.constant(np.arange(m)[:, None], "windows")
+    low = b.Div(b.Mul(row, count), m)
+    high = b.Div(b.Add(b.Mul(b.Add(row, 1), count), m - 1), m)
+    at = b.range_of(n)
+    inside = b.And(b.GreaterOrEqual(at, low), b.Less(at, high))
+    return b.Div(b.cast(inside, dtype), b.cast(b.Sub(high, low), dtype))
 
 
 def adaptive_largest(b, x, *, output_size):
