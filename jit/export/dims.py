@@ -167,7 +167,7 @@ class Dims:
 
     def all(self, most: int = MOST) -> Iterator[Values] | None:
         """All sizes within the bounds; None where these are more than `most`."""
-        ranges = [d.all() for d in self.dims if d.max is not None]
+        ranges = [sizes_of(d) for d in self.dims if d.max is not None]
         if len(ranges) < len(self.dims) or math.prod(map(len, ranges)) > most:
             return None
         return itertools.product(*ranges)
@@ -177,9 +177,15 @@ class Dims:
         endless = [d.name for d in self.dims if d.max is None]
         if endless:
             return f"give {' and '.join(endless)} a max, so that there are at most {MOST} sizes"
-        counts = [len(d.all()) for d in self.dims if d.max is not None]
+        counts = [len(sizes_of(d)) for d in self.dims if d.max is not None]
         return (f"there are {math.prod(counts)} sizes within the bounds, and {MOST} may be: "
                 "narrow them")
+
+
+def sizes_of(d: Dim) -> range:
+    """All sizes within the bounds of a dimension that has a largest one."""
+    assert d.max is not None
+    return range(d.min, d.max + 1, d.multiple)
 
 
 def near(d: Dim, n: int) -> int:

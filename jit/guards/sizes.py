@@ -84,11 +84,6 @@ class Dim:
         return (self.min <= size and (self.max is None or size <= self.max)
                 and size % self.multiple == 0)
 
-    def all(self) -> range:
-        """All of its sizes, where it has a largest one."""
-        assert self.max is not None
-        return range(self.min, self.max + 1, self.multiple)
-
     def __repr__(self) -> str:
         most = "" if self.max is None else f", max={self.max}"
         step = "" if self.multiple == 1 else f", multiple={self.multiple}"

@@ -16,7 +16,7 @@ import numpy as np
 from whet.cpu import tiered_compilation
 from whet.ir.symbolic_size import LEAST, Unsized
 
-from ..dims import Values
+from ..dims import Values, sizes_of
 from ..errors import ExportError
 from .level_parts import Case, LevelProgram
 from .level_program import built
@@ -39,13 +39,13 @@ def all_sizes(name: str, dims: Any) -> list[Values]:
         )
     count = 1
     for d in dims.dims:
-        count *= len(d.all())
+        count *= len(sizes_of(d))
     if count > MOST_SIZES:
         raise ExportError(
             f"compile: {name} has {count:,} sizes within its bounds; a library is for at most "
             f"{MOST_SIZES:,}: narrow them"
         )
-    return list(itertools.product(*[d.all() for d in dims.dims]))
+    return list(itertools.product(*[sizes_of(d) for d in dims.dims]))
 
 
 class Ways:
@@ -150,7 +150,7 @@ class Ways:
         choices: list[Sequence[int]] = [[n] for n in values]
         for k in symbols:
             d, n = self.dims.dims[k], values[k]
-            others = [m for m in d.all() if m >= LEAST and m != n]
+            others = [m for m in sizes_of(d) if m >= LEAST and m != n]
             near = sorted(others, key=lambda m: (m in self.known, abs(m - n)))  # noqa: B023
             choices[k] = near[:NEAR]
         found = [

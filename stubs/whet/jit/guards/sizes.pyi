@@ -5,7 +5,8 @@
 class Dim:
     """A size that differs between calls, by name, with the range in which it is expected."""
     name: str
+    multiple: int
     min: int
     max: int | None
-    def __init__(self, name: str, *, min: int = 0, max: int | None = None) -> None: ...
+    def __init__(self, name: str, *, min: int = 0, max: int | None = None, multiple: int = 1) -> None: ...
     def __contains__(self, size: int) -> bool: ...
