@@ -113,7 +113,7 @@ class SizedTableMaker(SizeStores):
         if not all(i in self.places for i in symbols):
             raise Uncoded("a size is no argument's")
         code = self.code([self.places[i] for i in symbols], id(Tensor))
-        for name, v in dict(count=0, until=0, code=code.ctypes.data).items():
+        for name, v in dict(count=0, until=0, code=code.address).items():
             self.words[L.H[name] // 8] = v
         return self.words, [self.r, code, launches, self.numbers, Tensor]
 

@@ -175,7 +175,7 @@ class ResizedProgramMaker(SizeStores):
         steps, is_long = self.steps(words)
         numbers, layouts = self.numbers_of_python(), self.layouts_of_python()
         code = self.code(self.places())
-        block[HEAD["code"] // 8] = code.ctypes.data
+        block[HEAD["code"] // 8] = code.address
         base = {f.name: getattr(like, f.name) for f in dataclasses.fields(LaunchProgram)}
         base |= dict[str, Any](
             arrays=[*like.arrays], env=env, steps=steps, shown={}, local={}, looks={}, needs={},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.ir.symbolic_size import SYMBOLIC, SymbolicReal, text
 from whet.passes.lower_llvm.calls import share_out
-from whet.passes.lower_llvm.calls.size_code import Uncoded, coded
+from whet.passes.lower_llvm.calls.size_code import Code, Uncoded, coded
 
 from .launch_lists import LONG
 from .own_arrays import Constant
@@ -83,7 +83,7 @@ class SizeStores:
                            for total, g in zip(work[::2], work[1::2], strict=True)])
         self.put(array, i, grains // LONG)
 
-    def code(self, places: Sequence[tuple[int, int]], tensor: int = 0) -> np.ndarray:
+    def code(self, places: Sequence[tuple[int, int]], tensor: int = 0) -> Code:
         """Machine code that computes and writes all words. `places`: where it finds the value of
         each symbol. `tensor`: the address of the tensor type."""
         return coded(self.of_sizes.facts, self.stores, places, tensor)

@@ -9,6 +9,7 @@ from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 from whet.cpu.rows import REFERENCE, Plan, remember, rows
 from whet.ir import rows as R
 from whet.ir import scalar as sc
+from whet.ir.symbolic_size import plan_for
 from whet.passes.lower_llvm.scalar import Unsupported
 
 __all__ = ["BF16", "DTYPES", "KINDS", "NAMES", "reduce", "reduction_program", "reference", "rows"]
@@ -181,9 +182,9 @@ def reduce(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
     of integers are i64. `pre` is a scalar expression of arg(0) that is applied to each element
     first."""
     key = (kind, x.dtype, x.shape, x.strides, axes, keepdims, out_dtype, pre)
-    plan = _plans.get(key)
-    if plan is None:
-        plan = remember(_plans, key, _plan(KINDS[kind], x, axes, keepdims, out_dtype, pre))
+    plan = _plans.get(key) or plan_for(
+        reduce, key, lambda: _plan(KINDS[kind], x, axes, keepdims, out_dtype, pre),
+        functools.partial(remember, _plans, key))
     return plan(x)
 
 

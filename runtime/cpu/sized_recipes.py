@@ -302,7 +302,7 @@ def laid(found: recipe_words.Recipe, symbols: Symbols,
         code = coded(symbols.facts, stores, places, 0)
     except Uncoded:
         return None
-    block[L.R["code"] // 8] = code.ctypes.data
+    block[L.R["code"] // 8] = code.address
     return SizedRecipe(block, [*found.owned, *tables, code], symbols, lookups_of(symbols.facts))
 
 

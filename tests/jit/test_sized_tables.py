@@ -212,7 +212,7 @@ def run(code, x):
     words = np.zeros(L.HEADER + len(row), np.int64)
     words[L.HEADER:] = row
     for name, v in dict(kind=L.LAUNCH, nargs=1, until=1 << 40, rows=1, rows_at=8 * L.HEADER,
-                        busy=busy.ctypes.data, code=code.ctypes.data).items():
+                        busy=busy.ctypes.data, code=code.address).items():
         words[L.H[name] // 8] = v
     flags = jit.trace(lambda x: x * 2)
     flags(x)

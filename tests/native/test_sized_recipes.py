@@ -1,7 +1,9 @@
 """Calls of ops with sizes that nobody has seen, by recipes that machine code gives these sizes: the
 same bits, histories and errors as without."""
+import gc
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from whet.cpu import repeated_calls, sized_recipes
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import REGISTRY
 from whet.passes.lower_llvm.calls import op_layouts as L
+from whet.passes.lower_llvm.calls import size_code
 
 from tests.ops.test_ops import TESTED, Make, domains
 
@@ -245,6 +248,30 @@ def test_threads_with_other_sizes():
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_recipes_own_the_tables_that_they_look_up(monkeypatch):
+    """Kinds of calls may be forgotten before the recipes that were made for them."""
+    tables, begin = [], size_code.Lookup.__init__
+
+    def listened(self, *args):
+        tables.append(weakref.ref(self))
+        begin(self, *args)
+    monkeypatch.setattr(size_code.Lookup, "__init__", listened)
+
+    def sums():
+        for n in range(1, 40):
+            for m in range(1, 30):
+                assert (whet.ones(n, m) * 2).sum(0).tolist() == [2 * n] * m
+    sums()
+    assert tables
+    sized_recipes.forget()
+    gc.collect()
+    assert None not in [table() for table in tables]
+    sums()
+    repeated_calls.forget()
+    gc.collect()
+    assert {table() for table in tables} == {None}
 
 
 def test_strides_that_no_size_tells(monkeypatch, counted):

@@ -61,12 +61,14 @@ class Value(NamedTuple):
 
 class Lookup:
     """The results of a function so far, as a table for the machine. `places` are the words that
-    contain its address. For a result of several numbers the table has their address."""
+    contain its address. For a result of several numbers the table has their address. The table is
+    valid as long as the lookup exists."""
 
     def __init__(self, asked: Asked[Any], count: int) -> None:
         self.asked, self.count = asked, count
         self.places: list[tuple[np.ndarray, int]] = []
         self.several: dict[tuple[int, ...], np.ndarray] = {}
+        self.words = np.zeros(0, np.int64)
         self.lay()
         asked.listeners.append(self.told)
 
@@ -74,12 +76,16 @@ class Lookup:
         """Make a table with room for twice as many results."""
         known = list(self.asked.known.items())
         self.size, self.used = 1 << (2 * len(known) + 4).bit_length(), 0
+        # Another thread may look something up between any two steps, so the table before this one
+        # is freed when no code has its address any more.
+        former = self.words
         self.words = np.zeros(2 + self.size * (self.count + 2), np.int64)
         self.words[:2] = self.size - 1, self.count
         for args, got in known:
             self.enter(args, got)
         for words, i in self.places:
             words[i] = self.words.ctypes.data
+        del former
 
     def told(self, args: Sequence[int], got: Any) -> None:
         """Add a result of the function."""
@@ -124,6 +130,19 @@ def mixed(args: Iterable[int]) -> int:
 def bits(x: float) -> int:
     """The bits of a float, as an integer."""
     return int(struct.unpack("<q", struct.pack("<d", x))[0])
+
+
+class Code(NamedTuple):
+    """Code for the machine, with the tables whose addresses it contains: whoever stores its
+    address owns all of it."""
+
+    words: np.ndarray
+    lookups: list[Lookup]
+
+    @property
+    def address(self) -> int:
+        """Where it begins."""
+        return int(self.words.ctypes.data)
 
 
 class SizeCode:
@@ -337,8 +356,8 @@ class SizeCode:
         else:
             raise Uncoded(f"a number of {dtype}")
 
-    def words(self, places: Sequence[tuple[int, int]], tensor: int) -> np.ndarray:
-        """The code as an array. `places`: the argument and the dimension that has the value of
+    def code(self, places: Sequence[tuple[int, int]], tensor: int) -> Code:
+        """The finished code. `places`: the argument and the dimension that has the value of
         each symbol, `tensor`: the address of the type of tensors."""
         order = sorted(self.steps, key=lambda s: s[0] in (Do.STORE, Do.STORE_FLOAT))
         parts = [[x for p in places for x in p], [0] * len(places), self.registers,
@@ -355,11 +374,11 @@ class SizeCode:
             word = starts[3] + STEP_WORDS * at[id(self.steps[i])] + 3
             table.places.append((words, word))
             words[word] = table.words.ctypes.data
-        return words
+        return Code(words, [table for _, table in self.lookups])
 
 
 def coded(facts: Facts, stores: Sequence[tuple[Any, int, Any]], places: Any,
-          tensor: int) -> np.ndarray:
+          tensor: int) -> Code:
     """Code that stores expressions, each given as (expression, address, dtype)."""
     for most in MOST:
         try:
@@ -367,7 +386,7 @@ def coded(facts: Facts, stores: Sequence[tuple[Any, int, Any]], places: Any,
             # All are computed before the first is written.
             for x, address, dtype in stores:
                 code.store(x, address, dtype)
-            return code.words(places, tensor)
+            return code.code(places, tensor)
         except TooLarge:
             continue
     raise Uncoded("its numbers are too large")
