@@ -16,6 +16,7 @@ from ..guards import native_entry
 from ..guards.native_entry import MISSED
 from ..policy import not_worth_tracing, timing
 from ..policy.account import Policy
+from ..policy.candidate import Candidate
 from ..policy.not_worth_tracing import FIRST_LOOK, LOOKS
 from ..policy.outcomes import Outcome
 from ..replay import families
@@ -292,7 +293,8 @@ class Calls:
             return Outcome.REFUSED
         if self.recordings.are_ordered(call):
             return Outcome.COMPILING
-        known = bool(self.recordings.of(call.key))
+        of_kind = self.recordings.of(call.key)
+        known = bool(of_kind)
 
         def model() -> Recording | None:
             return None if known else self.recordings.model(
@@ -305,7 +307,8 @@ class Calls:
             return families.may_begin(model(), [t._array.shape for t in call.flat.leaves])
         is_worth_it = bool(self.recordings.free) or not known and self.recordings.ventures(
             call.kind, has_model)
-        why = self.policy.against(call.kind, known, has_model, grows, is_worth_it)
+        why = self.policy.against(call.kind, Candidate(
+            known, any([r.program.goes_by_counts for r in of_kind]), is_worth_it, has_model, grows))
         if why is None and not known and not has_model() and self.recordings.had_better_wait(
                 call.args, call.kwargs, call.flat):
             return Outcome.NEW

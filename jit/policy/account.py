@@ -8,8 +8,10 @@ and it brings in the difference between an eager call and a replay each time tha
 comes again.
 
 - The first recording of a function is made at once, whatever it costs. So are those after it, up
-  to OPENING, if they take no more than LEAP each. That ends once a call was left eager, or as many
-  were replayed: what misses after that is rare, or a state that the function has gone on to.
+  to OPENING, if they take no more than LEAP each. What they take is known once an eager call was
+  timed, or by the first one where data decides sizes: such a function may want one for each call.
+  The opening ends once a call was left eager, or as many were replayed: what misses after that is
+  rare, or a state that the function has gone on to.
 - These first ones are earned back before more is spent. Only what would have paid already may cost
   as much again as the first recording did.
 - A recording of other sizes than one that there is costs what may be spent. So does one that then
@@ -34,13 +36,13 @@ import itertools
 import math
 import random
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..guards.table_rows import Table
-from . import eviction
 from .calls_of_machine_code import HARVEST, CallsOfMachineCode
 from .compiling import Compiling
+from .eviction import Eviction
 from .ledger import Cost, EagerBySize, Kind, Ledger, Overhead, average
 from .many_sizes import ManySizes
 from .outcomes import Outcome
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
     from ..guards.sized_table import SizedTable
     from ..replay.recording import Recording
+    from .candidate import Candidate
 
 # of eager's time, and seconds: what may be lost. Promised are 0.1 and 0.05: no clock sees all
 ALLOWANCE, GRACE = 0.08, 0.04
@@ -79,7 +82,7 @@ PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 
 
-class Policy(CallsOfMachineCode, Compiling, ManySizes):
+class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
     """The account of one traced function. `made`: attempts to record, `waited`: calls that were
     left to set something up instead; `held`: recordings in use."""
 
@@ -87,7 +90,8 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.ledger, self.lock = Ledger(), threading.Lock()
         self.kinds: dict[Hashable, Kind] = {}
         self.full, self.like = Cost(FULL), Cost(RESIZED)
-        self.first_cost = 0.0                # seconds beyond GRACE that the first one took
+        # seconds beyond GRACE that the first one took without its kernels
+        self.first_cost = 0.0
         # what recordings without a run take, and telling a table for all sizes of new ones
         self.bare, self.telling = Overhead(UNRUN), Overhead(TELLING)
         # of the recorded runs that came before any eager call: what is not known to be eager's time
@@ -263,23 +267,19 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         """What replays of a kind bring in, by seconds of eager calls since it was first met."""
         return (kind.calls - 1) * self.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
 
-    def against(self, kind: Kind, known: bool, like: Callable[[], bool],
-                grows: Callable[[], bool], declared: bool) -> Outcome | None:
-        """Why a call is not to be recorded; None where it is. `known`: do calls of this kind have
-        recordings? `like()`: is there a recording of other sizes? `grows()`: one with which this
-        one would give a plan for all sizes? `declared`: does the user expect other sizes?"""
+    def against(self, kind: Kind, call: Candidate) -> Outcome | None:
+        """Why a call of a kind is not to be recorded; None where it is."""
         kind.missed += kind.weight
         self.unserved += kind.weight * max(self.gain(kind), 0.0)
         self.planning = 0.0                  # of a plan that was tried in vain
         # A call that sets up state is no reason to record calls of other sizes.
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower
-        cost = self.full.of(self.eager_seconds(kind))
-        if self.begun < OPENING and not left_eager and not self.has_settled() and (
-                cost <= self.balance
-                or not (self.full.is_known and cost > LEAP or self.strayed or like())):
+        if self.begun < OPENING and not left_eager and not self.has_settled() and self.opens(
+                self.full.of(self.eager_seconds(kind)), call):
             return None
-        if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
+        if (kind.calls == 1 and not call.is_known and len(self.held) >= FREE
+                and not (call.is_declared and call.like())):
             return Outcome.NEW
         if not next(self.turn) % HARVEST:
             self.harvest()
@@ -288,16 +288,22 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.wanted = min(resized, full)
         if self.wanted > self.credit:
             return Outcome.COSTLY
-        if self.is_one_of_many(kind) and grows():
+        if self.is_one_of_many(kind) and call.grows():
             self.wanted = self.saving(resized)
             if self.wanted > min(self.unserved, self.credit):
                 return Outcome.COSTLY
-        elif not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
+        elif not self.affords(kind, full) and not (self.affords(kind, resized) and call.like()):
             self.wanted = full
             return Outcome.COSTLY
-        size = self.bytes // max(len(self.held), 1)
-        is_full = self.bytes + size > eviction.LIMIT
-        return Outcome.CROWDED if is_full and self.room(kind, size, ()) is None else None
+        return Outcome.CROWDED if self.is_crowded(kind) else None
+
+    def opens(self, cost: float, call: Candidate) -> bool:
+        """Is a call recorded because the function has just begun? `cost`: what that takes. The
+        states of a training step come once each. But where data decides sizes, there may be a
+        recording for each call."""
+        is_told = self.full.was_made if call.goes_by_counts else self.full.is_known
+        return cost <= self.balance or not (
+            is_told and cost > LEAP or self.strayed or call.like())
 
     def has_settled(self) -> bool:
         """Have recordings fitted more calls than a function needs to begin?"""
@@ -351,7 +357,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.strayed = like and what is Outcome.FAILED
         self.ledger.recording += seconds - worth
         if self.made == 1:
-            self.first_cost = max(self.ledger.recording - GRACE, 0.0)
+            self.first_cost = max(self.ledger.recording - kernels - GRACE, 0.0)
         kind.spent += seconds - worth
         alone = seconds - self.planning - (kernels - self.planned_kernels)
         self.planning = self.planned_kernels = 0.0
@@ -370,27 +376,6 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.ledger.spent += seconds
         self.ledger.eager += run
         self.idle = 0
-
-    # ---- what is held ----------------------------------------------------------------------------
-    def room(self, kind: Kind, size: int, lasting: Collection[Recording],
-             made: bool = False) -> list[Recording] | None:
-        """Which recordings make room for one of a kind, of so many bytes; None where they had
-        better stay, if it is not `made` yet. Those that are `lasting` stay."""
-        held = list(self.held)               # another thread may drop some meanwhile
-        return eviction.evicted(held, self.bytes, self.chance, lambda r: self.rate(r.kind),
-                                self.rate(kind), size, lasting, made)
-
-    def keep(self, r: Recording) -> None:
-        """A recording is in use."""
-        self.held.append(r)
-        self.bytes += r.size
-
-    def drop(self, r: Recording) -> None:
-        """A recording is no more."""
-        if r in self.held:
-            self.harvest([r])
-            self.held.remove(r)
-            self.bytes -= r.size
 
     # ---- telling ---------------------------------------------------------------------------------
     def summary(self) -> Ledger:

@@ -5,12 +5,14 @@ kinds than there is room for, all bring in the same, so those that are there sta
 """
 from __future__ import annotations
 
+import abc
 import random
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..replay.recording import Recording
+    from .ledger import Kind
 
 LIMIT = 1 << 28                  # bytes of all recordings of a function
 # times as much must a new recording bring in as the worst of so many that are there
@@ -34,3 +36,44 @@ def evicted(held: list[Recording], used: int, chance: random.Random,
         gone.append(worst)
         free += worst.size
     return gone
+
+
+class Eviction:
+    """The part of a policy that holds recordings."""
+    # see `Policy`
+    held: list[Recording]
+    bytes: int
+    chance: random.Random
+
+    @abc.abstractmethod
+    def rate(self, kind: Kind) -> float:
+        """What replays of a kind bring in, by seconds of eager calls since it was first met."""
+
+    @abc.abstractmethod
+    def harvest(self, recordings: list[Recording]) -> None:
+        """Count the calls that machine code made of these recordings."""
+
+    def is_crowded(self, kind: Kind) -> bool:
+        """Would another recording, of this kind, find no room?"""
+        size = self.bytes // max(len(self.held), 1)
+        return self.bytes + size > LIMIT and self.room(kind, size, ()) is None
+
+    def room(self, kind: Kind, size: int, lasting: Collection[Recording],
+             made: bool = False) -> list[Recording] | None:
+        """Which recordings make room for one of a kind, of so many bytes; None where they had
+        better stay, if it is not `made` yet. Those that are `lasting` stay."""
+        held = list(self.held)               # another thread may drop some meanwhile
+        return evicted(held, self.bytes, self.chance, lambda r: self.rate(r.kind),
+                       self.rate(kind), size, lasting, made)
+
+    def keep(self, r: Recording) -> None:
+        """A recording is in use."""
+        self.held.append(r)
+        self.bytes += r.size
+
+    def drop(self, r: Recording) -> None:
+        """A recording is no more."""
+        if r in self.held:
+            self.harvest([r])
+            self.held.remove(r)
+            self.bytes -= r.size

@@ -9,6 +9,7 @@ import whet
 from whet.cpu import native
 from whet.jit.policy import account, ledger
 from whet.jit.policy.account import Policy
+from whet.jit.policy.candidate import Candidate
 from whet.jit.policy.ledger import Ledger
 from whet.jit.policy.outcomes import WHY_EAGER, Event, Outcome
 
@@ -106,7 +107,7 @@ def test_a_plan_that_was_tried_before_is_no_part_of_a_recording():
     kind = policy.kind(0, ())
     policy.ran(kind, 0.01, 0.01, Outcome.COSTLY)
     policy.planned(0.05, 0.0)
-    policy.against(kind, False, lambda: True, lambda: False, False)
+    policy.against(kind, Candidate(like=lambda: True))
     policy.recorded(kind, 0.06, 0.012, True, Outcome.RESIZED)
     assert policy.like.of(0.01) == pytest.approx(0.06 - 0.01)
 

@@ -13,6 +13,7 @@ from whet import jit
 from whet.jit.guards import native_entry, sized_table, table_index
 from whet.jit.policy import account, eviction, many_sizes, timing
 from whet.jit.policy.account import Policy
+from whet.jit.policy.candidate import Candidate
 from whet.jit.policy.not_worth_tracing import why
 from whet.jit.policy.outcomes import Outcome
 
@@ -72,7 +73,7 @@ class Simulated:
             return self.asks + self.replay * worth
         like = bool(self.recordings)
         grows = like and self.grows is not None and not self.has_plan
-        why = p.against(kind, False, lambda: like, lambda: grows, False)
+        why = p.against(kind, Candidate(like=lambda: like, grows=lambda: grows))
         if why is not None:
             p.ran(kind, worth, self.asks + worth, why)
             return self.asks + worth
@@ -124,11 +125,11 @@ def test_what_it_spends_beyond_the_opening_is_within_the_bound():
     f = Simulated(lambda n: 1e-3, full=0.3, like=0.1)
     f.call(0)
     kind = f.policy.kind(0, ())
-    assert f.policy.against(kind, True, lambda: False, lambda: False, False) is None
+    assert f.policy.against(kind, Candidate(is_known=True)) is None
     for n in 1, 2:
         f.call(n)
     assert len(f.recordings) == 1 and f.worst > 0
-    assert f.policy.against(kind, True, lambda: False, lambda: False, False) is Outcome.COSTLY
+    assert f.policy.against(kind, Candidate(is_known=True)) is Outcome.COSTLY
     behind = f.spent - f.eager
     for n in range(3, 2000):
         f.call(n)
@@ -449,6 +450,26 @@ def test_two_sizes_in_turn_are_recorded_one_by_one():
     assert len(f.recordings) == 2 and f.spent < 0.7 * f.eager
 
 
+def test_a_dear_second_recording_waits_where_data_decides_sizes():
+    """What the first one took is enough to know: there may be a recording for each call."""
+    f = Simulated(lambda n: 1e-3, full=0.3)
+    f.call(0)
+    kind = f.policy.kind(0, ())
+    of_data = Candidate(is_known=True, goes_by_counts=True)
+    assert f.policy.against(kind, Candidate(is_known=True)) is None
+    assert f.policy.against(kind, of_data) is Outcome.COSTLY
+    cheap = Simulated(lambda n: 1e-3, full=0.05)
+    cheap.call(0)
+    assert cheap.policy.against(cheap.policy.kind(0, ()), of_data) is None
+
+
+def test_kernels_of_the_first_recording_are_no_credit():
+    """They are compiled once, and no measure of what recordings cost."""
+    policy = Policy()
+    policy.recorded(policy.kind(0, ()), 0.5, 0.01, False, Outcome.RECORDED, 0.4)
+    assert policy.first_cost == pytest.approx(0.1 - account.GRACE)
+
+
 def test_what_misses_after_many_replays_is_no_opening():
     """A rare way through a function that is replayed well is not recorded at once."""
     f = Simulated(lambda n: 1e-3, full=0.08)
@@ -456,7 +477,7 @@ def test_what_misses_after_many_replays_is_no_opening():
     for _ in range(20):
         f.call(0)
     kind = f.policy.kind(0, ())
-    assert f.policy.against(kind, True, lambda: False, lambda: False, False) is Outcome.COSTLY
+    assert f.policy.against(kind, Candidate(is_known=True)) is Outcome.COSTLY
 
 
 def test_a_second_way_is_recorded_once_it_would_have_paid():
@@ -480,7 +501,7 @@ def test_a_plan_for_a_range_of_sizes_pays_by_the_calls_of_all_of_them():
         kind = policy.kind(n, ())
         if policy.may_plan(kind):
             break
-        policy.against(kind, False, lambda: False, lambda: False, False)
+        policy.against(kind, Candidate())
     assert 4 < n < 20
     policy.planned(0.02, 0.0)
     assert not policy.may_plan(kind)

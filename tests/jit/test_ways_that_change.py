@@ -8,6 +8,7 @@ from whet import jit
 from whet.jit.guards import native_entry
 from whet.jit.policy import account
 from whet.jit.policy.account import Policy
+from whet.jit.policy.candidate import Candidate
 from whet.jit.policy.ledger import Kind
 from whet.jit.policy.outcomes import Outcome
 from whet.jit.policy.second_look import LONGEST, SecondLook
@@ -163,7 +164,7 @@ class Changing:
             p.rested(1)
             return self.worth
         kind = p.kind("key", ())
-        why = p.against(kind, bool(self.known), lambda: False, lambda: False, False)
+        why = p.against(kind, Candidate(is_known=bool(self.known)))
         if why is not None:
             p.ran(kind, self.worth, self.asks + self.worth, why)
             return self.asks + self.worth
