@@ -102,7 +102,10 @@ globals().update(_argument_guards.guarded(
     {k: v for k, v in _surface.FUNCTIONS.items() if not k.startswith("_")}, __name__))
 from math import e, inf, nan, pi
 
+from . import integrations as _integrations
+
 newaxis = None
+_integrations.register()
 
 _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "memory": ".cpu.memory", "linalg": ".linalg", "fft": ".fft", "special": ".special",
