@@ -51,6 +51,7 @@ from .stand_ins import (
     StandIn,
     Stream,
     real,
+    type_of,
 )
 from .varying_numbers import NUMBERS, Number, guarded_value, through, value_of
 from .varying_texts import Text
@@ -124,6 +125,8 @@ class Outward:
             return Function(x, self, functools.partial(self.number, x))
         if x is len:
             return Function(x, self, self.length)
+        if x is type:
+            return Function(x, self, type_of)
         if x is id:
             return Function(x, self, self.identity)
         return Function(x, self, self.print if x is print else functools.partial(self.written, x))

@@ -27,6 +27,19 @@ LEVELS = {
     "error": logging.ERROR, "critical": logging.CRITICAL}
 
 
+# types of objects that stand for others; they say the real type by `__class__`
+TYPES: set[type] = {*NUMBERS, Array}
+
+
+def type_of(*args: Any, **kwargs: Any) -> Any:
+    """What `type` gives: of a stand-in, the type of what it stands for."""
+    if len(args) == 1 and not kwargs:
+        x, = args
+        return x.__class__ if type(x) in TYPES else type(x)
+    return type(*[{k: _plain(v) for k, v in x.items()} if type(x) is dict else x for x in args],
+                **kwargs)
+
+
 def real(x: Any) -> Any:
     """What a stand-in stands for; of any other object, the object itself."""
     return object.__getattribute__(x, "_real") if issubclass(type(x), StandIn) else x
@@ -76,6 +89,10 @@ class StandIn:
         object.__setattr__(self, "_outward", outward)
 
     __class__ = property(lambda self: type(object.__getattribute__(self, "_real")))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        TYPES.add(cls)
 
     def __getattribute__(self, name: str) -> Any:
         if name == "__class__":

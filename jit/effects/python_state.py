@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet import declared_for_tracing
 
-from ..capture import containers, numpy_stand_in
+from ..capture import containers, numpy_stand_in, stand_ins
 from ..capture.containers import elements
 from ..capture.replace_stand_ins import HOLDS, REAL_OF, reclaim, replace_stand_ins
 from ..capture.varying_numbers import NUMBERS, Number, value_of
@@ -99,6 +99,9 @@ class GrowingDeque(collections.deque):   # type: ignore[type-arg]
         """The real deque as the run has left it."""
         containers.fill(self.real, elements(self))
         self.has_ended = True
+
+
+stand_ins.TYPES.update((Growing, GrowingDeque))
 
 
 def _adding(name: str) -> Callable[..., Any]:

@@ -150,18 +150,20 @@ class MetCode:
 
 class MetBuiltins:
     """Python's own functions and types that code looks up. `names`: those that are compared;
-    `are_types`: is `int` or `float` used for more than to be called?"""
+    `are_types`: is `int` or `float` used for more than to be called? `asking`: the globals of code
+    that asks for types by `type(x)`, by id."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.are_types = False
+        self.asking: set[int] = set()
         # (id of globals, name) -> the globals, the builtin, and whether they do nothing but call it
         self.calls: dict[tuple[int, str], tuple[dict[str, Any], Any, bool]] = {}
 
     def copy(self) -> "MetBuiltins":
         new = MetBuiltins()
         new.names, new.are_types = self.names.copy(), self.are_types
-        new.calls = self.calls.copy()
+        new.asking, new.calls = self.asking.copy(), self.calls.copy()
         return new
 
     def note_call(self, names_of: dict[str, Any], name: str, f: Any, only_called: bool) -> None:
@@ -169,12 +171,18 @@ class MetBuiltins:
         key = id(names_of), name
         before = self.calls.get(key)
         self.calls[key] = names_of, f, only_called and (before is None or before[2])
-        self.are_types |= not only_called and f is not len
+        self.are_types |= not only_called and f in (float, int)
+
+    @property
+    def see_types(self) -> bool:
+        """Does code ask for types in a module where `type` is used for something else, too?"""
+        return any(f is type and not only and id(names_of) in self.asking
+                   for names_of, f, only in self.calls.values())
 
     def called(self) -> Iterator[tuple[Any, BuiltinName]]:
         """Those that modules do nothing but call: each, and its name in the module."""
         for names_of, f, only in self.calls.values():
-            if only:
+            if only and (f is not type or id(names_of) in self.asking):
                 yield f, BuiltinName(names_of, f.__name__)
 
     def first(self, name: str) -> bool:

@@ -117,9 +117,9 @@ class NamesInCode:
     they contain; `taken`: those that are not just called; `entered_of`, `taken_of`: those of a
     global, with its name; `passed_on`: globals of which more is taken than an attribute;
     `are_set`: attributes that it sets, `only_set`: those of them that it names for nothing else."""
-    __slots__ = ("facts", "asks_type_of_first", "attributes", "entered", "entered_of", "passed_on",
-                 "globals", "imports", "identities", "taken", "taken_of", "formats", "are_set",
-                 "only_set")
+    __slots__ = ("facts", "asks_types", "asks_type_of_first", "attributes", "entered",
+                 "entered_of", "passed_on", "globals", "imports", "identities", "taken", "taken_of",
+                 "formats", "are_set", "only_set")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -131,7 +131,8 @@ class NamesInCode:
             or code.co_name in EXACT and could_give_a_number(code),
             makes_texts=not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts),
             takes_classes=any("__class__" in x for x in texts))
-        self.asks_type_of_first = False      # of its first argument
+        # does it call type(x): of what may be anything, of its first argument?
+        self.asks_types = self.asks_type_of_first = False
         # may it make text by a form that dates give a meaning to?
         self.formats = not FORMATTING.isdisjoint(said) or not FORMATTING.isdisjoint(texts)
         self.attributes: set[str] = set()
@@ -154,7 +155,7 @@ class NamesInCode:
         last, before = None, None
         found = list(instructions(code))
         for i, (name, arg, value) in enumerate(found):
-            self._notice(code, name, value, last, before)
+            self._notice(code, name, value, last, before, i > 0 and is_called(found, i - 1))
             if name in FORMATS:
                 self._note_format(found, i)
             facts.looks_up_names |= _looks_up(found, i)
@@ -215,16 +216,19 @@ class NamesInCode:
                 self.entered.add(value)
 
     def _notice(self, code: types.CodeType, name: str, value: Any, last: str | None,
-                before: str | None) -> None:
-        """Note what an instruction could tell; `last`: the global that was just loaded."""
+                before: str | None, is_called: bool) -> None:
+        """Note what an instruction could tell; `last`: the global that was just loaded, and whether
+        that `is_called`."""
         facts = self.facts
         if name in ("LOAD_ATTR", "LOAD_METHOD"):     # methods of numbers or lists take just those
             facts.notices_numbers |= last in ("int", "float") or value in DECLINING
             facts.notices_lists |= last == "list"
-        if last == "type" and name == "LOAD_FAST" and value == code.co_varnames[0]:
+        if last == "type" and not is_called:
+            facts.notices_numbers = facts.notices_types = True
+        elif last == "type" and name == "LOAD_FAST" and value == code.co_varnames[0]:
             self.asks_type_of_first = True
         elif last == "type":
-            facts.notices_numbers = facts.notices_types = True
+            self.asks_types = True
         facts.notices_numbers |= name == "STORE_NAME" and value in EXACT and before not in DEFINING
 
     def tells_numbers_apart(self, names_of: dict[str, Any], variables: dict[str, Any],

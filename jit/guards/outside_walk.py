@@ -46,7 +46,7 @@ from .visitors_of_callables import class_, named_in
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
-STOOD_FOR = (float, int, len)        # of Python's own, in modules that do nothing but call them
+STOOD_FOR = (float, int, len, type)  # of Python's own, in modules that do nothing but call them
 # what one walk has for itself
 COPIED = (list, dict, set, CodeFacts, EnteredNames, FunctionsOfC, MetBuiltins, MetCode, MetTensors,
           StandInSpots, VaryingSpots)
@@ -243,8 +243,8 @@ class Walk:
         if "globals" in code.co_names:
             self.other_entries(names_of, UNNAMED)
         self.facts.add(names.facts)
-        if names.asks_type_of_first and not is_method:
-            self.facts.notices_numbers = self.facts.notices_types = True
+        if names.asks_types or names.asks_type_of_first and not is_method:
+            self.builtins.asking.add(id(names_of))
         self.met_code.attributes |= names.attributes
         self.met_code.are_set |= names.are_set
         self.met_code.asked_for |= names.attributes - names.only_set
@@ -297,8 +297,11 @@ class Walk:
         self.stack += self.tensors.only_gradients(self.seen)
         self.walk()
         say_of_themselves(self)
+        if self.builtins.see_types:
+            self.facts.notices_numbers = self.facts.notices_types = True
         attributes = self.met_code.attributes
-        asks_types = self.builtins.are_types or "__class__" in attributes
+        asks_types = bool(self.builtins.are_types or self.builtins.asking
+                          or "__class__" in attributes)
         self.facts.notices_numbers |= (
             may_get_stand_ins(self) or asks_types and bool(METHODS & attributes)
             # a cache that is called unseen would keep a Number
@@ -310,8 +313,8 @@ class Walk:
         if self.facts.looks_up_names:
             compare_data(self, [vars(m) for m, _ in self.modules.values()
                                 if origin_of(vars(m)) is None])
-        if not self.facts.notices_numbers:
-            for f, spot in self.builtins.called():
+        for f, spot in self.builtins.called():
+            if f is type or not self.facts.notices_numbers:
                 self.stand_ins.add(f, spot)
         self.stand_ins.drop_elsewhere()
         self.refuse()

@@ -450,26 +450,6 @@ def test_two_sizes_in_turn_are_recorded_one_by_one():
     assert len(f.recordings) == 2 and f.spent < 0.7 * f.eager
 
 
-def test_a_dear_second_recording_waits_where_data_decides_sizes():
-    """What the first one took is enough to know: there may be a recording for each call."""
-    f = Simulated(lambda n: 1e-3, full=0.3)
-    f.call(0)
-    kind = f.policy.kind(0, ())
-    of_data = Candidate(is_known=True, goes_by_counts=True)
-    assert f.policy.against(kind, Candidate(is_known=True)) is None
-    assert f.policy.against(kind, of_data) is Outcome.COSTLY
-    cheap = Simulated(lambda n: 1e-3, full=0.05)
-    cheap.call(0)
-    assert cheap.policy.against(cheap.policy.kind(0, ()), of_data) is None
-
-
-def test_kernels_of_the_first_recording_are_no_credit():
-    """They are compiled once, and no measure of what recordings cost."""
-    policy = Policy()
-    policy.recorded(policy.kind(0, ()), 0.5, 0.01, False, Outcome.RECORDED, 0.4)
-    assert policy.first_cost == pytest.approx(0.1 - account.GRACE)
-
-
 def test_what_misses_after_many_replays_is_no_opening():
     """A rare way through a function that is replayed well is not recorded at once."""
     f = Simulated(lambda n: 1e-3, full=0.08)

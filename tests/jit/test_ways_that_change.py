@@ -262,3 +262,21 @@ def test_a_number_made_of_one_that_varies_varies_though_it_stayed_equal():
             assert schedule.get_last_lr() == plan.get_last_lr()
     # whether the rate changes is chosen within
     assert f._policy.summary().recorded == 1
+
+
+@pytest.mark.parametrize("took, why", [(0.3, Outcome.COSTLY), (0.05, None)])
+def test_a_dear_second_recording_waits_where_data_decides_sizes(took, why):
+    """What the first one took is enough to know: there may be a recording for each call."""
+    policy = Policy()
+    kind = policy.kind(0, ())
+    assert policy.against(kind, Candidate()) is None
+    policy.recorded(kind, took, 0.001, False, Outcome.RECORDED)
+    assert policy.against(kind, Candidate(is_known=True, goes_by_counts=True)) is why
+    assert policy.against(kind, Candidate(is_known=True)) is None
+
+
+def test_kernels_of_the_first_recording_are_no_credit():
+    """They are compiled once, and no measure of what recordings cost."""
+    policy = Policy()
+    policy.recorded(policy.kind(0, ()), 0.5, 0.01, False, Outcome.RECORDED, 0.4)
+    assert policy.first_cost == pytest.approx(0.1 - account.GRACE)

@@ -1,0 +1,138 @@
+"""Code that asks for types by `type(x)` gets those that it gets eagerly, whatever stands for x
+while the function is recorded, and numbers that vary go on varying."""
+import collections
+import functools
+import logging
+import math
+import random
+import sys
+import time
+
+import numpy as np
+import pytest
+import whet
+from whet import jit
+
+LOG = logging.getLogger("asked")
+HISTORY, LAST = [], collections.deque(maxlen=3)
+TABLE = np.arange(4.0)
+DRAW = random.Random(0)
+
+
+@functools.lru_cache(8)
+def cached(n):
+    return n + 1
+
+
+def kind_of(x):
+    return type(x)
+
+
+def told(x):
+    return type(x).__name__
+
+
+THINGS = {
+    "the item of a tensor": lambda x, n, a: (x * 2).sum().item(),
+    "a truth": lambda x, n, a: (x.sum() > 0).item(),
+    "a number that is given": lambda x, n, a: n,
+    "what is computed of it": lambda x, n, a: math.sqrt(n * n + 1),
+    "a whole number of it": lambda x, n, a: int(n),
+    "an array that is given": lambda x, n, a: a,
+    "its element": lambda x, n, a: a[0],
+    "an array from outside": lambda x, n, a: TABLE,
+    "a size": lambda x, n, a: x.shape[0],
+    "sizes": lambda x, n, a: x.shape,
+    "a tensor": lambda x, n, a: x,
+    "a list that grows": lambda x, n, a: HISTORY,
+    "a queue": lambda x, n, a: LAST,
+    "a text": lambda x, n, a: f"{n:.3f}",
+    "a logger": lambda x, n, a: LOG,
+    "a stream": lambda x, n, a: sys.stdout,
+    "a clock": lambda x, n, a: time.perf_counter,
+    "a time": lambda x, n, a: time.perf_counter(),
+    "a generator": lambda x, n, a: DRAW,
+    "a cache": lambda x, n, a: cached,
+    "a function of C": lambda x, n, a: print,
+    "nothing": lambda x, n, a: None,
+    "numbers": lambda x, n, a: [x.sum().item(), n],
+    "a class": lambda x, n, a: float,
+    "a function": lambda x, n, a: told,
+}
+
+
+def arguments(k):
+    return whet.full((3,), k + 0.5), 1.25 * k + 1, np.full(2, float(k))
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_types_are_those_of_eager_mode(name):
+    make = THINGS[name]
+
+    def f(x, n, a):
+        thing = make(x, n, a)
+        HISTORY.append(1)
+        LAST.append(n)
+        t = kind_of(thing)
+        asked = t is float, t is int or t is bool, t in (list, str)
+        return told(thing), asked, (x * 2).sum().item()
+    traced = jit.trace(f)
+    for k in range(6):
+        given = arguments(k)
+        assert traced(*given) == f(*given), k
+
+
+def handled(x):
+    """Chooses by type, as a collate function or a printer does."""
+    return {float: lambda: x * 2, int: lambda: -x, whet.Tensor: lambda: x.sum().item(),
+            np.ndarray: lambda: float(x[0]), list: lambda: handled(x[0])}[type(x)]()
+
+
+@pytest.mark.parametrize("pick", [0, 1, 2, 3])
+def test_numbers_vary_where_code_asks_for_types(pick):
+    """Each other value was another recording, as each `item` is where Python goes on from it."""
+    def f(x, n, a):
+        given = (x, n, a, [x.mean().item()])[pick]
+        return handled(given) + x.sum().item(), x * 2
+    traced = jit.trace(f)
+    for k in range(8):
+        (number, tensor), (expected, other) = traced(*arguments(k)), f(*arguments(k))
+        assert number == expected and type(number) is type(expected)
+        assert tensor.tolist() == other.tolist()
+    assert traced.explain(data=True)["calls"]["replayed"] >= 5
+
+
+def test_a_class_that_is_made_holds_plain_numbers():
+    def f(x):
+        made = type("Made", (), {"scale": x.sum().item()})
+        return type(made.scale) is float, made.scale * 2
+    traced = jit.trace(f)
+    for k in range(4):
+        assert traced(whet.full((2,), float(k))) == (True, 4.0 * k)
+
+
+def test_types_by_another_name_are_compared_with():
+    """Where `type` is a value, nothing stands for a number."""
+    def f(x):
+        kinds = [*map(type, [x.sum().item(), 1, x])]
+        return kinds == [float, int, whet.Tensor], type(x.sum().item()) is float
+    traced = jit.trace(f)
+    for k in range(4):
+        assert traced(whet.full((2,), float(k))) == (True, True)
+
+
+class Kind:
+    def __init__(self, value):
+        self.value = value
+
+    def same(self, other):
+        return type(other) is type(self) and type(self.value) is type(other.value)
+
+
+def test_classes_of_the_users():
+    def f(x):
+        a, b = Kind(x.sum().item()), Kind(x.mean().item())
+        return a.same(b), b.same(Kind(3)), a.value
+    traced = jit.trace(f)
+    for k in range(5):
+        assert traced(whet.full((2,), float(k))) == (True, False, 2.0 * k)
