@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.tensor import Size
@@ -102,6 +102,15 @@ def is_data(x: Any, depth: int = DEPTH) -> bool:
 def data_in(function: Any) -> list[Any]:
     """The data in a cache that a run may read."""
     return [result for _, result in entries_of(function) if is_data(result)]
+
+
+def containers_in(x: Any) -> Iterator[Any]:
+    """Data of a cache, and what it is made of, as far as that holds something."""
+    yield x
+    parts = (x.values() if type(x) is dict else x if type(x) in (list, tuple) else
+             [own_dict(x)] if users(type(x)) and has_dict(x) else ())
+    for part in parts:
+        yield from containers_in(part)
 
 
 class Cache(StandIn):

@@ -182,17 +182,26 @@ class FollowedSizes:
     def whole(self, rec: Recorder, number: Number) -> int:
         """A Number on its way to an op, as an int. It becomes a guard unless it comes from
         sizes."""
-        t = tensor_behind(number)
-        is_one = live(number) and type(value_of(number)) is int
-        n = Ref(rec.value(t)) if is_one else None
-        if n is not None and n not in self.values and not self.become_sizes(rec, n):
-            t = self.counted(rec, n, t)
+        try:
+            t = self.tensor_of_size(rec, number)
             n = None if t is None else Ref(rec.value(t))
+        except Refused as e:                 # The run goes on without being recorded.
+            rec.refuse(e.reason)
+            n = None
         if n is None:
             return operator.index(guarded_value(number))
         self.tensors[n] = t
         self.wholes.append(Whole(value_of(number), int(n), rec))
         return self.wholes[-1]
+
+    def tensor_of_size(self, rec: Recorder, number: Number) -> Base | None:
+        """The tensor behind a whole number that comes from sizes, or from what data decides; None
+        for other numbers."""
+        if not live(number) or type(value_of(number)) is not int:
+            return None
+        t = tensor_behind(number)
+        n = Ref(rec.value(t))
+        return t if n in self.values or self.become_sizes(rec, n) else self.counted(rec, n, t)
 
     def counted(self, rec: Recorder, n: Ref, t: Base) -> Base | None:
         """A number that data decides, as the size of a counted tensor. None if it did not vary so

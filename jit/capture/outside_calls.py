@@ -50,8 +50,8 @@ from .stand_ins import (
     Logger,
     StandIn,
     Stream,
+    Type,
     real,
-    type_of,
 )
 from .varying_numbers import NUMBERS, Number, guarded_value, through, value_of
 from .varying_texts import Text
@@ -126,7 +126,7 @@ class Outward:
         if x is len:
             return Function(x, self, self.length)
         if x is type:
-            return Function(x, self, type_of)
+            return Type(x, self)
         if x is id:
             return Function(x, self, self.identity)
         return Function(x, self, self.print if x is print else functools.partial(self.written, x))

@@ -143,6 +143,15 @@ class Function(StandIn):
         return real(*map(_plain, args), **{k: _plain(x) for k, x in kwargs.items()})
 
 
+class Type(StandIn):
+    """A stand-in for `type`, which knows what stand-ins stand for, also when the run is recorded no
+    more and goes on with those that it has."""
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return type_of(*args, **kwargs)
+
+
 class Stream(StandIn):
     """A stand-in for a file, or for a stream in memory."""
     __slots__ = ()

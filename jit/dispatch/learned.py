@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.tensor_base import is_strided
 
+from ..capture.caches import CACHED, containers_in, data_in
 from ..capture.varying_numbers import varies
 from ..effects.recipes import Number
 from ..guards.appended_lists import appended_lists
@@ -176,10 +177,12 @@ class Learned:
 
     def expect_to_go_on(self, before: World, now: World) -> None:
         """A run set up state. The numbers in it, such as sums and counters, may vary from now on,
-        because the next runs will change them."""
+        because the next runs will change them. What a cache keeps stays as it is."""
         if self.numbers_are_known:
             return
         known = {id(place.owner) for place in before.places}
+        known |= {id(x) for cache, _ in now.outward.values() if type(cache) is CACHED
+                  for data in data_in(cache) for x in containers_in(data)}
         for place in now.places:
             if type(place) not in (Entries, Elements) or id(place.owner) in known:
                 continue

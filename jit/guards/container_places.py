@@ -2,6 +2,7 @@
 import collections
 import operator
 import os
+import sys
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -147,6 +148,28 @@ class Names(Place):
 
     def table(self, t: Any, objects: list[Any]) -> bool:
         t.whole(self.owner, tuple(self.objects), [ANY] * len(self.objects))
+        return True
+
+
+class LoadedModules(Names):
+    """The names in `sys.modules`, whatever these modules are. Those of the framework's parts do not
+    count, nor of its compiler: which of them are loaded depends on what was traced before."""
+    __slots__ = ()
+    LATER = frozenset(("whet", "llvmlite"))      # more of these is loaded while calls are traced
+
+    def __init__(self) -> None:
+        Place.__init__(self, sys.modules, self.names())
+
+    def names(self) -> list[str]:
+        """The names that count."""
+        return [name for name in sys.modules if name.partition(".")[0] not in self.LATER]
+
+    def look(self) -> Sequence[Any]:
+        return self.names()
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        names = tuple(sys.modules)
+        t.whole(sys.modules, names, [ANY] * len(names))
         return True
 
 

@@ -7,10 +7,11 @@ named where names in it are looked up, and so can be nothing that `modules` is a
 """
 from __future__ import annotations
 
+import sys
 import types
 from typing import TYPE_CHECKING, Any, Self
 
-from .container_places import Names
+from .container_places import LoadedModules, Names
 from .name_places import Global
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def leave_out(walk: Walk, m: types.ModuleType, new: set[str], done: set[str]) ->
         if type(x) is not dict or walk.entered.has(id(m), name, walk.entered.only_named):
             continue
         if noted not in done and all(type(k) is str for k in x):
-            walk.places += Global(held, name), Names(x)
+            walk.places += Global(held, name), LoadedModules() if x is sys.modules else Names(x)
             done.add(noted)
         if noted in done:
             wanted = wanted - {name}

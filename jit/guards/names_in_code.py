@@ -73,6 +73,7 @@ DECLINING = frozenset(name for number in (1, 1.0) for name in dir(number)
                       if _declines(number, name))
 # what a method, or the absence of one, is made by in the body of a class
 DEFINING = frozenset(("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "LOAD_CONST"))
+SAVED = "_saved_"                # begins the names by which nodes show operands, numbers too
 FORMATTING = frozenset(("format", "__format__", "format_map", "vformat", "format_field"))
 WITH_SPEC = 4                    # a flag of FORMAT_VALUE: the form lies on the stack
 DIRECTIVE = re.compile("%[^a-zA-Z]*[a-zA-Z]").search
@@ -128,6 +129,7 @@ class NamesInCode:
             notices_numbers=not TELLTALE.isdisjoint(code.co_names)
             or not TELLTALE.isdisjoint(texts) or not EXACT.isdisjoint(texts)
             or not DECLINING.isdisjoint(texts) or any(map(STARRED, texts))
+            or any(x.startswith(SAVED) for x in (*code.co_names, *texts))
             or code.co_name in EXACT and could_give_a_number(code),
             makes_texts=not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts),
             takes_classes=any("__class__" in x for x in texts))

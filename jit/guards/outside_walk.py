@@ -175,6 +175,8 @@ class Walk:
         """A stand-in will lie in a spot."""
         if type(x) is CACHED:
             self.stack += [x.__wrapped__, *data_in(x)]
+            # by the type of a Number, once the run is given up
+            self.facts.notices_numbers |= x.cache_parameters()["typed"]
         self.stand_ins.add(x, spot)
 
     # ---- what several visitors do ----------------------------------------------------------------

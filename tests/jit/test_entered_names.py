@@ -81,3 +81,14 @@ def test_modules_of_a_layer_are_not_those_that_are_loaded(settings):
     assert f.explain(data=True)["calls"]["replayed"] == 7
     del sys.modules["settings"]
     assert f(whet.ones(2), layer).tolist() == [4.0, 4.0]
+
+
+def test_parts_of_the_framework_that_are_loaded_later_are_no_change(monkeypatch):
+    """What a recording compiles loads some, after the names in `sys.modules` were noted."""
+    f = whet.jit.trace(lambda x, name: x * (2 if name in sys.modules else 3))
+    for n in range(6):
+        monkeypatch.setitem(sys.modules, f"whet.passes.of_a_test_{n}", SETTINGS)
+        assert f(whet.ones(2), "somebody.elses").tolist() == [3.0, 3.0]
+    assert f.explain(data=True)["calls"]["replayed"] == 5
+    monkeypatch.setitem(sys.modules, "somebody.elses", SETTINGS)
+    assert f(whet.ones(2), "somebody.elses").tolist() == [2.0, 2.0]

@@ -79,6 +79,7 @@ KINDS = {
     "other entries": (lambda: C.OtherEntries({"a": 1, "b": 2}, ("b",)), filled("a", 3), True),
     "attribute that is set": (of_a_run, filled("a", 3), True),
     "names": (lambda: C.Names({"a": 1}), filled("b", 2), False),
+    "loaded modules": (C.LoadedModules, filled("made_in_a_test", types), False),
     "elements": (lambda: C.Elements([1, 2]), filled(0, 3), True),
     "deque": (lambda: C.Elements(collections.deque([1], 1)), lambda p: p.owner.append(2), True),
     "members": (lambda: C.Members({1}), lambda p: p.owner.add(2), True),
