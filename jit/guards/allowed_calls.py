@@ -69,8 +69,9 @@ TABLE = (
         "they hold, copy and call what they are given, and ask numbers for their class only"),
     Row("statistics fractions string textwrap re reprlib keyword", May.PYTHON,
         "they compute with numbers and text, and ask some for their type"),
-    Row("inspect", May.PYTHON | May.LOOK,
-        "it looks at what it is given; who asks what is alive is refused before"),
+    Row("inspect", May.PYTHON | May.LOOK | May.NUMBERS,
+        "it looks at what it is given; who asks what is alive is refused before, and who takes "
+        "apart what may be a number is in TAKE_APART"),
     Row("copyreg", May.PYTHON, "it takes objects apart, for copies of them"),
     Row("weakref _weakrefset", May.PYTHON,
         "they hold what they are given; who asks what is alive is refused before"),
@@ -129,6 +130,9 @@ COMPUTE = Objects([_thread.allocate_lock, *_objects(builtins, """
 # being handled.
 COMPUTE_BENEATH = Objects((
     hash, sys.intern, os.fspath, threading.get_ident, sys.exc_info, sys.getrecursionlimit))
+# They list what an object has, and a number has other methods than what stands for it.
+TAKE_APART = Objects(_objects(inspect, """
+    getmembers getmembers_static getattr_static getdoc getmro classify_class_attrs"""))
 # A collection alone tells nothing.
 TELL_NOTHING = Objects((gc.collect,))
 # The environment is compared where it is read, and who sets a variable is seen.
@@ -282,7 +286,8 @@ def makes_an_object(method: Any, owner: type) -> bool:
 def may_get_numbers(x: Any, origin: Origin) -> bool:
     """May a function or class of a module get what only looks like a number? Of C it is asked
     besides, argument by argument."""
-    return _is_in(origin.module, _NUMBERS) or getattr(x, "__code__", None) is HANDING_ON
+    return (_is_in(origin.module, _NUMBERS) and x not in TAKE_APART
+            or getattr(x, "__code__", None) is HANDING_ON)
 
 
 def looks_at_things(origin: Origin) -> bool:

@@ -140,9 +140,11 @@ def _by_place(stack: list[Instruction | None],
     return {**dict(enumerate(stack[:plain])), **dict(zip(names, stack[plain:]))}
 
 
-def argument_is_text(found: Sequence[Instruction], i: int, position: int) -> bool:
-    """Is an argument of the call of what instruction i of a list loads a constant text? `position`
-    counts from the end where it is negative. False also where that is hard to say.
+def argument_is_text(found: Sequence[Instruction], i: int, position: int,
+                     name: str | None = None) -> bool:
+    """Is an argument of the call of what instruction i of a list loads a constant text, or the
+    variable of this name? `position` counts from the end where it is negative. False also where
+    that is hard to say.
 
         >>> from whet.jit.guards.bytecode import argument_is_text, instructions
         >>> def asks(f):
@@ -154,7 +156,49 @@ def argument_is_text(found: Sequence[Instruction], i: int, position: int) -> boo
     """
     call = call_of(found, i) or {}
     x: Instruction | None = call.get(position if position >= 0 else len(call) + position)
-    return x is not None and x[0] == "LOAD_CONST" and type(x[2]) is str
+    return x is not None and _is_text(x, name)
+
+
+def _is_text(x: Instruction, name: str | None) -> bool:
+    """Does an instruction load a constant text, or the variable of this name?"""
+    return (x[0] == "LOAD_CONST" and type(x[2]) is str
+            or name is not None and x[::2] == ("LOAD_FAST", name))
+
+
+def asked_attribute(code: CodeType) -> str | None:
+    """The variable of a `__getattr__` that has the name which somebody asks for; None in other
+    code, and where another value is put into it.
+
+        >>> from whet.jit.guards.bytecode import asked_attribute
+        >>> class Logs:
+        ...     def __getattr__(self, name): return self.__dict__["meters"][name]
+        ...     def get(self, name): return self.meters[name]
+        >>> asked_attribute(Logs.__getattr__.__code__), asked_attribute(Logs.get.__code__)
+        ('name', None)
+    """
+    if code.co_name != "__getattr__" or code.co_argcount != 2:
+        return None
+    name = code.co_varnames[1]
+    is_kept = all(x[::2] != ("STORE_FAST", name) for x in instructions(code))
+    return name if is_kept and name not in code.co_cellvars else None
+
+
+def is_looked_into_by(found: Sequence[Instruction], i: int, name: str | None) -> bool:
+    """Is the dict that instruction i of a list gives only asked for an entry, by a constant text or
+    the variable of this name?
+
+        >>> from whet.jit.guards.bytecode import instructions, is_looked_into_by
+        >>> def f(self, name, other):
+        ...     return name in self.__dict__ and self.__dict__[name], self.__dict__[other]
+        >>> found = list(instructions(f.__code__))
+        >>> at = [i for i, x in enumerate(found) if x[2] == "__dict__"]
+        >>> [is_looked_into_by(found, i, "name") for i in at]
+        [True, True, False]
+    """
+    after = [*found[i + 1:i + 3], *[("", 0, None)] * 2]
+    if after[0][0] == "CONTAINS_OP":
+        return i >= 2 and _is_text(found[i - 2], name)
+    return _is_text(after[0], name) and after[1][0] == "BINARY_SUBSCR"
 
 
 def is_asked_for_by_isinstance(found: Sequence[Instruction], i: int) -> bool:
@@ -196,23 +240,32 @@ def only_asked_for(code: CodeType) -> frozenset[str]:
 
 
 def is_of_super(found: Sequence[Instruction], i: int) -> bool:
-    """Does instruction i of a list take an attribute of `super()`?
+    """Does instruction i of a list take an attribute of `super()`, or of `super(Class, self)`?
 
         >>> from whet.jit.guards.bytecode import instructions, is_of_super
         >>> class Own:
+        ...     def __init__(self): super(Own, self).__init__()
         ...     def __setattr__(self, name, value): super().__setattr__(name, self.value)
-        >>> found = list(instructions(Own.__setattr__.__code__))
-        >>> [is_of_super(found, i) for i, x in enumerate(found) if x[2] in ("__setattr__", "value")]
-        [True, False]
+        >>> def asks(f, *names):
+        ...     found = list(instructions(f.__code__))
+        ...     return [is_of_super(found, i) for i, x in enumerate(found) if x[2] in names]
+        >>> asks(Own.__init__, "__init__"), asks(Own.__setattr__, "__setattr__", "value")
+        ([True], [True, False])
     """
-    before = [(name, value) for name, _, value in found[max(i - 3, 0):i]]
-    return found[i][0] == "LOAD_SUPER_ATTR" \
-        or before == [("LOAD_GLOBAL", "super"), ("PRECALL", None), ("CALL", None)]
+    if found[i][0] == "LOAD_SUPER_ATTR":
+        return True
+    if [name for name, _, _ in found[max(i - 2, 0):i]] != ["PRECALL", "CALL"]:
+        return False
+    at = i - 3 - found[i - 1][1]             # before a load for each argument
+    return found[i - 1][1] in (0, 2) and at >= 0 and found[at][::2] == ("LOAD_GLOBAL", "super") \
+        and all(x[0] in _LOADS for x in found[at + 1:i - 2])
 
 
 def identities(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | None, ...]]:
     """For each `is` in a list of instructions the one that loads its first operand and the one that
-    loads its second, or takes it as an attribute; None for an operand that is made otherwise.
+    loads its second, or takes it as an attribute; None for an operand that is made otherwise. A
+    second operand that is an attribute of a global, or of an attribute of one, comes as
+    `("LOAD_CHAIN", 0, (global, attribute, ...))`.
 
         >>> from whet.jit.guards.bytecode import identities, instructions
         >>> found = list(instructions((lambda x, y: (x is len, x.y is y, x is x.y)).__code__))
@@ -223,7 +276,19 @@ def identities(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | Non
         if name == "IS_OP":
             last, before = found[i - 1], found[i - 2]
             first = before if last[0] in _LOADS and before[0] in _LOADS else None
-            yield first, last if last[0] in _LOADS or last[0] == "LOAD_ATTR" else None
+            chain = _chain(found, i - 1)
+            yield first, (("LOAD_CHAIN", 0, chain) if chain else
+                          last if last[0] in _LOADS or last[0] == "LOAD_ATTR" else None)
+
+
+def _chain(found: Sequence[Instruction], i: int) -> tuple[str, ...]:
+    """The names of a global, and of attributes, by which instruction i of a list ends a lookup such
+    as `inspect.Parameter.empty`; () where it ends none."""
+    names: list[str] = []
+    while i >= 0 and found[i][0] == "LOAD_ATTR":
+        names.append(found[i][2])
+        i -= 1
+    return (found[i][2], *reversed(names)) if names and found[i][0] == "LOAD_GLOBAL" else ()
 
 
 def class_is_only_named(found: Sequence[Instruction], i: int) -> bool:

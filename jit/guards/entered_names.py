@@ -44,6 +44,10 @@ class NamedAttributes:
             else:
                 self.of_anything.add(attribute)
 
+    def of_module(self, m: types.ModuleType) -> set[str]:
+        """Those of a module that code names there."""
+        return {name for i, name in self.of_modules if i == id(m)}
+
     def has(self, module: int, name: str, only_named: set[int]) -> bool:
         """Could a module, of this id, be what such a name is used of? `only_named`: ids of modules
         of which nothing but names in them is taken."""

@@ -3,6 +3,7 @@ it names, and whether it could notice that something stands for a number, a list
 from __future__ import annotations
 
 import builtins
+import enum
 import functools
 import re
 import types
@@ -23,12 +24,14 @@ from .bytecode import (
     ATTRIBUTES,
     Instruction,
     argument_is_text,
+    asked_attribute,
     class_is_only_named,
     gives_pythons_own,
     identities,
     instructions,
     is_asked_for_by_isinstance,
     is_called,
+    is_looked_into_by,
     is_of_super,
     looks_into,
     returns_a_hash,
@@ -116,11 +119,12 @@ class NamesInCode:
     `identities`: of each `is` that may be asked of a number, the globals that it compares, and
     whether it compares the first argument; `entered`: attributes of which more is asked than what
     they contain; `taken`: those that are not just called; `entered_of`, `taken_of`: those of a
-    global, with its name; `passed_on`: globals of which more is taken than an attribute;
-    `are_set`: attributes that it sets, `only_set`: those of them that it names for nothing else."""
+    global, with its name, as all are in `named_of`; `passed_on`: globals of which more is taken
+    than an attribute; `are_set`: attributes that it sets, `only_set`: those of them that it names
+    for nothing else."""
     __slots__ = ("facts", "asks_types", "asks_type_of_first", "attributes", "entered",
-                 "entered_of", "passed_on", "globals", "imports", "identities", "taken", "taken_of",
-                 "formats", "are_set", "only_set")
+                 "entered_of", "named_of", "passed_on", "globals", "imports", "identities", "taken",
+                 "taken_of", "formats", "are_set", "only_set")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -141,6 +145,7 @@ class NamesInCode:
         self.are_set: set[str] = set()
         self.entered: set[str] = set()
         self.entered_of: set[tuple[str, str]] = set()
+        self.named_of: set[tuple[str, str]] = set()
         self.passed_on: set[str] = set()
         self.taken: set[str] = set()
         self.taken_of: set[tuple[str, str]] = set()
@@ -155,12 +160,12 @@ class NamesInCode:
         facts = self.facts
         constants: tuple[Any, ...] = None, None  # the last two: of an import, its level and names
         last, before = None, None
-        found = list(instructions(code))
+        found, asked = list(instructions(code)), asked_attribute(code)
         for i, (name, arg, value) in enumerate(found):
             self._notice(code, name, value, last, before, i > 0 and is_called(found, i - 1))
             if name in FORMATS:
                 self._note_format(found, i)
-            facts.looks_up_names |= _looks_up(found, i)
+            facts.looks_up_names |= _looks_up(found, i, asked)
             facts.lists_names |= name in NAMING and value in LISTING
             if name == "MATCH_CLASS" and arg > 0:
                 # A class says itself which attributes a pattern without names is for.
@@ -206,8 +211,12 @@ class NamesInCode:
             self.imports[value, level] = None
             self.attributes.add(value)
             self.entered.add(value)
+        elif name in ATTRIBUTES and value == "__init__" and is_of_super(found, i):
+            pass                             # of a class that is met, and whose bases are
         elif name in ATTRIBUTES:
             self.attributes.add(value)
+            if of_a_global:
+                self.named_of.add((found[i - 1][2], value))
             if name == "STORE_ATTR":
                 self.are_set.add(value)
             if name == "LOAD_ATTR" and found[i + 1][0] == "CONTAINS_OP":
@@ -237,9 +246,10 @@ class NamesInCode:
                             is_method: bool) -> bool:
         """Could one of its `is` be asked of a number, with these globals and variables of enclosing
         functions? The first argument of a method is none, unless it is compared with one."""
-        def found(name: str, is_global: bool) -> Any:
-            return (names_of.get(name, vars(builtins).get(name, 0)) if is_global
-                    else variables.get(name, 0))
+        def found(name: str, attributes: tuple[str, ...], is_global: bool) -> Any:
+            x = (names_of.get(name, vars(builtins).get(name, 0)) if is_global
+                 else variables.get(name, 0))
+            return functools.reduce(named_part, attributes, x)
         return any(
             all(could_be_number(found(*of)) for of in few)
             for few, is_of_first in self.identities if few or not (is_of_first and is_method))
@@ -251,16 +261,33 @@ def names_in(code: types.CodeType) -> NamesInCode:
     return NamesInCode(code)
 
 
+def named_part(x: Any, name: str) -> Any:
+    """What a module or a class has by a name; 0 where that is not sure, or where it has none."""
+    if type(x) is types.ModuleType:
+        return vars(x).get(name, 0)
+    if isinstance(x, enum.EnumMeta):
+        return x._member_map_.get(name, 0)
+    if type(x) is not type:
+        return 0
+    held = next((vars(c)[name] for c in x.__mro__ if name in vars(c)), 0)
+    return 0 if hasattr(type(held), "__get__") else held
+
+
 def could_be_number(x: object) -> bool:
     """Is this a number, or what may be one in a recording?"""
     return isinstance(x, int | float | complex)
 
 
-def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[tuple[str, bool]], bool]]:
-    """Of each `is` of some code what it compares by a name, with whether that is a global or a
-    variable of an enclosing function that nobody here sets, and whether it compares the first
-    argument. Left out are those with a class, or a constant that is no number: a Number is not the
-    number that it stands for."""
+# what an operand of an `is` is called by: a name, those of attributes, and whether the first is a
+# global
+Called = tuple[str, tuple[str, ...], bool]
+
+
+def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[Called], bool]]:
+    """Of each `is` of some code what it compares by names, beginning with a global or a variable of
+    an enclosing function that nobody here sets, and whether it compares the first argument. Left
+    out are those with a class, or a constant that is no number: a Number is not the number that it
+    stands for."""
     found, out = list(instructions(code)), []
     first = code.co_varnames[0] if code.co_argcount else None
     if any(name in ("STORE_FAST", "DELETE_FAST") and x == first for name, _, x in found):
@@ -271,21 +298,29 @@ def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[tuple[str, bo
                                       or x[0] == "LOAD_ATTR" and x[2] == "__class__")
                    for x in loads):
             made = [x for x in loads if x is not None]
-            named = {(x[2], x[0] == "LOAD_GLOBAL") for x in made
-                     if x[0] == "LOAD_GLOBAL" or x[2] in lasting and x[0] == "LOAD_DEREF"}
+            named: set[Called] = {
+                (x[2], (), x[0] == "LOAD_GLOBAL") for x in made
+                if x[0] == "LOAD_GLOBAL" or x[0] == "LOAD_DEREF" and x[2] in lasting}
+            named |= {(x[2][0], x[2][1:], True) for x in made if x[0] == "LOAD_CHAIN"}
             out.append((named,
                         any(x[0] == "LOAD_FAST" and x[2] == first for x in made)))
     return out
 
 
-def _looks_up(found: list[Instruction], i: int) -> bool:
+def _looks_up(found: list[Instruction], i: int, asked: str | None) -> bool:
     """Does an instruction load what could look up a name that is made at run time? Of what
-    `super()` is an instance of, all that is set is compared."""
+    `super()` is an instance of, all that is set is compared. The variable `asked` has a name that
+    other code asks for, which is read for such names, too."""
     name, _, value = found[i]
     if name in GLOBALS:
-        return value in LOOKING_UP and not argument_is_text(found, i, 1)
-    return name in ATTRIBUTES and (value in READING or value in CHANGING and not (
-        is_of_super(found, i) or argument_is_text(found, i, BEFORE_LAST)))
+        return value in LOOKING_UP and not argument_is_text(found, i, 1, asked)
+    if name not in ATTRIBUTES:
+        return False
+    if value in READING:
+        return asked is None or not (is_looked_into_by(found, i, asked) if value == "__dict__"
+                                     else argument_is_text(found, i, -1, asked))
+    return value in CHANGING and not (
+        is_of_super(found, i) or argument_is_text(found, i, BEFORE_LAST))
 
 
 def _takes_a_class(found: list[Instruction], i: int) -> bool:

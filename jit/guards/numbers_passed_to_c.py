@@ -71,7 +71,8 @@ def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: NumberAr
     constant, or have others do that?"""
     found = list(instructions(code))
     for i, (kind, _, value) in enumerate(found):
-        if kind in LOADING and value in named and not _is_of_self(walk, code, found[i - 1]):
+        if kind in LOADING and value in named and not _is_of_self(walk, code, found[i - 1]) \
+                and not _is_factory(walk, found, i):
             call = call_of(found, i) if is_called(found, i) else None
             if call is None or not all(
                     x is not None and (x[0] == "LOAD_CONST" or by_constructors
@@ -87,6 +88,16 @@ def _is_of_self(walk: Walk, code: CodeType, loaded: Instruction) -> bool:
             and loaded[0] == "LOAD_FAST" and loaded[2] == code.co_varnames[0])
 
 
+def _is_factory(walk: Walk, found: list[Instruction], i: int) -> bool:
+    """Does instruction i load what `defaultdict(f)` is given, which calls it without arguments?"""
+    name, before = "defaultdict", found[i - 1]
+    is_named = before[2] == name and (before[0] == "LOAD_GLOBAL" or before[0] in TAKING and
+                                      found[i - 2][::2] == ("LOAD_GLOBAL", "collections"))
+    return is_named and is_called(found, i - 1) and len(call_of(found, i - 1) or ()) == 1 and all(
+        x is collections.defaultdict for p in walk.places
+        if type(p) in (Global, Attribute) for k, x in enumerate(p.objects) if p.name_of(k) == name)
+
+
 def _is_passed(walk: Walk, code: CodeType, found: list[Instruction], x: Instruction) -> bool:
     """Is this an argument of a constructor of the user's, to which nobody gives such a number?"""
     arguments = code.co_varnames[1:code.co_argcount]
@@ -95,6 +106,8 @@ def _is_passed(walk: Walk, code: CodeType, found: list[Instruction], x: Instruct
             or any(name == "STORE_FAST" and value == x[2] for name, _, value in found):
         return False
     wanted = NumberArguments({arguments.index(x[2])}, {x[2]})
-    return not any(_may_get_one(walk, c, wanted, by_constructors=False)
-                   for c in walk.seen.values() if isinstance(c, type)
-                   and getattr(getattr(c, "__init__", None), "__code__", None) is code)
+    classes = [c for c in walk.seen.values() if isinstance(c, type)]
+    made = [c for c in classes if getattr(getattr(c, "__init__", None), "__code__", None) is code]
+    # `super().__init__` of a subclass calls it, too
+    return not any(_may_get_one(walk, c, wanted, by_constructors=False) for c in made) \
+        and not any(c is not base and base in c.__mro__ for base in made for c in classes)

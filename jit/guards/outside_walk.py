@@ -24,7 +24,7 @@ from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
 from .container_places import OtherEntries, entries
 from .data_in_modules import compare_data
-from .entered_names import EnteredNames, leave_out, look_into
+from .entered_names import EnteredNames, NamedAttributes, leave_out, look_into
 from .functions_of_c import FunctionsOfC
 from .immutable_types import PLAIN
 from .met_on_walk import MetBuiltins, MetCode, MetTensors, StandInSpots, VaryingSpots
@@ -48,8 +48,8 @@ FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
 STOOD_FOR = (float, int, len, type)  # of Python's own, in modules that do nothing but call them
 # what one walk has for itself
-COPIED = (list, dict, set, CodeFacts, EnteredNames, FunctionsOfC, MetBuiltins, MetCode, MetTensors,
-          StandInSpots, VaryingSpots)
+COPIED = (list, dict, set, CodeFacts, EnteredNames, NamedAttributes, FunctionsOfC, MetBuiltins,
+          MetCode, MetTensors, StandInSpots, VaryingSpots)
 
 
 class Walk:
@@ -79,7 +79,7 @@ class Walk:
         self.unread: dict[int, Reason] = {}  # what cannot be compared, by id
         # what lies in attributes that runs set first: see overwritten_attributes.py
         self.set_first: dict[SetFirst, Any] = {}
-        self.entered = EnteredNames()
+        self.entered, self.named_in = EnteredNames(), NamedAttributes()
         self.held_back: dict[int, Held] = {}             # see unnamed_objects.py
         self.of_instances: set[int] = set()  # classes that only instances have led to
         # by id: the module, and the names already looked up in it
@@ -202,7 +202,9 @@ class Walk:
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
         # `__getattr__` gives what is not there
-        there = self.met_code.attributes.intersection(held) | {"__getattr__"}.intersection(held)
+        named = (self.named_in.of_module(m) if id(m) in self.entered.only_named else
+                 self.met_code.attributes)
+        there = named.intersection(held) | {"__getattr__"}.intersection(held)
         new = leave_out(self, m, there - done, done)
         done |= new
         for name in sorted(new):
@@ -251,6 +253,7 @@ class Walk:
         self.met_code.are_set |= names.are_set
         self.met_code.asked_for |= names.attributes - names.only_set
         self.entered.note(names.entered, names.entered_of, names_of)
+        self.named_in.note(set(), names.named_of, names_of)
         self.of_c.named_in(names, names_of)
         for name, not_called in names.globals:
             self.add(Global(names_of, name))
