@@ -175,7 +175,8 @@ def test_what_is_asked_for_by_another_objects_name_is_compared(way):
         outer = Forwarding(Forwarding(inner), kept=1.0)
 
         def f(x):
-            found = {"named": lambda: outer.scale, "text": lambda: getattr(outer, "scale"),  # noqa: B009
+            found = {"named": lambda: outer.scale,
+                     "text": lambda: getattr(outer, "scale"),    # noqa: B009
                      "made up": lambda: getattr(outer, name),
                      "called": lambda: outer.__getattr__(name)}[way]()
             return (x * found).tolist(), outer.kept
