@@ -1,7 +1,7 @@
 """Functions of neural networks: `import whet.nn.functional as F`."""
 import types as _types
 
-from ..ops import pointwise as _p
+from ..ops import activation_formulas as _formulas
 from ..ops.activation import (
     activation as _activation,
 )
@@ -98,13 +98,13 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = _F["conv_transpose1d"], _
 channel_shuffle = native_channel_shuffle = _F["channel_shuffle"]
 globals().update({**_POOLS, **_FRACTIONAL_POOLS, **_WITH_INDICES})
 
-relu = _activation("relu", _p.relu.op)
-relu6 = _activation("relu6", _p.relu6.op)
-leaky_relu = _activation("leaky_relu", _p.leaky_relu.op, "negative_slope=0.01")
-silu = _activation("silu", _p.silu.op)
-mish = _activation("mish", _p.mish.op)
-hardsigmoid = _activation("hardsigmoid", _p.hardsigmoid.op)
-hardswish = _activation("hardswish", _p.hardswish.op)
+relu = _activation("relu", _formulas.relu.op)
+relu6 = _activation("relu6", _formulas.relu6.op)
+leaky_relu = _activation("leaky_relu", _formulas.leaky_relu.op, "negative_slope=0.01")
+silu = _activation("silu", _formulas.silu.op)
+mish = _activation("mish", _formulas.mish.op)
+hardsigmoid = _activation("hardsigmoid", _formulas.hardsigmoid.op)
+hardswish = _activation("hardswish", _formulas.hardswish.op)
 logsigmoid, hardshrink, softsign, tanhshrink = (
     _F[n] for n in ("logsigmoid", "hardshrink", "softsign", "tanhshrink"))
 tanh, sigmoid = _F["tanh"], _F["sigmoid"]

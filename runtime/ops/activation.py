@@ -1,6 +1,7 @@
 """Activations whose call is more than their formula."""
 from ..dtypes import FLOAT
-from . import pointwise as p
+from . import activation_formulas as formulas
+from . import docstrings
 from .argument_errors import checked_input
 from .argument_guards import check_text
 from .out_arguments import give_out
@@ -24,13 +25,13 @@ def activation(name, op, params=""):
         name,
         f"def {name}(input, {params + ', ' if params else ''}inplace=False):\n"
         f"    return act(op, input, ({names}), inplace)", {"act": _act, "op": op})
-    f.__doc__ = f"The activation {name}, elementwise."
+    f.__doc__ = docstrings.of_elementwise(name, op.doc, op.example)[0]
     return f
 
 
 def elu(input, alpha=1.0, inplace=False):
     """x where positive, alpha * (exp(x) - 1) elsewhere."""
-    return _act(p.elu_op, input, (alpha, 1.0), inplace)
+    return _act(formulas.elu_op, input, (alpha, 1.0), inplace)
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -42,12 +43,12 @@ def celu(input, alpha=1.0, inplace=False):
     """
     if alpha == 0:
         raise RuntimeError("celu(): alpha cannot be 0")
-    return _act(p.celu_op, input, (alpha,), inplace)
+    return _act(formulas.celu_op, input, (alpha,), inplace)
 
 
 def selu(input, inplace=False):
     """The self-normalising ELU."""
-    return _act(p.selu_op, input, (), inplace)
+    return _act(formulas.selu_op, input, (), inplace)
 
 
 def gelu(input, approximate="none", *, out=None):
@@ -55,13 +56,14 @@ def gelu(input, approximate="none", *, out=None):
     if approximate not in ("none", "tanh"):
         check_text("gelu", "approximate", approximate)
         raise RuntimeError("approximate argument must be either none or tanh.")
-    y = _act(p.gelu_erf if approximate == "none" else p.gelu_tanh, input, (), write=False)
+    op = formulas.gelu_erf if approximate == "none" else formulas.gelu_tanh
+    y = _act(op, input, (), write=False)
     return y if out is None else give_out("gelu", y, out, (input,))
 
 
 def softplus(input, beta=1, threshold=20, *, out=None):
     """log(1 + exp(beta * x)) / beta, the identity above the threshold."""
-    y = _act(p.softplus_op, input, (beta, threshold), write=False)
+    y = _act(formulas.softplus_op, input, (beta, threshold), write=False)
     return y if out is None else give_out("softplus", y, out, (input,))
 
 
@@ -75,14 +77,14 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
             f"{min_val.__class__.__name__} and {max_val.__class__.__name__}") from None
     if crossed:
         raise ValueError("min_val cannot be greater than max_val")
-    return _act(p.hardtanh.op, input, (min_val, max_val), inplace)
+    return _act(formulas.hardtanh.op, input, (min_val, max_val), inplace)
 
 
 def softshrink(input, lambd=0.5, *, out=None):
     """x moved towards zero by `lambd`, and zero where it is nearer than that."""
     if lambd < 0:
         raise RuntimeError(f"softshrink: lambd must not be negative, but found {lambd}")
-    return p.softshrink(input, lambd, out=out)
+    return formulas.softshrink(input, lambd, out=out)
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -90,7 +92,7 @@ def threshold(input, threshold, value, inplace=False):
     fractions)."""
     if is_tensor(input) and input.dtype.kind < FLOAT:
         threshold, value = int(threshold), int(value)
-    return _act(p.threshold_op, input, (threshold, value), inplace)
+    return _act(formulas.threshold_op, input, (threshold, value), inplace)
 
 
 @function()
@@ -113,7 +115,7 @@ def prelu(input, weight):
     shape = [1] * input.ndim
     if input.ndim > 1:
         shape[1] = n
-    return apply(p.prelu_op, (input, weight.reshape(shape)), {})
+    return apply(formulas.prelu_op, (input, weight.reshape(shape)), {})
 
 
 def glu(input, dim=-1):
@@ -148,7 +150,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return _act(p.leaky_relu.op, input, ((lower + upper) / 2,), inplace)
+        return _act(formulas.leaky_relu.op, input, ((lower + upper) / 2,), inplace)
     u = draw("uniform32", input.shape, device=input.device)
     slope = u.to(input.dtype) * (upper - lower) + lower
     slope = FUNCTIONS["where"](input > 0, 1.0, slope)

@@ -11,6 +11,7 @@ import numpy as np
 from .. import dtypes, function_protocol, return_types
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
 from ..indexing import as_int
+from . import docstrings
 from . import pointwise as p
 from .argument_errors import checked_input
 from .argument_guards import check_text
@@ -45,9 +46,11 @@ def _of_numbers(choose):
     return chosen
 
 
-def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True, doc=None):
+def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True, doc=None,
+            example=None):
     """Publish `name(signature, *, out)`, the method and the in-place form of a function that picks
-    its op: `choose(*args) -> (op, operands)`. Its docstring is that of `choose`, or `doc`."""
+    its op: `choose(*args) -> (op, operands)`. Its docstring is that of `choose`, or `doc`, with the
+    example (see `docstrings.py`)."""
     params = [q.strip() for q in signature.split(",")]
     names = ", ".join(q.split("=")[0].strip() for q in params if q != "*")
     env = {"choose": choose, "run": _run, "inplace": inplace, "math": math}
@@ -57,7 +60,6 @@ def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_fo
         f"def {name}({signature}{star}, out=None):\n    op, xs = choose({names})\n    return "
         "run(op, xs, out)\n",
         env)
-    fn.__doc__ = doc or choose.__doc__
     rest = ", ".join(["self", *params[1:]])
     selfnames = ", ".join(["self", *names.split(", ")[1:]])
     m = compile_function(
@@ -66,7 +68,8 @@ def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_fo
     i = compile_function(
         f"{name}_", f"def {name}_({rest}):\n    op, xs = choose({selfnames})\n"
         "    return inplace(op, self, xs[1:]) if xs[0] is self else self.copy_(run(op, xs))\n", env)
-    m.__doc__, i.__doc__ = f"See `whet.{name}`.", f"`{name}`, in place."
+    fn.__doc__, m.__doc__, i.__doc__ = docstrings.of_elementwise(
+        name, inspect.cleandoc(doc or choose.__doc__), example)
     for n in (name, *aliases):
         FUNCTIONS[n], ELEMENTWISE[n] = fn, functools.partial(_chosen, fn, choose)
         if method_form:
@@ -94,7 +97,7 @@ def _check_alpha(name, input, other, alpha):
 
 @_of_numbers
 def _add(input, other, alpha):
-    """input + alpha * other"""
+    """input + alpha * other."""
     if alpha == 1:
         return p.add_op, (input, other)
     _check_alpha("add", input, other, alpha)
@@ -103,7 +106,7 @@ def _add(input, other, alpha):
 
 @_of_numbers
 def _sub(input, other, alpha):
-    """input - alpha * other"""
+    """input - alpha * other."""
     if _kind(input) == BOOL and _kind(other) == BOOL:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
@@ -151,19 +154,19 @@ _square, _positive, _sqrt = p.square_.op, p.positive.op, p.sqrt_.op
 
 
 def _remainder(input, other):
-    """What the division rounded down leaves; its sign is the divisor's."""
+    """The remainder of the division rounded down; it has the sign of the divisor."""
     _check_zero("remainder", input, other)
     return p.remainder_op, (input, other)
 
 
 def _fmod(input, other):
-    """What the division rounded towards zero leaves; its sign is the dividend's."""
+    """The remainder of the division rounded towards zero; it has the sign of the dividend."""
     _check_zero("fmod", input, other)
     return p.fmod_op, (input, other)
 
 
 def _sign(input):
-    """-1, 0 or 1"""
+    """-1, 0 or 1, by the sign of each element."""
     if _kind(input) == COMPLEX:
         raise NotImplementedError(
             "Unlike NumPy, whet.sign doesn't return 0+0j for complex zero. Use whet.sgn instead.")
@@ -171,7 +174,7 @@ def _sign(input):
 
 
 def _sgn(input):
-    """x / |x|, 0 at 0: the sign, also of complex numbers"""
+    """input / |input|, 0 at 0: the sign, of complex numbers, too."""
     return (p.sgn_complex, (input,)) if _kind(input) == COMPLEX else _sign(input)
 
 
@@ -185,7 +188,7 @@ def _exact_enough(n, short):
 
 
 def _pow(input, exponent):
-    """input to the power of exponent"""
+    """input to the power of exponent."""
     if not is_tensor(exponent):
         if not is_tensor(input):
             raise TypeError("pow(): at least one of 'input' and 'exponent' must be Tensor")
@@ -210,14 +213,14 @@ def _pow(input, exponent):
 
 
 def _float_power(input, exponent):
-    """input to the power of exponent, in double precision"""
+    """input to the power of exponent, in double precision."""
     wide = dtypes.complex128 if max(_kind(input), _kind(exponent)) == 3 else dtypes.float64
     # Both: a tensor of no dimension has no say in the type beside others.
     return p.pow_op, tuple([x.to(wide) if is_tensor(x) else x for x in (input, exponent)])
 
 
 def _clamp(input, min, max):
-    """input limited to [min, max]"""
+    """input limited to [min, max]."""
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
     if is_tensor(input) and input.dtype.kind == 3:
@@ -230,22 +233,22 @@ def _clamp(input, min, max):
 
 
 def _clamp_min(input, min):
-    """input, at least min"""
+    """input, at least min."""
     return p.clamp_min_op, (input, min)
 
 
 def _clamp_max(input, max):
-    """input, at most max"""
+    """input, at most max."""
     return p.clamp_max_op, (input, max)
 
 
 def _logit(input, eps):
-    """log(x / (1 - x)), x limited to [eps, 1 - eps] where eps is given"""
+    """log(input / (1 - input)), input limited to [eps, 1 - eps] where eps is given."""
     return (p.logit_op, (input,)) if eps is None else (p.logit_of_limited, (input, eps))
 
 
 def _nan_to_num(input, nan, posinf, neginf):
-    """NaN and the infinities replaced by numbers"""
+    """NaN and the infinities replaced by numbers."""
     checked_input("nan_to_num", input)
     if input.dtype.kind < FLOAT:
         return _positive if input.dtype.kind else p.to_bool, (input,)
@@ -258,27 +261,38 @@ def _nan_to_num(input, nan, posinf, neginf):
     return p.nan_to_num_op, (input, *numbers)
 
 
-add = _define("add", _add, "input, other, *, alpha=1")
-sub = _define("sub", _sub, "input, other, *, alpha=1", aliases=["subtract"])
-div = _define("div", _div, "input, other, *, rounding_mode=None", aliases=["divide"])
+add = _define("add", _add, "input, other, *, alpha=1", example="[1., 2.], [10., 20.] -> [11., 22.]")
+sub = _define("sub", _sub, "input, other, *, alpha=1", aliases=["subtract"],
+              example="[10., 20.], [1., 2.] -> [ 9., 18.]")
+div = _define("div", _div, "input, other, *, rounding_mode=None", aliases=["divide"],
+              example="[6., 8.], [3., 2.] -> [2., 4.]")
 true_divide = _define("true_divide", _of_numbers(lambda a, b: (p.div_op, (a, b))), "input, other",
-                      doc="input / other, of whole numbers, too.")
-remainder = _define("remainder", _remainder, "input, other")
-fmod = _define("fmod", _fmod, "input, other")
-sign = _define("sign", _sign, "input")
-sgn = _define("sgn", _sgn, "input")
-floor_divide = _define("floor_divide", _floor_divide, "input, other")
-pow_ = _define("pow", _pow, "input, exponent")
-float_power = _define("float_power", _float_power, "input, exponent", inplace_form=False)
-clamp = _define("clamp", _clamp, "input, min=None, max=None", aliases=["clip"])
-clamp_min = _define("clamp_min", _clamp_min, "input, min")
-clamp_max = _define("clamp_max", _clamp_max, "input, max")
-logit = _define("logit", _logit, "input, eps=None")
-nan_to_num = _define("nan_to_num", _nan_to_num, "input, nan=None, posinf=None, neginf=None")
+                      doc="input / other, of whole numbers, too.",
+                      example="[6., 7.], 2 -> [3.0000, 3.5000]")
+remainder = _define("remainder", _remainder, "input, other", example="[-3., 5.], 2 -> [1., 1.]")
+fmod = _define("fmod", _fmod, "input, other", example="[-3., 5.], 2 -> [-1., 1.]")
+sign = _define("sign", _sign, "input", example="[-2., 0., 3.] -> [-1., 0., 1.]")
+sgn = _define("sgn", _sgn, "input", example="[-2., 0., 3.] -> [-1., 0., 1.]")
+floor_divide = _define("floor_divide", _floor_divide, "input, other",
+                       example="[7., -7.], 2 -> [ 3., -4.]")
+pow_ = _define("pow", _pow, "input, exponent", example="[2., 3.], 2 -> [4., 9.]")
+float_power = _define("float_power", _float_power, "input, exponent", inplace_form=False,
+                      example="[2., 3.], 2 -> [4., 9.], dtype=whet.float64")
+clamp = _define("clamp", _clamp, "input, min=None, max=None", aliases=["clip"],
+                example="[-1., 0.5, 3.], 0, 1 -> [0.0000, 0.5000, 1.0000]")
+clamp_min = _define("clamp_min", _clamp_min, "input, min",
+                    example="[-1., 0.5, 3.], 0 -> [0.0000, 0.5000, 3.0000]")
+clamp_max = _define("clamp_max", _clamp_max, "input, max",
+                    example="[-1., 0.5, 3.], 1 -> [-1.0000, 0.5000, 1.0000]")
+logit = _define("logit", _logit, "input, eps=None", example="[0.5, 0.9] -> [0.0000, 2.1972]")
+nan_to_num = _define("nan_to_num", _nan_to_num, "input, nan=None, posinf=None, neginf=None",
+                     example="[nan, 1.] -> [0., 1.]")
 ldexp = _define("ldexp", lambda a, b: (p.ldexp_op, (a, b)), "input, other",
-                doc="input times two to the power of other.")
+                doc="input times two to the power of other.",
+                example="[1., 3.], [2., 1.] -> [4., 6.]")
 conj_physical = _define("conj_physical", lambda a: (p.conj_op, (a,)), "input",
-                        doc="The complex conjugate of each element.")
+                        doc="The complex conjugate of each element.",
+                        example="[1+2j, 3-1j] -> [1.-2.j, 3.+1.j]")
 FUNCTIONS["arctan2"] = FUNCTIONS["atan2"]
 
 

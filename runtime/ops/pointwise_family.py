@@ -55,7 +55,8 @@ class PointwiseOp(Op):
     computed in f64 and rounded once, the gradients too; for formulas that lose digits, if speed
     matters less. at_result: the gradient of the only operand is the same, to the bit, if it is
     evaluated at the result. onnx: the operator of the ONNX standard that computes this op, if there
-    is one (see `onnx`).
+    is one (see `onnx`). doc: what it computes, in a sentence. example: operands and their result,
+    as "[3., 5.], [4., 12.] -> [5., 13.]" (see `docstrings.py`).
     """
     family = "pointwise"
     memo = dynamic_numbers = numbers_by_size = any_sizes = True
@@ -65,8 +66,8 @@ class PointwiseOp(Op):
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc",
                  differentiable=None, result=None, samples=None, register=True, saves=None,
                  doc=None, check=None, complex=None, complex_vjp=None, wide=False, at_result=False,
-                 onnx=None, one_type=False):
-        self.standard, self.one_type = onnx, one_type
+                 onnx=None, one_type=False, example=None):
+        self.standard, self.one_type, self.example = onnx, one_type, example
         self.fn, self.vjp_fn, self.complex_fn, self.complex_vjp = fn, vjp, complex, complex_vjp
         ps = list(inspect.signature(fn).parameters.values())
         self.params = ps

@@ -102,9 +102,13 @@ def _grown(x, y):
 
 
 i0e_op = _special("i0e", _i0e, R, wide=True,
-                  vjp=lambda g, y, x: [g * (_i1e(x) - s.sign(x) * _i0e(x))])
+                  vjp=lambda g, y, x: [g * (_i1e(x) - s.sign(x) * _i0e(x))],
+                  doc="exp(-|input|) * i0(input), elementwise.",
+                  example="[0., 1.] -> [1.0000, 0.4658]")
 i0 = f("i0", lambda input: _grown(absolute(input), _i0e(input)), promote="float", kinds="bif",
-       samples=R, wide=True, vjp=lambda g, y, x: [g * _grown(absolute(x), _i1e(x))])
+       samples=R, wide=True, vjp=lambda g, y, x: [g * _grown(absolute(x), _i1e(x))],
+       doc="The modified Bessel function of the first kind, of order 0.",
+       example="[0., 1.] -> [1.0000, 1.2661]")
 
 
 def _slope_of_i1(x, i0, i1):
@@ -113,19 +117,29 @@ def _slope_of_i1(x, i0, i1):
 
 
 i1 = _special("i1", lambda input: _grown(absolute(input), _i1e(input)), AWAY, wide=True,
-              vjp=lambda g, y, x: [g * _slope_of_i1(x, _grown(absolute(x), _i0e(x)), y)])
+              vjp=lambda g, y, x: [g * _slope_of_i1(x, _grown(absolute(x), _i0e(x)), y)],
+              doc="The modified Bessel function of the first kind, of order 1.",
+              example="[0., 1.] -> [0.0000, 0.5652]")
 i1e = _special("i1e", _i1e, AWAY, wide=True,
-               vjp=lambda g, y, x: [g * (_slope_of_i1(x, _i0e(x), y) - where(lt(x, 0), -y, y))])
+               vjp=lambda g, y, x: [g * (_slope_of_i1(x, _i0e(x), y) - where(lt(x, 0), -y, y))],
+               doc="exp(-|input|) * i1(input), elementwise.",
+               example="[0., 1.] -> [0.0000, 0.2079]")
 
 entr = _special(
     "entr",
     lambda input: where(isnan(
         input), input, where(gt(input, 0), -input * log(input), where(eq(input, 0), 0, -math.inf))),
-    POSITIVE, vjp=lambda g, y, x: [g * (-log(x) - 1)])
+    POSITIVE, vjp=lambda g, y, x: [g * (-log(x) - 1)],
+    doc="-input * log(input): the entropy; minus infinity below 0.",
+    example="[0., 0.5, -1.] -> [0.0000, 0.3466, -inf]")
 
 
-erfcx = _special("erfcx", lambda input: s.erfcx(input), R, wide=True)
-ndtr = _special("ndtr", lambda input: s.ndtr(input), R)
+erfcx = _special("erfcx", lambda input: s.erfcx(input), R, wide=True,
+                 doc="exp(input ** 2) * erfc(input), without overflow.",
+                 example="[0., 30.] -> [1.0000, 0.0188]")
+ndtr = _special("ndtr", lambda input: s.ndtr(input), R,
+                doc="The distribution function of the standard normal distribution.",
+                example="[0., 1.] -> [0.5000, 0.8413]")
 
 
 def _log_ndtr(x):
@@ -145,19 +159,25 @@ def _log_ndtr_slope(x):
 log_ndtr = _special("log_ndtr", lambda input: _log_ndtr(input),
                     R,
                     wide=True,
-                    vjp=lambda g, y, x: [g * _log_ndtr_slope(x)])
+                    vjp=lambda g, y, x: [g * _log_ndtr_slope(x)],
+                    doc="log(ndtr(input)), exact in the lower tail, too.",
+                    example="[0., -10.] -> [ -0.6931, -53.2313]")
 
 
 ndtri = _special("ndtri", lambda input: s.ndtri(input), reals(0.02, 0.98),
-                 doc="The inverse of `ndtr`.")
+                 doc="The inverse of `ndtr`.", example="[0.5, 0.9] -> [0.0000, 1.2816]")
 xlog1py = _special("xlog1py", lambda input,
                    other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))),
                    (R, reals(-0.8, 3)), wide=True, vjp=lambda g, y, x,
-                   z: [where(eq(x, 0) & le(z, -1), 0, g * log1p(z)), g * (x / (z + 1))])
+                   z: [where(eq(x, 0) & le(z, -1), 0, g * log1p(z)), g * (x / (z + 1))],
+                   doc="input * log1p(other), 0 where input is 0.",
+                   example="[0., 2.], [-1., 1.] -> [0.0000, 1.3863]")
 spherical_bessel_j0 = _special("spherical_bessel_j0",
                                lambda input: where(s.isinf(input), 0,
                                                    where(eq(input, 0), 1, s.sin(input) / input)),
-                                                   AWAY, differentiable=False, wide=True)
+                                                   AWAY, differentiable=False, wide=True,
+                               doc="sin(input) / input, 1 at 0.",
+                               example="[0., 1.] -> [1.0000, 0.8415]")
 
 # Euler and Maclaurin's corrections of a sum that was cut off: B(2k) / (2k)!
 _BERNOULLI = ((1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,

@@ -6,7 +6,7 @@
 import functools
 import inspect
 
-from . import pointwise_family, registry
+from . import docstrings, pointwise_family, registry
 from .argument_guards import guard, needs_guard
 from .out_arguments import with_out
 from .pointwise_family import PointwiseOp
@@ -18,14 +18,14 @@ METHODS: dict = {}
 ELEMENTWISE: dict = {}
 
 
-def _doc(name, op):
-    return op.doc or f"Elementwise {name.replace('_', ' ')}. See also the method of the same name."
-
-
 def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
-    """Define a pointwise op and its function, method and in-place method; returns the function."""
+    """Define a pointwise op and its function, method and in-place method; returns the function.
+
+    `doc` and `example` among `kw` give all of them docstrings (see `PointwiseOp`).
+    """
     op = PointwiseOp(name, fn, **kw)
-    forms = Forms(name, fn, op)
+    forms = Forms(name, fn, op, docstrings.of_elementwise(
+        name, op.doc or f"Elementwise {name}.", op.example, method))
     names = name, *alias
     call, chosen = forms.function(), functools.partial(_operands, op)
     for n in names:
@@ -44,8 +44,8 @@ class Forms:
     """The forms in which a pointwise op is called, each with the parameters of its formula. They
     are compiled from source, so that a call costs no look at `*args`."""
 
-    def __init__(self, name, fn, op):
-        self.name, self.op = name, op
+    def __init__(self, name, fn, op, docs):
+        self.name, self.op, self.docs = name, op, docs
         self.parameters = list(inspect.signature(fn).parameters.values())
         # what stands between the brackets of the definition
         self.head, self.has_star = [], False
@@ -71,7 +71,7 @@ class Forms:
             self.name,
             f"def {self.name}({head}, out=None):\n"
             f"    if out is None: return apply(op, ({names},), {{}})\n"
-            f"    return write_out(op, ({names},), out)\n", _doc(self.name, self.op))
+            f"    return write_out(op, ({names},), out)\n", self.docs[0])
         made.op = self.op
         return made
 
@@ -81,7 +81,7 @@ class Forms:
         names = ", ".join(["self", *(p.name for p in self.parameters[1:])])
         return self.compiled(
             self.name, f"def {self.name}({head}): return apply(op, ({names},), {{}})",
-            f"See `whet.{self.name}`.")
+            self.docs[1])
 
     def in_place(self):
         """`NAME_(input, ...)`"""
@@ -89,7 +89,7 @@ class Forms:
         rest = "".join(f"{other}, " for other in others)
         return self.compiled(
             f"{self.name}_", f"def {self.name}_({', '.join(self.head)}): "
-            f"return inplace(op, {first}, ({rest}))", f"`{self.name}`, in place.")
+            f"return inplace(op, {first}, ({rest}))", self.docs[2])
 
 
 def _operands(op, *args, **kwargs):

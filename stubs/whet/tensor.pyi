@@ -22,21 +22,21 @@ class Tensor:
     def H(self) -> Tensor: """The matrix transposed and conjugated."""
     @property
     def T(self) -> Tensor: """The dimensions in reverse order."""
-    def abs(self) -> Tensor: ...
+    def abs(self) -> Tensor: """The absolute value of each element; of complex numbers, their modulus. See `whet.abs`."""
     def abs_(self) -> Self: """`abs`, in place."""
-    def absolute(self) -> Tensor: ...
+    def absolute(self) -> Tensor: """The absolute value of each element; of complex numbers, their modulus. See `whet.abs`."""
     def absolute_(self) -> Self: """`abs`, in place."""
-    def acos(self) -> Tensor: ...
+    def acos(self) -> Tensor: """The inverse cosine, between 0 and pi. See `whet.acos`."""
     def acos_(self) -> Self: """`acos`, in place."""
-    def acosh(self) -> Tensor: ...
+    def acosh(self) -> Tensor: """The inverse hyperbolic cosine; NaN below 1. See `whet.acosh`."""
     def acosh_(self) -> Self: """`acosh`, in place."""
-    def add(self, other: Scalar, *, alpha: Number = 1) -> Tensor: ...
+    def add(self, other: Scalar, *, alpha: Number = 1) -> Tensor: """input + alpha * other. See `whet.add`."""
     def add_(self, other: Scalar, *, alpha: Number = 1) -> Self: """`add`, in place."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta * input + alpha * (batch_sum of batch1 and batch2)."""
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: """`addbmm`, in place."""
-    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor: ...
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor: """input + value * (tensor1 / tensor2), elementwise. See `whet.addcdiv`."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Self: """`addcdiv`, in place."""
-    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor: ...
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor: """input + value * tensor1 * tensor2, elementwise. See `whet.addcmul`."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Self: """`addcmul`, in place."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta * input + alpha * (mm of mat1 and mat2)."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: """`addmm`, in place."""
@@ -53,19 +53,19 @@ class Tensor:
     def angle(self) -> Tensor: """The angle of a complex number in the plane; of a real number 0 or pi."""
     def any(self, dim: Dims | None = None, keepdim: _bool = False) -> Tensor: """Is any element true (not zero)?"""
     def apply_(self, callable: Callable[..., Any]) -> Self: """Replace every element by what a Python function makes of it. Slow."""
-    def arccos(self) -> Tensor: ...
+    def arccos(self) -> Tensor: """The inverse cosine, between 0 and pi. See `whet.acos`."""
     def arccos_(self) -> Self: """`acos`, in place."""
-    def arccosh(self) -> Tensor: ...
+    def arccosh(self) -> Tensor: """The inverse hyperbolic cosine; NaN below 1. See `whet.acosh`."""
     def arccosh_(self) -> Self: """`acosh`, in place."""
-    def arcsin(self) -> Tensor: ...
+    def arcsin(self) -> Tensor: """The inverse sine, between -pi / 2 and pi / 2. See `whet.asin`."""
     def arcsin_(self) -> Self: """`asin`, in place."""
-    def arcsinh(self) -> Tensor: ...
+    def arcsinh(self) -> Tensor: """The inverse hyperbolic sine. See `whet.asinh`."""
     def arcsinh_(self) -> Self: """`asinh`, in place."""
-    def arctan(self) -> Tensor: ...
-    def arctan2(self, other: Scalar) -> Tensor: ...
+    def arctan(self) -> Tensor: """The inverse tangent, between -pi / 2 and pi / 2. See `whet.atan`."""
+    def arctan2(self, other: Scalar) -> Tensor: """The angle of the point (other, input) in the plane, between -pi and pi. See `whet.atan2`."""
     def arctan2_(self, other: Scalar) -> Self: """`atan2`, in place."""
     def arctan_(self) -> Self: """`atan`, in place."""
-    def arctanh(self) -> Tensor: ...
+    def arctanh(self) -> Tensor: """The inverse hyperbolic tangent; NaN outside of [-1, 1]. See `whet.atanh`."""
     def arctanh_(self) -> Self: """`atanh`, in place."""
     def argmax(self, dim: Dims | None = None, keepdim: _bool = False) -> Tensor: """The index of the (first) greatest element."""
     def argmin(self, dim: Dims | None = None, keepdim: _bool = False) -> Tensor: """The index of the (first) least element."""
@@ -75,15 +75,15 @@ class Tensor:
     def as_strided_(self, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Self: """`as_strided`, in place."""
     def as_strided_scatter(self, src: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """A copy of `input` with the region that `as_strided` gives replaced by `src`."""
     def as_subclass(self, cls: _type[S]) -> S: """The same memory and history as an instance of `cls`."""
-    def asin(self) -> Tensor: ...
+    def asin(self) -> Tensor: """The inverse sine, between -pi / 2 and pi / 2. See `whet.asin`."""
     def asin_(self) -> Self: """`asin`, in place."""
-    def asinh(self) -> Tensor: ...
+    def asinh(self) -> Tensor: """The inverse hyperbolic sine. See `whet.asinh`."""
     def asinh_(self) -> Self: """`asinh`, in place."""
-    def atan(self) -> Tensor: ...
-    def atan2(self, other: Scalar) -> Tensor: ...
+    def atan(self) -> Tensor: """The inverse tangent, between -pi / 2 and pi / 2. See `whet.atan`."""
+    def atan2(self, other: Scalar) -> Tensor: """The angle of the point (other, input) in the plane, between -pi and pi. See `whet.atan2`."""
     def atan2_(self, other: Scalar) -> Self: """`atan2`, in place."""
     def atan_(self) -> Self: """`atan`, in place."""
-    def atanh(self) -> Tensor: ...
+    def atanh(self) -> Tensor: """The inverse hyperbolic tangent; NaN outside of [-1, 1]. See `whet.atanh`."""
     def atanh_(self) -> Self: """`atanh`, in place."""
     def backward(self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False, inputs: Tensor | Sequence[Tensor] | None = None) -> None: """Accumulate d self / d leaf into every leaf's `.grad`."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta * input + alpha * (bmm of batch1 and batch2)."""
@@ -92,28 +92,28 @@ class Tensor:
     def bernoulli_(self, p: _float | Tensor = 0.5, *, generator: Generator | None = None) -> Self: """Fill with ones with probability p, zeros otherwise."""
     def bfloat16(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as bfloat16."""
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor: """How often (or with how much weight) each number 0, 1, ... occurs."""
-    def bitwise_and(self, other: Scalar) -> Tensor: ...
+    def bitwise_and(self, other: Scalar) -> Tensor: """The bits that both have; of booleans, `and`. See `whet.bitwise_and`."""
     def bitwise_and_(self, other: Scalar) -> Self: """`bitwise_and`, in place."""
-    def bitwise_left_shift(self, other: Scalar) -> Tensor: ...
+    def bitwise_left_shift(self, other: Scalar) -> Tensor: """The bits moved up by `other` places. See `whet.bitwise_left_shift`."""
     def bitwise_left_shift_(self, other: Scalar) -> Self: """`bitwise_left_shift`, in place."""
-    def bitwise_not(self) -> Tensor: ...
+    def bitwise_not(self) -> Tensor: """All bits flipped; of booleans, `not`. See `whet.bitwise_not`."""
     def bitwise_not_(self) -> Self: """`bitwise_not`, in place."""
-    def bitwise_or(self, other: Scalar) -> Tensor: ...
+    def bitwise_or(self, other: Scalar) -> Tensor: """The bits that at least one has; of booleans, `or`. See `whet.bitwise_or`."""
     def bitwise_or_(self, other: Scalar) -> Self: """`bitwise_or`, in place."""
-    def bitwise_right_shift(self, other: Scalar) -> Tensor: ...
+    def bitwise_right_shift(self, other: Scalar) -> Tensor: """The bits moved down by `other` places; the sign stays. See `whet.bitwise_right_shift`."""
     def bitwise_right_shift_(self, other: Scalar) -> Self: """`bitwise_right_shift`, in place."""
-    def bitwise_xor(self, other: Scalar) -> Tensor: ...
+    def bitwise_xor(self, other: Scalar) -> Tensor: """The bits that exactly one has; of booleans, `!=`. See `whet.bitwise_xor`."""
     def bitwise_xor_(self, other: Scalar) -> Self: """`bitwise_xor`, in place."""
     def bmm(self, mat2: Tensor) -> Tensor: """The products of two batches of matrices."""
     def bool(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as bool."""
     def broadcast_to(self, size: Shape) -> Tensor: """`expand` to a shape."""
     def byte(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as uint8."""
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Generator | None = None) -> Self: """Fill with draws from the Cauchy distribution."""
-    def cbrt(self) -> Tensor: ...
+    def cbrt(self) -> Tensor: """The cube root of each element. See `whet.cbrt`."""
     def cbrt_(self) -> Self: """`cbrt`, in place."""
     def ccol_indices(self) -> Tensor: """`ccol_indices()` of a sparse column compressed tensor."""
     def cdouble(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as complex128."""
-    def ceil(self) -> Tensor: ...
+    def ceil(self) -> Tensor: """The least whole number that is not less, elementwise. See `whet.ceil`."""
     def ceil_(self) -> Self: """`ceil`, in place."""
     def cfloat(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as complex64."""
     def channel_shuffle(self, groups: _int) -> Tensor: """Channels dealt out over the groups."""
@@ -122,29 +122,29 @@ class Tensor:
     def cholesky_inverse(self, upper: _bool = False) -> Tensor: """The inverse of a matrix of which this is the Cholesky factor."""
     def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor: """X with A @ X = B, given the Cholesky factor of A."""
     def chunk(self, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of at most `chunks` pieces of one size (the last may be smaller) along a dimension."""
-    def clamp(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor: ...
+    def clamp(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor: """input limited to [min, max]. See `whet.clamp`."""
     def clamp_(self, min: Scalar | None = None, max: Scalar | None = None) -> Self: """`clamp`, in place."""
-    def clamp_max(self, max: Scalar) -> Tensor: ...
+    def clamp_max(self, max: Scalar) -> Tensor: """input, at most max. See `whet.clamp_max`."""
     def clamp_max_(self, max: Scalar) -> Self: """`clamp_max`, in place."""
-    def clamp_min(self, min: Scalar) -> Tensor: ...
+    def clamp_min(self, min: Scalar) -> Tensor: """input, at least min. See `whet.clamp_min`."""
     def clamp_min_(self, min: Scalar) -> Self: """`clamp_min`, in place."""
-    def clip(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor: ...
+    def clip(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor: """input limited to [min, max]. See `whet.clamp`."""
     def clip_(self, min: Scalar | None = None, max: Scalar | None = None) -> Self: """`clamp`, in place."""
     def clone(self, *, memory_format: MemoryFormat = ...) -> Tensor: """A copy with the same history."""
     def coalesce(self) -> Tensor: """`coalesce()` of a sparse coordinate tensor. A dense one has none, and raises RuntimeError."""
     def col_indices(self) -> Tensor: """`col_indices()` of a sparse row compressed tensor. A dense one has none, and raises RuntimeError."""
     def conj(self) -> Tensor: """The complex conjugate; a real tensor itself."""
-    def conj_physical(self) -> Tensor: ...
+    def conj_physical(self) -> Tensor: """The complex conjugate of each element. See `whet.conj_physical`."""
     def conj_physical_(self) -> Self: """`conj_physical`, in place."""
     def const_data_ptr(self) -> _int: """The address of the first element."""
     def contiguous(self, memory_format: MemoryFormat = ...) -> Tensor: """The same values without gaps, row-major (or in another format); itself if they are."""
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Self: """Write the values of `src`, broadcast and converted, into this tensor."""
-    def copysign(self, other: Scalar) -> Tensor: ...
+    def copysign(self, other: Scalar) -> Tensor: """The magnitude of input with the sign of other. See `whet.copysign`."""
     def copysign_(self, other: Scalar) -> Self: """`copysign`, in place."""
     def corrcoef(self) -> Tensor: """The correlation coefficients of variables (rows), observed together (columns)."""
-    def cos(self) -> Tensor: ...
+    def cos(self) -> Tensor: """The cosine of each element, in radians. See `whet.cos`."""
     def cos_(self) -> Self: """`cos`, in place."""
-    def cosh(self) -> Tensor: ...
+    def cosh(self) -> Tensor: """The hyperbolic cosine of each element. See `whet.cosh`."""
     def cosh_(self) -> Self: """`cosh`, in place."""
     def count_nonzero(self, dim: Dims | None = None) -> Tensor: """How many elements are not zero."""
     def cov(self, *, correction: _float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor: """The covariances of variables (rows), observed together (columns)."""
@@ -164,7 +164,7 @@ class Tensor:
     @data.setter
     def data(self, value: Tensor) -> None: ...
     def data_ptr(self) -> _int: """The address of the first element."""
-    def deg2rad(self) -> Tensor: ...
+    def deg2rad(self) -> Tensor: """Degrees as radians. See `whet.deg2rad`."""
     def deg2rad_(self) -> Self: """`deg2rad`, in place."""
     def dense_dim(self) -> _int: """How many dense dimensions there are: all."""
     def dequantize(self) -> Any: """The real numbers of a tensor of a quantised type, or of each of several; other tensors as float32."""
@@ -179,14 +179,14 @@ class Tensor:
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: """The diagonal of two dimensions, as the last dimension of the result."""
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: """A copy of `input` with a diagonal replaced by `src`."""
     def diff(self, n: _int = 1, dim: Dims = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor: """The n-th difference along `dim`."""
-    def digamma(self) -> Tensor: ...
+    def digamma(self) -> Tensor: """The derivative of `lgamma`. See `whet.digamma`."""
     def digamma_(self) -> Self: """`digamma`, in place."""
     def dim(self) -> _int: """The number of dimensions."""
     def dim_order(self, ambiguity_check: _bool = False) -> tuple[_int, ...]: """The dimensions from the outermost in memory to the innermost."""
     def dist(self, other: Scalar, p: _float = 2) -> Tensor: """The p-norm of the difference."""
-    def div(self, other: Scalar, *, rounding_mode: str | None = None) -> Tensor: ...
+    def div(self, other: Scalar, *, rounding_mode: str | None = None) -> Tensor: """input / other: true division, or rounded ("trunc", "floor"). See `whet.div`."""
     def div_(self, other: Scalar, *, rounding_mode: str | None = None) -> Self: """`div`, in place."""
-    def divide(self, other: Scalar, *, rounding_mode: str | None = None) -> Tensor: ...
+    def divide(self, other: Scalar, *, rounding_mode: str | None = None) -> Tensor: """input / other: true division, or rounded ("trunc", "floor"). See `whet.div`."""
     def divide_(self, other: Scalar, *, rounding_mode: str | None = None) -> Self: """`div`, in place."""
     def dot(self, tensor: Tensor) -> Tensor: """The inner product of two vectors."""
     def double(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as float64."""
@@ -195,50 +195,50 @@ class Tensor:
     def dtype(self) -> _dtype: """The element type."""
     def eig(self, *args: Any, **kwargs: Any) -> Any: """An error, as in PyTorch, which removed it."""
     def element_size(self) -> _int: """Bytes of an element."""
-    def eq(self, other: Scalar) -> Tensor: ...
+    def eq(self, other: Scalar) -> Tensor: """Are two elements equal? See `whet.eq`."""
     def eq_(self, other: Scalar) -> Self: """`eq`, in place."""
     def equal(self, other: Scalar) -> _bool: """Have the two tensors the same size and elements?"""
-    def erf(self) -> Tensor: ...
+    def erf(self) -> Tensor: """The error function of each element. See `whet.erf`."""
     def erf_(self) -> Self: """`erf`, in place."""
-    def erfc(self) -> Tensor: ...
+    def erfc(self) -> Tensor: """1 - erf(input), exact where that is small, too. See `whet.erfc`."""
     def erfc_(self) -> Self: """`erfc`, in place."""
-    def erfinv(self) -> Tensor: ...
+    def erfinv(self) -> Tensor: """The inverse of `erf`, for elements between -1 and 1. See `whet.erfinv`."""
     def erfinv_(self) -> Self: """`erfinv`, in place."""
-    def exp(self) -> Tensor: ...
-    def exp2(self) -> Tensor: ...
+    def exp(self) -> Tensor: """e to the power of each element. See `whet.exp`."""
+    def exp2(self) -> Tensor: """2 to the power of each element. See `whet.exp2`."""
     def exp2_(self) -> Self: """`exp2`, in place."""
     def exp_(self) -> Self: """`exp`, in place."""
     def expand(self, *shape: Ints, size: Shape | None = None, implicit: _bool = False) -> Self: """Dimensions of size one repeated without copying; -1 leaves a size as it is."""
     def expand_as(self, other: Scalar) -> Tensor: """`expand` to the shape of another tensor."""
-    def expm1(self) -> Tensor: ...
+    def expm1(self) -> Tensor: """exp(input) - 1, exact near zero, too. See `whet.expm1`."""
     def expm1_(self) -> Self: """`expm1`, in place."""
     def exponential_(self, lambd: Number = 1, *, generator: Generator | None = None) -> Self: """Fill with draws from the exponential distribution."""
     def fill_(self, value: Scalar) -> Self: """Write a number to every element."""
     def fill_diagonal_(self, fill_value: Number, wrap: _bool = False) -> Self: """Write a number to the main diagonal; with `wrap` it starts again below a tall matrix's end."""
-    def fix(self) -> Tensor: ...
+    def fix(self) -> Tensor: """The whole part of each element: rounded towards zero. See `whet.trunc`."""
     def fix_(self) -> Self: """`trunc`, in place."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor: """The dimensions from `start_dim` to `end_dim` as one."""
     def flip(self, *numbers: Ints, dims: Dims | None = None) -> Tensor: ...
     def fliplr(self) -> Tensor: """The columns in reverse order."""
     def flipud(self) -> Tensor: """The rows in reverse order."""
     def float(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as float32."""
-    def float_power(self, exponent: Scalar) -> Tensor: ...
+    def float_power(self, exponent: Scalar) -> Tensor: """input to the power of exponent, in double precision. See `whet.float_power`."""
     def float_power_(self, exponent: Scalar) -> Self: """`float_power`, in place: of tensors in double precision."""
-    def floor(self) -> Tensor: ...
+    def floor(self) -> Tensor: """The greatest whole number that is not greater, elementwise. See `whet.floor`."""
     def floor_(self) -> Self: """`floor`, in place."""
-    def floor_divide(self, other: Scalar) -> Tensor: ...
+    def floor_divide(self, other: Scalar) -> Tensor: """The quotient rounded towards minus infinity. See `whet.floor_divide`."""
     def floor_divide_(self, other: Scalar) -> Self: """`floor_divide`, in place."""
-    def fmax(self, other: Scalar) -> Tensor: ...
-    def fmin(self, other: Scalar) -> Tensor: ...
-    def fmod(self, other: Scalar) -> Tensor: ...
+    def fmax(self, other: Scalar) -> Tensor: """The greater of two elements; a number rather than NaN. See `whet.fmax`."""
+    def fmin(self, other: Scalar) -> Tensor: """The lesser of two elements; a number rather than NaN. See `whet.fmin`."""
+    def fmod(self, other: Scalar) -> Tensor: """The remainder of the division rounded towards zero; it has the sign of the dividend."""
     def fmod_(self, other: Scalar) -> Self: """`fmod`, in place."""
-    def frac(self) -> Tensor: ...
+    def frac(self) -> Tensor: """The fractional part of each element, with its sign. See `whet.frac`."""
     def frac_(self) -> Self: """`frac`, in place."""
     def frexp(self) -> _frexp: """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1."""
     def gather(self, dim: Dims, index: Tensor, *, sparse_grad: _bool = False) -> Tensor: """Elements at the places that `index` names along a dimension."""
-    def gcd(self, other: Scalar) -> Tensor: ...
+    def gcd(self, other: Scalar) -> Tensor: """The greatest common divisor of whole numbers. See `whet.gcd`."""
     def gcd_(self, other: Scalar) -> Self: """`gcd`, in place."""
-    def ge(self, other: Scalar) -> Tensor: ...
+    def ge(self, other: Scalar) -> Tensor: """input >= other, elementwise. See `whet.ge`."""
     def ge_(self, other: Scalar) -> Self: """`ge`, in place."""
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Self: """Fill with draws from the geometric distribution: of how many trials is the first one a success?"""
     def geqrf(self) -> _geqrf: ...
@@ -250,23 +250,23 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None: ...
     @property
     def grad_fn(self) -> Node | None: """The node that made this tensor; None for a leaf."""
-    def greater(self, other: Scalar) -> Tensor: ...
+    def greater(self, other: Scalar) -> Tensor: """input > other, elementwise. See `whet.gt`."""
     def greater_(self, other: Scalar) -> Self: """`gt`, in place."""
-    def greater_equal(self, other: Scalar) -> Tensor: ...
+    def greater_equal(self, other: Scalar) -> Tensor: """input >= other, elementwise. See `whet.ge`."""
     def greater_equal_(self, other: Scalar) -> Self: """`ge`, in place."""
-    def gt(self, other: Scalar) -> Tensor: ...
+    def gt(self, other: Scalar) -> Tensor: """input > other, elementwise. See `whet.gt`."""
     def gt_(self, other: Scalar) -> Self: """`gt`, in place."""
     def half(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as float16."""
-    def hardshrink(self, lambd: Number = 0.5) -> Tensor: ...
+    def hardshrink(self, lambd: Number = 0.5) -> Tensor: """input, 0 where |input| <= lambd. See `whet.hardshrink`."""
     def hash_tensor(self, dim: Dims = (), *, keepdim: _bool = False, mode: _int = 0) -> Tensor: """The exclusive or of the bits of all elements, as 64-bit numbers, along dimensions."""
-    def heaviside(self, values: Tensor) -> Tensor: ...
+    def heaviside(self, values: Tensor) -> Tensor: """0 below zero, 1 above, `values` at zero. See `whet.heaviside`."""
     def heaviside_(self, values: Scalar) -> Self: """`heaviside`, in place."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor: ...
     def histogram(self, bins: _int | Tensor = 100, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _histogram: ...
     def hsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 1, into equal pieces where a number is given."""
-    def hypot(self, other: Scalar) -> Tensor: ...
+    def hypot(self, other: Scalar) -> Tensor: """sqrt(input ** 2 + other ** 2), without overflow on the way. See `whet.hypot`."""
     def hypot_(self, other: Scalar) -> Self: """`hypot`, in place."""
-    def i0(self) -> Tensor: ...
+    def i0(self) -> Tensor: """The modified Bessel function of the first kind, of order 0. See `whet.i0`."""
     def i0_(self) -> Self: """`i0`, in place."""
     def igamma(self, other: Scalar) -> Tensor: """The regularised lower incomplete gamma function of shape `input` at `other`."""
     def igamma_(self, other: Scalar) -> Self: """`igamma`, in place."""
@@ -327,11 +327,11 @@ class Tensor:
     is_xla: _bool
     is_xpu: _bool
     def isclose(self, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves only."""
-    def isfinite(self) -> Tensor: ...
-    def isinf(self) -> Tensor: ...
-    def isnan(self) -> Tensor: ...
-    def isneginf(self) -> Tensor: ...
-    def isposinf(self) -> Tensor: ...
+    def isfinite(self) -> Tensor: """Is an element neither infinite nor NaN? See `whet.isfinite`."""
+    def isinf(self) -> Tensor: """Is an element infinite, of either sign? See `whet.isinf`."""
+    def isnan(self) -> Tensor: """Is an element NaN? See `whet.isnan`."""
+    def isneginf(self) -> Tensor: """Is an element minus infinity? See `whet.isneginf`."""
+    def isposinf(self) -> Tensor: """Is an element plus infinity? See `whet.isposinf`."""
     def isreal(self) -> Tensor: """Where the imaginary part is zero."""
     def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor: ...
     def item(self) -> _float | _int | _bool: """The single element as a Python number."""
@@ -341,48 +341,48 @@ class Tensor:
     def kthvalue(self, k: _int, dim: Dims = -1, keepdim: _bool = False) -> _kthvalue: """(values, indices): the k-th smallest element (from 1) along a dimension."""
     @property
     def layout(self) -> Layout: ...
-    def lcm(self, other: Scalar) -> Tensor: ...
+    def lcm(self, other: Scalar) -> Tensor: """The least common multiple of whole numbers. See `whet.lcm`."""
     def lcm_(self, other: Scalar) -> Self: """`lcm`, in place."""
-    def ldexp(self, other: Scalar) -> Tensor: ...
+    def ldexp(self, other: Scalar) -> Tensor: """input times two to the power of other. See `whet.ldexp`."""
     def ldexp_(self, other: Scalar) -> Self: """`ldexp`, in place."""
-    def le(self, other: Scalar) -> Tensor: ...
+    def le(self, other: Scalar) -> Tensor: """input <= other, elementwise. See `whet.le`."""
     def le_(self, other: Scalar) -> Self: """`le`, in place."""
-    def lerp(self, end: Tensor, weight: Tensor | _float) -> Tensor: ...
+    def lerp(self, end: Tensor, weight: Tensor | _float) -> Tensor: """Linear interpolation: input + weight * (end - input). See `whet.lerp`."""
     def lerp_(self, end: Tensor, weight: Tensor | _float) -> Self: """`lerp`, in place."""
-    def less(self, other: Scalar) -> Tensor: ...
+    def less(self, other: Scalar) -> Tensor: """input < other, elementwise. See `whet.lt`."""
     def less_(self, other: Scalar) -> Self: """`lt`, in place."""
-    def less_equal(self, other: Scalar) -> Tensor: ...
+    def less_equal(self, other: Scalar) -> Tensor: """input <= other, elementwise. See `whet.le`."""
     def less_equal_(self, other: Scalar) -> Self: """`le`, in place."""
-    def lgamma(self) -> Tensor: ...
+    def lgamma(self) -> Tensor: """log(|gamma(input)|), elementwise. See `whet.lgamma`."""
     def lgamma_(self) -> Self: """`lgamma`, in place."""
-    def log(self) -> Tensor: ...
-    def log10(self) -> Tensor: ...
+    def log(self) -> Tensor: """The natural logarithm of each element. See `whet.log`."""
+    def log10(self) -> Tensor: """The logarithm to base 10. See `whet.log10`."""
     def log10_(self) -> Self: """`log10`, in place."""
-    def log1p(self) -> Tensor: ...
+    def log1p(self) -> Tensor: """log(1 + input), exact near zero, too. See `whet.log1p`."""
     def log1p_(self) -> Self: """`log1p`, in place."""
-    def log2(self) -> Tensor: ...
+    def log2(self) -> Tensor: """The logarithm to base 2. See `whet.log2`."""
     def log2_(self) -> Self: """`log2`, in place."""
     def log_(self) -> Self: """`log`, in place."""
     def log_normal_(self, mean: _float = 1, std: _float = 2, *, generator: Generator | None = None) -> Self: """Fill with exp of normal numbers."""
     def log_softmax(self, dim: Dims, dtype: _dtype | None = None) -> Tensor: """log(softmax(x)) along `dim`, computed stably."""
-    def logaddexp(self, other: Scalar) -> Tensor: ...
-    def logaddexp2(self, other: Scalar) -> Tensor: ...
+    def logaddexp(self, other: Scalar) -> Tensor: """log(exp(input) + exp(other)), without overflow. See `whet.logaddexp`."""
+    def logaddexp2(self, other: Scalar) -> Tensor: """log2(2 ** input + 2 ** other), without overflow. See `whet.logaddexp2`."""
     def logcumsumexp(self, dim: Dims) -> Tensor: """Running log(sum(exp(x))) along `dim`."""
     def logdet(self) -> Tensor: """The logarithm of the determinant; NaN where it is negative."""
-    def logical_and(self, other: Scalar) -> Tensor: ...
+    def logical_and(self, other: Scalar) -> Tensor: """True where both elements are not zero. See `whet.logical_and`."""
     def logical_and_(self, other: Scalar) -> Self: """`logical_and`, in place."""
-    def logical_not(self) -> Tensor: ...
+    def logical_not(self) -> Tensor: """True where the element is zero. See `whet.logical_not`."""
     def logical_not_(self) -> Self: """`logical_not`, in place."""
-    def logical_or(self, other: Scalar) -> Tensor: ...
+    def logical_or(self, other: Scalar) -> Tensor: """True where at least one element is not zero. See `whet.logical_or`."""
     def logical_or_(self, other: Scalar) -> Self: """`logical_or`, in place."""
-    def logical_xor(self, other: Scalar) -> Tensor: ...
+    def logical_xor(self, other: Scalar) -> Tensor: """True where exactly one of the elements is not zero. See `whet.logical_xor`."""
     def logical_xor_(self, other: Scalar) -> Self: """`logical_xor`, in place."""
-    def logit(self, eps: _float | None = None) -> Tensor: ...
+    def logit(self, eps: _float | None = None) -> Tensor: """log(input / (1 - input)), input limited to [eps, 1 - eps] where eps is given. See `whet.logit`."""
     def logit_(self, eps: _float | None = None) -> Self: """`logit`, in place."""
     def logsumexp(self, dim: Dims, keepdim: _bool = False) -> Tensor: """log(sum(exp(x))) along `dim`, computed stably."""
     def long(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as int64."""
     def lstsq(self, *args: Any, **kwargs: Any) -> Any: """An error, as in PyTorch, which removed it."""
-    def lt(self, other: Scalar) -> Tensor: ...
+    def lt(self, other: Scalar) -> Tensor: """input < other, elementwise. See `whet.lt`."""
     def lt_(self, other: Scalar) -> Self: """`lt`, in place."""
     @overload
     def lu(self, pivot: _bool = True, get_infos: Literal[False] = False) -> tuple[Tensor, Tensor]: """(factors, pivots) or (factors, pivots, infos): `whet.lu`."""
@@ -410,7 +410,7 @@ class Tensor:
     def max(self, dim: Tensor) -> Tensor: ...
     @overload
     def max(self, *, other: Tensor) -> Tensor: ...
-    def maximum(self, other: Scalar) -> Tensor: ...
+    def maximum(self, other: Scalar) -> Tensor: """The greater of two elements; NaN if either is. See `whet.maximum`."""
     def mean(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: Dims | None = None, keepdims: _bool | None = None) -> Tensor: """The mean of all elements, or along dimensions."""
     @overload
     def median(self) -> Tensor: """The middle element (the lower of two): of all, or (values, indices) along a dimension."""
@@ -424,7 +424,7 @@ class Tensor:
     def min(self, dim: Tensor) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
     @overload
     def min(self, *, other: Tensor) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
-    def minimum(self, other: Scalar) -> Tensor: ...
+    def minimum(self, other: Scalar) -> Tensor: """The lesser of two elements; NaN if either is. See `whet.minimum`."""
     def mm(self, mat2: Tensor) -> Tensor: """The product of two matrices."""
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> _mode: ...
     def module_load(self, other: Scalar, assign: _bool = False) -> Tensor: ...
@@ -432,18 +432,18 @@ class Tensor:
     def movedim(self, source: Dims, destination: Dims) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
     def msort(self) -> Tensor: """The elements in order along the first dimension."""
     def mtia(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor: """An error: there are no devices of mtia here."""
-    def mul(self, other: Scalar) -> Tensor: ...
+    def mul(self, other: Scalar) -> Tensor: """input * other, elementwise. See `whet.mul`."""
     def mul_(self, other: Scalar) -> Self: """`mul`, in place."""
     def multigammaln(self, p: _float) -> Tensor: """The logarithm of the multivariate gamma function of dimension p."""
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None) -> Tensor: """Indices drawn from the rows of (unnormalised) probabilities."""
-    def multiply(self, other: Scalar) -> Tensor: ...
+    def multiply(self, other: Scalar) -> Tensor: """input * other, elementwise. See `whet.mul`."""
     def multiply_(self, other: Scalar) -> Self: """`mul`, in place."""
     def mv(self, vec: Tensor) -> Tensor: """A matrix times a vector."""
     def mvlgamma(self, p: _float) -> Tensor: """The logarithm of the multivariate gamma function of dimension p."""
     def mvlgamma_(self, p: _float) -> Self: """`mvlgamma`, in place."""
     @property
     def name(self) -> str | None: ...
-    def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor: ...
+    def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor: """NaN and the infinities replaced by numbers. See `whet.nan_to_num`."""
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Self: """`nan_to_num`, in place."""
     def nanmean(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor: """The mean of what is not NaN."""
     @overload
@@ -459,11 +459,11 @@ class Tensor:
     @property
     def ndim(self) -> _int: """The number of dimensions."""
     def ndimension(self) -> _int: """The number of dimensions."""
-    def ne(self, other: Scalar) -> Tensor: ...
+    def ne(self, other: Scalar) -> Tensor: """Do two elements differ? See `whet.ne`."""
     def ne_(self, other: Scalar) -> Self: """`ne`, in place."""
-    def neg(self) -> Tensor: ...
+    def neg(self) -> Tensor: """The elements with the opposite sign. See `whet.neg`."""
     def neg_(self) -> Self: """`neg`, in place."""
-    def negative(self) -> Tensor: ...
+    def negative(self) -> Tensor: """The elements with the opposite sign. See `whet.neg`."""
     def negative_(self) -> Self: """`neg`, in place."""
     def nelement(self) -> _int: """The number of elements."""
     def new(self, *args: Any, device: Device | None = None) -> Tensor: """A tensor of this type from sizes or data (see `whet.Tensor`)."""
@@ -473,7 +473,7 @@ class Tensor:
     def new_ones(self, *shape: Ints, size: Shape | None = None, dtype: _dtype | None = None, device: Device | None = None, requires_grad: _bool = False, layout: Layout | None = None, pin_memory: _bool = False) -> Tensor: """As `whet.ones`, in the type of this tensor."""
     def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: Device | None = None, requires_grad: _bool = False, layout: Layout | None = None, pin_memory: _bool = False) -> Tensor: """As `whet.tensor`, in the type of this tensor."""
     def new_zeros(self, *shape: Ints, size: Shape | None = None, dtype: _dtype | None = None, device: Device | None = None, requires_grad: _bool = False, layout: Layout | None = None, pin_memory: _bool = False) -> Tensor: """As `whet.zeros`, in the type of this tensor."""
-    def nextafter(self, other: Scalar) -> Tensor: ...
+    def nextafter(self, other: Scalar) -> Tensor: """The number that follows input in the direction of other. See `whet.nextafter`."""
     def nextafter_(self, other: Scalar) -> Self: """`nextafter`, in place."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: """The indices of all elements that are not zero, as rows (or one tensor for each dimension)."""
@@ -482,7 +482,7 @@ class Tensor:
     def nonzero_static(self, *, size: Shape, fill_value: Scalar = -1) -> Tensor: """`nonzero` with a given number of rows: cut, or filled up with `fill_value`."""
     def norm(self, p: _float | str | None = 'fro', dim: Dims | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor: """The norm of a tensor: `p` a number, "fro" or "nuc"."""
     def normal_(self, mean: _float = 0, std: _float = 1, *, generator: Generator | None = None) -> Self: """Fill with normal numbers."""
-    def not_equal(self, other: Scalar) -> Tensor: ...
+    def not_equal(self, other: Scalar) -> Tensor: """Do two elements differ? See `whet.ne`."""
     def not_equal_(self, other: Scalar) -> Self: """`ne`, in place."""
     def numel(self) -> _int: """The number of elements."""
     def numpy(self, *, force: _bool = False) -> np.ndarray[Any, np.dtype[Any]]: """The tensor's memory as a NumPy array."""
@@ -496,8 +496,8 @@ class Tensor:
     def pinverse(self, rcond: _float = 1e-15) -> Tensor: """The Moore-Penrose inverse."""
     def polygamma(self, n: _int) -> Tensor: ...
     def polygamma_(self, n: _int) -> Self: """`polygamma`, in place."""
-    def positive(self) -> Tensor: ...
-    def pow(self, exponent: Scalar) -> Tensor: ...
+    def positive(self) -> Tensor: """The elements unchanged; of booleans an error. See `whet.positive`."""
+    def pow(self, exponent: Scalar) -> Tensor: """input to the power of exponent. See `whet.pow`."""
     def pow_(self, exponent: Scalar) -> Self: """`pow`, in place."""
     def prelu(self, weight: Tensor) -> Tensor: """x where positive, weight * x elsewhere; the weight is one number or one per channel."""
     def prod(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor: """The product of all elements, or along one dimension."""
@@ -511,7 +511,7 @@ class Tensor:
     def qr(self, some: _bool = True) -> _qr: """Q and R with A = Q @ R."""
     def qscheme(self) -> Any: """The scheme of a tensor of a quantised type."""
     def quantile(self, q: _float | Tensor, dim: Dims | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor: """The values below which the fractions `q` of the elements lie."""
-    def rad2deg(self) -> Tensor: ...
+    def rad2deg(self) -> Tensor: """Radians as degrees. See `whet.rad2deg`."""
     def rad2deg_(self) -> Self: """`rad2deg`, in place."""
     def random_(self, low: _int | None = None, high: _int | None = None, *, generator: Generator | None = None, **named: _int) -> Self: """Fill with whole numbers in [from, to): by default all that the type can hold."""
     def ravel(self) -> Tensor: """The elements in row-major order as one dimension; a view where the memory allows it."""
@@ -519,15 +519,15 @@ class Tensor:
     def real(self) -> Tensor: """The real part of a complex tensor, as a view; a real tensor itself."""
     @real.setter
     def real(self, value: Tensor) -> None: ...
-    def reciprocal(self) -> Tensor: ...
+    def reciprocal(self) -> Tensor: """1 / input, elementwise. See `whet.reciprocal`."""
     def reciprocal_(self) -> Self: """`reciprocal`, in place."""
     def record_stream(self, stream: Any) -> Tensor: """Say that work of another stream uses the memory, which is not reused before that."""
     def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle: ...
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> RemovableHandle: """Call `hook(tensor)` each time a gradient was accumulated into this leaf's `.grad`."""
     def reinforce(self, *args: Any, **kwargs: Any) -> Any: """An error, as in PyTorch, which removed it."""
-    def relu(self) -> Tensor: ...
+    def relu(self) -> Tensor: """max(input, 0), elementwise. See `whet.relu`."""
     def relu_(self) -> Self: """`relu`, in place."""
-    def remainder(self, other: Scalar) -> Tensor: ...
+    def remainder(self, other: Scalar) -> Tensor: """The remainder of the division rounded down; it has the sign of the divisor. See `whet.remainder`."""
     def remainder_(self, other: Scalar) -> Self: """`remainder`, in place."""
     def renorm(self, p: _float, dim: Dims, maxnorm: _float) -> Tensor: """Every slice along `dim` whose p-norm is greater than `maxnorm` scaled down to it."""
     def renorm_(self, p: _float, dim: Dims, maxnorm: _float) -> Self: """`renorm`, in place."""
@@ -554,7 +554,7 @@ class Tensor:
     def round(self, *, decimals: _int = 0) -> Tensor: """Round half to even, to `decimals` digits."""
     def round_(self, *, decimals: _int = 0) -> Self: """`round`, in place."""
     def row_indices(self) -> Tensor: """`row_indices()` of a sparse column compressed tensor. A dense one has none, and raises RuntimeError."""
-    def rsqrt(self) -> Tensor: ...
+    def rsqrt(self) -> Tensor: """1 / sqrt(input), elementwise. See `whet.rsqrt`."""
     def rsqrt_(self) -> Self: """`rsqrt`, in place."""
     def rsub(self, other: Scalar, *, alpha: Number = 1) -> Tensor: """other - alpha * input"""
     def scatter(self, dim: Dims, index: Tensor, src: Scalar | None = None, *, reduce: str | None = None, value: Number | None = None) -> Tensor: ...
@@ -566,21 +566,21 @@ class Tensor:
     def select(self, dim: Dims, index: Tensor) -> Tensor: """One place of a dimension, which disappears."""
     def select_scatter(self, src: Tensor, dim: Dims, index: Tensor) -> Tensor: """A copy of `input` with one place of a dimension replaced by `src`."""
     def set_(self, source: Any = None, storage_offset: _int = 0, size: Shape | None = None, stride: Shape | None = None) -> Self: """Let this tensor use the memory (and shape) of another, or a storage."""
-    def sgn(self) -> Tensor: ...
+    def sgn(self) -> Tensor: """input / |input|, 0 at 0: the sign, of complex numbers, too. See `whet.sgn`."""
     def sgn_(self) -> Self: """`sgn`, in place."""
     @property
     def shape(self) -> Size: """The sizes."""
     def short(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as int16."""
-    def sigmoid(self) -> Tensor: ...
+    def sigmoid(self) -> Tensor: """1 / (1 + exp(-input)), elementwise. See `whet.sigmoid`."""
     def sigmoid_(self) -> Self: """`sigmoid`, in place."""
-    def sign(self) -> Tensor: ...
+    def sign(self) -> Tensor: """-1, 0 or 1, by the sign of each element. See `whet.sign`."""
     def sign_(self) -> Self: """`sign`, in place."""
-    def signbit(self) -> Tensor: ...
-    def sin(self) -> Tensor: ...
+    def signbit(self) -> Tensor: """Is the sign bit set? It is for -0., too. See `whet.signbit`."""
+    def sin(self) -> Tensor: """The sine of each element, in radians. See `whet.sin`."""
     def sin_(self) -> Self: """`sin`, in place."""
-    def sinc(self) -> Tensor: ...
+    def sinc(self) -> Tensor: """sin(pi * input) / (pi * input), 1 at 0. See `whet.sinc`."""
     def sinc_(self) -> Self: """`sinc`, in place."""
-    def sinh(self) -> Tensor: ...
+    def sinh(self) -> Tensor: """The hyperbolic sine of each element. See `whet.sinh`."""
     def sinh_(self) -> Self: """`sinh`, in place."""
     @overload
     def size(self, dim: None = None) -> Size: """The sizes, or the size of one dimension."""
@@ -599,9 +599,9 @@ class Tensor:
     def sparse_resize_and_clear_(self, size: Shape, sparse_dim: _int, dense_dim: _int) -> Self: """Give a sparse tensor another size, without entries, in place."""
     def split(self, split_size_or_sections: Ints, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
     def split_with_sizes(self, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split` into pieces of the given sizes."""
-    def sqrt(self) -> Tensor: ...
+    def sqrt(self) -> Tensor: """The square root of each element; NaN below zero. See `whet.sqrt`."""
     def sqrt_(self) -> Self: """`sqrt`, in place."""
-    def square(self) -> Tensor: ...
+    def square(self) -> Tensor: """input * input, elementwise. See `whet.square`."""
     def square_(self) -> Self: """`square`, in place."""
     def squeeze(self, dim: Dims | None = None) -> Tensor: """Without the dimensions of size one: all of them, or those among `dim`."""
     def squeeze_(self, dim: Dims | None = None) -> Self: """`squeeze`, in place."""
@@ -616,9 +616,9 @@ class Tensor:
     def stride(self, dim: None = None) -> tuple[_int, ...]: """Steps in memory, in elements."""
     @overload
     def stride(self, dim: _int) -> _int: """Steps in memory, in elements."""
-    def sub(self, other: Scalar, *, alpha: Number = 1) -> Tensor: ...
+    def sub(self, other: Scalar, *, alpha: Number = 1) -> Tensor: """input - alpha * other. See `whet.sub`."""
     def sub_(self, other: Scalar, *, alpha: Number = 1) -> Self: """`sub`, in place."""
-    def subtract(self, other: Scalar, *, alpha: Number = 1) -> Tensor: ...
+    def subtract(self, other: Scalar, *, alpha: Number = 1) -> Tensor: """input - alpha * other. See `whet.sub`."""
     def subtract_(self, other: Scalar, *, alpha: Number = 1) -> Self: """`sub`, in place."""
     def sum(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: Dims | None = None, keepdims: _bool | None = None) -> Tensor: """The sum of all elements, or along dimensions. Sums of integers are int64."""
     def sum_to_size(self, *size: Ints) -> Tensor: """Sum over broadcast dimensions so that the result has the given size."""
@@ -632,9 +632,9 @@ class Tensor:
     def t_(self) -> Self: """`t`, in place."""
     def take(self, index: Tensor) -> Tensor: """Elements at places of the flattened tensor."""
     def take_along_dim(self, indices: Tensor, dim: Dims | None = None) -> Tensor: ...
-    def tan(self) -> Tensor: ...
+    def tan(self) -> Tensor: """The tangent of each element, in radians. See `whet.tan`."""
     def tan_(self) -> Self: """`tan`, in place."""
-    def tanh(self) -> Tensor: ...
+    def tanh(self) -> Tensor: """The hyperbolic tangent of each element. See `whet.tanh`."""
     def tanh_(self) -> Self: """`tanh`, in place."""
     def tensor_split(self, indices_or_sections: Ints | Tensor, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: `sections` of almost equal size, or cut at the given indices."""
     def tile(self, *size: Ints, dims: Shape | None = None) -> Tensor: ...
@@ -664,9 +664,9 @@ class Tensor:
     def tril_(self, diagonal: _int = 0) -> Self: """`tril`, in place."""
     def triu(self, diagonal: _int = 0) -> Tensor: """Matrices with zeros below the given diagonal."""
     def triu_(self, diagonal: _int = 0) -> Self: """`triu`, in place."""
-    def true_divide(self, other: Scalar) -> Tensor: ...
+    def true_divide(self, other: Scalar) -> Tensor: """input / other, of whole numbers, too. See `whet.true_divide`."""
     def true_divide_(self, other: Scalar) -> Self: """`true_divide`, in place."""
-    def trunc(self) -> Tensor: ...
+    def trunc(self) -> Tensor: """The whole part of each element: rounded towards zero. See `whet.trunc`."""
     def trunc_(self) -> Self: """`trunc`, in place."""
     @overload
     def type(self, dtype: None = None, non_blocking: _bool = False) -> str: """The name of the tensor's type; with an argument, the tensor in that type."""
@@ -719,7 +719,7 @@ class Tensor:
     def volatile(self, value: _bool) -> None: ...
     def vsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 0, into equal pieces where a number is given."""
     def where(self, condition: Tensor, other: Scalar) -> Tensor: ...
-    def xlogy(self, other: Scalar) -> Tensor: ...
+    def xlogy(self, other: Scalar) -> Tensor: """input * log(other), 0 where input is 0. See `whet.xlogy`."""
     def xlogy_(self, other: Scalar) -> Self: """`xlogy`, in place."""
     def xpu(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor: """An error: there are no devices of xpu here."""
     def zero_(self) -> Self: """Write zero to every element."""

@@ -1,13 +1,18 @@
 """Every example in a docstring runs and prints what it says."""
 import ast
 import doctest
+import importlib
+import inspect
 import pathlib
 
 import pytest
+import whet
 
 from tests.project import statements
 
 ROOT = pathlib.Path(__file__).parents[2]
+# spaces whose functions are made from statements, and get docstrings of them
+MADE = "whet whet.special whet.nn.functional".split()
 
 
 def examples():
@@ -26,16 +31,47 @@ def examples():
                                getattr(node, "lineno", 1))
 
 
+def made_examples():
+    """(name, docstring) of every docstring with an example that stands in no file."""
+    written = {inspect.cleandoc(doc) for _, _, doc, _ in FOUND}
+    spaces = [importlib.import_module(name) for name in MADE]
+    for space in [*spaces, whet.Tensor]:
+        for name, found in vars(space).items():
+            doc = inspect.getdoc(found) if callable(found) else None
+            if doc and ">>>" in doc and doc not in written:
+                written.add(doc)
+                yield f"{space.__name__}.{name}", doc
+
+
 FOUND = list(examples())
+MADE_FOUND = list(made_examples())
 
 
 def test_there_are_examples():
-    assert len(FOUND) > 50
+    assert len(FOUND) > 50 and len(MADE_FOUND) > 300
+
+
+@pytest.mark.parametrize("form, call", [
+    (whet.exp, "whet.exp(whet.tensor([0., 1.]))"),
+    (whet.Tensor.exp, "whet.tensor([0., 1.]).exp()"),
+    (whet.Tensor.exp_, "whet.tensor([0., 1.]).exp_()")])
+def test_an_op_shows_its_example_in_each_of_its_forms(form, call):
+    assert f"\n>>> {call}\ntensor([1.0000, 2.7183])" in inspect.getdoc(form)
 
 
 @pytest.mark.parametrize("path, name, doc, line", FOUND, ids=[f"{p}:{n}" for p, n, _, _ in FOUND])
 def test_example(path, name, doc, line):
-    test = doctest.DocTestParser().get_doctest(doc, {}, name, str(path), line)
+    check(doc, name, str(path), line)
+
+
+@pytest.mark.parametrize("name, doc", MADE_FOUND, ids=[name for name, _ in MADE_FOUND])
+def test_made_example(name, doc):
+    check(doc, name, "", 1)
+
+
+def check(doc, name, path, line):
+    """Run the examples of a docstring."""
+    test = doctest.DocTestParser().get_doctest(doc, {}, name, path, line)
     out = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     runner.run(test, out=out.append)
