@@ -53,7 +53,12 @@ def fft(input, n=None, dim=-1, norm=None):
 
 @_with_out
 def ifft(input, n=None, dim=-1, norm=None):
-    """The inverse of `fft`."""
+    """The inverse of `fft`.
+
+    >>> import whet
+    >>> whet.fft.ifft(whet.fft.fft(whet.tensor([1., 2.]))).real
+    tensor([1., 2.])
+    """
     x = _f.operand("ifft", input)
     return _f.c2c("ifft", x, (n,), (_f.axis("ifft", x, dim),), inverse=True, norm=norm)
 
@@ -72,7 +77,12 @@ def rfft(input, n=None, dim=-1, norm=None):
 
 @_with_out
 def irfft(input, n=None, dim=-1, norm=None):
-    """The inverse of `rfft`; `n` is the number of real numbers."""
+    """The inverse of `rfft`; `n` is the number of real numbers.
+
+    >>> import whet
+    >>> whet.fft.irfft(whet.fft.rfft(whet.tensor([1., 2., 3., 4.])))
+    tensor([1., 2., 3., 4.])
+    """
     x = _f.operand("irfft", input)
     return _f.c2r("irfft", x, n, _f.axis("irfft", x, dim), norm)
 
@@ -80,7 +90,12 @@ def irfft(input, n=None, dim=-1, norm=None):
 @_with_out
 def hfft(input, n=None, dim=-1, norm=None):
     """The real transform of a signal of which `input` is the first half, the other being its
-    mirror image."""
+    mirror image.
+
+    >>> import whet
+    >>> whet.fft.hfft(whet.tensor([1. + 0j, 0.5 + 0j]))
+    tensor([1.5000, 0.5000])
+    """
     x = _f.operand("hfft", input)
     return (_f.c2r("hfft", x.conj(), n, _f.axis("hfft", x, dim),
                    _f.ADJOINT[_f.scaling("hfft", norm)]))
@@ -88,7 +103,12 @@ def hfft(input, n=None, dim=-1, norm=None):
 
 @_with_out
 def ihfft(input, n=None, dim=-1, norm=None):
-    """The inverse of `hfft`."""
+    """The inverse of `hfft`.
+
+    >>> import whet
+    >>> whet.fft.ihfft(whet.tensor([1., 2., 3., 2.])).real
+    tensor([ 2.0000, -0.5000,  0.0000])
+    """
     x = _f.operand("ihfft", input, real=True)
     return _f.r2c("ihfft", x, n, _f.axis("ihfft", x, dim),
                   _f.ADJOINT[_f.scaling("ihfft", norm)]).conj()
@@ -96,21 +116,38 @@ def ihfft(input, n=None, dim=-1, norm=None):
 
 @_with_out
 def fftn(input, s=None, dim=None, norm=None):
-    """The transform along several dimensions (all)."""
+    """The transform along several dimensions (all).
+
+    >>> import whet
+    >>> whet.fft.fftn(whet.ones(2, 2)).real
+    tensor([[4., 0.],
+            [0., 0.]])
+    """
     x = _f.operand("fftn", input)
     return _f.c2c("fftn", x, *_places("fftn", x, s, dim), False, norm)
 
 
 @_with_out
 def ifftn(input, s=None, dim=None, norm=None):
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    >>> import whet
+    >>> whet.fft.ifftn(whet.fft.fftn(whet.eye(2))).real
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     x = _f.operand("ifftn", input)
     return _f.c2c("ifftn", x, *_places("ifftn", x, s, dim), True, norm)
 
 
 @_with_out
 def rfftn(input, s=None, dim=None, norm=None):
-    """The transform of real numbers along several dimensions, the last one halved."""
+    """The transform of real numbers along several dimensions, the last one halved.
+
+    >>> import whet
+    >>> whet.fft.rfftn(whet.ones(4, 4)).shape
+    whet.Size([4, 3])
+    """
     x = _f.operand("rfftn", input, real=True)
     s, dims = _halves("rfftn", x, s, dim)
     y = _f.r2c("rfftn", x, s[-1], dims[-1], norm)
@@ -119,7 +156,13 @@ def rfftn(input, s=None, dim=None, norm=None):
 
 @_with_out
 def irfftn(input, s=None, dim=None, norm=None):
-    """The inverse of `rfftn`."""
+    """The inverse of `rfftn`.
+
+    >>> import whet
+    >>> whet.fft.irfftn(whet.fft.rfftn(whet.eye(2)))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     x = _f.operand("irfftn", input)
     s, dims = _halves("irfftn", x, s, dim)
     y = _f.c2c("irfftn", x, s[:-1], dims[:-1], inverse=True, norm=norm) if dims[:-1] else x
@@ -128,7 +171,12 @@ def irfftn(input, s=None, dim=None, norm=None):
 
 @_with_out
 def hfftn(input, s=None, dim=None, norm=None):
-    """`hfft` along several dimensions, the last one being the half."""
+    """`hfft` along several dimensions, the last one being the half.
+
+    >>> import whet
+    >>> whet.fft.hfftn(whet.ones(2, 3, dtype=whet.complex64)).shape
+    whet.Size([2, 4])
+    """
     x = _f.operand("hfftn", input)
     s, dims = _halves("hfftn", x, s, dim)
     norm = _f.ADJOINT[_f.scaling("hfftn", norm)]
@@ -140,7 +188,12 @@ def hfftn(input, s=None, dim=None, norm=None):
 
 @_with_out
 def ihfftn(input, s=None, dim=None, norm=None):
-    """The inverse of `hfftn`."""
+    """The inverse of `hfftn`.
+
+    >>> import whet
+    >>> whet.fft.ihfftn(whet.ones(2, 4)).shape
+    whet.Size([2, 3])
+    """
     x = _f.operand("ihfftn", input, real=True)
     s, dims = _halves("ihfftn", x, s, dim)
     norm = _f.ADJOINT[_f.scaling("ihfftn", norm)]
@@ -152,37 +205,70 @@ def ihfftn(input, s=None, dim=None, norm=None):
 
 @_with_out
 def fft2(input, s=None, dim=(-2, -1), norm=None):
-    """`fftn` along two dimensions."""
+    """`fftn` along two dimensions.
+
+    >>> import whet
+    >>> whet.fft.fft2(whet.ones(2, 2)).real
+    tensor([[4., 0.],
+            [0., 0.]])
+    """
     return fftn(input, s, dim, norm)
 
 
 @_with_out
 def ifft2(input, s=None, dim=(-2, -1), norm=None):
-    """`ifftn` along two dimensions."""
+    """`ifftn` along two dimensions.
+
+    >>> import whet
+    >>> whet.fft.ifft2(whet.fft.fft2(whet.eye(2))).real
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return ifftn(input, s, dim, norm)
 
 
 @_with_out
 def rfft2(input, s=None, dim=(-2, -1), norm=None):
-    """`rfftn` along two dimensions."""
+    """`rfftn` along two dimensions.
+
+    >>> import whet
+    >>> whet.fft.rfft2(whet.ones(4, 4)).shape
+    whet.Size([4, 3])
+    """
     return rfftn(input, s, dim, norm)
 
 
 @_with_out
 def irfft2(input, s=None, dim=(-2, -1), norm=None):
-    """`irfftn` along two dimensions."""
+    """`irfftn` along two dimensions.
+
+    >>> import whet
+    >>> whet.fft.irfft2(whet.fft.rfft2(whet.eye(2)))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return irfftn(input, s, dim, norm)
 
 
 @_with_out
 def hfft2(input, s=None, dim=(-2, -1), norm=None):
-    """`hfftn` along two dimensions."""
+    """`hfftn` along two dimensions.
+
+    >>> import whet
+    >>> whet.fft.hfft2(whet.ones(2, 2, dtype=whet.complex64)).shape
+    whet.Size([2, 2])
+    """
     return hfftn(input, s, dim, norm)
 
 
 @_with_out
 def ihfft2(input, s=None, dim=(-2, -1), norm=None):
-    """`ihfftn` along two dimensions."""
+    """`ihfftn` along two dimensions.
+
+    >>> import whet
+    >>> whet.fft.ihfft2(whet.ones(2, 4)).shape
+    whet.Size([2, 3])
+    """
     return ihfftn(input, s, dim, norm)
 
 
@@ -207,7 +293,12 @@ def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=Fal
 
 @_with_out
 def rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
-    """The frequencies that `rfft` of n samples, d apart, has in its places."""
+    """The frequencies that `rfft` of n samples, d apart, has in its places.
+
+    >>> import whet
+    >>> whet.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
     return _frequencies(_f.size_of("rfftfreq", n), n // 2 + 1, d, None, dtype, device,
                         requires_grad)
 
@@ -228,7 +319,12 @@ def fftshift(input, dim=None):
 
 
 def ifftshift(input, dim=None):
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    >>> import whet
+    >>> whet.fft.ifftshift(whet.fft.fftshift(whet.arange(5)))
+    tensor([0, 1, 2, 3, 4])
+    """
     return _shifted("ifftshift", input, dim, lambda n: -(n // 2))
 
 

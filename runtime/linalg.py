@@ -3,7 +3,6 @@ import math
 
 from . import dtypes
 from . import return_types as _types
-from .autograd.modes import is_grad_enabled as _is_grad_enabled
 from .dtypes import finfo
 from .dtypes import int64 as _int64
 from .indexing import as_int as _as_int
@@ -21,7 +20,6 @@ from .ops.host_family import LinAlgError, matrix
 from .ops.host_family import square as _square
 from .ops.lapack import (
     _cholesky_ex,
-    _geqrf,
     _h,
     cholesky,
     det,
@@ -39,6 +37,7 @@ from .ops.lapack import pinv as _pinv
 from .ops.lapack import solve_triangle as _solve_triangle
 from .ops.number_questions import has_zero as _has_zero
 from .ops.out_arguments import with_out as _with_out
+from .ops.reflections import geqrf, householder_product, ormqr  # noqa: F401
 from .ops.registry import ask as _ask
 from .ops.registry import check_one_type as _check_one_type
 from .ops.registry import check_tensors as _check_tensors
@@ -66,7 +65,12 @@ def _largest(x, dim):
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
-    """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2, -2."""
+    """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2, -2.
+
+    >>> import whet
+    >>> whet.linalg.matrix_norm(whet.tensor([[3., 0.], [0., 4.]]))
+    tensor(5.)
+    """
     matrix("matrix_norm", A)
     if ord is None:
         raise TypeError("matrix_norm(): argument 'ord' must be Number or str, not NoneType")
@@ -96,7 +100,12 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 
 
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
-    """A vector norm over one dimension (or all), a matrix norm over two."""
+    """A vector norm over one dimension (or all), a matrix norm over two.
+
+    >>> import whet
+    >>> whet.linalg.norm(whet.tensor([3., 4.]))
+    tensor(5.)
+    """
     if (dim is None and ord is not None and A.ndim == 2
             or dim is not None and not isinstance(dim, int) and len(dim) == 2 and ord is not None):
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
@@ -110,7 +119,13 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 
 def matrix_power(A, n):
-    """A @ A @ ... n times; of the inverse where n is negative."""
+    """A @ A @ ... n times; of the inverse where n is negative.
+
+    >>> import whet
+    >>> whet.linalg.matrix_power(whet.tensor([[1., 1.], [0., 1.]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     _square("matrix_power")(A)
     if n == 0:
         return A.clone().copy_(_F["eye"](A.shape[-1], dtype=A.dtype))
@@ -157,7 +172,12 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """The number of singular values that count: more than the larger of `atol` and `rtol` times
-    the largest."""
+    the largest.
+
+    >>> import whet
+    >>> whet.linalg.matrix_rank(whet.tensor([[1., 2.], [2., 4.]]))
+    tensor(1)
+    """
     matrix("matrix_rank", A)
     A = A.detach()
     s = eigvalsh(A).abs() if hermitian else svdvals(A)
@@ -171,7 +191,12 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
 
 
 def multi_dot(tensors):
-    """The product of several matrices; the first and the last may be vectors."""
+    """The product of several matrices; the first and the last may be vectors.
+
+    >>> import whet
+    >>> whet.linalg.multi_dot([whet.ones(2, 3), whet.ones(3, 4), whet.ones(4, 5)]).shape
+    whet.Size([2, 5])
+    """
     if len(tensors) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     for i, m in enumerate(tensors):
@@ -187,7 +212,12 @@ def multi_dot(tensors):
 
 
 def vecdot(x, y, *, dim=-1):
-    """The inner product of vectors along `dim`, the first conjugated."""
+    """The inner product of vectors along `dim`, the first conjugated.
+
+    >>> import whet
+    >>> whet.linalg.vecdot(whet.tensor([[1., 2.], [3., 4.]]), whet.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
     _check_tensors("vecdot", x=x, y=y)
     if x.dtype.kind < 2:
         raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. "
@@ -197,7 +227,12 @@ def vecdot(x, y, *, dim=-1):
 
 
 def cross(input, other, *, dim=-1):
-    """The cross product of vectors of three elements along `dim`."""
+    """The cross product of vectors of three elements along `dim`.
+
+    >>> import whet
+    >>> whet.linalg.cross(whet.tensor([1., 0., 0.]), whet.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if input.shape[dim] != 3 or other.shape[dim] != 3:
@@ -214,7 +249,12 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 
 # ---- eigenvalues, exponentials, conditions -------------------------------------------------------
 def eigvals(A):
-    """The eigenvalues of a square matrix, complex always."""
+    """The eigenvalues of a square matrix, complex always.
+
+    >>> import whet
+    >>> whet.linalg.eigvals(whet.tensor([[2., 0.], [0., 3.]]))
+    tensor([2.+0.j, 3.+0.j])
+    """
     return eig(A).eigenvalues
 
 
@@ -257,7 +297,12 @@ def matrix_exp(A):
 
 
 def cond(A, p=None):
-    """The condition number: how much a solution may grow what is wrong with its right side."""
+    """The condition number: how much a solution may grow what is wrong with its right side.
+
+    >>> import whet
+    >>> whet.linalg.cond(whet.tensor([[2., 0.], [0., 4.]]))
+    tensor(2.)
+    """
     matrix("cond", A)
     if 0 in A.shape[-2:]:
         return _F["zeros"](A.shape[:-2], dtype=A.dtype.to_real())
@@ -270,7 +315,13 @@ def cond(A, p=None):
 
 # ---- solutions -----------------------------------------------------------------------------------
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
-    """X with A @ X = B (or X @ A = B), one triangle of A being read. It is of A's type."""
+    """X with A @ X = B (or X @ A = B), one triangle of A being read. It is of A's type.
+
+    >>> import whet
+    >>> whet.linalg.solve_triangular(whet.tensor([[2., 1.], [0., 4.]]), whet.ones(2, 1), upper=True)
+    tensor([[0.3750],
+            [0.2500]])
+    """
     _square("solve_triangular")(A)
     B = B.to(A.dtype)
     if B.ndim < 2:
@@ -293,14 +344,28 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
 
 
 def cholesky_solve(B, L, upper=False):
-    """X with A @ X = B, given the Cholesky factor of A."""
+    """X with A @ X = B, given the Cholesky factor of A.
+
+    >>> import whet
+    >>> L = whet.linalg.cholesky(whet.tensor([[2., 0.], [0., 4.]]))
+    >>> whet.cholesky_solve(whet.ones(2, 1), L)
+    tensor([[0.5000],
+            [0.2500]])
+    """
     _check_one_type("cholesky_solve", B=B, L=L)
     L = L.mH if upper else L
     return solve_triangular(L.mH, solve_triangular(L, B, upper=False), upper=True)
 
 
 def cholesky_inverse(L, upper=False):
-    """The inverse of a matrix of which this is the Cholesky factor."""
+    """The inverse of a matrix of which this is the Cholesky factor.
+
+    >>> import whet
+    >>> L = whet.linalg.cholesky(whet.tensor([[2., 0.], [0., 4.]]))
+    >>> whet.cholesky_inverse(L)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     _square("cholesky_inverse")(L)
     return cholesky_solve(_F["eye"](L.shape[-1], dtype=L.dtype).expand(L.shape), L, upper)
 
@@ -375,7 +440,12 @@ def _are_surely_regular(r, rtol):
 
 
 def tensorinv(A, ind=2):
-    """The inverse of a tensor as a map from its last dimensions to its first `ind`."""
+    """The inverse of a tensor as a map from its last dimensions to its first `ind`.
+
+    >>> import whet
+    >>> whet.linalg.tensorinv(whet.eye(4).reshape(2, 2, 2, 2)).shape
+    whet.Size([2, 2, 2, 2])
+    """
     if ind <= 0:
         raise RuntimeError(
             f"linalg.tensorinv: Expected a strictly positive integer for 'ind', got {ind}")
@@ -388,7 +458,12 @@ def tensorinv(A, ind=2):
 
 
 def tensorsolve(A, B, dims=None):
-    """X with tensordot(A, X, X.ndim) = B."""
+    """X with tensordot(A, X, X.ndim) = B.
+
+    >>> import whet
+    >>> whet.linalg.tensorsolve(whet.eye(4).reshape(2, 2, 4), whet.ones(2, 2))
+    tensor([1., 1., 1., 1.])
+    """
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     shape = A.shape[B.ndim:]
@@ -446,83 +521,24 @@ def _where_possible(name, A, check_errors, solution):
 
 
 def inv_ex(A, *, check_errors=False):
-    """(the inverse, 0): where there is none, the place of the first pivot that is zero."""
+    """(the inverse, 0): where there is none, the place of the first pivot that is zero.
+
+    >>> import whet
+    >>> whet.linalg.inv_ex(whet.tensor([[2., 0.], [0., 4.]])).info.item()
+    0
+    """
     return _types.linalg_inv_ex(_where_possible("inv", A, check_errors, inv))
 
 
 def solve_ex(A, B, *, left=True, check_errors=False):
-    """(the solution, 0): where there is none, the place of the first pivot that is zero."""
-    return _types.linalg_solve_ex(
-        _where_possible("solve", A, check_errors, lambda a: solve(a, B, left=left)))
-
-
-def _check_reflections(name, vectors, tau):
-    matrix(name, vectors)
-    _check_one_type(name, input=vectors, tau=tau)
-    if vectors.shape[:-2] != tau.shape[:-1]:
-        raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, and the same batches, "
-            f"but got {list(tau.shape)} for {list(vectors.shape)}")
-
-
-def householder_product(A, tau):
-    """The first columns of a product of reflections, whose vectors are the columns of A below
-    its diagonal."""
-    _check_reflections("linalg.householder_product", A, tau)
-    m, n = A.shape[-2:]
-    k = tau.shape[-1]
-    if m < n or n < k:
-        raise RuntimeError(
-            "linalg.householder_product: expected as many rows as columns or more, and no more "
-            f"reflections than columns; got {m}x{n} and {k}")
-    vectors = A[..., :k].tril(-1) + _F["eye"](m, k, dtype=A.dtype, device=A.device)
-    q = _F["eye"](m, n, dtype=A.dtype, device=A.device).expand(*A.shape[:-2], m, n)
-    for i in range(k - 1, -1, -1):
-        v = vectors[..., i:i + 1]
-        q = q - tau[..., i, None, None] * (v @ (v.mH @ q))
-    return q
-
-
-def geqrf(input):
-    """(the vectors of reflections below R, their factors): `qr` as `ormqr` and
-    `linalg.householder_product` read it. It has no gradient."""
-    matrix("geqrf", input)
-    if input.requires_grad and _is_grad_enabled():
-        raise RuntimeError("geqrf is not differentiable: detach() the input, or use linalg.qr")
-    if input.dtype.kind < 2:
-        raise RuntimeError(
-            f"geqrf: Expected a floating point or complex tensor as input. Got {input.dtype.letter}"
-        )
-    return _types.geqrf(_geqrf(input))
-
-
-def ormqr(input, tau, other, left=True, transpose=False):
-    """Q @ other (other @ Q, or with Q.mH) where Q is the product of the reflections that `geqrf`
-    gives, without making Q.
+    """(the solution, 0): where there is none, the place of the first pivot that is zero.
 
     >>> import whet
-    >>> a = whet.tensor([[3., 1.], [4., 2.]])
-    >>> q, r = whet.linalg.qr(a)
-    >>> whet.allclose(whet.ormqr(*whet.geqrf(a), r), a, atol=1e-5)
-    True
+    >>> whet.linalg.solve_ex(whet.tensor([[2., 0.], [0., 4.]]), whet.ones(2)).result
+    tensor([0.5000, 0.2500])
     """
-    _check_reflections("ormqr", input, tau)
-    _check_one_type("ormqr", input=input, other=other)
-    if other.ndim != input.ndim or input.shape[:-2] != other.shape[:-2]:
-        raise RuntimeError("ormqr: Expected other to have the batches of input, but got "
-                           f"{list(other.shape)} for {list(input.shape)}")
-    m, k = input.shape[-2], tau.shape[-1]
-    if other.shape[-2 if left else -1] != m or k != min(m, input.shape[-1]):
-        raise RuntimeError(
-            f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], and "
-            "there must be as many reflections as the smaller size of input; got "
-            f"{tuple(other.shape)}, {tuple(input.shape)} and {k}")
-    vectors = input[..., :k].tril(-1) + _F["eye"](m, k, dtype=input.dtype)
-    for i in reversed(range(k)) if bool(left) != bool(transpose) else range(k):
-        v, t = vectors[..., i:i + 1], tau[..., i, None, None]
-        t = t.conj() if transpose else t
-        other = other - (t * (v @ (v.mH @ other)) if left else t * ((other @ v) @ v.mH))
-    return other
+    return _types.linalg_solve_ex(
+        _where_possible("solve", A, check_errors, lambda a: solve(a, B, left=left)))
 
 
 def vander(x, N=None):

@@ -15,7 +15,14 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log-probabilities by way of a small head (the frequent classes, and one entry a cluster) and
-    a projection for each cluster of rare classes."""
+    a projection for each cluster of rare classes.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> m = nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[5, 10])
+    >>> m.log_prob(whet.ones(3, 16)).shape
+    whet.Size([3, 20])
+    """
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None,
                  dtype=None):

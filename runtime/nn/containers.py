@@ -96,7 +96,14 @@ class _ModuleSequence(Module):
 
 
 class Sequential(_ModuleSequence):
-    """Modules called one after the other."""
+    """Modules called one after the other.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> model(whet.ones(3, 4)).shape
+    whet.Size([3, 2])
+    """
 
     def __init__(self, *args):
         super().__init__()
@@ -148,7 +155,14 @@ class Sequential(_ModuleSequence):
 
 
 class ModuleList(_ModuleSequence):
-    """A list of modules."""
+    """A list of modules.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
+    >>> len(layers), len(list(layers.parameters()))
+    (3, 6)
+    """
 
     def __init__(self, modules=None):
         super().__init__()
@@ -204,7 +218,16 @@ def _pairs(items, what):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules."""
+    """A dictionary of modules.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layers = nn.ModuleDict({"up": nn.Linear(2, 4), "act": nn.ReLU()})
+    >>> list(layers.keys())
+    ['up', 'act']
+    >>> layers["act"](layers["up"](whet.ones(2))).shape
+    whet.Size([4])
+    """
 
     def __init__(self, modules=None):
         super().__init__()
@@ -260,7 +283,14 @@ class ModuleDict(Module):
 
 
 class ParameterList(Module):
-    """A list of parameters (a Tensor becomes a Parameter; anything else is kept as it is)."""
+    """A list of parameters (a Tensor becomes a Parameter; anything else is kept as it is).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> p = nn.ParameterList([whet.ones(2), whet.zeros(3)])
+    >>> len(p), p[1].requires_grad
+    (2, True)
+    """
 
     def __init__(self, values=None):
         super().__init__()
@@ -331,7 +361,14 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters (a Tensor becomes a Parameter; anything else is kept as it is)."""
+    """A dictionary of parameters (a Tensor becomes a Parameter; anything else is kept as it is).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> p = nn.ParameterDict({"scale": nn.Parameter(whet.ones(2))})
+    >>> list(p), p["scale"].requires_grad
+    (['scale'], True)
+    """
 
     def __init__(self, parameters=None):
         super().__init__()
@@ -461,7 +498,13 @@ def _describe(key, value, kind_of):
 
 class Container(Module):
     """A module of the modules that it is given by name. PyTorch's name from before modules could
-    have modules: subclass `nn.Module`."""
+    have modules: subclass `nn.Module`.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> len(list(nn.Container(first=nn.ReLU(), second=nn.Tanh()).children()))
+    2
+    """
 
     def __init__(self, **kwargs):
         super().__init__()
@@ -474,7 +517,13 @@ class Container(Module):
 
 class DataParallel(Module):
     """A module whose batches could be split over several devices; with one device (or none) it
-    calls the module."""
+    calls the module.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.DataParallel(nn.Linear(3, 2))(whet.ones(4, 3)).shape
+    whet.Size([4, 2])
+    """
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()

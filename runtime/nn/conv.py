@@ -115,7 +115,13 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """Cross-correlation over (N, C, L)."""
+    """Cross-correlation over (N, C, L).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Conv1d(3, 8, kernel_size=3, padding=1)(whet.ones(2, 3, 16)).shape
+    whet.Size([2, 8, 16])
+    """
     dims = 1
 
     def _conv_forward(self, input, weight, bias):
@@ -126,7 +132,13 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """Cross-correlation over (N, C, H, W)."""
+    """Cross-correlation over (N, C, H, W).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Conv2d(3, 8, kernel_size=3, stride=2)(whet.ones(2, 3, 9, 9)).shape
+    whet.Size([2, 8, 4, 4])
+    """
     dims = 2
 
     def _conv_forward(self, input, weight, bias):
@@ -137,7 +149,13 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Cross-correlation over (N, C, D, H, W)."""
+    """Cross-correlation over (N, C, D, H, W).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Conv3d(1, 2, kernel_size=2)(whet.ones(1, 1, 4, 4, 4)).shape
+    whet.Size([1, 2, 3, 3, 3])
+    """
     dims = 3
 
     def _conv_forward(self, input, weight, bias):
@@ -184,17 +202,35 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The gradient of Conv1d with respect to its input, as a layer."""
+    """The gradient of Conv1d with respect to its input, as a layer.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.ConvTranspose1d(3, 8, kernel_size=4, stride=2)(whet.ones(2, 3, 5)).shape
+    whet.Size([2, 8, 12])
+    """
     dims, function = 1, "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The gradient of Conv2d with respect to its input, as a layer."""
+    """The gradient of Conv2d with respect to its input, as a layer.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.ConvTranspose2d(3, 8, kernel_size=2, stride=2)(whet.ones(2, 3, 4, 4)).shape
+    whet.Size([2, 8, 8, 8])
+    """
     dims, function = 2, "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The gradient of Conv3d with respect to its input, as a layer."""
+    """The gradient of Conv3d with respect to its input, as a layer.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.ConvTranspose3d(1, 2, kernel_size=2)(whet.ones(1, 1, 3, 3, 3)).shape
+    whet.Size([1, 2, 4, 4, 4])
+    """
     dims, function = 3, "conv_transpose3d"
 
 

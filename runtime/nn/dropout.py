@@ -19,7 +19,16 @@ class _DropoutNd(Layer):
 @layer()
 class Dropout(_DropoutNd):
     """Zero each element with probability p, and scale the rest by 1 / (1 - p); the identity in
-    eval mode."""
+    eval mode.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> y = nn.Dropout(0.5)(whet.ones(100))
+    >>> set(y.tolist()) <= {0.0, 2.0}
+    True
+    >>> nn.Dropout(0.5).eval()(whet.ones(2))
+    tensor([1., 1.])
+    """
     p: float = 0.5
     inplace: bool = False
 
@@ -29,7 +38,13 @@ class Dropout(_DropoutNd):
 
 @layer()
 class Dropout1d(_DropoutNd):
-    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    """Dropout of whole channels of (N, C, L) or (C, L).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Dropout1d(0.5).eval()(whet.ones(1, 2))
+    tensor([[1., 1.]])
+    """
     p: float = 0.5
     inplace: bool = False
 
@@ -39,7 +54,14 @@ class Dropout1d(_DropoutNd):
 
 @layer()
 class Dropout2d(_DropoutNd):
-    """Dropout of whole channels of (N, C, H, W)."""
+    """Dropout of whole channels of (N, C, H, W).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> y = nn.Dropout2d(0.5)(whet.ones(1, 4, 2, 2))
+    >>> set(y.sum((2, 3)).flatten().tolist()) <= {0.0, 8.0}
+    True
+    """
     p: float = 0.5
     inplace: bool = False
 
@@ -49,7 +71,13 @@ class Dropout2d(_DropoutNd):
 
 @layer()
 class Dropout3d(_DropoutNd):
-    """Dropout of whole channels of (N, C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Dropout3d(0.5)(whet.ones(1, 4, 2, 2, 2)).shape
+    whet.Size([1, 4, 2, 2, 2])
+    """
     p: float = 0.5
     inplace: bool = False
 
@@ -59,7 +87,13 @@ class Dropout3d(_DropoutNd):
 
 @layer()
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean and variance of SELU networks."""
+    """Dropout that keeps mean and variance of SELU networks.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.AlphaDropout(0.1).eval()(whet.ones(2))
+    tensor([1., 1.])
+    """
     p: float = 0.5
     inplace: bool = False
 
@@ -69,7 +103,13 @@ class AlphaDropout(_DropoutNd):
 
 @layer()
 class FeatureAlphaDropout(_DropoutNd):
-    """AlphaDropout of whole channels."""
+    """AlphaDropout of whole channels.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.FeatureAlphaDropout(0.1).eval()(whet.ones(2))
+    tensor([1., 1.])
+    """
     p: float = 0.5
     inplace: bool = False
 

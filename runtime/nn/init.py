@@ -41,7 +41,12 @@ def _quietly(f):
 
 @_declared_for_tracing.goes_by_no_size
 def calculate_gain(nonlinearity, param=None):
-    """The gain that keeps the variance through a nonlinearity."""
+    """The gain that keeps the variance through a nonlinearity.
+
+    >>> import whet
+    >>> whet.nn.init.calculate_gain("relu")
+    1.4142135623730951
+    """
     if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
                         "conv_transpose2d", "conv_transpose3d", "sigmoid"):
         return 1
@@ -88,19 +93,36 @@ def _is_empty(tensor):
 
 @_quietly
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
-    """Uniform in [a, b)."""
+    """Uniform in [a, b).
+
+    >>> import whet
+    >>> w = whet.nn.init.uniform_(whet.empty(100), -0.5, 0.5)
+    >>> w.abs().max().item() <= 0.5
+    True
+    """
     return tensor.uniform_(a, b, generator=generator)
 
 
 @_quietly
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
-    """Normal with a mean and a standard deviation."""
+    """Normal with a mean and a standard deviation.
+
+    >>> import whet
+    >>> whet.nn.init.normal_(whet.empty(2, 3), std=0.02).shape
+    whet.Size([2, 3])
+    """
     return tensor.normal_(mean, std, generator=generator)
 
 
 @_quietly
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Normal, cut off to [a, b]."""
+    """Normal, cut off to [a, b].
+
+    >>> import whet
+    >>> w = whet.nn.init.trunc_normal_(whet.empty(100), a=-1, b=1)
+    >>> w.abs().max().item() <= 1
+    True
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
                       "The distribution of values may be incorrect.", stacklevel=3)
@@ -112,7 +134,12 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
 @_quietly
 def constant_(tensor, val):
-    """One value everywhere."""
+    """One value everywhere.
+
+    >>> import whet
+    >>> whet.nn.init.constant_(whet.empty(2), 3.)
+    tensor([3., 3.])
+    """
     return tensor.fill_(val)
 
 
@@ -129,7 +156,13 @@ def zeros_(tensor):
 
 @_quietly
 def eye_(tensor):
-    """The identity matrix (as much of it as the shape shows)."""
+    """The identity matrix (as much of it as the shape shows).
+
+    >>> import whet
+    >>> whet.nn.init.eye_(whet.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return tensor.copy_(whet.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
@@ -137,7 +170,12 @@ def eye_(tensor):
 
 @_quietly
 def dirac_(tensor, groups=1):
-    """A convolution that passes its channels on unchanged (in every group)."""
+    """A convolution that passes its channels on unchanged (in every group).
+
+    >>> import whet
+    >>> whet.nn.init.dirac_(whet.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
+    """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups:
@@ -152,18 +190,35 @@ def dirac_(tensor, groups=1):
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
-    """Uniform, keeping the variance in both directions (Glorot)."""
+    """Uniform, keeping the variance in both directions (Glorot).
+
+    >>> import whet
+    >>> w = whet.nn.init.xavier_uniform_(whet.empty(64, 32))
+    >>> w.abs().max().item() <= (6 / (64 + 32)) ** 0.5
+    True
+    """
     bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
-    """Normal, keeping the variance in both directions (Glorot)."""
+    """Normal, keeping the variance in both directions (Glorot).
+
+    >>> import whet
+    >>> whet.nn.init.xavier_normal_(whet.empty(64, 32)).shape
+    whet.Size([64, 32])
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
 
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Uniform, keeping the variance through a rectifier (He)."""
+    """Uniform, keeping the variance through a rectifier (He).
+
+    >>> import whet
+    >>> w = whet.nn.init.kaiming_uniform_(whet.empty(64, 32), nonlinearity="relu")
+    >>> w.abs().max().item() <= (6 / 32) ** 0.5
+    True
+    """
     if _is_empty(tensor):
         return tensor
     bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
@@ -171,7 +226,13 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Normal, keeping the variance through a rectifier (He)."""
+    """Normal, keeping the variance through a rectifier (He).
+
+    >>> import whet
+    >>> w = whet.nn.init.kaiming_normal_(whet.empty(64, 32), nonlinearity="relu")
+    >>> abs(w.std().item() - (2 / 32) ** 0.5) < 0.05
+    True
+    """
     if _is_empty(tensor):
         return tensor
     return normal_(tensor, 0,
@@ -180,7 +241,13 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
 
 @_quietly
 def orthogonal_(tensor, gain=1, generator=None):
-    """A (semi-)orthogonal matrix times `gain`; all but the first dimension are taken together."""
+    """A (semi-)orthogonal matrix times `gain`; all but the first dimension are taken together.
+
+    >>> import whet
+    >>> w = whet.nn.init.orthogonal_(whet.empty(3, 5))
+    >>> whet.allclose(w @ w.T, whet.eye(3), atol=1e-5)
+    True
+    """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -196,7 +263,13 @@ def orthogonal_(tensor, gain=1, generator=None):
 
 @_quietly
 def sparse_(tensor, sparsity, std=0.01, generator=None):
-    """Normal, with a fraction of each column set to zero."""
+    """Normal, with a fraction of each column set to zero.
+
+    >>> import whet
+    >>> w = whet.nn.init.sparse_(whet.empty(10, 4), sparsity=0.5)
+    >>> (w == 0).sum(0)
+    tensor([5, 5, 5, 5])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape

@@ -13,7 +13,13 @@ __all__ = ["Identity", "Linear", "LazyLinear", "Bilinear"]
 
 
 class Identity(Module):
-    """Its input; any arguments are accepted and ignored."""
+    """Its input; any arguments are accepted and ignored.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Identity(54, anything=True)(whet.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -23,7 +29,16 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """x @ weight.T + bias"""
+    """x @ weight.T + bias
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layer = nn.Linear(3, 2)
+    >>> layer(whet.ones(4, 3)).shape
+    whet.Size([4, 2])
+    >>> layer.weight.shape
+    whet.Size([2, 3])
+    """
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
@@ -48,7 +63,16 @@ class Linear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A Linear that learns `in_features` from its first input."""
+    """A Linear that learns `in_features` from its first input.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layer = nn.LazyLinear(2)
+    >>> layer(whet.ones(3, 5)).shape
+    whet.Size([3, 2])
+    >>> layer.in_features
+    5
+    """
     cls_to_become = Linear
 
     def __init__(self, out_features, bias=True, device=None, dtype=None):
@@ -74,7 +98,13 @@ class LazyLinear(LazyModuleMixin, Linear):
 
 
 class Bilinear(Module):
-    """x1 @ weight[k] @ x2 + bias[k] for each output feature k."""
+    """x1 @ weight[k] @ x2 + bias[k] for each output feature k.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Bilinear(3, 4, 2)(whet.ones(5, 3), whet.ones(5, 4)).shape
+    whet.Size([5, 2])
+    """
 
     def __init__(self, in1_features, in2_features, out_features, bias=True, device=None,
                  dtype=None):

@@ -55,7 +55,13 @@ class _WeightedLoss(_Loss):
 
 @layer("l1_loss", "input, target")
 class L1Loss(_Loss):
-    """|input - target|"""
+    """|input - target|
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.L1Loss()(whet.tensor([0., 0.]), whet.tensor([1., 3.]))
+    tensor(2.)
+    """
     size_average: bool | None = None
     reduce: bool | None = None
     reduction: str = "mean"
@@ -63,7 +69,13 @@ class L1Loss(_Loss):
 
 @layer("mse_loss", "input, target")
 class MSELoss(_Loss):
-    """(input - target)^2"""
+    """(input - target)^2
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.MSELoss()(whet.tensor([0., 0.]), whet.tensor([1., 3.]))
+    tensor(5.)
+    """
     size_average: bool | None = None
     reduce: bool | None = None
     reduction: str = "mean"
@@ -71,7 +83,13 @@ class MSELoss(_Loss):
 
 @layer("smooth_l1_loss", "input, target")
 class SmoothL1Loss(_Loss):
-    """Quadratic below beta, linear above."""
+    """Quadratic below beta, linear above.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.SmoothL1Loss()(whet.tensor([0., 0.]), whet.tensor([0.5, 3.]))
+    tensor(1.3125)
+    """
     size_average: bool | None = None
     reduce: bool | None = None
     reduction: str = "mean"
@@ -80,7 +98,13 @@ class SmoothL1Loss(_Loss):
 
 @layer("huber_loss", "input, target")
 class HuberLoss(_Loss):
-    """Quadratic below delta, linear above."""
+    """Quadratic below delta, linear above.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.HuberLoss()(whet.tensor([0., 0.]), whet.tensor([1., 3.]))
+    tensor(1.5000)
+    """
     reduction: str = "mean"
     delta: float = 1.0
 
@@ -92,7 +116,13 @@ class HuberLoss(_Loss):
 
 @layer("nll_loss", "input, target")
 class NLLLoss(_WeightedLoss):
-    """-input[target], for log-probabilities."""
+    """-input[target], for log-probabilities.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.NLLLoss()(whet.zeros(2, 4).log_softmax(-1), whet.tensor([0, 3]))
+    tensor(1.3863)
+    """
     weight: Buffer = None
     size_average: bool | None = None
     ignore_index: int = -100
@@ -101,12 +131,24 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The old name of NLLLoss."""
+    """The old name of NLLLoss.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.NLLLoss2d()(whet.zeros(1, 4, 2, 2).log_softmax(1), whet.zeros(1, 2, 2, dtype=whet.long))
+    tensor(1.3863)
+    """
 
 
 @layer("cross_entropy", "input, target")
 class CrossEntropyLoss(_WeightedLoss):
-    """Negative log-likelihood of classes (indices or probabilities) given logits."""
+    """Negative log-likelihood of classes (indices or probabilities) given logits.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.CrossEntropyLoss()(whet.zeros(2, 4), whet.tensor([0, 3]))
+    tensor(1.3863)
+    """
     weight: Buffer = None
     size_average: bool | None = None
     ignore_index: int = -100
@@ -117,7 +159,13 @@ class CrossEntropyLoss(_WeightedLoss):
 
 @layer("binary_cross_entropy", "input, target")
 class BCELoss(_WeightedLoss):
-    """Binary cross entropy of probabilities."""
+    """Binary cross entropy of probabilities.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.BCELoss()(whet.tensor([0.5, 0.9]), whet.tensor([0., 1.]))
+    tensor(0.3993)
+    """
     weight: Buffer = None
     size_average: bool | None = None
     reduce: bool | None = None
@@ -126,7 +174,13 @@ class BCELoss(_WeightedLoss):
 
 @layer("binary_cross_entropy_with_logits", "input, target")
 class BCEWithLogitsLoss(_Loss):
-    """Binary cross entropy of logits."""
+    """Binary cross entropy of logits.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.BCEWithLogitsLoss()(whet.tensor([0., 3.]), whet.tensor([0., 1.]))
+    tensor(0.3709)
+    """
     weight: Buffer = None
     size_average: bool | None = None
     reduce: bool | None = None
@@ -136,7 +190,14 @@ class BCEWithLogitsLoss(_Loss):
 
 @layer("kl_div", "input, target")
 class KLDivLoss(_Loss):
-    """target * (log(target) - input)"""
+    """target * (log(target) - input)
+
+    >>> import whet
+    >>> from whet import nn
+    >>> p = whet.tensor([[0.5, 0.5]])
+    >>> nn.KLDivLoss(reduction="batchmean")(p.log(), whet.tensor([[0.25, 0.75]]))
+    tensor(0.1308)
+    """
     size_average: bool | None = None
     reduce: bool | None = None
     reduction: str = "mean"
@@ -145,7 +206,13 @@ class KLDivLoss(_Loss):
 
 @layer()
 class PoissonNLLLoss(_Loss):
-    """Negative log-likelihood of Poisson counts."""
+    """Negative log-likelihood of Poisson counts.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.PoissonNLLLoss()(whet.tensor([0., 1.]), whet.tensor([1., 2.]))
+    tensor(0.8591)
+    """
     log_input: bool = True
     full: bool = False
     size_average: bool | None = None
@@ -160,7 +227,13 @@ class PoissonNLLLoss(_Loss):
 
 @layer("gaussian_nll_loss", "input, target, var")
 class GaussianNLLLoss(_Loss):
-    """Negative log-likelihood of normal samples with a given variance."""
+    """Negative log-likelihood of normal samples with a given variance.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.GaussianNLLLoss()(whet.tensor([1., 2.]), whet.tensor([1., 4.]), whet.tensor([1., 1.]))
+    tensor(1.)
+    """
     full: bool = False
     eps: float = 1e-6
     reduction: str = "mean"
@@ -169,7 +242,13 @@ class GaussianNLLLoss(_Loss):
 
 @layer("hinge_embedding_loss", "input, target")
 class HingeEmbeddingLoss(_Loss):
-    """input where target is 1, max(0, margin - input) where it is -1."""
+    """input where target is 1, max(0, margin - input) where it is -1.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.HingeEmbeddingLoss()(whet.tensor([0.5, 0.25]), whet.tensor([1., -1.]))
+    tensor(0.6250)
+    """
     margin: float = 1.0
     size_average: bool | None = None
     reduce: bool | None = None
@@ -178,7 +257,13 @@ class HingeEmbeddingLoss(_Loss):
 
 @layer("multilabel_margin_loss", "input, target")
 class MultiLabelMarginLoss(_Loss):
-    """Margins between the classes that hold and those that do not."""
+    """Margins between the classes that hold and those that do not.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.MultiLabelMarginLoss()(whet.tensor([[0.1, 0.2, 0.8]]), whet.tensor([[2, -1, 0]]))
+    tensor(0.2333)
+    """
     size_average: bool | None = None
     reduce: bool | None = None
     reduction: str = "mean"
@@ -186,7 +271,13 @@ class MultiLabelMarginLoss(_Loss):
 
 @layer("multilabel_soft_margin_loss", "input, target")
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """Mean binary cross entropy of logits over the classes."""
+    """Mean binary cross entropy of logits over the classes.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.MultiLabelSoftMarginLoss()(whet.tensor([[0., 2.]]), whet.tensor([[0., 1.]]))
+    tensor(0.4100)
+    """
     weight: Buffer = None
     size_average: bool | None = None
     reduce: bool | None = None
@@ -195,7 +286,13 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 @layer("soft_margin_loss", "input, target")
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target * input))"""
+    """log(1 + exp(-target * input))
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.SoftMarginLoss()(whet.tensor([0., 2.]), whet.tensor([-1., 1.]))
+    tensor(0.4100)
+    """
     size_average: bool | None = None
     reduce: bool | None = None
     reduction: str = "mean"
@@ -203,7 +300,13 @@ class SoftMarginLoss(_Loss):
 
 @layer("multi_margin_loss", "input, target")
 class MultiMarginLoss(_WeightedLoss):
-    """max(0, margin - input[target] + input[i])^p over the other classes i."""
+    """max(0, margin - input[target] + input[i])^p over the other classes i.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.MultiMarginLoss()(whet.tensor([[0.1, 0.8]]), whet.tensor([1]))
+    tensor(0.1500)
+    """
     p: int = 1
     margin: float = 1.0
     weight: Buffer = None
@@ -223,7 +326,13 @@ class MultiMarginLoss(_WeightedLoss):
 
 @layer("margin_ranking_loss", "input1, input2, target")
 class MarginRankingLoss(_Loss):
-    """max(0, -target * (input1 - input2) + margin)"""
+    """max(0, -target * (input1 - input2) + margin)
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.MarginRankingLoss()(whet.tensor([2., 1.]), whet.tensor([1., 3.]), whet.tensor([1., 1.]))
+    tensor(1.)
+    """
     margin: float = 0.0
     size_average: bool | None = None
     reduce: bool | None = None
@@ -232,7 +341,13 @@ class MarginRankingLoss(_Loss):
 
 @layer("cosine_embedding_loss", "input1, input2, target")
 class CosineEmbeddingLoss(_Loss):
-    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.CosineEmbeddingLoss()(whet.eye(2), whet.eye(2), whet.tensor([1., -1.]))
+    tensor(0.5000)
+    """
     margin: float = 0.0
     size_average: bool | None = None
     reduce: bool | None = None
@@ -241,7 +356,14 @@ class CosineEmbeddingLoss(_Loss):
 
 @layer("triplet_margin_loss", "anchor, positive, negative")
 class TripletMarginLoss(_Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin)
+
+    >>> import whet
+    >>> from whet import nn
+    >>> a, b = whet.tensor([[0., 0.]]), whet.tensor([[3., 4.]])
+    >>> nn.TripletMarginLoss()(a, b, a)
+    tensor(6.0000)
+    """
     margin: float = 1.0
     p: float = 2.0
     eps: float = 1e-6
@@ -257,7 +379,17 @@ class TripletMarginLoss(_Loss):
 
 @layer("triplet_margin_with_distance_loss", "anchor, positive, negative")
 class TripletMarginWithDistanceLoss(_Loss):
-    """The triplet loss with a distance of one's own."""
+    """The triplet loss with a distance of one's own.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> def distance(x, y):
+    ...     return (x - y).abs().sum(-1)
+    >>> loss = nn.TripletMarginWithDistanceLoss(distance_function=distance)
+    >>> a, b = whet.tensor([[0., 0.]]), whet.tensor([[3., 4.]])
+    >>> loss(a, b, a)
+    tensor(8.)
+    """
     distance_function: Any = None
     margin: float = 1.0
     swap: bool = False
@@ -273,7 +405,14 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 @layer()
 class CTCLoss(_Loss):
-    """Connectionist temporal classification."""
+    """Connectionist temporal classification.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> log_probs = whet.zeros(4, 1, 3).log_softmax(-1)
+    >>> nn.CTCLoss()(log_probs, whet.tensor([[1, 2]]), whet.tensor([4]), whet.tensor([2]))
+    tensor(0.8432)
+    """
     blank: int = 0
     reduction: str = "mean"
     zero_infinity: bool = False
@@ -284,7 +423,13 @@ class CTCLoss(_Loss):
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """A linear layer and the cross entropy of its outputs as one module: `loss(x, target)`."""
+    """A linear layer and the cross entropy of its outputs as one module: `loss(x, target)`.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.LinearCrossEntropyLoss(3, 4)(whet.ones(2, 3), whet.tensor([0, 3])).shape
+    whet.Size([])
+    """
 
     def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None,
                  dtype=None, reduction="mean", weight=None, ignore_index=None, label_smoothing=0.0,

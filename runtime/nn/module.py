@@ -25,7 +25,18 @@ __all__ = [
 
 class Module(hooks.Hooked, Stateful):
     """Base class of all layers and models: assign Parameters, buffers and Modules as attributes,
-    and define `forward`."""
+    and define `forward`.
+
+    >>> import whet
+    >>> class Scale(whet.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = whet.nn.Parameter(whet.tensor(2.))
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> Scale()(whet.ones(2)).detach()
+    tensor([2., 2.])
+    """
 
     training: bool
     dump_patches = False

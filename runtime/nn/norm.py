@@ -109,17 +109,39 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Normalise each channel of (N, C) or (N, C, L) over the batch."""
+    """Normalise each channel of (N, C) or (N, C, L) over the batch.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layer = nn.BatchNorm1d(2)
+    >>> layer(whet.tensor([[0., 10.], [2., 30.]])).detach()
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+    >>> layer.running_mean
+    tensor([0.1000, 2.0000])
+    """
     ndims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Normalise each channel of (N, C, H, W) over the batch."""
+    """Normalise each channel of (N, C, H, W) over the batch.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.BatchNorm2d(3)(whet.randn(4, 3, 5, 5)).shape
+    whet.Size([4, 3, 5, 5])
+    """
     ndims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Normalise each channel of (N, C, D, H, W) over the batch."""
+    """Normalise each channel of (N, C, D, H, W) over the batch.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.BatchNorm3d(3)(whet.randn(4, 3, 2, 2, 2)).shape
+    whet.Size([4, 3, 2, 2, 2])
+    """
     ndims = (5,)
 
 
@@ -181,17 +203,35 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalise each channel of each sample of (N, C, L) or (C, L)."""
+    """Normalise each channel of each sample of (N, C, L) or (C, L).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.InstanceNorm1d(1)(whet.tensor([[[0., 2.]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
     ndims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Normalise each channel of each sample of (N, C, H, W) or (C, H, W)."""
+    """Normalise each channel of each sample of (N, C, H, W) or (C, H, W).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.InstanceNorm2d(3)(whet.randn(4, 3, 5, 5)).shape
+    whet.Size([4, 3, 5, 5])
+    """
     ndims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalise each channel of each sample of (N, C, D, H, W) or (C, D, H, W)."""
+    """Normalise each channel of each sample of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.InstanceNorm3d(3)(whet.randn(4, 3, 2, 2, 2)).shape
+    whet.Size([4, 3, 2, 2, 2])
+    """
     ndims = (4, 5)
 
 
@@ -244,7 +284,13 @@ for _base in ((BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNo
 
 
 class GroupNorm(Module):
-    """Normalise groups of channels of each sample."""
+    """Normalise groups of channels of each sample.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.GroupNorm(2, 4)(whet.randn(3, 4, 5)).shape
+    whet.Size([3, 4, 5])
+    """
 
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *,
                  bias=True):
@@ -275,7 +321,13 @@ def _as_shape(shape):
 
 
 class LayerNorm(Module):
-    """Normalise over the last dimensions."""
+    """Normalise over the last dimensions.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.LayerNorm(3)(whet.tensor([[1., 2., 3.]])).detach()
+    tensor([[-1.2247,  0.0000,  1.2247]])
+    """
 
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None,
                  dtype=None):
@@ -300,7 +352,13 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divide by the root mean square over the last dimensions."""
+    """Divide by the root mean square over the last dimensions.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.RMSNorm(2)(whet.tensor([3., 4.])).detach()
+    tensor([0.8485, 1.1314])
+    """
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None,
                  dtype=None):
@@ -328,7 +386,13 @@ class RMSNorm(Module):
 
 @layer("local_response_norm")
 class LocalResponseNorm(Layer):
-    """Divide by a power of the neighbouring channels' mean square."""
+    """Divide by a power of the neighbouring channels' mean square.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.LocalResponseNorm(2)(whet.ones(1, 3, 2)).shape
+    whet.Size([1, 3, 2])
+    """
     size: int
     alpha: float = 1e-4
     beta: float = 0.75
@@ -339,7 +403,13 @@ class LocalResponseNorm(Layer):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """LocalResponseNorm under its old name."""
+    """LocalResponseNorm under its old name.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.CrossMapLRN2d(2)(whet.ones(1, 3, 2, 2)).shape
+    whet.Size([1, 3, 2, 2])
+    """
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
         super().__init__(size, alpha, beta, k)

@@ -9,7 +9,15 @@ from ..tensor import Tensor
 
 class Parameter(Tensor):
     """A tensor that becomes a parameter of the Module it is assigned to; it shares memory with
-    `data`."""
+    `data`.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> m = nn.Module()
+    >>> m.weight = nn.Parameter(whet.zeros(2))
+    >>> [name for name, _ in m.named_parameters()]
+    ['weight']
+    """
 
     _prints_as_tensor = True
     __torch_function__ = staticmethod(function_protocol.disabled)
@@ -42,7 +50,15 @@ if tensor_base.native_apply is not None:
 
 class Buffer(Tensor):
     """A tensor that becomes a buffer of the Module it is assigned to (part of its state, not
-    trained)."""
+    trained).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> m = nn.Module()
+    >>> m.mean = nn.Buffer(whet.zeros(2))
+    >>> list(m.state_dict()), list(m.parameters())
+    (['mean'], [])
+    """
 
     __torch_function__ = staticmethod(function_protocol.disabled)
 
@@ -107,7 +123,15 @@ def _rebuild_uninitialized(cls, requires_grad, dtype):
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A Parameter whose shape is not known yet; see the Lazy modules."""
+    """A Parameter whose shape is not known yet; see the Lazy modules.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> p = nn.UninitializedParameter()
+    >>> p.materialize((2, 3))
+    >>> p.shape
+    whet.Size([2, 3])
+    """
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
@@ -118,7 +142,15 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Buffer):
-    """A buffer whose shape is not known yet."""
+    """A buffer whose shape is not known yet.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> b = nn.UninitializedBuffer()
+    >>> b.materialize((2, 3))
+    >>> b.shape
+    whet.Size([2, 3])
+    """
     cls_to_become = Buffer
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):

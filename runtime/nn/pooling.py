@@ -1,6 +1,7 @@
 """Pooling."""
 from typing import Any
 
+from ..ops import docstrings
 from . import functional as F
 from .conv import ntuple
 from .layer import Layer, layer
@@ -161,10 +162,25 @@ _FAMILIES = {
                         "An average pool whose windows are chosen to give `output_size`."),
     "FractionalMaxPool": (_fractional_max_pool, (2, 3), "A max pool over pseudo-random windows."), }
 __all__ = []
+
+
+def _docstring(name, n, says):
+    """What a pool of n dimensions does, and an example that gives two places in each."""
+    if name == "MaxUnpool":
+        call = (f"whet.nn.MaxUnpool{n}d(2)(*whet.nn.MaxPool{n}d(2, return_indices=True)"
+                f"(whet.ones(1, 3{', 4' * n})))")
+    else:
+        arguments = {"LPPool": "2, kernel_size=2", "FractionalMaxPool": "2, output_size=2"}.get(
+            name, "2")
+        call = f"whet.nn.{name}{n}d({arguments})(whet.ones(1, 3{', 4' * n}))"
+    size = 4 if name == "MaxUnpool" else 2
+    return docstrings.with_example(says, f"{call}.shape", f"whet.Size([1, 3{f', {size}' * n}])")
+
+
 for _name, (_make, _dims, _doc) in _FAMILIES.items():
     for _n in _dims:
         _cls = _make(_n)
         _cls.__name__ = _cls.__qualname__ = f"{_name}{_n}d"
-        _cls.__doc__ = _doc
+        _cls.__doc__ = _docstring(_name, _n, _doc)
         globals()[_cls.__name__] = _cls
         __all__.append(_cls.__name__)

@@ -59,7 +59,13 @@ def _check_sizes(mode, input_size, hidden_size, num_layers, bias, batch_first, p
 
 class RNNBase(Module):
     """Layers x directions of one kind of recurrence (`mode`), over sequences of shape (L, N, C),
-    (N, L, C), (L, C) or packed."""
+    (N, L, C), (L, C) or packed.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> isinstance(nn.LSTM(3, 5), nn.RNNBase)
+    True
+    """
 
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
                  dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
@@ -199,7 +205,14 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity="relu"`."""
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity="relu"`.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> output, state = nn.RNN(3, 5)(whet.ones(7, 2, 3))
+    >>> output.shape, state.shape
+    (whet.Size([7, 2, 5]), whet.Size([1, 2, 5]))
+    """
 
     def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True,
                  batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
@@ -212,7 +225,14 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory; gates in the order input, forget, cell, output."""
+    """Long short-term memory; gates in the order input, forget, cell, output.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> output, (h, c) = nn.LSTM(3, 5, num_layers=2)(whet.ones(7, 2, 3))
+    >>> output.shape, h.shape
+    (whet.Size([7, 2, 5]), whet.Size([2, 2, 5]))
+    """
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
                  dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
@@ -221,7 +241,14 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent unit; gates in the order reset, update, new."""
+    """Gated recurrent unit; gates in the order reset, update, new.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> output, state = nn.GRU(3, 5, batch_first=True)(whet.ones(2, 7, 3))
+    >>> output.shape, state.shape
+    (whet.Size([2, 7, 5]), whet.Size([1, 2, 5]))
+    """
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
                  dropout=0.0, bidirectional=False, device=None, dtype=None):
@@ -230,7 +257,13 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """One step of a recurrence."""
+    """One step of a recurrence.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> isinstance(nn.GRUCell(3, 5), nn.RNNCellBase)
+    True
+    """
 
     def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
         super().__init__()
@@ -291,7 +324,13 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of an RNN."""
+    """One step of an RNN.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.RNNCell(3, 5)(whet.ones(2, 3)).shape
+    whet.Size([2, 5])
+    """
 
     def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None,
                  dtype=None):
@@ -306,7 +345,14 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM."""
+    """One step of an LSTM.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> h, c = nn.LSTMCell(3, 5)(whet.ones(2, 3))
+    >>> h.shape, c.shape
+    (whet.Size([2, 5]), whet.Size([2, 5]))
+    """
 
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
@@ -316,7 +362,13 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU."""
+    """One step of a GRU.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.GRUCell(3, 5)(whet.ones(2, 3)).shape
+    whet.Size([2, 5])
+    """
 
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)

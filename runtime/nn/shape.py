@@ -7,7 +7,13 @@ from .module import Module
 
 
 class Flatten(Module):
-    """Dimensions start_dim..end_dim as one."""
+    """Dimensions start_dim..end_dim as one.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Flatten()(whet.ones(2, 3, 4)).shape
+    whet.Size([2, 12])
+    """
 
     def __init__(self, start_dim=1, end_dim=-1):
         super().__init__()
@@ -21,7 +27,13 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One dimension as several."""
+    """One dimension as several.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Unflatten(1, (2, 3))(whet.ones(4, 6)).shape
+    whet.Size([4, 2, 3])
+    """
 
     def __init__(self, dim, unflattened_size):
         super().__init__()
@@ -41,7 +53,15 @@ class Unflatten(Module):
 
 @layer("fold")
 class Fold(Layer):
-    """Sum sliding windows (as columns) into an image."""
+    """Sum sliding windows (as columns) into an image.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Fold((3, 3), kernel_size=2)(whet.ones(1, 4, 4))
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
     output_size: Any
     kernel_size: Any
     dilation: Any = 1
@@ -51,7 +71,13 @@ class Fold(Layer):
 
 @layer("unfold")
 class Unfold(Layer):
-    """Sliding windows of an image as columns."""
+    """Sliding windows of an image as columns.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Unfold(kernel_size=2)(whet.ones(1, 3, 4, 4)).shape
+    whet.Size([1, 12, 9])
+    """
     kernel_size: Any
     dilation: Any = 1
     padding: Any = 0
@@ -60,24 +86,48 @@ class Unfold(Layer):
 
 @layer("pixel_shuffle")
 class PixelShuffle(Layer):
-    """(*, C * r^2, H, W) -> (*, C, H * r, W * r)"""
+    """(*, C * r^2, H, W) -> (*, C, H * r, W * r)
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.PixelShuffle(2)(whet.ones(1, 8, 3, 3)).shape
+    whet.Size([1, 2, 6, 6])
+    """
     upscale_factor: int
 
 
 @layer("pixel_unshuffle")
 class PixelUnshuffle(Layer):
-    """(*, C, H * r, W * r) -> (*, C * r^2, H, W)"""
+    """(*, C, H * r, W * r) -> (*, C * r^2, H, W)
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.PixelUnshuffle(2)(whet.ones(1, 2, 6, 6)).shape
+    whet.Size([1, 8, 3, 3])
+    """
     downscale_factor: int
 
 
 @layer("channel_shuffle")
 class ChannelShuffle(Layer):
-    """Channels as (groups, n) transposed to (n, groups)."""
+    """Channels as (groups, n) transposed to (n, groups).
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.ChannelShuffle(2)(whet.arange(4.).reshape(1, 4, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
     groups: int
 
 
 class Upsample(Module):
-    """Resample to a size or by a factor."""
+    """Resample to a size or by a factor.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.Upsample(scale_factor=2)(whet.tensor([[[1., 2.]]]))
+    tensor([[[1., 1., 2., 2.]]])
+    """
 
     def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None,
                  recompute_scale_factor=None):
@@ -100,14 +150,26 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Upsample with the nearest pixel."""
+    """Upsample with the nearest pixel.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.UpsamplingNearest2d(scale_factor=2)(whet.ones(1, 1, 2, 2)).shape
+    whet.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Upsample bilinearly, corners aligned."""
+    """Upsample bilinearly, corners aligned.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.UpsamplingBilinear2d(scale_factor=2)(whet.ones(1, 1, 2, 2)).shape
+    whet.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
@@ -115,7 +177,13 @@ class UpsamplingBilinear2d(Upsample):
 
 @layer("cosine_similarity", "x1, x2")
 class CosineSimilarity(Layer):
-    """The cosine of the angle between vectors along `dim`."""
+    """The cosine of the angle between vectors along `dim`.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.CosineSimilarity(dim=0)(whet.tensor([1., 0.]), whet.tensor([1., 1.]))
+    tensor(0.7071)
+    """
     dim: int = 1
     eps: float = 1e-8
     shown = ()
@@ -123,7 +191,13 @@ class CosineSimilarity(Layer):
 
 @layer("pairwise_distance", "x1, x2")
 class PairwiseDistance(Layer):
-    """The p-norm of x1 - x2 + eps."""
+    """The p-norm of x1 - x2 + eps.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> nn.PairwiseDistance()(whet.tensor([[0., 0.]]), whet.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
     p: float = 2.0
     eps: float = 1e-6
     keepdim: bool = False

@@ -46,7 +46,14 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """Rows of a table, by index."""
+    """Rows of a table, by index.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> table = nn.Embedding(10, 3)
+    >>> table(whet.tensor([[1, 2], [4, 9]])).shape
+    whet.Size([2, 2, 3])
+    """
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None,
                  norm_type=2.0, scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False,
@@ -76,7 +83,14 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima of bags of rows of a table."""
+    """Sums, means or maxima of bags of rows of a table.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> bags = nn.EmbeddingBag(10, 3, mode="sum")
+    >>> bags(whet.tensor([1, 2, 4]), offsets=whet.tensor([0, 2])).shape
+    whet.Size([2, 3])
+    """
 
     def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0,
                  scale_grad_by_freq=False, mode="mean", sparse=False, _weight=None,

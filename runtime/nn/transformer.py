@@ -22,7 +22,15 @@ __all__ = [
 
 class MultiheadAttention(Module):
     """Attention of `query` over `key` and `value`, in several heads that each see a projection
-    of them."""
+    of them.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> x = whet.ones(1, 5, 8)
+    >>> y, weights = nn.MultiheadAttention(8, num_heads=2, batch_first=True)(x, x, x)
+    >>> y.shape, weights.shape
+    (whet.Size([1, 5, 8]), whet.Size([1, 5, 5]))
+    """
 
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False,
                  add_zero_attn=False, kdim=None, vdim=None, batch_first=False, device=None,
@@ -83,7 +91,14 @@ def _activation(f):
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and a feed-forward network, each with a residual connection and a norm."""
+    """Self-attention and a feed-forward network, each with a residual connection and a norm.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layer = nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16)
+    >>> layer(whet.ones(5, 1, 8)).shape
+    whet.Size([5, 1, 8])
+    """
 
     def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu,
                  layer_norm_eps=1e-5, batch_first=False, norm_first=False, bias=True, device=None,
@@ -119,7 +134,14 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention over the encoder's output, and a feed-forward network."""
+    """Self-attention, attention over the encoder's output, and a feed-forward network.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layer = nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16)
+    >>> layer(whet.ones(3, 1, 8), whet.ones(5, 1, 8)).shape
+    whet.Size([3, 1, 8])
+    """
 
     def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu,
                  layer_norm_eps=1e-5, batch_first=False, norm_first=False, bias=True, device=None,
@@ -181,7 +203,14 @@ def _clones(module, n):
 
 
 class TransformerEncoder(Module):
-    """A stack of copies of an encoder layer."""
+    """A stack of copies of an encoder layer.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layer = nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> nn.TransformerEncoder(layer, 2)(whet.ones(1, 5, 8)).shape
+    whet.Size([1, 5, 8])
+    """
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True,
                  mask_check=True):
@@ -198,7 +227,14 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """A stack of copies of a decoder layer."""
+    """A stack of copies of a decoder layer.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layer = nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16)
+    >>> nn.TransformerDecoder(layer, 2)(whet.ones(3, 1, 8), whet.ones(5, 1, 8)).shape
+    whet.Size([3, 1, 8])
+    """
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
@@ -216,7 +252,14 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder."""
+    """An encoder and a decoder.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> model = nn.Transformer(8, 2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=16)
+    >>> model(whet.ones(5, 1, 8), whet.ones(3, 1, 8)).shape
+    whet.Size([3, 1, 8])
+    """
 
     def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6,
                  dim_feedforward=2048, dropout=0.1, activation=F.relu, custom_encoder=None,

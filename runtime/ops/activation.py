@@ -30,7 +30,13 @@ def activation(name, op, params=""):
 
 
 def elu(input, alpha=1.0, inplace=False):
-    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    """x where positive, alpha * (exp(x) - 1) elsewhere.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.elu(whet.tensor([-1., 0., 2.]))
+    tensor([-0.6321,  0.0000,  2.0000])
+    """
     return _act(formulas.elu_op, input, (alpha, 1.0), inplace)
 
 
@@ -47,12 +53,24 @@ def celu(input, alpha=1.0, inplace=False):
 
 
 def selu(input, inplace=False):
-    """The self-normalising ELU."""
+    """The self-normalising ELU.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.selu(whet.tensor([-1., 2.]))
+    tensor([-1.1113,  2.1014])
+    """
     return _act(formulas.selu_op, input, (), inplace)
 
 
 def gelu(input, approximate="none", *, out=None):
-    """x times the normal distribution function of x (or its tanh approximation)."""
+    """x times the normal distribution function of x (or its tanh approximation).
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.gelu(whet.tensor([-1., 0., 2.]))
+    tensor([-0.1587,  0.0000,  1.9545])
+    """
     if approximate not in ("none", "tanh"):
         check_text("gelu", "approximate", approximate)
         raise RuntimeError("approximate argument must be either none or tanh.")
@@ -62,13 +80,25 @@ def gelu(input, approximate="none", *, out=None):
 
 
 def softplus(input, beta=1, threshold=20, *, out=None):
-    """log(1 + exp(beta * x)) / beta, the identity above the threshold."""
+    """log(1 + exp(beta * x)) / beta, the identity above the threshold.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.softplus(whet.tensor([0., 2.]))
+    tensor([0.6931, 2.1269])
+    """
     y = _act(formulas.softplus_op, input, (beta, threshold), write=False)
     return y if out is None else give_out("softplus", y, out, (input,))
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """x, no less than `min_val` and no more than `max_val`."""
+    """x, no less than `min_val` and no more than `max_val`.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.hardtanh(whet.tensor([-2., 0.5, 2.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     try:
         crossed = min_val > max_val
     except TypeError:
@@ -81,7 +111,13 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
 
 def softshrink(input, lambd=0.5, *, out=None):
-    """x moved towards zero by `lambd`, and zero where it is nearer than that."""
+    """x moved towards zero by `lambd`, and zero where it is nearer than that.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.softshrink(whet.tensor([-2., 0.25, 1.]))
+    tensor([-1.5000,  0.0000,  0.5000])
+    """
     if lambd < 0:
         raise RuntimeError(f"softshrink: lambd must not be negative, but found {lambd}")
     return formulas.softshrink(input, lambd, out=out)
@@ -89,7 +125,13 @@ def softshrink(input, lambd=0.5, *, out=None):
 
 def threshold(input, threshold, value, inplace=False):
     """x where greater than the threshold, `value` elsewhere (of whole numbers both without their
-    fractions)."""
+    fractions).
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.threshold(whet.tensor([0.25, 2.]), 0.5, 9.)
+    tensor([9., 2.])
+    """
     if is_tensor(input) and input.dtype.kind < FLOAT:
         threshold, value = int(threshold), int(value)
     return _act(formulas.threshold_op, input, (threshold, value), inplace)
@@ -97,7 +139,13 @@ def threshold(input, threshold, value, inplace=False):
 
 @function()
 def prelu(input, weight):
-    """x where positive, weight * x elsewhere; the weight is one number or one per channel."""
+    """x where positive, weight * x elsewhere; the weight is one number or one per channel.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.prelu(whet.tensor([-1., 2.]), whet.tensor([0.25]))
+    tensor([-0.2500,  2.0000])
+    """
     if weight.ndim > 1:
         raise RuntimeError(
             f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
@@ -119,7 +167,13 @@ def prelu(input, weight):
 
 
 def glu(input, dim=-1):
-    """One half of the input times the sigmoid of the other."""
+    """One half of the input times the sigmoid of the other.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.glu(whet.tensor([1., 2., 0., 0.]))
+    tensor([0.5000, 1.0000])
+    """
     if input.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     if input.shape[dim] % 2:
@@ -130,12 +184,25 @@ def glu(input, dim=-1):
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
-    """softmax(-x)"""
+    """softmax(-x)
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.softmin(whet.tensor([0., 1.]), dim=0)
+    tensor([0.7311, 0.2689])
+    """
     return softmax(-input, dim, dtype=dtype)
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
-    """A sample of a relaxed (or, with a straight-through gradient, a hard) one-hot variable."""
+    """A sample of a relaxed (or, with a straight-through gradient, a hard) one-hot variable.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> y = F.gumbel_softmax(whet.zeros(3, 4), hard=True)
+    >>> y.sum(-1)
+    tensor([1., 1., 1.])
+    """
     g = -FUNCTIONS["empty_like"](logits).exponential_().log()
     soft = FUNCTIONS["softmax"]((logits + g) / tau, dim)
     if not hard:
@@ -146,7 +213,13 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
-    """Leaky ReLU whose slope is random in training."""
+    """Leaky ReLU whose slope is random in training.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.rrelu(whet.tensor([-1., 2.]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:

@@ -327,7 +327,12 @@ def round(input, *, decimals=0):
 
 @method()
 def round_(self, *, decimals=0):
-    """`round`, in place."""
+    """`round`, in place.
+
+    >>> import whet
+    >>> whet.tensor([0.5, 1.5, 2.5]).round_()
+    tensor([0., 2., 2.])
+    """
     if decimals == 0:
         return inplace(p.round_op, self, ())
     return self.copy_(round(self, decimals=decimals))
@@ -335,7 +340,12 @@ def round_(self, *, decimals=0):
 
 @function()
 def rsub(input, other, *, alpha=1):
-    """other - alpha * input"""
+    """other - alpha * input
+
+    >>> import whet
+    >>> whet.rsub(whet.tensor([1., 2.]), 10)
+    tensor([9., 8.])
+    """
     return _run(*_sub(other, input, alpha))
 
 
@@ -484,7 +494,14 @@ frexp_op = Op("frexp",
 
 @function(out=True)
 def frexp(input):
-    """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1."""
+    """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1.
+
+    >>> import whet
+    >>> whet.frexp(whet.tensor([8., 0.75]))
+    whet.return_types.frexp(
+    mantissa=tensor([0.5000, 0.7500]),
+    exponent=tensor([4, 0], dtype=whet.int32))
+    """
     check_tensors("frexp", input=input)
     if input.dtype.kind != FLOAT:
         raise RuntimeError("frexp() only supports floating-point dtypes")
@@ -493,7 +510,12 @@ def frexp(input):
 
 @function("multigammaln", out=True)
 def mvlgamma(input, p):
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """The logarithm of the multivariate gamma function of dimension p.
+
+    >>> import whet
+    >>> whet.mvlgamma(whet.tensor([2., 3.]), 2)
+    tensor([0.4516, 1.5502])
+    """
     check_tensors("mvlgamma", input=input)
     if input.dtype.kind == 0:
         raise RuntimeError("The input tensor may not be a boolean tensor.")

@@ -17,7 +17,14 @@ from .zero_gradients import attached
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
                                  scale=None, enable_gqa=False):
-    """softmax(query @ key.T * scale + mask) @ value"""
+    """softmax(query @ key.T * scale + mask) @ value
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> q, k, v = whet.randn(3, 2, 4, 5, 8).unbind()
+    >>> F.scaled_dot_product_attention(q, k, v, is_causal=True).shape
+    whet.Size([2, 4, 5, 8])
+    """
     for t in (query, key, value):
         if t.ndim < 2:
             raise RuntimeError(

@@ -34,7 +34,12 @@ def isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False):
 @function()
 @declared_for_tracing.goes_by_no_size
 def allclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False):
-    """Are all elements close (see `isclose`)?"""
+    """Are all elements close (see `isclose`)?
+
+    >>> import whet
+    >>> whet.allclose(whet.tensor([1., 2.]), whet.tensor([1., 2.000001]))
+    True
+    """
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
@@ -52,5 +57,10 @@ def equal(input, other):
 
 @function()
 def is_same_size(input, other):
-    """Have the two tensors the same shape?"""
+    """Have the two tensors the same shape?
+
+    >>> import whet
+    >>> whet.is_same_size(whet.ones(2, 3), whet.zeros(2, 3))
+    True
+    """
     return input._array.shape == other._array.shape

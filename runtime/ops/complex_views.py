@@ -19,7 +19,8 @@ from .registry import apply, check_one_type, check_tensors, is_tensor
 from .sample_inputs import Sample, reals
 from .strided import as_strided_op, element_strides, extent, strided_sum_op, touched_span
 from .surface import FUNCTIONS, METHODS, function, method
-from .view import ViewOp, slice_op, view_op
+from .view import ViewOp, view_op
+from .view_parts import slice_op
 
 
 # ---- other element types over the same memory ----------------------------------------------------
@@ -117,7 +118,13 @@ def _complex_from(g):
 
 @function(method=False)
 def view_as_real(input):
-    """A complex tensor as a real one with a last dimension (real, imaginary); the same memory."""
+    """A complex tensor as a real one with a last dimension (real, imaginary); the same memory.
+
+    >>> import whet
+    >>> whet.view_as_real(whet.tensor([1 + 2j, 3 + 4j]))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
     if input.dtype.kind != COMPLEX:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return apply(view_as_real_op, (input,), {})
@@ -125,7 +132,12 @@ def view_as_real(input):
 
 @function(method=False)
 def view_as_complex(input):
-    """A real tensor whose last dimension is (real, imaginary) as a complex one; the same memory."""
+    """A real tensor whose last dimension is (real, imaginary) as a complex one; the same memory.
+
+    >>> import whet
+    >>> whet.view_as_complex(whet.tensor([[1., 2.], [3., 4.]]))
+    tensor([1.+2.j, 3.+4.j])
+    """
     a = input._array
     if input.dtype.kind != FLOAT or a.itemsize < 4:
         raise RuntimeError(
@@ -144,13 +156,23 @@ def view_as_complex(input):
 
 @function(method=False)
 def real(input):
-    """The real part of a complex tensor, as a view; a real tensor itself."""
+    """The real part of a complex tensor, as a view; a real tensor itself.
+
+    >>> import whet
+    >>> whet.real(whet.tensor([1 + 2j, 3 - 1j]))
+    tensor([1., 3.])
+    """
     return apply(real_op, (input,), {}) if input.dtype.kind == COMPLEX else input
 
 
 @function(method=False)
 def imag(input):
-    """The imaginary part of a complex tensor, as a view."""
+    """The imaginary part of a complex tensor, as a view.
+
+    >>> import whet
+    >>> whet.imag(whet.tensor([1 + 2j, 3 - 1j]))
+    tensor([ 2., -1.])
+    """
     if input.dtype.kind != COMPLEX:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return apply(imag_op, (input,), {})
@@ -198,7 +220,12 @@ def complex(real, imag, *, out=None):
 
 @function(method=False)
 def polar(abs, angle, *, out=None):
-    """The complex numbers of the given absolute values and angles."""
+    """The complex numbers of the given absolute values and angles.
+
+    >>> import whet
+    >>> whet.polar(whet.tensor([1., 2.]), whet.tensor([0., 0.]))
+    tensor([1.+0.j, 2.+0.j])
+    """
     check_tensors("polar", abs=abs, angle=angle)
     if abs.dtype.kind != FLOAT or angle.dtype.kind != FLOAT:
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
@@ -271,7 +298,12 @@ CopySlicesOp.with_region = staticmethod(with_region)
 
 @function()
 def isreal(input):
-    """Where the imaginary part is zero."""
+    """Where the imaginary part is zero.
+
+    >>> import whet
+    >>> whet.isreal(whet.tensor([1 + 0j, 1j]))
+    tensor([ True, False])
+    """
     check_tensors("isreal", input=input)
     if input.dtype.kind != COMPLEX:
         return FUNCTIONS["ones_like"](input, dtype=dtypes.bool_)
@@ -280,7 +312,12 @@ def isreal(input):
 
 @function(out=True)
 def angle(input):
-    """The angle of a complex number in the plane; of a real number 0 or pi."""
+    """The angle of a complex number in the plane; of a real number 0 or pi.
+
+    >>> import whet
+    >>> whet.angle(whet.tensor([1j, -1 + 0j]))
+    tensor([1.5708, 3.1416])
+    """
     check_tensors("angle", input=input)
     if input.dtype.kind == COMPLEX:
         return FUNCTIONS["atan2"](input.imag, input.real)

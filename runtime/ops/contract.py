@@ -9,6 +9,7 @@ from ..cpu import gemm
 from ..cpu.rows import contiguous
 from ..dtypes import BOOL, COMPLEX, INT
 from . import dims as check
+from . import docstrings
 from .arithmetic import as_operand, is_foreign
 from .batching import aligned, example_ndim
 from .join import common_type
@@ -258,14 +259,24 @@ def _in_own_types(product, a, b):
 
 @function(out=True)
 def mm(input, mat2):
-    """The product of two matrices."""
+    """The product of two matrices.
+
+    >>> import whet
+    >>> whet.mm(whet.tensor([[1., 2.]]), whet.tensor([[3.], [4.]]))
+    tensor([[11.]])
+    """
     _exact_dims("mm", input, 2, mat2, 2)
     return apply(matmul_op, (input, mat2), {})
 
 
 @function(out=True)
 def bmm(input, mat2):
-    """The products of two batches of matrices."""
+    """The products of two batches of matrices.
+
+    >>> import whet
+    >>> whet.bmm(whet.ones(2, 3, 4), whet.ones(2, 4, 5)).shape
+    whet.Size([2, 3, 5])
+    """
     _exact_dims("bmm", input, 3, mat2, 3)
     if input.shape[0] != mat2.shape[0]:
         raise RuntimeError(f"bmm: batch sizes differ: {tuple(input.shape)} @ {tuple(mat2.shape)}")
@@ -274,28 +285,48 @@ def bmm(input, mat2):
 
 @function(out=True)
 def mv(input, vec):
-    """A matrix times a vector."""
+    """A matrix times a vector.
+
+    >>> import whet
+    >>> whet.mv(whet.tensor([[1., 2.], [3., 4.]]), whet.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
     _exact_dims("mv", input, 2, vec, 1)
     return _in_own_types(matmul, input, vec)
 
 
 @function(out=True)
 def dot(input, tensor):
-    """The inner product of two vectors."""
+    """The inner product of two vectors.
+
+    >>> import whet
+    >>> whet.dot(whet.tensor([1., 2.]), whet.tensor([3., 4.]))
+    tensor(11.)
+    """
     _exact_dims("dot", input, 1, tensor, 1)
     return _in_own_types(_inner, input, tensor)
 
 
 @function(out=True)
 def vdot(input, other):
-    """The inner product of two vectors, the first conjugated."""
+    """The inner product of two vectors, the first conjugated.
+
+    >>> import whet
+    >>> whet.vdot(whet.tensor([1j, 2.]), whet.tensor([1j, 1.]))
+    tensor(3.+0.j)
+    """
     _exact_dims("vdot", input, 1, other, 1)
     return _in_own_types(_inner, input.conj(), other)
 
 
 @function(out=True)
 def inner(input, other):
-    """Sums of products over the last dimension of both."""
+    """Sums of products over the last dimension of both.
+
+    >>> import whet
+    >>> whet.inner(whet.tensor([1., 2.]), whet.tensor([[1., 0.], [1., 1.]]))
+    tensor([1., 3.])
+    """
     check_tensors("inner", input=input, other=other)
     if input.ndim == 0 or other.ndim == 0:
         return input * other
@@ -354,23 +385,29 @@ def _batch_sum(a, b):
     return bmm(a, b).sum(0, dtype=a.dtype)
 
 
-for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", "vec", mv),
-                                ("addr", "vec1", "vec2", outer),
-                                ("baddbmm", "batch1", "batch2", bmm),
-                                ("addbmm", "batch1", "batch2", _batch_sum)):
+for _name, _a, _b, _product, _example in (
+        ("addmm", "mat1", "mat2", mm, "[[1.]], [[1., 2.]], [[3.], [4.]] -> [[12.]]"),
+        ("addmv", "mat", "vec", mv, "[1.], [[1., 2.]], [3., 4.] -> [12.]"),
+        ("addr", "vec1", "vec2", outer, "[[1., 1.]], [2.], [3., 4.] -> [[7., 9.]]"),
+        ("baddbmm", "batch1", "batch2", bmm,
+         "[[[1.]]], [[[1., 2.]]], [[[3.], [4.]]] -> [[[12.]]]"),
+        ("addbmm", "batch1", "batch2", _batch_sum,
+         "[[1.]], [[[1., 2.]]], [[[3.], [4.]]] -> [[12.]]")):
     from .argument_guards import guard
     from .public_functions import compile_function
     _env = {"affine": _affine(_name, _product, promotes=_product is outer)}
     _fn = compile_function(_name, f"def {_name}(input, {_a}, {_b}, *, beta=1, alpha=1):\n"
                                   f"    return affine(input, {_a}, {_b}, beta, alpha)", _env)
-    _fn.__doc__ = f"beta * input + alpha * ({_product.__name__.strip('_')} of {_a} and {_b})."
+    _doc, _, _written = docstrings.of_elementwise(
+        _name, f"beta * input + alpha * {_product.__name__.strip('_')}({_a}, {_b}).", _example)
+    _fn.__doc__ = _doc
     function(out=True)(_fn)
     _in_place = compile_function(
         _name + "_",
         f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return "
         f"self.copy_(affine(self, {_a}, {_b}, beta, alpha))",
         _env)
-    _in_place.__doc__ = f"`{_name}`, in place."
+    _in_place.__doc__ = _written
     METHODS[_name + "_"] = guard(_in_place)
 
 
@@ -416,7 +453,12 @@ def linear(input, weight, bias=None, *, out=None):
 @function(method=False, out=True)
 def tensordot(a, b, dims=2):
     """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two
-    lists."""
+    lists.
+
+    >>> import whet
+    >>> whet.tensordot(whet.ones(2, 3, 4), whet.ones(4, 3), dims=([1, 2], [1, 0]))
+    tensor([12., 12.])
+    """
     of_a, of_b = _summed_dims(a, b, dims)
     a, b = _of_equal_sizes(a, of_a, b, of_b)
     kept_a = [i for i in range(a.ndim) if i not in of_a]
@@ -473,7 +515,12 @@ def _size(x, dims):
 
 @function(method=False)
 def chain_matmul(*matrices, out=None):
-    """The product of several matrices."""
+    """The product of several matrices.
+
+    >>> import whet
+    >>> whet.chain_matmul(whet.ones(2, 3), whet.ones(3, 4), whet.ones(4, 5)).shape
+    whet.Size([2, 5])
+    """
     r = matrices[0]
     for m in matrices[1:]:
         r = mm(r, m)

@@ -14,7 +14,7 @@ from ..ir.outline import like_first
 from ..layouts import contiguous_format, preserve_format
 from ..tensor import shown, wrap
 from ..tensor_base import IN_INFERENCE, REQUIRES_GRAD, is_strided
-from . import float8
+from . import docstrings, float8
 from .argument_guards import check_flag
 from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated
@@ -79,7 +79,15 @@ def _cast_stored(t, dtype):
 
 @function()
 def clone(input, *, memory_format=preserve_format):
-    """A copy with the same history."""
+    """A copy with the same history.
+
+    >>> import whet
+    >>> x = whet.tensor([1., 2.])
+    >>> y = x.clone()
+    >>> y[0] = 9.
+    >>> x
+    tensor([1., 2.])
+    """
     if memory_format is preserve_format:
         return apply(clone_op, (input,), NO_ATTRS)
     memory_format = as_format(memory_format)
@@ -116,7 +124,12 @@ engine.later.lies_as, engine.later.copy_laid_as = lies_as, copy_laid_as
 
 @method()
 def contiguous(self, memory_format=contiguous_format):
-    """The same values without gaps, row-major (or in another format); itself if they are."""
+    """The same values without gaps, row-major (or in another format); itself if they are.
+
+    >>> import whet
+    >>> whet.ones(2, 3).T.contiguous().stride()
+    (2, 1)
+    """
     memory_format = as_format(memory_format)
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -264,7 +277,8 @@ def _named(name, dtype):
         return (cast(self, dtype) if memory_format is preserve_format and self.dtype.kind != COMPLEX
                 else to(self, dtype, memory_format=memory_format))
     convert.__name__ = convert.__qualname__ = name
-    convert.__doc__ = f"The tensor as {dtype.name}."
+    convert.__doc__ = docstrings.with_example(
+        f"The tensor as {dtype.name}.", f"whet.tensor([1, 0]).{name}().dtype", dtype)
     METHODS[name] = convert
 
 
@@ -278,13 +292,23 @@ for _name, _dtype in (("float", dtypes.float32), ("double", dtypes.float64),
 
 @method()
 def type_as(self, other):
-    """The tensor in the type of another."""
+    """The tensor in the type of another.
+
+    >>> import whet
+    >>> whet.tensor([1, 2]).type_as(whet.tensor([0.5]))
+    tensor([1., 2.])
+    """
     return to(self, other.dtype)
 
 
 @method()
 def cpu(self, memory_format=preserve_format):
-    """The tensor in the CPU's memory: itself, if it is there."""
+    """The tensor in the CPU's memory: itself, if it is there.
+
+    >>> import whet
+    >>> whet.ones(2).cpu().device
+    device(type='cpu')
+    """
     return to(self, devices.CPU, memory_format=memory_format)
 
 
@@ -307,7 +331,13 @@ def pin_memory(self, device=None):
 
 @method()
 def to_dense(self, dtype=None, *, masked_grad=None):
-    """The tensor itself: all tensors are dense."""
+    """The tensor itself: all tensors are dense.
+
+    >>> import whet
+    >>> whet.eye(2).to_sparse().to_dense()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return self if dtype is None else to(self, dtype)
 
 
@@ -320,7 +350,13 @@ detach_op.on_device = lambda arrays, attrs, index: arrays[0]
 
 @function()
 def detach(input):
-    """The same memory without history. Writes are seen by both, and by version checks."""
+    """The same memory without history. Writes are seen by both, and by version checks.
+
+    >>> import whet
+    >>> x = whet.ones(2, requires_grad=True)
+    >>> (x * 2).detach().requires_grad
+    False
+    """
     flags = modes.state.flags
     if flags & modes.SPECIAL or not is_tensor(input):
         t = apply(detach_op, (input,), {})
@@ -424,7 +460,13 @@ def _to_tensor(x, like):
 
 @method()
 def copy_(self, src, non_blocking=False):
-    """Write the values of `src`, broadcast and converted, into this tensor."""
+    """Write the values of `src`, broadcast and converted, into this tensor.
+
+    >>> import whet
+    >>> whet.zeros(2, 2).copy_(whet.tensor([1., 2.]))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
     src = _to_tensor(src, self)
     if src is self:
         ip.check_writable(self, "copy_")
@@ -466,7 +508,12 @@ def resize_each(op, n, inputs, batched, attrs):
 
 @method()
 def apply_(self, callable):
-    """Replace every element by what a Python function makes of it. Slow."""
+    """Replace every element by what a Python function makes of it. Slow.
+
+    >>> import whet
+    >>> whet.tensor([1., 2.]).apply_(lambda v: v + 10)
+    tensor([11., 12.])
+    """
     if self.requires_grad:
         raise RuntimeError(
             "Can't call apply_() on Variable that requires grad. Use var.detach().apply_(...)")
@@ -476,7 +523,12 @@ def apply_(self, callable):
 
 @method()
 def map_(self, tensor, callable):
-    """Replace every element by `callable(element, other element)`. Slow."""
+    """Replace every element by `callable(element, other element)`. Slow.
+
+    >>> import whet
+    >>> whet.tensor([1., 2.]).map_(whet.tensor([3., 4.]), lambda a, b: a * b)
+    tensor([3., 8.])
+    """
     if self.requires_grad or tensor.requires_grad:
         raise RuntimeError(
             "Can't call map_() on Variable that requires grad. Use var.detach().map_(...)")
@@ -487,7 +539,12 @@ def map_(self, tensor, callable):
 
 @method()
 def dim_order(self, ambiguity_check=False):
-    """The dimensions from the outermost in memory to the innermost."""
+    """The dimensions from the outermost in memory to the innermost.
+
+    >>> import whet
+    >>> whet.ones(2, 3).T.dim_order()
+    (1, 0)
+    """
     a = self._array
     return tuple(sorted(range(a.ndim), key=lambda d: (-abs(a.strides[d]), d)))
 

@@ -7,6 +7,7 @@ from .. import devices
 from ..autograd import modes
 from ..cpu import conv as kernels
 from ..indexing import as_int, tuple_of, whole
+from . import docstrings
 from . import window_outlines as outlines
 from .argument_guards import guard
 from .batching import folded, repeated
@@ -321,7 +322,10 @@ def _publish_convs():
             f"    return convolution('{name}', {n}, input, weight, bias, stride, padding, "
             "dilation, groups)",
             {"convolution": convolution})
-        f.__doc__ = f"The {n}-d convolution (cross-correlation) of an input with a weight."
+        f.__doc__ = docstrings.with_example(
+            f"The {n}-d convolution (cross-correlation) of an input with a weight.",
+            f"whet.{name}(whet.ones(1, 2{', 8' * n}), whet.ones(4, 2{', 3' * n})).shape",
+            f"whet.Size([1, 4{', 6' * n}])")
         function(method=False)(guard(f))
         name = f"conv_transpose{n}d"
         f = compile_function(
@@ -331,7 +335,10 @@ def _publish_convs():
             f"    return transposed('{name}', {n}, input, weight, bias, stride, padding, "
             "output_padding, groups, dilation)",
             {"transposed": transposed})
-        f.__doc__ = f"The {n}-d transposed convolution."
+        f.__doc__ = docstrings.with_example(
+            f"The {n}-d transposed convolution: the gradient of `conv{n}d` for its input.",
+            f"whet.{name}(whet.ones(1, 2{', 6' * n}), whet.ones(2, 4{', 3' * n})).shape",
+            f"whet.Size([1, 4{', 8' * n}])")
         function(method=False)(guard(f))
 
 
@@ -340,6 +347,11 @@ _publish_convs()
 
 @function(method=False)
 def conv_tbc(input, weight, bias, pad=0):
-    """1-d convolution of (time, batch, channel) with a weight of (width, in, out)."""
+    """1-d convolution of (time, batch, channel) with a weight of (width, in, out).
+
+    >>> import whet
+    >>> whet.conv_tbc(whet.ones(8, 1, 2), whet.ones(3, 2, 4), whet.zeros(4)).shape
+    whet.Size([6, 1, 4])
+    """
     return convolution("conv_tbc", 1, input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad,
                        1, 1).permute(2, 0, 1)

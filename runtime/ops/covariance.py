@@ -72,7 +72,13 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
 @function()
 def corrcoef(input):
-    """The correlation coefficients of variables (rows), observed together (columns)."""
+    """The correlation coefficients of variables (rows), observed together (columns).
+
+    >>> import whet
+    >>> whet.corrcoef(whet.tensor([[1., 2., 3.], [3., 2., 1.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
     check_tensors("corrcoef", input=input)
     if input.ndim > 2:
         raise RuntimeError(

@@ -310,7 +310,12 @@ def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, requ
 @function(method=False)
 def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
           pin_memory=False, memory_format=contiguous_format):
-    """A tensor whose elements are whatever the memory holds."""
+    """A tensor whose elements are whatever the memory holds.
+
+    >>> import whet
+    >>> whet.empty(2, 3).shape
+    whet.Size([2, 3])
+    """
     check_options("empty", layout, device, pin_memory)
     size = _size_of(shape, size, "empty")
     if out is not None:
@@ -366,7 +371,12 @@ def _like(input, op, value, dtype, layout, device, requires_grad, memory_format,
 @function(method=False)
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
                memory_format=preserve_format, pin_memory=False):
-    """Zeros in the shape and type of `input`."""
+    """Zeros in the shape and type of `input`.
+
+    >>> import whet
+    >>> whet.zeros_like(whet.tensor([3., 4.]))
+    tensor([0., 0.])
+    """
     return _like(input, "zeros_like", 0, dtype, layout, device, requires_grad, memory_format,
                  pin_memory)
 
@@ -374,7 +384,12 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
 @function(method=False)
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
               memory_format=preserve_format, pin_memory=False):
-    """Ones in the shape and type of `input`."""
+    """Ones in the shape and type of `input`.
+
+    >>> import whet
+    >>> whet.ones_like(whet.tensor([3, 4]))
+    tensor([1, 1])
+    """
     return _like(input, "ones_like", 1, dtype, layout, device, requires_grad, memory_format,
                  pin_memory)
 
@@ -382,7 +397,12 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fals
 @function(method=False)
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
                memory_format=preserve_format, pin_memory=False):
-    """Uninitialised memory in the shape and type of `input`."""
+    """Uninitialised memory in the shape and type of `input`.
+
+    >>> import whet
+    >>> whet.empty_like(whet.ones(2, 3)).shape
+    whet.Size([2, 3])
+    """
     return _like(input, "empty_like", None, dtype, layout, device, requires_grad, memory_format,
                  pin_memory)
 
@@ -390,7 +410,12 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
 @function(method=False)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False,
               memory_format=preserve_format, pin_memory=False):
-    """One value everywhere, in the shape and type of `input`."""
+    """One value everywhere, in the shape and type of `input`.
+
+    >>> import whet
+    >>> whet.full_like(whet.ones(2), 7.)
+    tensor([7., 7.])
+    """
     if fill_value is None:
         raise TypeError("full_like(): argument 'fill_value' (position 2) must be Number, not "
                         "NoneType")
@@ -428,7 +453,12 @@ _new_method("new_empty", None)
 @method()
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None,
              pin_memory=False):
-    """As `whet.full`, in the type of this tensor."""
+    """As `whet.full`, in the type of this tensor.
+
+    >>> import whet
+    >>> whet.ones(2, dtype=whet.float64).new_full((3,), 2)
+    tensor([2., 2., 2.], dtype=whet.float64)
+    """
     made = full(size, fill_value, dtype=self.dtype if dtype is None else dtype,
                 device=self.device if device is None else device, layout=layout,
                 pin_memory=pin_memory)
@@ -448,7 +478,12 @@ def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_g
 @function(method=False)
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False,
                   pin_memory=False):
-    """Uninitialised memory with the given strides (in elements)."""
+    """Uninitialised memory with the given strides (in elements).
+
+    >>> import whet
+    >>> whet.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     check_options("empty_strided", layout, device, pin_memory)
     size = indexing.checked_size(indexing.sizes((size,), "empty_strided"), "empty_strided")
     stride = indexing.sizes((stride,), "empty_strided")
@@ -468,7 +503,12 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None,
                    requires_grad=False, pin_memory=False):
     """Uninitialised memory that is dense when its dimensions are taken in the order
-    `physical_layout` (outermost first)."""
+    `physical_layout` (outermost first).
+
+    >>> import whet
+    >>> whet.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
     check_options("empty_permuted", layout, device, pin_memory)
     size, order = (indexing.checked_size(indexing.sizes((size,), "empty_permuted"),
                                          "empty_permuted"), tuple(physical_layout))

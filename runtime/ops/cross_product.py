@@ -7,7 +7,12 @@ from .surface import FUNCTIONS, function
 @function(out=True)
 def cross(input, other, dim=None):
     """The vector product of vectors of 3 elements along `dim` (by default the first dimension of
-    size 3)."""
+    size 3).
+
+    >>> import whet
+    >>> whet.cross(whet.tensor([1., 0., 0.]), whet.tensor([0., 1., 0.]), dim=0)
+    tensor([0., 0., 1.])
+    """
     check_tensors("cross", input=input, other=other)
     check_one_type("cross", input=input, other=other)
     if input.ndim != other.ndim:

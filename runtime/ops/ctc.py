@@ -17,7 +17,14 @@ from .surface import function
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean",
              zero_infinity=False):
     """Connectionist temporal classification: minus the log-probability of all alignments of the
-    targets."""
+    targets.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> log_probs = whet.zeros(4, 1, 3).log_softmax(-1)
+    >>> F.ctc_loss(log_probs, whet.tensor([[1, 2]]), [4], [2])
+    tensor(0.8432)
+    """
     single = log_probs.ndim == 2
     lp = log_probs.unsqueeze(1) if single else log_probs
     if lp.ndim != 3:

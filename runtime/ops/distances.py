@@ -129,7 +129,13 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 
 @function(method=False)
 def pdist(input, p=2):
-    """p-norm distances between the rows, each pair once."""
+    """p-norm distances between the rows, each pair once.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.pdist(whet.tensor([[0., 0.], [3., 4.], [0., 1.]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
     _floating("pdist", input=input)
     _no_less_than_zero("pdist", p)
     if input.ndim != 2:
@@ -143,7 +149,13 @@ def pdist(input, p=2):
 
 @function("cosine_similarity", method=False)
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """The cosine of the angle between vectors along `dim`."""
+    """The cosine of the angle between vectors along `dim`.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.cosine_similarity(whet.tensor([1., 0.]), whet.tensor([1., 1.]), dim=0)
+    tensor(0.7071)
+    """
     if max(x1.dtype.kind, x2.dtype.kind) != FLOAT:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is integral")
@@ -157,5 +169,11 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 @function(method=False)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+    """The p-norm of x1 - x2 + eps along the last dimension.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.pairwise_distance(whet.tensor([[0., 0.]]), whet.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
     return vector_norm(x1 - x2 + eps, p, -1, keepdim)

@@ -1,8 +1,6 @@
-"""Docstrings of functions that are made from an op's statement: a sentence and an example."""
+"""Docstrings of functions that are made from statements, or in loops: a sentence and an example."""
+import inspect
 import re
-
-# a list of elements, or a number
-_OPERAND = re.compile(r"\[[^]]*\]|[^\s,]+")
 
 
 def of_elementwise(name, says, example, method=True):
@@ -18,15 +16,38 @@ def of_elementwise(name, says, example, method=True):
     if example is None:
         return texts
     given, result = example.split(" -> ")
-    operands = [_operand(text) for text in _OPERAND.findall(given)]
+    operands = [_operand(text) for text in _parts(given)]
     of_all, of_others = ", ".join(operands), ", ".join(operands[1:])
     calls = (f"whet.{public}({of_all})", f"{operands[0]}.{short}({of_others})",
              f"{operands[0]}.{short}_({of_others})" if method else f"whet.{public}_({of_all})")
     # booleans that are written to a tensor of floats
     floats = result.replace("[ ", "[").replace("True", "1.").replace("False", "0.")
     results = result, result, floats if "True" in result else result
-    return tuple(f"{text}\n\n>>> import whet\n>>> {call}\ntensor({shown})\n"
-                 for text, call, shown in zip(texts, calls, results))
+    return tuple([with_example(text, call, f"tensor({shown})")
+                  for text, call, shown in zip(texts, calls, results)])
+
+
+def with_example(says, call, shown):
+    """A docstring: what a function does, a call and what it prints."""
+    return f"{says}\n\n>>> import whet\n>>> {call}\n{shown}\n"
+
+
+def of_in_place(name, doc):
+    """The docstring of the method `NAME_`, from that of `NAME`, whose example calls the method."""
+    example = inspect.cleandoc(doc).partition("\n\n")[2]
+    return f"`{name}`, in place.\n\n{example.replace(f'.{name}(', f'.{name}_(')}\n"
+
+
+def _parts(text):
+    """The operands of an example: what stands between the commas outside of brackets."""
+    found, depth = [""], 0
+    for c in text:
+        depth += (c == "[") - (c == "]")
+        if c == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += c
+    return [part.strip() for part in found]
 
 
 def _operand(text):

@@ -2,6 +2,7 @@
 from ..autograd.modes import warn
 from ..dtypes import FLOAT
 from ..ir import scalar as s
+from . import docstrings
 from .pointwise_family import PointwiseOp, inplace
 from .random import draw
 from .registry import apply, check_tensors
@@ -37,7 +38,14 @@ def _drop(input, p, shape, inplace_):
 
 @function(method=False)
 def dropout(input, p=0.5, training=True, inplace=False):
-    """Zero elements with probability p and scale the rest by 1 / (1 - p)."""
+    """Zero elements with probability p and scale the rest by 1 / (1 - p).
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> y = F.dropout(whet.ones(100), 0.5)
+    >>> set(y.tolist()) <= {0.0, 2.0}
+    True
+    """
     _check_p(p)
     check_tensors("dropout", input=input)
     if not training or p == 0 and not inplace:
@@ -78,8 +86,10 @@ def _feature_dropout(n):
         # Three dimensions are examples, channels and one more for dropout2d, as in PyTorch.
         return drop_features(input, p, 2 if n == 2 or input.ndim == n + 2 else 1, inplace)
 
-    f.__name__, f.__doc__ = (
-        f"dropout{n}d", "Zero whole channels with probability p and scale the rest by 1 / (1 - p).")
+    f.__name__, f.__doc__ = f"dropout{n}d", docstrings.with_example(
+        "Zero whole channels with probability p and scale the rest by 1 / (1 - p).",
+        f"whet.nn.functional.dropout{n}d(whet.ones(1, 3{', 2' * n})).shape",
+        f"whet.Size([1, 3{', 2' * n}])")
     return f
 
 
@@ -101,10 +111,22 @@ def _alpha(input, p, training, inplace, shape):
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout that keeps mean and variance of self-normalising networks."""
+    """Dropout that keeps mean and variance of self-normalising networks.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.alpha_dropout(whet.ones(2), 0.5, training=False)
+    tensor([1., 1.])
+    """
     return _alpha(input, p, training, inplace, input.shape)
 
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """`alpha_dropout` of whole channels."""
+    """`alpha_dropout` of whole channels.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.feature_alpha_dropout(whet.ones(2), 0.5, training=False)
+    tensor([1., 1.])
+    """
     return _alpha(input, p, training, inplace, tuple(input.shape[:2]) + (1,) * (input.ndim - 2))

@@ -249,7 +249,13 @@ def einsum(equation, *operands):
 
 @function(method=False)
 def bilinear(input1, input2, weight, bias=None):
-    """sum over i, j of input1[i] * weight[k, i, j] * input2[j]"""
+    """sum over i, j of input1[i] * weight[k, i, j] * input2[j]
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.bilinear(whet.ones(1, 2), whet.ones(1, 3), whet.ones(4, 2, 3))
+    tensor([[6., 6., 6., 6.]])
+    """
     check_one_type("bilinear", input1=input1, input2=input2, weight=weight, bias=bias)
     if input1.ndim != input2.ndim or weight.ndim != 3:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and "

@@ -229,7 +229,14 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
                   mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False,
                   padding_idx=None):
     """The sum, mean or maximum of rows of `weight`, bag by bag. Bags of a matrix of indices are
-    summed as `sum` does it, those of offsets one row after the other."""
+    summed as `sum` does it, those of offsets one row after the other.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> table = whet.tensor([[1., 2.], [3., 4.]])
+    >>> F.embedding_bag(whet.tensor([[0, 1]]), table, mode="sum")
+    tensor([[4., 6.]])
+    """
     _indices("embedding_bag", input)
     if weight.dtype.kind != FLOAT:
         raise RuntimeError("Expected tensor for argument #1 'weight' to be of a floating point "

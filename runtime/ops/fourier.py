@@ -242,7 +242,12 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True,
           normalized=False, onesided=None, length=None, return_complex=False):
     """The signal of which `input` is the short-time Fourier transform, where windows overlap
-    their weighted mean."""
+    their weighted mean.
+
+    >>> import whet
+    >>> whet.istft(whet.ones(9, 5, dtype=whet.complex64), 16, window=whet.ones(16)).shape
+    whet.Size([16])
+    """
     x = operand("istft", input)
     if x.dtype.kind != COMPLEX:
         raise RuntimeError(

@@ -30,7 +30,12 @@ from .surface import FUNCTIONS, function, method
 @method()
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None,
                pin_memory=False):
-    """As `whet.tensor`, in the type of this tensor."""
+    """As `whet.tensor`, in the type of this tensor.
+
+    >>> import whet
+    >>> whet.ones(2, dtype=whet.float64).new_tensor([3, 4])
+    tensor([3., 4.], dtype=whet.float64)
+    """
     check_options("new_tensor", layout, device, pin_memory)
     return tensor(data, dtype=self.dtype if dtype is None else dtype,
                   device=self.device if device is None else device,
@@ -413,7 +418,12 @@ def as_tensor(data, dtype=None, device=None):
 @function(method=False)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it
-    open (None)."""
+    open (None).
+
+    >>> import whet
+    >>> whet.asarray([1, 2.5])
+    tensor([1.0000, 2.5000])
+    """
     check_options("asarray", None, device)
     dtype = dtypes.as_dtype(dtype)
     if isinstance(obj, bytes | bytearray | memoryview):
@@ -449,7 +459,16 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 @function(method=False)
 def from_numpy(ndarray):
-    """A tensor over the memory of a NumPy array: each sees the other's writes."""
+    """A tensor over the memory of a NumPy array: each sees the other's writes.
+
+    >>> import whet
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> x = whet.from_numpy(a)
+    >>> a[0] = 5
+    >>> x
+    tensor([5., 0.], dtype=whet.float64)
+    """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {ndarray.__class__.__name__})")
     array = memory_of(ndarray)
@@ -464,7 +483,12 @@ def from_numpy(ndarray):
 
 @function(method=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-d tensor over the memory of an object with a buffer."""
+    """A 1-d tensor over the memory of an object with a buffer.
+
+    >>> import whet
+    >>> whet.frombuffer(bytearray([1, 2, 3]), dtype=whet.uint8)
+    tensor([1, 2, 3], dtype=whet.uint8)
+    """
     d, buffer = dtypes.as_dtype(dtype), memory_of(buffer)
     size = memoryview(buffer).nbytes
     if size == 0:
@@ -521,7 +545,12 @@ def scalar_tensor(x, dtype=None):
 
 def _scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
                    requires_grad=False):
-    """A 0-d tensor from a Python number, in the default type where none is given."""
+    """A 0-d tensor from a Python number, in the default type where none is given.
+
+    >>> import whet
+    >>> whet.scalar_tensor(2)
+    tensor(2.)
+    """
     check_options("scalar_tensor", layout, device, pin_memory)
     t = scalar_tensor(s, dtypes.get_default_dtype() if dtype is None else dtype)
     return require(t, requires_grad, device)

@@ -2,14 +2,14 @@
 
 Most are the same functions. A few have another order of parameters there, and are written out.
 """
-from . import activation, dropout, loss, norm
+from . import activation, dropout, loss, margin_losses, norm
 from .declared_signatures import declare
 from .embedding import embedding as embedded
 from .surface import FUNCTIONS, METHODS, function
 
 for _fn in (activation.celu, activation.selu, activation.rrelu, activation.threshold,
             dropout.alpha_dropout, dropout.feature_alpha_dropout,
-            loss.poisson_nll_loss, loss.triplet_margin_loss):
+            loss.poisson_nll_loss, margin_losses.triplet_margin_loss):
     FUNCTIONS[_fn.__name__] = _fn
 FUNCTIONS["native_channel_shuffle"] = FUNCTIONS["channel_shuffle"]
 
@@ -17,7 +17,12 @@ FUNCTIONS["native_channel_shuffle"] = FUNCTIONS["channel_shuffle"]
 @function(method=False)
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     """Mean 0 and variance 1 over the last dimensions, then weight and bias. See
-    `nn.functional.layer_norm`."""
+    `nn.functional.layer_norm`.
+
+    >>> import whet
+    >>> whet.layer_norm(whet.tensor([1., 3.]), (2,))
+    tensor([-1.0000,  1.0000])
+    """
     return norm.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
@@ -25,7 +30,14 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
                cudnn_enabled=True):
     """Normalise each channel. The parameters stand in another order than in
-    `nn.functional.batch_norm`."""
+    `nn.functional.batch_norm`.
+
+    >>> import whet
+    >>> mean, var = whet.zeros(1), whet.ones(1)
+    >>> whet.batch_norm(whet.tensor([[1.], [3.]]), None, None, mean, var, True, 0.1, 1e-5)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
     return norm.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
@@ -33,7 +45,12 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps,
                   cudnn_enabled=True):
     """Normalise each channel of each sample. The parameters stand in another order than in
-    `nn.functional.instance_norm`."""
+    `nn.functional.instance_norm`.
+
+    >>> import whet
+    >>> whet.instance_norm(whet.tensor([[[1., 3.]]]), None, None, None, None, True, 0.1, 1e-5)
+    tensor([[[-1.0000,  1.0000]]])
+    """
     return norm.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats,
                               momentum, eps)
 
@@ -52,7 +69,12 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
 
 @function(method=False)
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
-    """Normalise groups of channels of each sample. See `nn.functional.group_norm`."""
+    """Normalise groups of channels of each sample. See `nn.functional.group_norm`.
+
+    >>> import whet
+    >>> whet.group_norm(whet.tensor([[1., 3.]]), 1)
+    tensor([[-1.0000,  1.0000]])
+    """
     return norm.group_norm(input, num_groups, weight, bias, eps)
 
 

@@ -10,7 +10,7 @@ from ..autograd import modes
 from ..cpu import gather as picks
 from ..cpu import indexed
 from ..ir.outline import Outline, like_first
-from . import dims
+from . import dims, docstrings
 from .batching import shifted
 from .creation import empty_array, zeros
 from .from_data import tensor
@@ -43,7 +43,7 @@ def writes(op, check):
     out_of_place.__name__ = out_of_place.__qualname__ = name
     out_of_place.__doc__ = check.__doc__
     in_place.__name__ = in_place.__qualname__ = name + "_"
-    in_place.__doc__ = f"`{name}`, in place."
+    in_place.__doc__ = docstrings.of_in_place(name, check.__doc__)
     out_of_place.__wrapped__ = in_place.__wrapped__ = check        # the signature that help() shows
     METHODS[name + "_"] = in_place
     return function(out=True)(out_of_place), in_place
@@ -209,7 +209,14 @@ def gather(input, dim, index, *, sparse_grad=False):
 @function(out=True)
 def take_along_dim(input, indices, dim=None):
     """Elements at the places that `indices`, broadcast against `input`, names along a dimension
-    (or of the flattened tensor)."""
+    (or of the flattened tensor).
+
+    >>> import whet
+    >>> x = whet.tensor([[3., 1.], [5., 9.]])
+    >>> whet.take_along_dim(x, x.argmax(1, keepdim=True), 1)
+    tensor([[3.],
+            [9.]])
+    """
     if indices.dtype not in INDEX_TYPES:
         raise RuntimeError(
             f"take_along_dim(): dtype of indices should be Long but got {indices.dtype.letter}")
@@ -241,7 +248,12 @@ def _broadcast_except(a, b, d):
 
 @function(out=True)
 def take(input, index):
-    """Elements at places of the flattened tensor."""
+    """Elements at places of the flattened tensor.
+
+    >>> import whet
+    >>> whet.take(whet.tensor([[1., 2.], [3., 4.]]), whet.tensor([0, 3]))
+    tensor([1., 4.])
+    """
     if index.dtype is not dtypes.int64:
         raise RuntimeError(
             f"take(): Expected a long tensor for index, but got {index.dtype.letter}")
@@ -264,7 +276,13 @@ def _check_flat(index, n):
 
 @method()
 def put_(self, index, source, accumulate=False):
-    """Write (or add) `source` at places of the flattened tensor."""
+    """Write (or add) `source` at places of the flattened tensor.
+
+    >>> import whet
+    >>> whet.zeros(2, 2).put_(whet.tensor([0, 3]), whet.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     if index.dtype not in INDEX_TYPES:
         raise RuntimeError(
             f"put_(): Expected a long tensor for index, but got {index.dtype.letter}")

@@ -67,7 +67,14 @@ def cartesian_prod(*tensors):
 
 @function(method=False)
 def combinations(input, r=2, with_replacement=False):
-    """All combinations of r elements of a 1-d tensor, as rows."""
+    """All combinations of r elements of a 1-d tensor, as rows.
+
+    >>> import whet
+    >>> whet.combinations(whet.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
     if input.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
     if r < 0:

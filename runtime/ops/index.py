@@ -24,7 +24,7 @@ from .masks import masked_fill_
 from .nonzero import in_one_dimension, places_of_true, selected
 from .registry import apply, is_tensor, view_of
 from .surface import METHODS, function, method
-from .view import slice_op
+from .view_parts import slice_op
 
 state, GRAD, INFERENCE, SPECIAL = modes.state, modes.GRAD, modes.INFERENCE, modes.SPECIAL
 
@@ -448,14 +448,24 @@ def _put_arguments(t, indices, values):
 
 @method()
 def index_put_(self, indices, values, accumulate=False):
-    """Write `values` at the index tensors (or add them, in index order)."""
+    """Write `values` at the index tensors (or add them, in index order).
+
+    >>> import whet
+    >>> whet.zeros(3).index_put_((whet.tensor([0, 0]),), whet.ones(2), accumulate=True)
+    tensor([2., 0., 0.])
+    """
     dims, places, values = _put_arguments(self, indices, values)
     return put_in(self, places, dims, values, accumulate)
 
 
 @function()
 def index_put(input, indices, values, accumulate=False):
-    """A copy of `input` with `values` at the index tensors (or added there, in index order)."""
+    """A copy of `input` with `values` at the index tensors (or added there, in index order).
+
+    >>> import whet
+    >>> whet.index_put(whet.zeros(3), (whet.tensor([0, 2]),), whet.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
     dims, places, values = _put_arguments(input, indices, values)
     check_values(input, places, dims, values)
     return apply(put_op, (input, values, *places), {"dims": dims, "accumulate": accumulate})

@@ -186,7 +186,12 @@ def _one_rank(op, self, source):
 
 
 def _check_index_add(self, dim, index, source, *, alpha=1):
-    """`source` (times alpha) added to the slices that a 1-d index names, in index order."""
+    """`source` (times alpha) added to the slices that a 1-d index names, in index order.
+
+    >>> import whet
+    >>> whet.zeros(3).index_add(0, whet.tensor([0, 0, 2]), whet.ones(3))
+    tensor([2., 0., 1.])
+    """
     d = _sliced("index_add", self, dim, index, source)
     _one_rank("index_add", self, source)
     return (source if alpha == 1 else source * alpha, index), {"dim": d}
@@ -223,7 +228,12 @@ index_copy_op.written = lambda a, source, index, dim: (
 
 
 def _check_index_copy(self, dim, index, source):
-    """`source` written to the slices that a 1-d index names."""
+    """`source` written to the slices that a 1-d index names.
+
+    >>> import whet
+    >>> whet.zeros(3).index_copy(0, whet.tensor([0, 2]), whet.tensor([5., 6.]))
+    tensor([5., 0., 6.])
+    """
     d = _sliced("index_copy", self, dim, index, source, IndexError, IndexError)
     return (source, index), {"dim": d}
 
@@ -283,7 +293,12 @@ def _unique_sum(g, index, dim):
 
 
 def _check_index_fill(self, dim, index, value):
-    """A number written to the slices that a 1-d index names."""
+    """A number written to the slices that a 1-d index names.
+
+    >>> import whet
+    >>> whet.zeros(3).index_fill(0, whet.tensor([0, 2]), 7.)
+    tensor([7., 0., 7.])
+    """
     d = _sliced("index_fill", self, dim, index, None, IndexError)
     if is_tensor(value):
         if value.ndim:
@@ -343,7 +358,12 @@ index_reduce_op.put_alone = _index_reduce_alone
 
 
 def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):
-    """`source` combined (prod, mean, amax, amin) into the slices that a 1-d index names."""
+    """`source` combined (prod, mean, amax, amin) into the slices that a 1-d index names.
+
+    >>> import whet
+    >>> whet.zeros(2).index_reduce(0, whet.tensor([0, 0]), whet.tensor([3., 5.]), "amax")
+    tensor([5., 0.])
+    """
     if reduce not in ("prod", "mean", "amax", "amin"):
         check_text("index_reduce", "reduce", reduce)
         raise RuntimeError(

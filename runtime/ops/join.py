@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 
 from .. import dtypes
-from . import dims
+from . import dims, docstrings
 from .batching import shifted
 from .creation import empty_array
 from .onnx import shapes as in_onnx
@@ -236,12 +236,18 @@ def _join(name, grow, doc):
     return function(method=False, out=True)(join)
 
 
-hstack = _join("hstack", atleast_1d, "Tensors joined side by side.")
-vstack = _join("vstack", atleast_2d, "Tensors joined as rows.")
-dstack = _join("dstack", atleast_3d, "Tensors joined along the third dimension.")
+_PAIR = "([whet.tensor([1, 2]), whet.tensor([3, 4])])"
+hstack = _join("hstack", atleast_1d, docstrings.with_example(
+    "Tensors joined side by side.", f"whet.hstack{_PAIR}", "tensor([1, 2, 3, 4])"))
+vstack = _join("vstack", atleast_2d, docstrings.with_example(
+    "Tensors joined as rows.", f"whet.vstack{_PAIR}.tolist()", "[[1, 2], [3, 4]]"))
+dstack = _join("dstack", atleast_3d, docstrings.with_example(
+    "Tensors joined along the third dimension.", f"whet.dstack{_PAIR}.tolist()",
+    "[[[1, 3], [2, 4]]]"))
 column_stack = _join(
     "column_stack",
     lambda t: t.reshape(-1, 1) if t.ndim < 2 else t,
-    "1-d tensors joined as columns, others side by side.",
+    docstrings.with_example("1-d tensors joined as columns, others side by side.",
+                            f"whet.column_stack{_PAIR}.tolist()", "[[1, 3], [2, 4]]"),
 )
 FUNCTIONS["row_stack"] = FUNCTIONS["vstack"]

@@ -6,14 +6,14 @@ import numpy as np
 from .. import return_types
 from ..autograd.modes import is_grad_enabled
 from ..cpu import factorisations
-from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_, int32
+from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_
 from ..ir.outline import Outline, like_first
-from .batching import all_batched, broadcast
+from .batching import broadcast
 from .determinant_gradients import MOST_ROWS, cofactors, inverse_or_infinite
 from .host_family import host, matrix, square
 from .number_questions import has_zero
 from .onnx import matrices as in_onnx
-from .registry import apply, ask, check_one_type, is_tensor, sizes_of
+from .registry import ask, check_one_type, is_tensor, sizes_of
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
 
@@ -62,12 +62,23 @@ _det.op.outlined = lambda a: Outline(a.shape[:-2], a.dtype)
 
 
 def inv(A):
-    """The inverse of a square matrix, or of each of a batch."""
+    """The inverse of a square matrix, or of each of a batch.
+
+    >>> import whet
+    >>> whet.linalg.inv(whet.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return _inv(A)
 
 
 def det(A):
-    """The determinant of a square matrix, or of each of a batch."""
+    """The determinant of a square matrix, or of each of a batch.
+
+    >>> import whet
+    >>> whet.linalg.det(whet.tensor([[1., 2.], [3., 4.]]))
+    tensor(-2.0000)
+    """
     return _det(A)
 
 
@@ -93,7 +104,13 @@ _slogdet.op.outlined = lambda a: (Outline(a.shape[:-2], a.dtype),
 
 
 def slogdet(A):
-    """(sign, log of the absolute value) of the determinant."""
+    """(sign, log of the absolute value) of the determinant.
+
+    >>> import whet
+    >>> sign, logabsdet = whet.linalg.slogdet(whet.tensor([[1., 2.], [3., 4.]]))
+    >>> sign, logabsdet
+    (tensor(-1.), tensor(0.6931))
+    """
     return return_types.linalg_slogdet(_slogdet(A))
 
 
@@ -181,7 +198,13 @@ _cholesky = host("cholesky", factorisations.cholesky, infer=square("cholesky"), 
 
 
 def cholesky(A, *, upper=False):
-    """L with A = L @ L.mH (or the upper U with A = U.mH @ U)."""
+    """L with A = L @ L.mH (or the upper U with A = U.mH @ U).
+
+    >>> import whet
+    >>> whet.linalg.cholesky(whet.tensor([[4., 2.], [2., 5.]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     y = _cholesky(A)
     return _h(y) if upper else y
 
@@ -309,7 +332,14 @@ _geqrf = host("geqrf", lambda a: (np.swapaxes((r := np.linalg.qr(a, "raw"))[0], 
 
 
 def qr(A, mode="reduced"):
-    """Q with orthonormal columns and the upper R with A = Q @ R."""
+    """Q with orthonormal columns and the upper R with A = Q @ R.
+
+    >>> import whet
+    >>> A = whet.tensor([[1., 2.], [3., 4.]])
+    >>> Q, R = whet.linalg.qr(A)
+    >>> whet.allclose(Q @ R, A, atol=1e-5)
+    True
+    """
     if not isinstance(mode, str):
         raise TypeError(
             f"linalg.qr(): argument 'mode' must be str, not {mode.__class__.__name__}")
@@ -384,12 +414,23 @@ _svdvals.op.outlined = _values_outlined
 
 
 def svdvals(A, *, driver=None):
-    """The singular values, the largest first."""
+    """The singular values, the largest first.
+
+    >>> import whet
+    >>> whet.linalg.svdvals(whet.tensor([[0., 2.], [3., 0.]]))
+    tensor([3., 2.])
+    """
     return _svdvals(A)
 
 
 def svd(A, full_matrices=True, *, driver=None):
-    """U, S, Vh with A = U @ diag(S) @ Vh."""
+    """U, S, Vh with A = U @ diag(S) @ Vh.
+
+    >>> import whet
+    >>> U, S, Vh = whet.linalg.svd(whet.tensor([[0., 2.], [3., 0.]]))
+    >>> S
+    tensor([3., 2.])
+    """
     return return_types.linalg_svd(_svd(A, full_matrices=bool(full_matrices)))
 
 
@@ -421,7 +462,13 @@ def _upper(UPLO):
 
 def eigh(A, UPLO="L"):
     """Eigenvalues (ascending) and eigenvectors of a symmetric matrix, of which one triangle is
-    read."""
+    read.
+
+    >>> import whet
+    >>> values, vectors = whet.linalg.eigh(whet.tensor([[2., 1.], [1., 2.]]))
+    >>> values
+    tensor([1., 3.])
+    """
     return return_types.linalg_eigh(_eigh(A, upper=_upper(UPLO)))
 
 
@@ -435,7 +482,12 @@ _eigvalsh.op.outlined = lambda a, *, upper: Outline(
 
 
 def eigvalsh(A, UPLO="L"):
-    """Eigenvalues (ascending) of a symmetric matrix."""
+    """Eigenvalues (ascending) of a symmetric matrix.
+
+    >>> import whet
+    >>> whet.linalg.eigvalsh(whet.tensor([[2., 1.], [1., 2.]]))
+    tensor([1., 3.])
+    """
     if is_tensor(A) and A.requires_grad and is_grad_enabled():
         return eigh(A, UPLO).eigenvalues           # the gradient wants the vectors
     return _eigvalsh(A, upper=_upper(UPLO))
@@ -484,76 +536,11 @@ _eig.op.inner = True                               # the vectors have a free pha
 
 
 def eig(A):
-    """Eigenvalues and eigenvectors of a square matrix, complex always."""
+    """Eigenvalues and eigenvectors of a square matrix, complex always.
+
+    >>> import whet
+    >>> values, vectors = whet.linalg.eig(whet.tensor([[2., 0.], [0., 3.]]))
+    >>> values
+    tensor([2.+0.j, 3.+0.j])
+    """
     return return_types.linalg_eig(_eig(A))
-
-
-# ---- triangular factors --------------------------------------------------------------------------
-def _lu_vjp(g, y, a):
-    g, lu = g[0], y[0]
-    m, n = a.shape[-2:]
-    k = min(m, n)
-    permutation, lower, upper = lu_parts(lu, y[1])
-    lower, upper = lower[..., :k, :], upper[..., :k]
-    gl, gu = g[..., :k, :k].tril(-1), g[..., :k, :k].triu()
-    if n > k:                                       # the rest of U is L^-1 @ the rest of A
-        right = _solve(_h(lower), g[..., k:])
-        gl = gl - right @ _h(lu[..., k:])
-    if m > k:                                       # the rest of L is the rest of A @ U^-1
-        below = _h(_solve(upper, _h(g[..., k:, :])))
-        gu = gu - _h(lu[..., k:, :]) @ below
-    inner = (_h(lower) @ gl).tril(-1) + (gu @ _h(upper)).triu()
-    inner = _h(_solve(upper, _h(_solve(_h(lower), inner))))
-    if n > k:
-        inner = F["cat"]([inner, right], -1)
-    if m > k:
-        inner = F["cat"]([inner, below], -2)
-    return [permutation @ inner]
-
-
-def lu_parts(packed, pivots):
-    """P, L, U from packed factors and row swaps."""
-    return apply(_parts.op, (packed, pivots), {})
-
-
-def _parts_vjp(g, _y, packed, _pivots):
-    """Each number of the packed factors is one of L or of U."""
-    m, n = packed.shape[-2:]
-    k, (_, lower, upper) = min(m, n), g
-    found = None
-    if lower is not None:
-        found = F["constant_pad_nd"](lower.tril(-1), (0, n - k))
-    if upper is not None:
-        upper = F["constant_pad_nd"](upper.triu(), (0, 0, 0, m - k))
-        found = upper if found is None else found + upper
-    return [F["zeros_like"](packed) if found is None else found, None]
-
-
-def _parts_outlined(packed, _pivots):
-    *batch, m, n = packed.shape
-    k = min(m, n)
-    return tuple([Outline((*batch, *sizes), packed.dtype) for sizes in ((m, m), (m, k), (k, n))])
-
-
-def _parts_samples(make):
-    for sizes, swaps in (((2, 2), [2, 2]), ((3, 4), [3, 3, 3]), ((4, 2), [1, 4])):
-        yield Sample(make(*sizes), F["tensor"](swaps, dtype=int32))
-
-
-def _any_matrices(make):
-    yield from well_conditioned(make)
-    a = F["tensor"]([[3.0, 1.0, -1.0, 2.0], [1.0, 4.0, 0.5, -2.0], [-1.0, 0.5, 5.0, 1.0]],
-                    dtype=make.dtype)
-    for wide in (a, a.mT.clone()):
-        yield Sample(_leaf(wide) if make.grad else wide)
-
-
-_parts = host("lu_parts", factorisations.parts, samples=_parts_samples, vjp=_parts_vjp)
-# matrices beside rows of swaps
-_parts.op.batch_rule = lambda op, n, inputs, batched, attrs: apply(
-    op, tuple(all_batched(n, inputs, batched)), attrs)
-_lu = host("lu_factor", factorisations.lu, infer=lambda a: matrix("lu_factor", a),
-           samples=_any_matrices, vjp=_lu_vjp)
-_lu.op.memo = True
-_parts.op.memo = _parts.op.any_sizes = True
-_parts.op.outlined = _parts_outlined

@@ -12,39 +12,81 @@ from .vector_norm import vector_norm
 
 
 def _inverse(input):
-    """The inverse of a square matrix, or of each of a batch."""
+    """The inverse of a square matrix, or of each of a batch.
+
+    >>> import whet
+    >>> whet.inverse(whet.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return _inv(input)
 
 
 def _logdet(input):
-    """The logarithm of the determinant; NaN where it is negative."""
+    """The logarithm of the determinant; NaN where it is negative.
+
+    >>> import whet
+    >>> whet.logdet(whet.tensor([[2., 0.], [0., 4.]]))
+    tensor(2.0794)
+    """
     sign, value = slogdet(input)
     return (value + sign.log()
             if sign.dtype.kind == COMPLEX else F["where"](sign < 0, float("nan"), value))
 
 
 def _lu_solve(b, LU_data, LU_pivots):
-    """Solve A @ X = b, given the factors of A as `lu` packs them."""
+    """Solve A @ X = b, given the factors of A as `lu` packs them.
+
+    >>> import whet
+    >>> LU, pivots = whet.linalg.lu_factor(whet.tensor([[2., 0.], [0., 4.]]))
+    >>> whet.lu_solve(whet.ones(2, 1), LU, pivots)
+    tensor([[0.5000],
+            [0.2500]])
+    """
     return linalg.lu_solve(LU_data, LU_pivots, b)
 
 
 def _pinverse(input, rcond=1e-15):
-    """The Moore-Penrose inverse."""
+    """The Moore-Penrose inverse.
+
+    >>> import whet
+    >>> whet.pinverse(whet.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return linalg.pinv(input, rcond=rcond)
 
 
 def _cholesky_of_old(input, upper=False):
-    """The Cholesky factor of a positive definite matrix."""
+    """The Cholesky factor of a positive definite matrix.
+
+    >>> import whet
+    >>> whet.cholesky(whet.tensor([[4., 2.], [2., 5.]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     return cholesky(input, upper=upper)
 
 
 def _qr_of_old(input, some=True):
-    """Q and R with A = Q @ R."""
+    """Q and R with A = Q @ R.
+
+    >>> import whet
+    >>> Q, R = whet.qr(whet.eye(2))
+    >>> R.abs()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return return_types.qr(qr(input, "reduced" if some else "complete"))
 
 
 def _slogdet_of_old(input):
-    """Sign and logarithm of the determinant."""
+    """Sign and logarithm of the determinant.
+
+    >>> import whet
+    >>> whet.slogdet(whet.tensor([[2., 0.], [0., 4.]])).sign
+    tensor(1.)
+    """
     return return_types.slogdet(slogdet(input))
 
 
@@ -73,7 +115,12 @@ def publish():
 
 
 def _torch_svd(input, some=True, compute_uv=True):
-    """U, S, V (not its transpose), as the older function gives them."""
+    """U, S, V (not its transpose), as the older function gives them.
+
+    >>> import whet
+    >>> whet.svd(whet.tensor([[0., 2.], [3., 0.]])).S
+    tensor([3., 2.])
+    """
     if not compute_uv:
         s = svdvals(input)
         *batch, m, n = input.shape
@@ -85,7 +132,12 @@ def _torch_svd(input, some=True, compute_uv=True):
 
 @function(out=True)
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
-    """The norm of a tensor: `p` a number, "fro" or "nuc"."""
+    """The norm of a tensor: `p` a number, "fro" or "nuc".
+
+    >>> import whet
+    >>> whet.norm(whet.tensor([[3., 0.], [0., 4.]]))
+    tensor(5.)
+    """
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     if p == "nuc":

@@ -12,7 +12,6 @@ from ..ir import scalar as s
 from .argument_guards import guard
 from .autocast_to_float32 import precise
 from .convert import cast
-from .distances import pairwise_distance
 from .gather import gather_op
 from .join import common_type
 from .number_questions import all_below, are_probabilities, fixed_number, has_negative
@@ -32,11 +31,11 @@ def reduced(loss, reduction):
         return loss.mean()
     if reduction == "sum":
         return loss.sum()
-    _known(reduction)
+    known_reduction(reduction)
     return loss
 
 
-def _known(reduction):
+def known_reduction(reduction):
     """A reduction that there is: a loss that fails otherwise should fail by its name first."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -109,7 +108,13 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 @precise
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """The absolute difference."""
+    """The absolute difference.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.l1_loss(whet.tensor([0., 0.]), whet.tensor([1., 3.]))
+    tensor(2.)
+    """
     return _weighted("l1_loss",
                      F["abs"](_diff("l1_loss", input, target)),
                      weight,
@@ -148,7 +153,13 @@ def _weighted(name, x, weight, reduction):
 
 @precise
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
-    """Squared near zero (below beta), absolute beyond."""
+    """Squared near zero (below beta), absolute beyond.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.smooth_l1_loss(whet.tensor([0., 0.]), whet.tensor([0.5, 3.]))
+    tensor(1.3125)
+    """
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     d = _diff("smooth_l1_loss", input, target, reals=True)
@@ -173,7 +184,13 @@ bent_op = PointwiseOp(
 
 @precise
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
-    """delta times the smooth L1 loss with beta = delta."""
+    """delta times the smooth L1 loss with beta = delta.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.huber_loss(whet.tensor([0., 0.]), whet.tensor([1., 3.]))
+    tensor(1.5000)
+    """
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     d = apply(bent_op, (_diff("huber_loss", input, target, reals=True), delta, delta), {})
@@ -188,7 +205,13 @@ def _class_axis(input):
 @precise
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
              reduction="mean"):
-    """Minus the log-probability of the target class."""
+    """Minus the log-probability of the target class.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.nll_loss(whet.zeros(2, 4).log_softmax(-1), whet.tensor([0, 3]))
+    tensor(1.3863)
+    """
     check_tensors("nll_loss", input=input, target=target, weight=weight)
     return _nll(input, target, weight, ignore_index, legacy(size_average, reduce, reduction))
 
@@ -357,7 +380,13 @@ bce_op = PointwiseOp(
 @precise
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None,
                          reduction="mean"):
-    """The cross entropy of probabilities with targets in [0, 1]."""
+    """The cross entropy of probabilities with targets in [0, 1].
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.binary_cross_entropy(whet.tensor([0.5, 0.9]), whet.tensor([0., 1.]))
+    tensor(0.3993)
+    """
     if tuple(target.shape) != tuple(input.shape):
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size "
@@ -378,7 +407,13 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 @precise
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None,
                                      reduction="mean", pos_weight=None):
-    """The cross entropy of sigmoid(input) with targets in [0, 1], computed stably."""
+    """The cross entropy of sigmoid(input) with targets in [0, 1], computed stably.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.binary_cross_entropy_with_logits(whet.tensor([0., 3.]), whet.tensor([0., 1.]))
+    tensor(0.3709)
+    """
     if tuple(target.shape) != tuple(input.shape):
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})")
@@ -395,7 +430,13 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 @function(method=False)
 @precise
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
-    """target * (log target - input), the input being log-probabilities."""
+    """target * (log target - input), the input being log-probabilities.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.kl_div(whet.tensor([0.5, 0.5]).log(), whet.tensor([0.25, 0.75]), reduction="sum")
+    tensor(0.1308)
+    """
     if reduction == "mean" and size_average is None and reduce is None:
         modes.warn("kl_div: reduction='mean' divides by the number of all elements; the KL "
                    "divergence is the sum over each distribution. Use reduction='batchmean'.")
@@ -411,7 +452,13 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 @loss
 def soft_margin_loss(input, target):
-    """log(1 + exp(-target * input))"""
+    """log(1 + exp(-target * input))
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.soft_margin_loss(whet.tensor([0., 2.]), whet.tensor([-1., 1.]))
+    tensor(0.4100)
+    """
     if tuple(broadcast_shapes(input.shape, target.shape)) != tuple(input.shape):
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast "
                            f"shape {list(broadcast_shapes(input.shape, target.shape))}")
@@ -421,7 +468,13 @@ def soft_margin_loss(input, target):
 @function(method=False)
 @loss
 def hinge_embedding_loss(input, target, margin=1.0):
-    """input where the target is 1, max(0, margin - input) where it is -1."""
+    """input where the target is 1, max(0, margin - input) where it is -1.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.hinge_embedding_loss(whet.tensor([0.5, 0.25]), whet.tensor([1., -1.]))
+    tensor(0.6250)
+    """
     zero = F["zeros_like"](input)
     return (F["where"](target != 1,
                        (margin - input).clamp_min(0), zero) + F["where"](target != -1, input, zero))
@@ -429,7 +482,13 @@ def hinge_embedding_loss(input, target, margin=1.0):
 
 @loss
 def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8):
-    """The negative log likelihood of a Poisson variable."""
+    """The negative log likelihood of a Poisson variable.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.poisson_nll_loss(whet.tensor([0., 1.]), whet.tensor([1., 2.]))
+    tensor(0.8591)
+    """
     x = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
@@ -438,7 +497,13 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8):
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
-    """The negative log likelihood of a normal variable with the given variance."""
+    """The negative log likelihood of a normal variable with the given variance.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.gaussian_nll_loss(whet.tensor([1., 2.]), whet.tensor([1., 4.]), whet.ones(2))
+    tensor(1.)
+    """
     if not is_tensor(var):
         if not isinstance(var, int | float):
             raise TypeError("var must be a float or a Tensor")
@@ -457,124 +522,3 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         var.clamp_(min=eps)
     x = 0.5 * (var.log() + (input - target) ** 2 / var)
     return reduced(x + 0.5 * math.log(2 * math.pi) if full else x, reduction)
-
-
-@function(method=False)
-@precise
-def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
-                        reduction="mean"):
-    """max(0, -target * (input1 - input2) + margin)"""
-    if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError(
-            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} ")
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0),
-                   legacy(size_average, reduce, reduction))
-
-
-@function(method=False)
-@precise
-def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
-                          reduction="mean"):
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
-    for x in (input1, input2):
-        if x.ndim != target.ndim + 1:
-            raise RuntimeError(
-                f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found "
-                f"inputs with sizes {list(input1.shape)} and {list(input2.shape)}.")
-    c = _cosine(input1, input2)
-    x = F["where"](target == 1, 1 - c, F["where"](target == -1, (c - margin).clamp_min(0), 0.0))
-    return reduced(x, legacy(size_average, reduce, reduction))
-
-
-def _cosine(a, b, eps=1e-12):
-    dim = a.ndim - 1
-    return (a * b).sum(dim) / (((a * a).sum(dim) + eps) * ((b * b).sum(dim) + eps)).sqrt()
-
-
-@precise
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False,
-                        size_average=None, reduce=None, reduction="mean"):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
-    return triplet_margin_with_distance_loss(
-        anchor, positive, negative, distance_function=lambda a, b: pairwise_distance(a, b, p, eps),
-        margin=margin, swap=swap, reduction=legacy(size_average, reduce, reduction))
-
-
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None,
-                                      margin=1.0, swap=False, reduction="mean"):
-    """`triplet_margin_loss` with any distance."""
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of "
-            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
-            f"{negative.ndim}D inputs")
-    d = distance_function or pairwise_distance
-    near, far = d(anchor, positive), d(anchor, negative)
-    if swap:
-        far = F["minimum"](far, d(positive, negative))
-    return reduced((near - far + margin).clamp_min(0), reduction)
-
-
-@precise
-def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None,
-                      reduction="mean"):
-    """The hinge loss of the target class against all others."""
-    reduction = _known(legacy(size_average, reduce, reduction))
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    if weight is not None and weight.ndim != 1:
-        raise ValueError("weight must be one-dimensional")
-    x2 = input if input.ndim == 2 else input.reshape(1, input.numel())
-    if target.ndim > 1 or target.numel() != x2.shape[0]:
-        raise RuntimeError(
-            f"multi_margin_loss: inconsistent target size, expected {x2.shape[0]} but got "
-            f"{list(target.shape)}")
-    if weight is not None and weight.numel() != x2.shape[1]:
-        raise RuntimeError(
-            f"multi_margin_loss: inconsistent weight size, expected {x2.shape[1]} but got "
-            f"{list(weight.shape)}")
-    t = target.reshape(-1, 1)
-    m = (margin - x2.gather(1, t) + x2).clamp_min(0)
-    m = m if p == 1 else m * m
-    if weight is not None:
-        m = m * weight[t]
-    is_target = F["arange"](x2.shape[1], device=t.device) == t
-    r = m.masked_fill(is_target, 0).sum(1) / x2.shape[1]
-    return reduced(r if target.ndim else r.squeeze(0), reduction)
-
-
-@precise
-def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """The hinge loss of every target class (listed up to the first -1) against every other
-    class."""
-    reduction = _known(legacy(size_average, reduce, reduction))
-    if input.ndim > 2 or 0 in input.shape[-1:]:
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{list(input.shape)}")
-    if input.ndim == 2 and target.shape != input.shape or target.numel() != input.numel():
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: "
-                           f"{list(input.shape)}")
-    if target.dtype is not int64:
-        raise RuntimeError(f"multilabel_margin_loss: expected scalar type Long but found "
-                           f"{target.dtype.letter}")
-    x = input if input.ndim == 2 else input.reshape(1, input.numel())
-    t = target if target.ndim == 2 else target.reshape(1, target.numel())
-    valid = (t < 0).to(int64).cumsum(1) == 0
-    safe = F["where"](valid, t, 0)
-    is_target = F["zeros_like"](x).scatter_add(1, safe, valid.to(x.dtype)) > 0
-    gaps = (1 - x.gather(1, safe).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
-    r = F["where"](valid.unsqueeze(2) & ~is_target.unsqueeze(1), gaps, 0.0).sum((1, 2)) / x.shape[1]
-    return reduced(r if input.ndim == 2 else r.squeeze(0), reduction)
-
-
-def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None,
-                                reduction="mean"):
-    """The mean over classes of the binary cross entropy."""
-    x = -(target * F["logsigmoid"](input) + (1 - target) * F["logsigmoid"](-input))
-    x = x if weight is None else x * weight
-    return reduced(x.sum(input.ndim - 1) / input.shape[-1],
-                   legacy(size_average, reduce, reduction))

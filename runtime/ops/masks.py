@@ -63,13 +63,23 @@ def masked_fill(input, mask, value):
 
 @method()
 def masked_fill_(self, mask, value):
-    """`masked_fill`, in place."""
+    """`masked_fill`, in place.
+
+    >>> import whet
+    >>> whet.tensor([1., 2.]).masked_fill_(whet.tensor([True, False]), 0.)
+    tensor([0., 2.])
+    """
     return inplace(masked_fill_op, self, (mask, _check_masked_fill(self, mask, value)))
 
 
 @function(out=True)
 def masked_select(input, mask):
-    """The elements where the mask is true, as one dimension."""
+    """The elements where the mask is true, as one dimension.
+
+    >>> import whet
+    >>> whet.masked_select(whet.tensor([1., 2., 3.]), whet.tensor([True, False, True]))
+    tensor([1., 3.])
+    """
     if not is_tensor(mask):
         raise TypeError("masked_select(): argument 'mask' (position 2) must be Tensor, not "
                         f"{mask.__class__.__name__}")
@@ -217,7 +227,12 @@ def _check_masked_scatter(self, mask, source):
 
 @function()
 def masked_scatter(input, mask, source):
-    """A copy of `input` whose elements where the mask is true are those of `source`, in order."""
+    """A copy of `input` whose elements where the mask is true are those of `source`, in order.
+
+    >>> import whet
+    >>> whet.zeros(3).masked_scatter(whet.tensor([True, False, True]), whet.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
     _check_masked_scatter(input, mask, source)
     shape = broadcast_shapes(input._array.shape, mask._array.shape)
     return apply(masked_scatter_op, (input.expand(shape), source, mask), {})
@@ -225,7 +240,12 @@ def masked_scatter(input, mask, source):
 
 @method()
 def masked_scatter_(self, mask, source):
-    """`masked_scatter`, in place."""
+    """`masked_scatter`, in place.
+
+    >>> import whet
+    >>> whet.zeros(2).masked_scatter_(whet.tensor([False, True]), whet.tensor([5.]))
+    tensor([0., 5.])
+    """
     _check_masked_scatter(self, mask, source)
     return inplace(masked_scatter_op, self, (source, mask), {})
 
@@ -258,7 +278,12 @@ fill_op.moves = lambda a, value: [(a, value)]
 
 @method()
 def fill_(self, value):
-    """Write a number to every element."""
+    """Write a number to every element.
+
+    >>> import whet
+    >>> whet.zeros(2).fill_(3.)
+    tensor([3., 3.])
+    """
     if fits(value, self._array) and ip.writes_at_once(self):
         ip.check_writable(self, "fill_")
         if value == 0 and copysign(1.0, value) > 0:
@@ -280,13 +305,23 @@ def fill_(self, value):
 
 @function(method=False)
 def fill(input, value):
-    """A tensor of the shape of `input` with a number everywhere."""
+    """A tensor of the shape of `input` with a number everywhere.
+
+    >>> import whet
+    >>> whet.fill(whet.zeros(2), 3.)
+    tensor([3., 3.])
+    """
     return input.clone().fill_(value)
 
 
 @method()
 def zero_(self):
-    """Write zero to every element."""
+    """Write zero to every element.
+
+    >>> import whet
+    >>> whet.ones(2).zero_()
+    tensor([0., 0.])
+    """
     return fill_(self, 0)
 
 
@@ -296,7 +331,13 @@ FUNCTIONS["fill_"], FUNCTIONS["zero_"] = fill_, zero_
 @method()
 def fill_diagonal_(self, fill_value, wrap=False):
     """Write a number to the main diagonal; with `wrap` it starts again below a tall matrix's
-    end."""
+    end.
+
+    >>> import whet
+    >>> whet.zeros(2, 2).fill_diagonal_(1.)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     n = self._array.ndim
     if n < 2:
         raise RuntimeError("dimensions must larger than 1")

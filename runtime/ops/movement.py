@@ -87,7 +87,13 @@ roll_op.any_sizes = flip_op.any_sizes = True
 
 @function()
 def flip(input, dims):
-    """The elements in reverse order along the given dimensions, copied."""
+    """The elements in reverse order along the given dimensions, copied.
+
+    >>> import whet
+    >>> whet.flip(whet.tensor([[1, 2], [3, 4]]), [1])
+    tensor([[2, 1],
+            [4, 3]])
+    """
     dims = tuple([_dim(d, input._array.ndim) for d in sizes((dims,), "flip", "dims")])
     if len(set(dims)) != len(dims):
         raise RuntimeError(
@@ -98,7 +104,13 @@ def flip(input, dims):
 
 @method("flip")
 def _flip(self, *numbers, dims=None):
-    """See `whet.flip`."""
+    """See `whet.flip`.
+
+    >>> import whet
+    >>> whet.tensor([[1, 2], [3, 4]]).flip(0)
+    tensor([[3, 4],
+            [1, 2]])
+    """
     return flip(
         self, dims if dims is not None else
         numbers[0] if len(numbers) == 1 and not isinstance(numbers[0], int) else numbers)
@@ -106,7 +118,13 @@ def _flip(self, *numbers, dims=None):
 
 @function()
 def fliplr(input):
-    """The columns in reverse order."""
+    """The columns in reverse order.
+
+    >>> import whet
+    >>> whet.fliplr(whet.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     if input.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
@@ -114,7 +132,13 @@ def fliplr(input):
 
 @function()
 def flipud(input):
-    """The rows in reverse order."""
+    """The rows in reverse order.
+
+    >>> import whet
+    >>> whet.flipud(whet.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     if input.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))
@@ -122,7 +146,13 @@ def flipud(input):
 
 @function()
 def rot90(input, k=1, dims=(0, 1)):
-    """Two dimensions turned by k quarters, from the first towards the second."""
+    """Two dimensions turned by k quarters, from the first towards the second.
+
+    >>> import whet
+    >>> whet.rot90(whet.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
@@ -207,7 +237,12 @@ triu = _triangular("triu", lambda above, k: above >= k)
 # ---- diagonals -----------------------------------------------------------------------------------
 @function()
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """The last dimension as a diagonal of two new ones, zeros elsewhere."""
+    """The last dimension as a diagonal of two new ones, zeros elsewhere.
+
+    >>> import whet
+    >>> whet.diag_embed(whet.tensor([[1., 2.]])).shape
+    whet.Size([1, 2, 2])
+    """
     n = input._array.ndim + 1
     d1, d2 = dims.one(dim1, n), dims.one(dim2, n)
     if d1 == d2:
@@ -224,7 +259,13 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 @function(out=True)
 def diag(input, diagonal=0):
-    """A vector as a diagonal matrix, or the diagonal of a matrix (copied)."""
+    """A vector as a diagonal matrix, or the diagonal of a matrix (copied).
+
+    >>> import whet
+    >>> whet.diag(whet.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     if input._array.ndim == 1:
         return diag_embed(input, diagonal)
     if input._array.ndim == 2:
@@ -237,14 +278,25 @@ _diagonal_of = diagonal
 
 @function()
 def diagflat(input, offset=0):
-    """The flattened tensor as a diagonal matrix."""
+    """The flattened tensor as a diagonal matrix.
+
+    >>> import whet
+    >>> whet.diagflat(whet.tensor([[1., 2.]]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     return diag_embed(reshape(input, (-1,)), offset)
 
 
 # ---- products of shapes --------------------------------------------------------------------------
 @function(out=True)
 def kron(input, other):
-    """The Kronecker product: each element of `input` times all of `other`, as blocks."""
+    """The Kronecker product: each element of `input` times all of `other`, as blocks.
+
+    >>> import whet
+    >>> whet.kron(whet.tensor([1., 10.]), whet.tensor([1., 2.]))
+    tensor([ 1.,  2., 10., 20.])
+    """
     n = max(input.ndim, other.ndim)
     a = (1,) * (n - input.ndim) + tuple(input.shape)
     b = (1,) * (n - other.ndim) + tuple(other.shape)
@@ -255,7 +307,13 @@ def kron(input, other):
 
 @function()
 def channel_shuffle(input, groups):
-    """Channels dealt out over the groups."""
+    """Channels dealt out over the groups.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.channel_shuffle(whet.arange(4.).reshape(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
     if input.ndim < 3:
         raise RuntimeError(
             "channel_shuffle expects input with > 2 dims, but got input with sizes "

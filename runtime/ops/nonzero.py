@@ -106,7 +106,13 @@ def in_one_dimension(t, mask, dim):
 
 @function()
 def argwhere(input):
-    """The indices of all elements that are not zero, as rows."""
+    """The indices of all elements that are not zero, as rows.
+
+    >>> import whet
+    >>> whet.argwhere(whet.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return apply(nonzero_op, (input,), {})
 
 
@@ -154,7 +160,14 @@ nonzero_static_op.put_alone = _nonzero_static_alone
 
 @function()
 def nonzero_static(input, *, size, fill_value=-1):
-    """`nonzero` with a given number of rows: cut, or filled up with `fill_value`."""
+    """`nonzero` with a given number of rows: cut, or filled up with `fill_value`.
+
+    >>> import whet
+    >>> whet.nonzero_static(whet.tensor([0, 5, 6]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     return apply(nonzero_static_op, (input,), {"size": size, "fill_value": fill_value})

@@ -216,7 +216,13 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 
 @function(method=False)
 def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """Root mean square 1 over the last dimensions, then weight."""
+    """Root mean square 1 over the last dimensions, then weight.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.rms_norm(whet.tensor([3., 4.]), (2,))
+    tensor([0.8485, 1.1314])
+    """
     check_tensors("rms_norm", input=input)
     if input.dtype.kind != COMPLEX:
         _float_input("rms_norm", input)
@@ -275,11 +281,31 @@ def _check_pair(name, running_mean, running_var):
         _check_vectors(name, running_mean=running_mean, running_var=running_var)
 
 
+def _follow(running_mean, running_var, mean, var, n, momentum):
+    """Move the running statistics towards those of a batch of n values a channel by `momentum`, a
+    number or a tensor."""
+    with modes.no_grad():
+        dtype = running_mean.dtype
+        unbiased = n / (n - 1) if n > 1 else float("nan")
+        for running, new in ((running_mean, mean), (running_var, var * unbiased)):
+            new = new.reshape(-1).to(dtype)
+            if is_tensor(momentum):
+                running.mul_(1 - momentum).add_(new * momentum)
+            else:
+                running.mul_(1 - momentum).add_(new, alpha=momentum)
+
+
 @function(method=False)
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False,
                momentum=0.1, eps=1e-5):
     """Normalise each channel: by the batch in training (updating the running statistics), by the
-    running statistics otherwise."""
+    running statistics otherwise.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.batch_norm(whet.ones(4, 3, 2), whet.zeros(3), whet.ones(3), training=True).shape
+    whet.Size([4, 3, 2])
+    """
     _float_input("batch_norm", input)
     if input.ndim < 2:
         if input.numel() == 0:
@@ -304,15 +330,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
                 f"{tuple(input.shape)}")
         y, mean, _, var = apply(batch_norm_op, (input, w, b, float(eps), float(n)), {"dim": dim})
         if running_mean is not None and n:          # an empty batch says nothing
-            with modes.no_grad():
-                m = running_mean.dtype
-                unbiased = n / (n - 1) if n > 1 else float("nan")
-                for running, new in ((running_mean, mean), (running_var, var * unbiased)):
-                    new = new.reshape(-1).to(m)
-                    if is_tensor(momentum):
-                        running.mul_(1 - momentum).add_(new * momentum)
-                    else:
-                        running.mul_(1 - momentum).add_(new, alpha=momentum)
+            _follow(running_mean, running_var, mean, var, n, momentum)
         return y
     if running_mean is None or running_var is None:
         raise RuntimeError(
@@ -325,7 +343,13 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 @function(method=False)
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
-    """Normalise groups of channels of each sample, then weight and bias per channel."""
+    """Normalise groups of channels of each sample, then weight and bias per channel.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.group_norm(whet.tensor([[1., 3., 2., 6.]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     _float_input("group_norm", input)
     if input.ndim < 2:
         raise RuntimeError(
@@ -366,7 +390,13 @@ def _normalized_rows(rows, input, eps, weight, bias):
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None,
                   use_input_stats=True, momentum=0.1, eps=1e-5):
-    """Normalise each channel of each sample."""
+    """Normalise each channel of each sample.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.instance_norm(whet.tensor([[[1., 3.]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
     _float_input("instance_norm", input)
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -389,7 +419,14 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
-    """Divide by a power of the mean square over neighbouring channels."""
+    """Divide by a power of the mean square over neighbouring channels.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.local_response_norm(whet.ones(1, 2, 1), 2, alpha=1.)
+    tensor([[[0.7378],
+             [0.5946]]])
+    """
     if input.ndim < 3:
         raise ValueError(
             f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
@@ -403,7 +440,13 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
-    """Divide by the p-norm along `dim` (at least eps)."""
+    """Divide by the p-norm along `dim` (at least eps).
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.normalize(whet.tensor([[3., 4.]]))
+    tensor([[0.6000, 0.8000]])
+    """
     if isinstance(p, str):
         raise RuntimeError(f"linalg.vector_norm: Order {p} not supported.")
     denom = vector_norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)

@@ -15,7 +15,7 @@ from .onnx import shapes as in_onnx
 from .registry import MoveOp, Op, apply, check_tensors, is_tensor
 from .sample_inputs import Sample
 from .surface import function
-from .view import numpy_index
+from .view_parts import numpy_index
 
 
 def _pad_parts(shape, pads):
@@ -220,7 +220,13 @@ def _pads(amounts, shape):
 
 def pad(input, pad, mode="constant", value=None):
     """Dimensions lengthened (or, by negative amounts, cut), given from the last one backwards:
-    (before, after, before, ...)."""
+    (before, after, before, ...).
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.pad(whet.tensor([[1., 2., 3.]]), (2, 0), mode="reflect")
+    tensor([[3., 2., 1., 2., 3.]])
+    """
     check_tensors("pad", input=input)
     if isinstance(pad, int):
         raise TypeError("pad(): argument 'pad' must be tuple of ints, not int")
@@ -297,7 +303,12 @@ _pad = pad
 
 @function(method=False)
 def constant_pad_nd(input, pad, value=0):
-    """`nn.functional.pad` with a constant."""
+    """`nn.functional.pad` with a constant.
+
+    >>> import whet
+    >>> whet.constant_pad_nd(whet.tensor([1., 2.]), (1, 0), 9.)
+    tensor([9., 1., 2.])
+    """
     if value is None:
         raise TypeError("constant_pad_nd(): argument 'value' must be Number, not NoneType")
     check_tensors("constant_pad_nd", input=input)

@@ -9,6 +9,7 @@ from ..cpu import pooling, window_geometry
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, int64
 from ..indexing import as_int, tuple_of, whole
 from ..ir.outline import Outline
+from . import docstrings
 from . import window_outlines as outlines
 from .argument_errors import checked_input
 from .argument_guards import guard
@@ -258,6 +259,19 @@ def adaptive_max_pool(x, size, return_indices, n):
                  batched)
 
 
+def _doc(name, n, says):
+    """The docstring of a pool, with an example that gives two places in each dimension."""
+    x = f"whet.ones(1, 3{', 4' * n})"
+    arguments = {"lp_pool": f"{x}, 2, kernel_size=2",
+                 "max_unpool": f"*F.max_pool{n}d({x}, 2, return_indices=True), kernel_size=2"}.get(
+        name, f"{x}, {'output_size' if 'adaptive' in name else 'kernel_size'}=2")
+    size = 4 if name == "max_unpool" else 2
+    return docstrings.with_example(
+        f"{says}, over {n} spatial dimension{'s' * (n > 1)}.",
+        f"import whet.nn.functional as F\n>>> F.{name}{n}d({arguments}).shape",
+        f"whet.Size([1, 3{f', {size}' * n}])")
+
+
 def _pools():
     """{name: function} of every pool in one, two and three dimensions."""
     env = dict(avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool, give_out=give_out,
@@ -265,30 +279,34 @@ def _pools():
                max_pool=max_pool)
     out = {}
     for n in (1, 2, 3):
-        for name, params, call in (
+        for name, params, call, says in (
                 ("max_pool", "input, kernel_size, stride=None, padding=0, dilation=1, "
                              "ceil_mode=False, return_indices=False",
-                 "input, kernel_size, stride, padding, dilation, ceil_mode, return_indices"),
+                 "input, kernel_size, stride, padding, dilation, ceil_mode, return_indices",
+                 "The largest value of each window"),
                 ("avg_pool", "input, kernel_size, stride=None, padding=0, ceil_mode=False, "
                              "count_include_pad=True"
                  + (", divisor_override=None" if n > 1 else ""),
                  "input, kernel_size, stride, padding, ceil_mode, count_include_pad, "
-                 + ("divisor_override" if n > 1 else "None")),
-                ("adaptive_avg_pool", "input, output_size", "input, output_size"),
+                 + ("divisor_override" if n > 1 else "None"), "The mean of each window"),
+                ("adaptive_avg_pool", "input, output_size", "input, output_size",
+                 "The means of windows that are chosen to give `output_size`"),
                 ("adaptive_max_pool", "input, output_size, return_indices=False",
-                 "input, output_size, return_indices"),
+                 "input, output_size, return_indices",
+                 "The largest values of windows that are chosen to give `output_size`"),
                 ("lp_pool", "input, norm_type, kernel_size, stride=None, ceil_mode=False",
-                 "input, norm_type, kernel_size, stride, ceil_mode"),
+                 "input, norm_type, kernel_size, stride, ceil_mode", "The p-norm of each window"),
                 ("max_unpool", "input, indices, kernel_size, stride=None, padding=0, "
                                "output_size=None",
-                 "input, indices, kernel_size, stride, padding, output_size")):
+                 "input, indices, kernel_size, stride, padding, output_size",
+                 "The values of a max pool at the places that they came from, zero elsewhere")):
             f = f"{name}{n}d"
             text = f"def {f}({params}):\n    return {name}({call}, {n})"
             if name == "avg_pool" and n > 1:
                 text = (f"def {f}({params}, *, out=None):\n    y = {name}({call}, {n})\n"
                         f"    return y if out is None else give_out({f!r}, y, out, (input,))")
             out[f] = guard(compile_function(f, text, env))
-            out[f].__doc__ = f"{name.replace('_', ' ')} over {n} spatial dimension{'s' * (n > 1)}."
+            out[f].__doc__ = _doc(name, n, says)
     return out
 
 

@@ -18,11 +18,10 @@ from ..ir.outline import Outline
 from ..tensor import wrap
 from .batching import native
 from .creation import check_options, placed
-from .number_questions import all_between, are_probabilities, has_negative
+from .number_questions import are_probabilities, has_negative
 from .out_arguments import give_out
 from .pointwise_family import PointwiseOp
-from .question_kernels import asked
-from .registry import Op, about_numbers, apply, apply_without_operands, ask, is_tensor
+from .registry import Op, apply, apply_without_operands, ask, is_tensor
 from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS, function
 from .zero_gradients import attached
@@ -312,7 +311,12 @@ def rand(*shape, size=None, generator=None, out=None, dtype=None, layout=None, d
 @function(method=False)
 def randn(*shape, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
           requires_grad=False, pin_memory=False):
-    """Numbers from the normal distribution."""
+    """Numbers from the normal distribution.
+
+    >>> import whet
+    >>> whet.manual_seed(0) is not None, whet.randn(2, 3).shape
+    (True, whet.Size([2, 3]))
+    """
     shape = _shape(shape if size is None else (size,))
     dtype = dtype if out is None else out.dtype
     x = draw_floats("normal", shape, generator, dtype, _target(device, out))
@@ -322,7 +326,12 @@ def randn(*shape, size=None, generator=None, out=None, dtype=None, layout=None, 
 @function(method=False)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
               memory_format=None):
-    """Uniform numbers in [0, 1), shaped like the input."""
+    """Uniform numbers in [0, 1), shaped like the input.
+
+    >>> import whet
+    >>> whet.rand_like(whet.ones(2, 3)).shape
+    whet.Size([2, 3])
+    """
     return rand(*input.shape,
                 generator=generator,
                 dtype=dtype or input.dtype,
@@ -333,7 +342,12 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
 @function(method=False)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
                memory_format=None):
-    """Numbers from the normal distribution, shaped like the input."""
+    """Numbers from the normal distribution, shaped like the input.
+
+    >>> import whet
+    >>> whet.randn_like(whet.ones(2, 3)).shape
+    whet.Size([2, 3])
+    """
     return randn(*input.shape,
                  generator=generator,
                  dtype=dtype or input.dtype,
@@ -409,7 +423,13 @@ order_op.outlined = lambda keys: Outline(keys.shape, np.int64)
 @function(method=False)
 def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None,
             device=None, requires_grad=False, pin_memory=False):
-    """Whole numbers in [low, high)."""
+    """Whole numbers in [low, high).
+
+    >>> import whet
+    >>> x = whet.randint(3, (100,))
+    >>> x.min() >= 0, x.max() < 3
+    (tensor(True), tensor(True))
+    """
     check_options("randint", layout, device, pin_memory)
     if size is None:
         if high is None or isinstance(high, int):
@@ -429,7 +449,12 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
 @function(method=False)
 def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None,
                  device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """Whole numbers in [low, high), shaped like the input."""
+    """Whole numbers in [low, high), shaped like the input.
+
+    >>> import whet
+    >>> whet.randint_like(whet.ones(2, 3), 10).shape
+    whet.Size([2, 3])
+    """
     if high is None:
         low, high = None, indexing.as_int(low, "randint_like", "high")
     return randint(0 if low is None else low, high, tuple(input.shape), generator=generator,
@@ -440,7 +465,12 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
 @function(method=False)
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None,
              requires_grad=False, pin_memory=False):
-    """The numbers 0 .. n-1 in random order."""
+    """The numbers 0 .. n-1 in random order.
+
+    >>> import whet
+    >>> whet.randperm(5).sort().values
+    tensor([0, 1, 2, 3, 4])
+    """
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     n = indexing.as_int(n, "randperm", "n", 1, indexing.whole)
@@ -457,7 +487,12 @@ def check_real(fn, name, v):
 @function(method=False)
 def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
            device=None, requires_grad=False, pin_memory=False):
-    """Normal numbers with given means and standard deviations."""
+    """Normal numbers with given means and standard deviations.
+
+    >>> import whet
+    >>> whet.normal(0., 1., (2, 3)).shape
+    whet.Size([2, 3])
+    """
     for what, v in (("mean", mean), ("std", std)):
         check_real("normal", what, v)
     if is_tensor(std) and std.dtype.kind == dtypes.COMPLEX:
@@ -484,7 +519,12 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
 
 @function(out=True)
 def bernoulli(input, p=None, *, generator=None):
-    """Ones with the probabilities of the input, zeros otherwise."""
+    """Ones with the probabilities of the input, zeros otherwise.
+
+    >>> import whet
+    >>> whet.bernoulli(whet.tensor([0., 1.]))
+    tensor([0., 1.])
+    """
     if p is not None:
         return FUNCTIONS["empty_like"](input).bernoulli_(p, generator=generator)
     if input.dtype.kind != dtypes.FLOAT:
@@ -500,82 +540,6 @@ def bernoulli(input, p=None, *, generator=None):
 # ones where a uniform number is below a probability: a step, whose slope is zero
 below_op = PointwiseOp("random_bernoulli", lambda u, p: s.cast(u < p, "f32"), result="f32",
                        samples=(reals(0, 1), reals(0, 1, grad=False)))
-
-
-@function(out=True, out_casts=False)
-def multinomial(input, num_samples, replacement=False, *, generator=None):
-    """Indices drawn from the rows of (unnormalised) probabilities.
-
-    >>> import whet
-    >>> whet.multinomial(whet.tensor([0., 1., 0.]), 1)
-    tensor([1])
-    """
-    if input.dtype.kind != dtypes.FLOAT:
-        raise RuntimeError(
-            f"multinomial only supports floating-point dtypes for input, got: {input.dtype.letter}")
-    if input.ndim not in (1, 2):
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    p = input.detach().to(dtypes.float64)
-    n = p.shape[-1]
-    if not replacement and num_samples > n:
-        raise RuntimeError(
-            "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    # Types that NumPy does not know are compared as doubles.
-    if not ask(_are_weights, input.detach() if input.dtype in COMPARED else p):
-        raise about_numbers(RuntimeError(
-            "probability tensor contains either `inf`, `nan` or element < 0"))
-    edges = p.cumsum(-1) if replacement else None
-    sums = p.sum(-1, keepdim=True) if edges is None or not n else edges[..., -1:]
-    if not ask(_are_positive, sums):
-        raise about_numbers(RuntimeError(
-            "invalid multinomial distribution (sum of probabilities <= 0)"))
-    if edges is not None:
-        return _picked(edges, sums, draw("uniform64", (*p.shape[:-1], num_samples), generator,
-                                         p.device))
-    if num_samples > 1 and not p.is_meta and ask(_choices, p) < num_samples:
-        raise RuntimeError(
-            "invalid multinomial distribution (with replacement=False, not enough non-negative "
-            "category to sample)")
-    return _first(p, draw("uniform64", p.shape, generator, p.device), num_samples)
-
-
-COMPARED = dtypes.float16, dtypes.float32, dtypes.float64
-LARGEST, SMALLEST = 1.7976931348623157e308, 5e-324               # positive numbers of float64
-
-
-@asked(lambda x, _: ~((x >= 0) & (x < math.inf)))
-def _are_weights(a):
-    """Can all elements be weights?"""
-    return all_between(a, 0, LARGEST)
-
-
-@asked(lambda x, _: ~(x > 0))
-def _are_positive(a):
-    return all_between(a, SMALLEST, math.inf)
-
-
-def _choices(a):
-    return int((a > 0).sum(-1).min(initial=a.shape[-1]))
-
-
-def _picked(edges, sums, u):
-    """The places where uniform numbers, times the sums of the rows, fall between the running sums
-    of the rows."""
-    search = FUNCTIONS["searchsorted"]
-    # Rounded, a number may reach the sum. The place that brings the sum about has a weight.
-    return search(edges, u * sums, right=True).minimum(search(edges, sums))
-
-
-def _first(weights, u, count):
-    """The places of the `count` that arrive first in each row, each after an exponential time of
-    this rate."""
-    times = (-(-u).log1p()).clamp_min(1e-300) / weights
-    times = times.masked_fill(weights == 0, math.inf)
-    if count == 1:
-        return times.argmin(-1, keepdim=True)
-    return times.topk(count, largest=False).indices
 
 
 for _fn in (generators.manual_seed, generators.seed, generators.initial_seed,

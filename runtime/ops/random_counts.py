@@ -18,7 +18,12 @@ def _stream(key):
 
 @function(method=False)
 def poisson(input, generator=None):
-    """Poisson numbers with the input as rates."""
+    """Poisson numbers with the input as rates.
+
+    >>> import whet
+    >>> whet.poisson(whet.zeros(2))
+    tensor([0., 0.])
+    """
     rates = input.detach()
     ask(_are_rates, rates)
     return attached(apply(poisson_op, (rates, draw("u64", (2,), generator, rates.device)), {}),

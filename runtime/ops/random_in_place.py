@@ -50,7 +50,12 @@ def _no_others(name, named):
 
 @fills(FLOAT, COMPLEX)
 def uniform_(self, a=0, b=1, *, generator=None, **named):
-    """Fill with uniform numbers in [from, to)."""
+    """Fill with uniform numbers in [from, to).
+
+    >>> import whet
+    >>> (whet.empty(5).uniform_(-1, 1) < 1).all()
+    tensor(True)
+    """
     a, b = named.pop("from", a), named.pop("to", b)
     _no_others("uniform_", named)
     if a > b:
@@ -65,7 +70,12 @@ def uniform_(self, a=0, b=1, *, generator=None, **named):
 
 @fills(FLOAT, COMPLEX)
 def normal_(self, mean=0, std=1, *, generator=None):
-    """Fill with normal numbers."""
+    """Fill with normal numbers.
+
+    >>> import whet
+    >>> whet.empty(2, 3).normal_(0, 0.5).shape
+    whet.Size([2, 3])
+    """
     if std < 0:
         raise RuntimeError(f"normal_ expects std >= 0.0, but found std {std}")
     x = draw_floats("normal", self.shape, generator, self.dtype, self.device)
@@ -74,7 +84,12 @@ def normal_(self, mean=0, std=1, *, generator=None):
 
 @fills(*REAL, numbers=False)
 def random_(self, low=None, high=None, *, generator=None, **named):
-    """Fill with whole numbers in [from, to): by default all that the type can hold."""
+    """Fill with whole numbers in [from, to): by default all that the type can hold.
+
+    >>> import whet
+    >>> (whet.empty(5).random_(3) < 3).all()
+    tensor(True)
+    """
     low, high = named.pop("from", low), named.pop("to", high)
     _no_others("random_", named)
     low, high = [None if v is None else as_int(v, "random_", what)
@@ -93,7 +108,12 @@ def random_(self, low=None, high=None, *, generator=None, **named):
 
 @fills(*REAL, numbers=False)
 def bernoulli_(self, p=0.5, *, generator=None):
-    """Fill with ones with probability p, zeros otherwise."""
+    """Fill with ones with probability p, zeros otherwise.
+
+    >>> import whet
+    >>> whet.empty(2).bernoulli_(1.)
+    tensor([1., 1.])
+    """
     if not is_tensor(p) and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return self.copy_(draw("uniform32", self.shape, generator, self.device) < p)
@@ -112,7 +132,12 @@ def _check_positive(what, v):
 
 @fills(FLOAT, error=RuntimeError)
 def exponential_(self, lambd=1, *, generator=None):
-    """Fill with draws from the exponential distribution."""
+    """Fill with draws from the exponential distribution.
+
+    >>> import whet
+    >>> (whet.empty(5).exponential_() >= 0).all()
+    tensor(True)
+    """
     _check_positive("exponential_: lambd", lambd)
     return self.copy_(_unit(self, generator).log() / -lambd)
 
@@ -120,7 +145,12 @@ def exponential_(self, lambd=1, *, generator=None):
 @fills(INT, FLOAT)
 def geometric_(self, p, *, generator=None):
     """Fill with draws from the geometric distribution: of how many trials is the first one a
-    success?"""
+    success?
+
+    >>> import whet
+    >>> (whet.empty(5).geometric_(0.5) >= 1).all()
+    tensor(True)
+    """
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     return self.copy_((_unit(self, generator).log() / math.log1p(-p)).ceil().clamp_min(1))
@@ -128,14 +158,24 @@ def geometric_(self, p, *, generator=None):
 
 @fills(FLOAT, error=RuntimeError)
 def cauchy_(self, median=0, sigma=1, *, generator=None):
-    """Fill with draws from the Cauchy distribution."""
+    """Fill with draws from the Cauchy distribution.
+
+    >>> import whet
+    >>> whet.empty(2).cauchy_().shape
+    whet.Size([2])
+    """
     _check_positive("cauchy_: sigma", sigma)
     return self.copy_(median + sigma * (math.pi * (_unit(self, generator) - 0.5)).tan())
 
 
 @fills(FLOAT)
 def log_normal_(self, mean=1, std=2, *, generator=None):
-    """Fill with exp of normal numbers."""
+    """Fill with exp of normal numbers.
+
+    >>> import whet
+    >>> (whet.empty(5).log_normal_() > 0).all()
+    tensor(True)
+    """
     _check_positive("log_normal_: std", std)
     x = draw_floats("normal", self.shape, generator, self.dtype, self.device)
     return self.copy_((x * std + mean).exp())

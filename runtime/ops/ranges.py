@@ -271,7 +271,12 @@ goes_by_sizes(logspace_op, lambda steps, **_: (steps,), "steps")
 @function(method=False)
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
              requires_grad=False):
-    """base ** linspace(start, end, steps)."""
+    """base ** linspace(start, end, steps).
+
+    >>> import whet
+    >>> whet.logspace(0, 2, steps=3)
+    tensor([  1.,  10., 100.])
+    """
     check_options("logspace", layout, device)
     steps = indexing.as_int(steps, "logspace", "steps", 3, indexing.whole)
     if steps < 0:

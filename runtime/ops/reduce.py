@@ -269,7 +269,12 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None)
 
 @function(out=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
-    """The sum, NaNs counted as zero."""
+    """The sum, NaNs counted as zero.
+
+    >>> import whet
+    >>> whet.nansum(whet.tensor([1., whet.nan, 3.]))
+    tensor(4.)
+    """
     if input.dtype.kind < FLOAT:
         return sum(input, dim, keepdim, dtype=dtype)
     return _reduced(nansum_op, input, dim, keepdim, dtype)
@@ -299,7 +304,12 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
 
 @function(out=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
-    """The mean of what is not NaN."""
+    """The mean of what is not NaN.
+
+    >>> import whet
+    >>> whet.nanmean(whet.tensor([1., whet.nan, 3.]))
+    tensor(2.)
+    """
     if input.dtype.kind < FLOAT:
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
@@ -312,7 +322,12 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 @function(out=True)
 @precise
 def prod(input, dim=None, keepdim=False, *, dtype=None):
-    """The product of all elements, or along one dimension."""
+    """The product of all elements, or along one dimension.
+
+    >>> import whet
+    >>> whet.prod(whet.tensor([2., 3., 4.]))
+    tensor(24.)
+    """
     return _reduced(prod_op, checked_input("prod", input), dim, keepdim, dtype)
 
 
@@ -337,7 +352,12 @@ def _check_ordered(name, x):
 
 @function(out=True)
 def amax(input, dim=(), keepdim=False):
-    """The greatest element, over any dimensions; its gradient is shared evenly between ties."""
+    """The greatest element, over any dimensions; its gradient is shared evenly between ties.
+
+    >>> import whet
+    >>> whet.amax(whet.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([5., 3.])
+    """
     _check_ordered("amax", input)
     d = dims.many(dim, input.ndim, "amax")
     check_nonempty("amax", input, d)
@@ -346,7 +366,12 @@ def amax(input, dim=(), keepdim=False):
 
 @function(out=True)
 def amin(input, dim=(), keepdim=False):
-    """The least element, over any dimensions; its gradient is shared evenly between ties."""
+    """The least element, over any dimensions; its gradient is shared evenly between ties.
+
+    >>> import whet
+    >>> whet.amin(whet.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([1., 2.])
+    """
     _check_ordered("amin", input)
     d = dims.many(dim, input.ndim, "amin")
     check_nonempty("amin", input, d)
@@ -355,7 +380,12 @@ def amin(input, dim=(), keepdim=False):
 
 @function(out=True, out_casts=False)
 def aminmax(input, *, dim=None, keepdim=False):
-    """(min, max) together."""
+    """(min, max) together.
+
+    >>> import whet
+    >>> whet.aminmax(whet.tensor([1., 5., 3.])).max
+    tensor(5.)
+    """
     d = () if dim is None else dim
     return return_types.aminmax((amin(input, d, keepdim), amax(input, d, keepdim)))
 
@@ -391,7 +421,14 @@ def max(input, dim=None, keepdim=False, *, other=None):
 @function(out=True)
 def min(input, dim=None, keepdim=False, *, other=None):
     """The least element; with a dimension (values, indices); with another tensor the elementwise
-    minimum."""
+    minimum.
+
+    >>> import whet
+    >>> whet.min(whet.tensor([3., 1., 2.]), dim=0)
+    whet.return_types.min(
+    values=tensor(1.),
+    indices=tensor(1))
+    """
     return _extremum("min", amin_op, min_dim_op, "minimum", input, dim, keepdim, other)
 
 
@@ -414,13 +451,23 @@ def _place_of_extremum(name, op, input, dim, keepdim):
 
 @function(out=True)
 def argmax(input, dim=None, keepdim=False):
-    """The index of the (first) greatest element."""
+    """The index of the (first) greatest element.
+
+    >>> import whet
+    >>> whet.argmax(whet.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([1, 0])
+    """
     return _place_of_extremum("argmax", argmax_op, input, dim, keepdim)
 
 
 @function(out=True)
 def argmin(input, dim=None, keepdim=False):
-    """The index of the (first) least element."""
+    """The index of the (first) least element.
+
+    >>> import whet
+    >>> whet.argmin(whet.tensor([[1., 5.], [3., 2.]]), dim=1)
+    tensor([0, 1])
+    """
     return _place_of_extremum("argmin", argmin_op, input, dim, keepdim)
 
 
@@ -433,19 +480,34 @@ def _truth(op, input, dim, keepdim):
 
 @function(out=True)
 def any(input, dim=None, keepdim=False):
-    """Is any element true (not zero)?"""
+    """Is any element true (not zero)?
+
+    >>> import whet
+    >>> whet.any(whet.tensor([[True, False], [False, False]]), dim=1)
+    tensor([ True, False])
+    """
     return _truth(any_op, input, dim, keepdim)
 
 
 @function(out=True)
 def all(input, dim=None, keepdim=False):
-    """Are all elements true (not zero)?"""
+    """Are all elements true (not zero)?
+
+    >>> import whet
+    >>> whet.all(whet.tensor([[True, False], [True, True]]), dim=1)
+    tensor([False,  True])
+    """
     return _truth(all_op, input, dim, keepdim)
 
 
 @function()
 def count_nonzero(input, dim=None):
-    """How many elements are not zero."""
+    """How many elements are not zero.
+
+    >>> import whet
+    >>> whet.count_nonzero(whet.tensor([0., 2., 3.]))
+    tensor(2)
+    """
     return apply(count_op, (input,),
                  {"dim": dims.many(dim, input.ndim, "count_nonzero"), "keepdim": False})
 
@@ -465,7 +527,12 @@ def sum_to_size(x, shape):
 
 @function("sum_to_size")
 def _sum_to_size(self, *size):
-    """Sum over broadcast dimensions so that the result has the given size."""
+    """Sum over broadcast dimensions so that the result has the given size.
+
+    >>> import whet
+    >>> whet.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
     if not size:
         raise TypeError("sum_to_size() missing 1 required positional arguments: \"size\"")
     size = sizes(size, "sum_to_size")

@@ -63,14 +63,25 @@ def repeat(self, *size, repeats=None):
 
 @function()
 def tile(input, dims):
-    """`repeat`, where missing repeats of leading dimensions are one."""
+    """`repeat`, where missing repeats of leading dimensions are one.
+
+    >>> import whet
+    >>> whet.tile(whet.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     reps = sizes((dims,), "tile", "dims")
     reps = (1,) * (input._array.ndim - len(reps)) + reps
     return repeat(input, *reps)
 
 
 def _tile_method(self, *size, dims=None):
-    """See `whet.tile`."""
+    """See `whet.tile`.
+
+    >>> import whet
+    >>> whet.tensor([1, 2]).tile(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     dims = size if dims is None else (dims,)
     return tile(self, dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
 

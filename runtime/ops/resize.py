@@ -244,7 +244,13 @@ def _resized(before, size, scale_factor, recompute_scale_factor):
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,
                 recompute_scale_factor=None, antialias=False):
-    """Resize the spatial dimensions."""
+    """Resize the spatial dimensions.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.interpolate(whet.tensor([[[1., 3.]]]), scale_factor=2, mode="linear")
+    tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
+    """
     n = input.ndim - 2
     _check_mode(n, size, scale_factor, mode, align_corners, antialias)
     size, scales = _resized(sizes_of(input)[2:], size, scale_factor, recompute_scale_factor)
@@ -307,7 +313,14 @@ def _check_map(theta, size, n):
 
 
 def affine_grid(theta, size, align_corners=None):
-    """The sampling grid of an affine map."""
+    """The sampling grid of an affine map.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> theta = whet.tensor([[[1., 0., 0.], [0., 1., 0.]]])
+    >>> F.affine_grid(theta, (1, 1, 2, 2), align_corners=False).shape
+    whet.Size([1, 2, 2, 2])
+    """
     n = len(size) - 2
     _check_map(theta, size, n)
     if says_of_corners("affine_grid", align_corners) and min(size[2:]) == 1:
@@ -325,7 +338,14 @@ def affine_grid(theta, size, align_corners=None):
 
 @function(method=False)
 def pixel_shuffle(input, upscale_factor):
-    """(C r^2, H, W) -> (C, H r, W r)"""
+    """(C r^2, H, W) -> (C, H r, W r)
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.pixel_shuffle(whet.arange(4.).reshape(1, 4, 1, 1), 2)
+    tensor([[[[0., 1.],
+              [2., 3.]]]])
+    """
     r = upscale_factor
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
@@ -343,7 +363,13 @@ def pixel_shuffle(input, upscale_factor):
 
 @function(method=False)
 def pixel_unshuffle(input, downscale_factor):
-    """(C, H r, W r) -> (C r^2, H, W)"""
+    """(C, H r, W r) -> (C r^2, H, W)
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.pixel_unshuffle(whet.ones(1, 1, 4, 4), 2).shape
+    whet.Size([1, 4, 2, 2])
+    """
     r = downscale_factor
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")

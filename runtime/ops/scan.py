@@ -146,25 +146,45 @@ def cumsum(input, dim, *, dtype=None):
 
 @function(out=True)
 def cumprod(input, dim, *, dtype=None):
-    """Running products along `dim`."""
+    """Running products along `dim`.
+
+    >>> import whet
+    >>> whet.cumprod(whet.tensor([1., 2., 3.]), dim=0)
+    tensor([1., 2., 6.])
+    """
     return _scan(cumprod_op, input, dim, dtype)
 
 
 @function(out=True)
 def logcumsumexp(input, dim):
-    """Running log(sum(exp(x))) along `dim`."""
+    """Running log(sum(exp(x))) along `dim`.
+
+    >>> import whet
+    >>> whet.logcumsumexp(whet.zeros(3), dim=0)
+    tensor([0.0000, 0.6931, 1.0986])
+    """
     return _scan(logcumsumexp_op, input, dim)
 
 
 @function(out=True)
 def cummax(input, dim):
-    """Running maxima along `dim`: (values, indices)."""
+    """Running maxima along `dim`: (values, indices).
+
+    >>> import whet
+    >>> whet.cummax(whet.tensor([1., 3., 2.]), dim=0).values
+    tensor([1., 3., 3.])
+    """
     return return_types.cummax(_scan(cummax_op, input, dim))
 
 
 @function(out=True)
 def cummin(input, dim):
-    """Running minima along `dim`: (values, indices)."""
+    """Running minima along `dim`: (values, indices).
+
+    >>> import whet
+    >>> whet.cummin(whet.tensor([3., 1., 2.]), dim=0).values
+    tensor([3., 1., 1.])
+    """
     return return_types.cummin(_scan(cummin_op, input, dim))
 
 
@@ -203,7 +223,12 @@ def _trapezoids(y, x, dx, d, total):
 
 @function()
 def trapezoid(y, x=None, *, dx=None, dim=-1):
-    """The integral of y along `dim` by the trapezoidal rule."""
+    """The integral of y along `dim` by the trapezoidal rule.
+
+    >>> import whet
+    >>> whet.trapezoid(whet.tensor([1., 3., 5.]))
+    tensor(6.)
+    """
     _no_bool("trapezoid", y, x)
     d = dims.one(dim, y.ndim, "trapezoid")
     return _trapezoids(y, x, dx, d, "sum") if y.shape[d] else y.sum(d)
@@ -214,7 +239,12 @@ FUNCTIONS["trapz"] = trapezoid
 
 @function()
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
-    """Running integrals of y along `dim` by the trapezoidal rule."""
+    """Running integrals of y along `dim` by the trapezoidal rule.
+
+    >>> import whet
+    >>> whet.cumulative_trapezoid(whet.tensor([1., 3., 5.]))
+    tensor([2., 6.])
+    """
     _no_bool("cumulative_trapezoid", y, x)
     return _trapezoids(y, x, dx, dims.one(dim, y.ndim, "cumulative_trapezoid"), "cumsum")
 
@@ -233,7 +263,12 @@ def _check_beside(input, more, what, d):
 
 @function(out=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None):
-    """The n-th difference along `dim`."""
+    """The n-th difference along `dim`.
+
+    >>> import whet
+    >>> whet.diff(whet.tensor([1., 4., 9.]))
+    tensor([3., 5.])
+    """
     if n < 0:
         raise RuntimeError(f"diff(): order must be non-negative but got {n}")
     if input.ndim == 0:

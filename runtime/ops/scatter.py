@@ -222,12 +222,22 @@ def scatter(input, dim, index, src=None, *, reduce=None, value=None):
 
 @method()
 def scatter_(self, dim, index, src=None, *, reduce=None, value=None):
-    """`scatter`, in place."""
+    """`scatter`, in place.
+
+    >>> import whet
+    >>> whet.zeros(3).scatter_(0, whet.tensor([2]), 7.)
+    tensor([0., 0., 7.])
+    """
     return _scatter_form(self, dim, index, src, reduce, value, True)
 
 
 def _check_scatter_add(self, dim, index, src):
-    """`src` added at the places that `index` names along a dimension, in index order."""
+    """`src` added at the places that `index` names along a dimension, in index order.
+
+    >>> import whet
+    >>> whet.zeros(3).scatter_add(0, whet.tensor([0, 0, 2]), whet.ones(3))
+    tensor([2., 0., 1.])
+    """
     d = _scatter_shape("scatter_add", self, dim, index, src)
     if src.dtype is not self.dtype:
         raise RuntimeError("scatter_add(): Expected self.dtype to be equal to src.dtype")
@@ -390,7 +400,12 @@ scatter_reduce_op.any_sizes = True
 
 def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
     """`src` combined (sum, prod, mean, amax, amin) into the places that `index` names along a
-    dimension."""
+    dimension.
+
+    >>> import whet
+    >>> whet.zeros(2).scatter_reduce(0, whet.tensor([0, 0]), whet.tensor([3., 5.]), "amax")
+    tensor([5., 0.])
+    """
     if reduce not in _GRADIENTS:
         check_text("scatter_reduce", "reduce", reduce)
         raise RuntimeError(

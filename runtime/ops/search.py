@@ -205,25 +205,45 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 @function()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """`input` without repetitions of an element (or slice along `dim`) right after itself."""
+    """`input` without repetitions of an element (or slice along `dim`) right after itself.
+
+    >>> import whet
+    >>> whet.unique_consecutive(whet.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
     return _unique_result(input, return_inverse, return_counts, dim, consecutive=True)
 
 
 @function(method=False)
 def unique_values(x):
-    """The distinct elements."""
+    """The distinct elements.
+
+    >>> import whet
+    >>> whet.unique_values(whet.tensor([3, 1, 3]))
+    tensor([1, 3])
+    """
     return unique(x)
 
 
 @function(method=False)
 def unique_counts(x):
-    """The distinct elements and how often each occurs."""
+    """The distinct elements and how often each occurs.
+
+    >>> import whet
+    >>> whet.unique_counts(whet.tensor([3, 1, 3])).counts
+    tensor([1, 2])
+    """
     return return_types.unique_counts(unique(x, return_counts=True))
 
 
 @function(method=False)
 def unique_inverse(x):
-    """The distinct elements and which of them each element is."""
+    """The distinct elements and which of them each element is.
+
+    >>> import whet
+    >>> whet.unique_inverse(whet.tensor([3, 1, 3])).inverse_indices
+    tensor([1, 0, 1])
+    """
     return return_types.unique_inverse(unique(x, return_inverse=True))
 
 
@@ -241,7 +261,12 @@ first_op = Op("first",
 @function(method=False)
 def unique_all(x):
     """The distinct elements, where each occurs first, which of them each element is, and how
-    often each occurs."""
+    often each occurs.
+
+    >>> import whet
+    >>> whet.unique_all(whet.tensor([3, 1, 3])).values
+    tensor([1, 3])
+    """
     values, inverse, counts = unique(x, return_inverse=True, return_counts=True)
     first = apply(first_op, (inverse, values), {})
     return return_types.unique_all((values, first, inverse, counts))
@@ -378,7 +403,12 @@ histc_op.outlined = lambda a, *, bins, low, high: Outline((bins,), a.dtype)
 @function(out=True)
 def histc(input, bins=100, min=0, max=0):
     """How many elements fall in each of `bins` equal intervals between min and max (the
-    elements' own, if both are 0)."""
+    elements' own, if both are 0).
+
+    >>> import whet
+    >>> whet.histc(whet.tensor([1., 1., 3.]), bins=2, min=0, max=4)
+    tensor([2., 1.])
+    """
     bins = operator.index(bins)
     if bins <= 0:
         raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -448,7 +478,12 @@ def _edges(x, bins, bounds):
 @function(out=True)
 def histogram(input, bins=100, *, range=None, weight=None, density=False):
     """(hist, bin_edges): the elements (or their weights) counted between edges, given as a
-    number of bins or a sorted tensor."""
+    number of bins or a sorted tensor.
+
+    >>> import whet
+    >>> whet.histogram(whet.tensor([1., 1., 3.]), bins=2, range=(0., 4.)).hist
+    tensor([2., 1.])
+    """
     if input.dtype.kind != FLOAT:
         raise NotImplementedError(f"\"histogram\" not implemented for '{input.dtype.letter}'")
     if weight is not None and weight._array.shape != input._array.shape:
@@ -481,7 +516,13 @@ histogramdd_op = Op("histogramdd", _histogramdd, samples=lambda make: [
 
 @function(method=False)
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
-    """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
+    """(hist, bin_edges): points, the rows of the last dimension, counted in boxes.
+
+    >>> import whet
+    >>> whet.histogramdd(whet.tensor([[0., 1.], [1., 0.]]), bins=[2, 2]).hist
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
     if input.ndim < 2:
         raise RuntimeError(
             f"histogramdd(): input tensor should have at least 2 dimensions, but got {input.ndim}")
@@ -511,7 +552,12 @@ by_rows(unique_op, first_op, bincount_op, histc_op, histogram_op, edges_op, hist
 
 @function(method=False)
 def unravel_index(indices, shape):
-    """Places of a flattened tensor of `shape` as one index tensor for each dimension."""
+    """Places of a flattened tensor of `shape` as one index tensor for each dimension.
+
+    >>> import whet
+    >>> whet.unravel_index(whet.tensor([5]), (2, 3))
+    (tensor([1]), tensor([2]))
+    """
     if indices.dtype.kind != INT:
         raise TypeError(
             f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")

@@ -10,7 +10,7 @@ from .registry import MoveOp, apply
 from .sample_inputs import Sample
 from .strided import as_strided, diagonal, diagonal_of_array
 from .surface import function
-from .view import numpy_index, select, slice_along, slice_each, slice_op
+from .view_parts import numpy_index, select, slice_along, slice_each, slice_op
 
 
 def _put_slice(out, a, src, index):
@@ -53,7 +53,12 @@ def _put(input, src, part, index, op):
 
 @function(out=True)
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
-    """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
+    """A copy of `input` with input[start:end:step] along `dim` replaced by `src`.
+
+    >>> import whet
+    >>> whet.slice_scatter(whet.zeros(3), whet.ones(2), 0, 1)
+    tensor([0., 1., 1.])
+    """
     d = dims.one(dim, input._array.ndim)
     part = slice_along(input.detach(), d, start, end, step)
     n = input._array.shape[d]
@@ -68,13 +73,24 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 
 @function()
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
-    """`src`, of which `input` is a slice: a view of it."""
+    """`src`, of which `input` is a slice: a view of it.
+
+    >>> import whet
+    >>> whet.slice_inverse(whet.zeros(3), whet.ones(3), 0, 1)
+    tensor([1., 1., 1.])
+    """
     return src.view_as(src)
 
 
 @function()
 def select_scatter(input, src, dim, index):
-    """A copy of `input` with one place of a dimension replaced by `src`."""
+    """A copy of `input` with one place of a dimension replaced by `src`.
+
+    >>> import whet
+    >>> whet.select_scatter(whet.zeros(2, 2), whet.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
     d = dims.one(dim, input._array.ndim)
     part = select(input.detach(), d, index)
     return _put(
@@ -88,7 +104,13 @@ def select_scatter(input, src, dim, index):
 
 @function()
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    """A copy of `input` with a diagonal replaced by `src`."""
+    """A copy of `input` with a diagonal replaced by `src`.
+
+    >>> import whet
+    >>> whet.diagonal_scatter(whet.zeros(2, 2), whet.ones(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     want = diagonal(input.detach(), offset, dim1, dim2)._array.shape
     if src._array.shape != want:
         raise RuntimeError(
@@ -130,7 +152,13 @@ diagonal_scatter_op = MoveOp(
 
 @function()
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """A copy of `input` with the region that `as_strided` gives replaced by `src`."""
+    """A copy of `input` with the region that `as_strided` gives replaced by `src`.
+
+    >>> import whet
+    >>> whet.as_strided_scatter(whet.zeros(2, 2), whet.ones(2), (2,), (3,))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tuple(src._array.shape) != sizes((size,), "as_strided_scatter"):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "

@@ -31,7 +31,13 @@ def _block_counts(size, at):
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    """Sliding blocks as columns: (N, C * block, L)."""
+    """Sliding blocks as columns: (N, C * block, L).
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.unfold(whet.ones(1, 3, 4, 4), kernel_size=2).shape
+    whet.Size([1, 12, 9])
+    """
     x, batched = with_batch("unfold", input, 2)
     at = _blocks("unfold", kernel_size, dilation, padding, stride)
     count = _block_counts(x.shape[2:], at)
@@ -46,7 +52,15 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """Sum columns of sliding blocks back into an image."""
+    """Sum columns of sliding blocks back into an image.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.fold(whet.ones(1, 4, 4), (3, 3), kernel_size=2)
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
     x, batched = with_batch("fold", input, 1)
     at = _blocks("fold", kernel_size, dilation, padding, stride)
     size = tuple_of(output_size, 2, "fold", "output_size")

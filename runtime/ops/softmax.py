@@ -6,7 +6,7 @@ from .. import dtypes
 from ..autograd import modes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import rowops
-from . import dims
+from . import dims, docstrings
 from .argument_errors import checked_input
 from .reduce import amax, samples_along_one_dim
 from .registry import apply
@@ -109,15 +109,22 @@ def _row_functions(name, op, doc):
     return functional
 
 
-softmax = _row_functions("softmax", softmax_op, "exp(x) divided by its sum along `dim`.")
-log_softmax = _row_functions(
-    "log_softmax", log_softmax_op, "log(softmax(x)) along `dim`, computed stably."
-)
+softmax = _row_functions("softmax", softmax_op, docstrings.with_example(
+    "exp(x) divided by its sum along `dim`.",
+    "whet.softmax(whet.tensor([0., 1.]), dim=0)", "tensor([0.2689, 0.7311])"))
+log_softmax = _row_functions("log_softmax", log_softmax_op, docstrings.with_example(
+    "log(softmax(x)) along `dim`, without overflow and underflow.",
+    "whet.log_softmax(whet.tensor([0., 1.]), dim=0)", "tensor([-1.3133, -0.3133])"))
 
 
 @function(out=True)
 def logsumexp(input, dim, keepdim=False):
-    """log(sum(exp(x))) along `dim`, computed stably."""
+    """log(sum(exp(x))) along `dim`, computed stably.
+
+    >>> import whet
+    >>> whet.logsumexp(whet.tensor([0., 0.]), dim=0)
+    tensor(0.6931)
+    """
     if checked_input("logsumexp", input).dtype.kind < FLOAT:
         input = input.to(dtypes.get_default_dtype())
     d = dims.many(dim, input.ndim, "logsumexp")

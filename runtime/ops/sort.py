@@ -183,13 +183,23 @@ FUNCTIONS["sort"] = _sort_function
 
 @function(out=True)
 def argsort(input, dim=-1, descending=False, *, stable=True, axis=None):
-    """The indices that put the elements in order along a dimension."""
+    """The indices that put the elements in order along a dimension.
+
+    >>> import whet
+    >>> whet.argsort(whet.tensor([3., 1., 2.]))
+    tensor([1, 2, 0])
+    """
     return sort(input.detach(), dim if axis is None else axis, descending).indices
 
 
 @function(out=True)
 def msort(input):
-    """The elements in order along the first dimension."""
+    """The elements in order along the first dimension.
+
+    >>> import whet
+    >>> whet.msort(whet.tensor([3., 1., 2.]))
+    tensor([1., 2., 3.])
+    """
     return sort(input, 0).values
 
 
@@ -217,7 +227,12 @@ def _kept(r, dim, keepdim, ndim):
 
 @function(out=True)
 def kthvalue(input, k, dim=-1, keepdim=False):
-    """(values, indices): the k-th smallest element (from 1) along a dimension."""
+    """(values, indices): the k-th smallest element (from 1) along a dimension.
+
+    >>> import whet
+    >>> whet.kthvalue(whet.tensor([3., 1., 2.]), 2).values
+    tensor(2.)
+    """
     _check_ordered("kthvalue", input)
     a = input._array
     d = dims.one(as_int(dim, "kthvalue", "dim", 3), a.ndim)
@@ -259,14 +274,24 @@ def median(input, dim=None, keepdim=False):
 
 @function(out=True)
 def nanmedian(input, dim=None, keepdim=False):
-    """`median` without the NaNs."""
+    """`median` without the NaNs.
+
+    >>> import whet
+    >>> whet.nanmedian(whet.tensor([1., whet.nan, 3.]))
+    tensor(1.)
+    """
     return _median("nanmedian", return_types.nanmedian, input, dim, keepdim, True)
 
 
 @function(out=True)
 def mode(input, dim=-1, keepdim=False):
     """(values, indices): the most frequent element along a dimension (the least of several), and
-    its last place."""
+    its last place.
+
+    >>> import whet
+    >>> whet.mode(whet.tensor([3, 1, 3])).values
+    tensor(3)
+    """
     _check_ordered("mode", input)
     a = input._array
     d = dims.one(dim, a.ndim)
@@ -353,5 +378,10 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
 
 @function(out=True)
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """`quantile` without the NaNs."""
+    """`quantile` without the NaNs.
+
+    >>> import whet
+    >>> whet.nanquantile(whet.tensor([1., whet.nan, 3.]), 0.5)
+    tensor(2.)
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)

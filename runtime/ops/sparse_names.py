@@ -13,26 +13,47 @@ def _rules():
 
 @method()
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """The same as a sparse tensor: of so many sparse dimensions, or of a layout."""
+    """The same as a sparse tensor: of so many sparse dimensions, or of a layout.
+
+    >>> import whet
+    >>> whet.eye(2).to_sparse().indices()
+    tensor([[0, 1],
+            [0, 1]])
+    """
     return _rules()["to_sparse"](self, sparse_dim, layout=layout, blocksize=blocksize,
                                  dense_dim=dense_dim)
 
 
 @method()
 def to_sparse_coo(self):
-    """The elements that are not zero, with their places."""
+    """The elements that are not zero, with their places.
+
+    >>> import whet
+    >>> whet.eye(2).to_sparse_coo().values()
+    tensor([1., 1.])
+    """
     return _rules()["to_sparse_coo"](self)
 
 
 @method()
 def to_sparse_csr(self, dense_dim=None):
-    """The elements that are not zero, row by row."""
+    """The elements that are not zero, row by row.
+
+    >>> import whet
+    >>> whet.eye(2).to_sparse_csr().crow_indices()
+    tensor([0, 1, 2])
+    """
     return _rules()["to_sparse_csr"](self, dense_dim=dense_dim)
 
 
 @method()
 def to_sparse_csc(self, dense_dim=None):
-    """The elements that are not zero, column by column."""
+    """The elements that are not zero, column by column.
+
+    >>> import whet
+    >>> whet.eye(2).to_sparse_csc().ccol_indices()
+    tensor([0, 1, 2])
+    """
     return _rules()["to_sparse_csc"](self, dense_dim=dense_dim)
 
 
@@ -50,31 +71,58 @@ def to_sparse_bsc(self, blocksize, dense_dim=None):
 
 @method()
 def sparse_mask(self, mask):
-    """The elements at the places of a sparse tensor."""
+    """The elements at the places of a sparse tensor.
+
+    >>> import whet
+    >>> whet.tensor([[1., 2.], [3., 4.]]).sparse_mask(whet.eye(2).to_sparse()).values()
+    tensor([1., 4.])
+    """
     return _rules()["sparse_mask"](self, mask)
 
 
 @method()
 def sparse_dim(self):
-    """How many sparse dimensions there are: none."""
+    """How many sparse dimensions there are: none.
+
+    >>> import whet
+    >>> whet.eye(2).to_sparse().sparse_dim()
+    2
+    """
     return 0
 
 
 @method()
 def dense_dim(self):
-    """How many dense dimensions there are: all."""
+    """How many dense dimensions there are: all.
+
+    >>> import whet
+    >>> whet.eye(2).to_sparse().dense_dim()
+    0
+    """
     return self.ndim
 
 
 @function(method=False)
 def spmm(input, mat2):
-    """The product of a sparse matrix and a dense one."""
+    """The product of a sparse matrix and a dense one.
+
+    >>> import whet
+    >>> whet.spmm(whet.eye(2).to_sparse(), whet.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
     return _rules()["mm"](input, mat2)
 
 
 @function()
 def smm(input, mat):
-    """The product of a sparse matrix and a dense one, as a sparse one."""
+    """The product of a sparse matrix and a dense one, as a sparse one.
+
+    >>> import whet
+    >>> whet.smm(whet.eye(2).to_sparse(), whet.ones(2, 1)).to_dense()
+    tensor([[1.],
+            [1.]])
+    """
     return _rules()["smm"](input, mat)
 
 

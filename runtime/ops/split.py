@@ -5,14 +5,15 @@ from itertools import accumulate
 
 from .. import dtypes, indexing
 from ..indexing import as_int
-from . import dims
+from . import dims, docstrings
 from .batching import shifted
 from .creation import zeros
 from .onnx import shapes as in_onnx
 from .registry import apply, is_tensor, sizes_of
 from .sample_inputs import Sample
 from .surface import FUNCTIONS, function
-from .view import ViewOp, slice_along
+from .view import ViewOp
+from .view_parts import slice_along
 
 
 class ViewsOp(ViewOp):
@@ -150,7 +151,12 @@ def _check_lengths(n, d, lengths):
 
 @function()
 def split_with_sizes(input, split_sizes, dim=0):
-    """`split` into pieces of the given sizes."""
+    """`split` into pieces of the given sizes.
+
+    >>> import whet
+    >>> whet.tensor([1, 2, 3]).split_with_sizes([1, 2])
+    (tensor([1]), tensor([2, 3]))
+    """
     if not input._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     return _split_sizes(input, split_sizes, dims.one(dim, input._array.ndim))
@@ -158,13 +164,23 @@ def split_with_sizes(input, split_sizes, dim=0):
 
 @function()
 def unsafe_split(input, split_size, dim=0):
-    """`split` into pieces that may be written to."""
+    """`split` into pieces that may be written to.
+
+    >>> import whet
+    >>> whet.unsafe_split(whet.tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
     return _one_by_one(input, split(input, split_size, dim), dim)
 
 
 @function()
 def unsafe_split_with_sizes(input, split_sizes, dim=0):
-    """`split_with_sizes` into pieces that may be written to."""
+    """`split_with_sizes` into pieces that may be written to.
+
+    >>> import whet
+    >>> whet.unsafe_split_with_sizes(whet.tensor([1, 2, 3]), [1, 2])
+    (tensor([1]), tensor([2, 3]))
+    """
     return _one_by_one(input, split_with_sizes(input, split_sizes, dim), dim)
 
 
@@ -178,7 +194,12 @@ def _one_by_one(input, pieces, dim):
 
 @function()
 def chunk(input, chunks, dim=0):
-    """Views of at most `chunks` pieces of one size (the last may be smaller) along a dimension."""
+    """Views of at most `chunks` pieces of one size (the last may be smaller) along a dimension.
+
+    >>> import whet
+    >>> whet.chunk(whet.tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
     if not input._array.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -193,14 +214,24 @@ def chunk(input, chunks, dim=0):
 
 @function()
 def unsafe_chunk(input, chunks, dim=0):
-    """`chunk` into pieces that may be written to."""
+    """`chunk` into pieces that may be written to.
+
+    >>> import whet
+    >>> whet.unsafe_chunk(whet.tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
     return _one_by_one(input, chunk(input, chunks, dim), dim)
 
 
 @function()
 def tensor_split(input, indices_or_sections, dim=0):
     """Views of pieces along a dimension: `sections` of almost equal size, or cut at the given
-    indices."""
+    indices.
+
+    >>> import whet
+    >>> whet.tensor_split(whet.tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
     if not input._array.ndim:
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
@@ -252,9 +283,11 @@ def _split_alias(name, dim, least):
         return tensor_split(input, indices_or_sections, d)
 
     pieces.__name__ = pieces.__qualname__ = name
-    pieces.__doc__ = (
-        f"`tensor_split` along dimension {dim}, into equal pieces where a number is given."
-    )
+    pieces.__doc__ = docstrings.with_example(
+        f"`tensor_split` along dimension {dim}, into equal pieces where a number is given.",
+        f"[part.shape for part in whet.{name}(whet.ones(4, 4, 4), [1])]",
+        f"[whet.Size({[4] * dim + [1] + [4] * (2 - dim)}), "
+        f"whet.Size({[4] * dim + [3] + [4] * (2 - dim)})]")
     function()(pieces)
 
 
@@ -265,7 +298,12 @@ _split_alias("dsplit", 2, 3)
 
 @function("unstack")
 def unbind(input, dim=0):
-    """The slices along a dimension, as a tuple."""
+    """The slices along a dimension, as a tuple.
+
+    >>> import whet
+    >>> whet.unbind(whet.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
     if not input._array.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = dims.one(dim, input._array.ndim)

@@ -232,7 +232,12 @@ def _new_memory(name, x, dtype, device):
 
 @method()
 def untyped_storage(self):
-    """The memory under this tensor, as bytes."""
+    """The memory under this tensor, as bytes.
+
+    >>> import whet
+    >>> whet.ones(3).untyped_storage().nbytes()
+    12
+    """
     return UntypedStorage._of(_handed_out(self)._array)
 
 
@@ -257,7 +262,12 @@ def _refuse_resize(t, op):
 @method()
 def resize_(self, *sizes, memory_format=contiguous_format):
     """Give this tensor another shape: in its memory if that is large enough, else in new memory.
-    Values stay in memory order."""
+    Values stay in memory order.
+
+    >>> import whet
+    >>> whet.ones(2, 3).resize_(2).shape
+    whet.Size([2])
+    """
     _refuse_resize(self, "resize_")
     shape = indexing.checked_size(indexing.sizes(sizes, "resize_"), "resize_")
     a = self._array
@@ -312,7 +322,12 @@ _resize_op.outlined = lambda a, size: Outline(size, a.dtype)
 
 @method()
 def resize_as_(self, other, *, memory_format=None):
-    """`resize_` to the shape of another tensor."""
+    """`resize_` to the shape of another tensor.
+
+    >>> import whet
+    >>> whet.ones(2, 3).resize_as_(whet.ones(2)).shape
+    whet.Size([2])
+    """
     return resize_(self, other._array.shape)
 
 
@@ -330,7 +345,13 @@ def resize_as(self, other):
 
 @method()
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Let this tensor use the memory (and shape) of another, or a storage."""
+    """Let this tensor use the memory (and shape) of another, or a storage.
+
+    >>> import whet
+    >>> x = whet.empty(0)
+    >>> x.set_(whet.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
     _refuse_resize(self, "set_")
     if isinstance(source, UntypedStorage | TypedStorage):
         source = _all_of(source, self._array.dtype)
@@ -404,5 +425,10 @@ def share_memory_(self):
 
 @method()
 def is_shared(self):
-    """Is the memory one that processes share? See `share_memory_`."""
+    """Is the memory one that processes share? See `share_memory_`.
+
+    >>> import whet
+    >>> whet.ones(2).is_shared()
+    False
+    """
     return shared_memory.mapping_of(self._array) is not None

@@ -397,7 +397,14 @@ def _region(name, input, size, stride, storage_offset):
 @function()
 def as_strided(input, size, stride, storage_offset=None):
     """A view with the given size and strides, `storage_offset` elements from the start of the
-    storage (of this tensor, if None)."""
+    storage (of this tensor, if None).
+
+    >>> import whet
+    >>> whet.as_strided(whet.arange(4.), (3, 2), (1, 1))
+    tensor([[0., 1.],
+            [1., 2.],
+            [2., 3.]])
+    """
     return apply(
         as_strided_op, (input,), _region("as_strided", input, size, stride, storage_offset)
     )
@@ -405,7 +412,12 @@ def as_strided(input, size, stride, storage_offset=None):
 
 @method()
 def as_strided_(self, size, stride, storage_offset=None):
-    """`as_strided`, in place."""
+    """`as_strided`, in place.
+
+    >>> import whet
+    >>> whet.arange(4.).as_strided_((2,), (2,))
+    tensor([0., 2.])
+    """
     return reshape_inplace(
         as_strided_op, self, _region("as_strided_", self, size, stride, storage_offset)
     )
@@ -414,7 +426,12 @@ def as_strided_(self, size, stride, storage_offset=None):
 @function()
 @precise
 def trace(input):
-    """The sum of the diagonal of a matrix."""
+    """The sum of the diagonal of a matrix.
+
+    >>> import whet
+    >>> whet.trace(whet.tensor([[1., 2.], [3., 4.]]))
+    tensor(5.)
+    """
     check_tensors("trace", input=input)
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")

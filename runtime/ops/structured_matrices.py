@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import dtypes, indexing
 from ..dtypes import INT
+from . import docstrings
 from .creation import (
     check_options,
     empty,
@@ -94,9 +95,11 @@ def _triangle(name, columns):
         places = places_between(*columns(row, col, offset))
         return require(literal(places.astype(d.np, copy=False)), False, device)
     indices.__name__ = indices.__qualname__ = name
-    indices.__doc__ = (
-        f"Row and column numbers of the {'lower' if name[:4] == 'tril' else 'upper'} triangle, as "
-        "a (2, N) tensor.")
+    lower = name == "tril_indices"
+    indices.__doc__ = docstrings.with_example(
+        f"Row and column numbers of the {'lower' if lower else 'upper'} triangle, as a (2, N) "
+        "tensor.", f"whet.{name}(2, 2).tolist()",
+        "[[0, 1, 1], [0, 0, 1]]" if lower else "[[0, 0, 1], [0, 1, 1]]")
     return function(method=False)(indices)
 
 
@@ -106,7 +109,13 @@ _triangle("triu_indices", _upper)
 
 @function(method=False)
 def block_diag(*tensors):
-    """The tensors as blocks along the diagonal of a matrix of zeros."""
+    """The tensors as blocks along the diagonal of a matrix of zeros.
+
+    >>> import whet
+    >>> whet.block_diag(whet.tensor([[1., 2.]]), whet.tensor([[3.]]))
+    tensor([[1., 2., 0.],
+            [0., 0., 3.]])
+    """
     if not tensors:
         return empty((1, 0))
     for i, t in enumerate(tensors):
@@ -127,7 +136,14 @@ def block_diag(*tensors):
 
 @function(method=False)
 def vander(x, N=None, increasing=False):
-    """Powers of the elements of a 1-d tensor as columns, highest first unless `increasing`."""
+    """Powers of the elements of a 1-d tensor as columns, highest first unless `increasing`.
+
+    >>> import whet
+    >>> whet.vander(whet.tensor([1., 2., 3.]))
+    tensor([[1., 1., 1.],
+            [4., 2., 1.],
+            [9., 3., 1.]])
+    """
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     n = x.shape[0] if N is None else N

@@ -163,7 +163,13 @@ _solution_op.batch_rule = _solutions
 
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False):
     """(L and D in one matrix, row swaps, the place of the first pivot that is zero) of a symmetric
-    (or hermitian) matrix, of which the lower triangle is read. It has no gradient."""
+    (or hermitian) matrix, of which the lower triangle is read. It has no gradient.
+
+    >>> import whet
+    >>> LD, pivots, info = whet.linalg.ldl_factor_ex(whet.eye(2))
+    >>> info.item()
+    0
+    """
     matrix("ldl_factor_ex", A)
     made = return_types.linalg_ldl_factor_ex(_factors(A.detach(), hermitian=bool(hermitian)))
     if check_errors:
@@ -192,7 +198,14 @@ def ldl_factor(A, *, hermitian=False):
 
 
 def ldl_solve(LD, pivots, B, *, hermitian=False):
-    """X with A @ X = B, given what `ldl_factor` makes of A. It has no gradient."""
+    """X with A @ X = B, given what `ldl_factor` makes of A. It has no gradient.
+
+    >>> import whet
+    >>> LD, pivots = whet.linalg.ldl_factor(whet.tensor([[2., 0.], [0., 4.]]))
+    >>> whet.linalg.ldl_solve(LD, pivots, whet.ones(2, 1))
+    tensor([[0.5000],
+            [0.2500]])
+    """
     square("ldl_solve")(LD)
     check_one_type("linalg.ldl_solve", LD=LD, B=B)
     if B.ndim < 2:

@@ -15,7 +15,12 @@ from .surface import FUNCTIONS, function
 @function(method=False)
 @declared_for_tracing.goes_by_no_size
 def is_tensor_(obj):
-    """Is the object a tensor?"""
+    """Is the object a tensor?
+
+    >>> import whet
+    >>> whet.is_tensor(whet.ones(2)), whet.is_tensor([1, 2])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
@@ -55,7 +60,12 @@ for _name in (("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signe
 @function()
 @declared_for_tracing.goes_by_no_size
 def is_nonzero(input):
-    """Is the single element different from zero?"""
+    """Is the single element different from zero?
+
+    >>> import whet
+    >>> whet.is_nonzero(whet.tensor([0.]))
+    False
+    """
     if input.numel() != 1:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous"
                            if input.numel() == 0 else
@@ -66,7 +76,12 @@ def is_nonzero(input):
 @function(method=False)
 @declared_for_tracing.goes_by_no_size
 def is_storage(obj):
-    """Is the object a storage?"""
+    """Is the object a storage?
+
+    >>> import whet
+    >>> whet.is_storage(whet.ones(2).untyped_storage())
+    True
+    """
     return isinstance(obj, UntypedStorage)
 
 
@@ -94,7 +109,12 @@ def result_type(tensor1, tensor2):
 # ---- complex numbers -----------------------------------------------------------------------------
 @function()
 def conj(input):
-    """The complex conjugate; a real tensor itself."""
+    """The complex conjugate; a real tensor itself.
+
+    >>> import whet
+    >>> whet.conj(whet.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     return apply(p.conj_op, (input,), {}) if input.dtype.kind == COMPLEX else input
 
 

@@ -84,20 +84,37 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 @function(out=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """The standard deviation."""
+    """The standard deviation.
+
+    >>> import whet
+    >>> whet.std(whet.tensor([1., 3.]))
+    tensor(1.4142)
+    """
     (r, _), d = _deviation("std", input, dim, unbiased, correction)
     return _drop_all(r, input, d, keepdim)
 
 
 @function(out=True)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """(variance, mean)"""
+    """(variance, mean)
+
+    >>> import whet
+    >>> var, mean = whet.var_mean(whet.tensor([1., 3.]))
+    >>> var
+    tensor(2.)
+    """
     (v, m), d = _moments("var_mean", input, dim, unbiased, correction)
     return _drop_all(v, input, d, keepdim), _drop_all(m, input, d, keepdim)
 
 
 @function(out=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """(standard deviation, mean)"""
+    """(standard deviation, mean)
+
+    >>> import whet
+    >>> std, mean = whet.std_mean(whet.tensor([1., 3.]))
+    >>> mean
+    tensor(2.)
+    """
     (r, m), d = _deviation("std_mean", input, dim, unbiased, correction)
     return _drop_all(r, input, d, keepdim), _drop_all(m, input, d, keepdim)

@@ -33,7 +33,12 @@ one_op = PointwiseOp("one_if_nonzero", lambda input: s.where(s.ne(input, 0), 1, 
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
-    """(sum |x|^ord)^(1/ord) over the given dimensions (all by default)."""
+    """(sum |x|^ord)^(1/ord) over the given dimensions (all by default).
+
+    >>> import whet
+    >>> whet.linalg.vector_norm(whet.tensor([3., 4.]))
+    tensor(5.)
+    """
     if dtype is not None:
         x = x.to(dtype=dtype)
     if checked_input("vector_norm", x).dtype.kind < FLOAT:
@@ -107,7 +112,12 @@ def _rescaled(x, r, attrs):
 
 @function()
 def dist(input, other, p=2):
-    """The p-norm of the difference."""
+    """The p-norm of the difference.
+
+    >>> import whet
+    >>> whet.dist(whet.tensor([0., 0.]), whet.tensor([3., 4.]))
+    tensor(5.)
+    """
     return vector_norm(input - other, p)
 
 
@@ -128,7 +138,13 @@ def _renorm(input, p, dim, maxnorm):
 
 @function(out=True)
 def renorm(input, p, dim, maxnorm):
-    """Every slice along `dim` whose p-norm is greater than `maxnorm` scaled down to it."""
+    """Every slice along `dim` whose p-norm is greater than `maxnorm` scaled down to it.
+
+    >>> import whet
+    >>> whet.renorm(whet.tensor([[3., 4.], [0., 1.]]), 2, 0, 1.)
+    tensor([[0.6000, 0.8000],
+            [0.0000, 1.0000]])
+    """
     return _renorm(input, p, dim, maxnorm)
 
 

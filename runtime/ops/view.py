@@ -9,10 +9,10 @@ from math import prod
 import numpy as np
 
 from .. import indexing
-from ..indexing import as_int, sizes, whole
+from ..indexing import sizes
 from ..tensor import Size
-from . import dims
-from .batching import aligned, all_batched, shifted
+from . import dims, docstrings
+from .batching import aligned, shifted
 from .onnx import shapes as in_onnx
 from .registry import MoveOp, Op, apply, is_tensor, unrecorded, view_of
 from .sample_inputs import Sample
@@ -61,7 +61,13 @@ view_op.keeps_elements = reshape_op.keeps_elements = True
 
 
 def reshape(input, shape):
-    """The tensor in another shape: a view where the memory allows it, else a copy."""
+    """The tensor in another shape: a view where the memory allows it, else a copy.
+
+    >>> import whet
+    >>> whet.reshape(whet.arange(6), (2, -1))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     a = input._array
     size = indexing.infer_size(sizes((shape,), "reshape"), a.size)
     if not a.flags.c_contiguous:
@@ -78,7 +84,13 @@ reshape.__module__ = "whet"
 
 
 def _reshape_method(self, *sizes, shape=None):
-    """See `whet.reshape`."""
+    """See `whet.reshape`.
+
+    >>> import whet
+    >>> whet.arange(6).reshape(2, 3)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     shape, a = sizes if shape is None else (shape,), self._array
     if a.flags.c_contiguous and unrecorded(self):
         try:
@@ -95,14 +107,24 @@ METHODS["reshape"] = _reshape_method
 
 @method()
 def view_as(self, other):
-    """`view` in the shape of another tensor."""
+    """`view` in the shape of another tensor.
+
+    >>> import whet
+    >>> whet.arange(6).view_as(whet.ones(2, 3)).shape
+    whet.Size([2, 3])
+    """
     size = indexing.infer_size(other._array.shape, self._array.size)
     return apply(view_op, (self,), {"size": size})
 
 
 @method()
 def reshape_as(self, other):
-    """`reshape` to the shape of another tensor."""
+    """`reshape` to the shape of another tensor.
+
+    >>> import whet
+    >>> whet.arange(6).reshape_as(whet.ones(2, 3)).shape
+    whet.Size([2, 3])
+    """
     return reshape(self, other._array.shape)
 
 
@@ -127,14 +149,25 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @function()
 def ravel(input):
-    """The elements in row-major order as one dimension; a view where the memory allows it."""
+    """The elements in row-major order as one dimension; a view where the memory allows it.
+
+    >>> import whet
+    >>> whet.ravel(whet.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     a = input._array
     return input if a.ndim == 1 and a.flags.c_contiguous else reshape(input, (-1,))
 
 
 @function()
 def unflatten(input, dim, sizes):
-    """One dimension as several."""
+    """One dimension as several.
+
+    >>> import whet
+    >>> whet.unflatten(whet.arange(6), 0, (2, 3))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     shape = input._array.shape or (1,)
     d = dims.one(dim, len(shape))
     sizes = indexing.sizes((sizes,), "unflatten")
@@ -163,7 +196,13 @@ unsqueeze_op = ViewOp(
 
 @function()
 def unsqueeze(input, dim):
-    """A dimension of size one put in at `dim`."""
+    """A dimension of size one put in at `dim`.
+
+    >>> import whet
+    >>> whet.unsqueeze(whet.tensor([1, 2]), 1)
+    tensor([[1],
+            [2]])
+    """
     return apply(unsqueeze_op, (input,), {"dim": dims.one(dim, input._array.ndim + 1)})
 
 
@@ -250,27 +289,50 @@ def _expand_size(input, size, op="expand"):
 
 @method()
 def expand(self, *shape, size=None, implicit=False):
-    """Dimensions of size one repeated without copying; -1 leaves a size as it is."""
+    """Dimensions of size one repeated without copying; -1 leaves a size as it is.
+
+    >>> import whet
+    >>> whet.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     shape = sizes(shape if size is None else (size,), "expand")
     return apply(expand_op, (self,), {"size": _expand_size(self, shape)})
 
 
 @method()
 def expand_as(self, other):
-    """`expand` to the shape of another tensor."""
+    """`expand` to the shape of another tensor.
+
+    >>> import whet
+    >>> whet.tensor([[1], [2]]).expand_as(whet.ones(2, 3)).shape
+    whet.Size([2, 3])
+    """
     return apply(expand_op, (self,), {"size": _expand_size(self, other._array.shape)})
 
 
 @function()
 def broadcast_to(input, size):
-    """`expand` to a shape."""
+    """`expand` to a shape.
+
+    >>> import whet
+    >>> whet.broadcast_to(whet.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     size = _expand_size(input, sizes((size,), "broadcast_to"))
     return apply(expand_op, (input,), {"size": size})
 
 
 @function(method=False)
 def broadcast_tensors(*tensors):
-    """The tensors expanded to their common shape."""
+    """The tensors expanded to their common shape.
+
+    >>> import whet
+    >>> a, b = whet.broadcast_tensors(whet.ones(2, 1), whet.ones(3))
+    >>> a.shape, b.shape
+    (whet.Size([2, 3]), whet.Size([2, 3]))
+    """
     if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
         tensors = tensors[0]
     shape = _common_shape([t._array.shape for t in tensors])
@@ -363,7 +425,12 @@ permute.__module__ = "whet"
 
 
 def _permute_method(self, *order, dims=None):
-    """See `whet.permute`."""
+    """See `whet.permute`.
+
+    >>> import whet
+    >>> whet.ones(2, 3, 4).permute(2, 0, 1).shape
+    whet.Size([4, 2, 3])
+    """
     if dims is not None:
         order = (dims,)
     return permute(self, order[0] if len(order) == 1 and not isinstance(order[0], int) else order)
@@ -374,7 +441,12 @@ METHODS["permute"] = _permute_method
 
 @function("swapaxes", "swapdims")
 def transpose(input, dim0, dim1):
-    """Two dimensions exchanged."""
+    """Two dimensions exchanged.
+
+    >>> import whet
+    >>> whet.transpose(whet.ones(2, 3, 4), 0, 2).shape
+    whet.Size([4, 3, 2])
+    """
     n = input._array.ndim
     dim0, dim1 = dims.one(dim0, n), dims.one(dim1, n)
     if not n:
@@ -387,7 +459,13 @@ METHODS["swapaxes"] = lambda self, axis0, axis1: transpose(self, axis0, axis1)
 
 @function()
 def t(input):
-    """A matrix transposed."""
+    """A matrix transposed.
+
+    >>> import whet
+    >>> whet.t(whet.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 3],
+            [2, 4]])
+    """
     n = input._array.ndim
     if n > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {n}D")
@@ -415,7 +493,12 @@ def _moved(input, source, destination):
 
 @function()
 def movedim(input, source, destination):
-    """Dimensions moved to other places; the rest keep their order."""
+    """Dimensions moved to other places; the rest keep their order.
+
+    >>> import whet
+    >>> whet.movedim(whet.ones(2, 3, 4), 0, -1).shape
+    whet.Size([3, 4, 2])
+    """
     order = _moved(input, source, destination)
     return apply(permute_op, (input,), {"dims": order})
 
@@ -425,7 +508,13 @@ FUNCTIONS["moveaxis"] = METHODS["moveaxis"] = movedim
 
 @function()
 def adjoint(input):
-    """Matrices transposed and conjugated."""
+    """Matrices transposed and conjugated.
+
+    >>> import whet
+    >>> whet.adjoint(whet.tensor([[1 + 1j, 2 + 0j]]))
+    tensor([[1.-1.j],
+            [2.-0.j]])
+    """
     if input.ndim == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. "
                            "Got 1-D tensor.")
@@ -459,120 +548,8 @@ METHODS["T"], METHODS["mT"] = property(_reverse), property(_matrix_transpose)
 METHODS["H"], METHODS["mH"] = property(_hermitian), property(adjoint)
 
 
-# ---- basic indices -------------------------------------------------------------------------------
-def numpy_index(index):
-    """The index that NumPy understands. A trailing `...` makes NumPy give views for single
-    elements too."""
-    return (*[builtins.slice(*i) if type(i) is tuple else i for i in index], ...)
-
-
-def _unslice(out, g, size, index):
-    return [(out, 0), (out[numpy_index(index)], g)]
-
-
-_indices = [
-    ((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 1), None, (0, 3, 2))),
-    ((5,), ((1, 5, 3),)), ((), (None,)), ((3, 0), ((0, 2, 1),)), ((4,), ((2, 2, 1),))]
-WHOLE = None, None, None
-
-
-def slice_each(op, n, inputs, batched, attrs):
-    attrs = {**attrs, "index": (WHOLE, *attrs["index"])}
-    if "size" in attrs:
-        attrs["size"] = (n, *attrs["size"])
-    return apply(op, tuple(all_batched(n, inputs, batched)), attrs)
-
-
-def _slice_vjp(g, _y, _x, index):
-    return [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": index})]
-
-
-def _part_samples(make):
-    for s, i in _indices:
-        yield Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i)
-
-
-slice_op = ViewOp(
-    "slice", lambda a, index: a[numpy_index(index)], _slice_vjp,
-    samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices],
-    batch=slice_each, onnx=in_onnx.cut)
-unslice_op = MoveOp(
-    "unslice", lambda g, size, index: size, _unslice,
-    lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
-    samples=_part_samples, batch=slice_each)
-for _o in (view_op, reshape_op, unsqueeze_op, squeeze_op, expand_op, permute_op, transpose_op,
-           slice_op, unslice_op):
+for _o in (view_op, reshape_op, unsqueeze_op, squeeze_op, expand_op, permute_op, transpose_op):
     _o.any_sizes = True
-slice_op.doc = (
-    "`index`: for each dimension in turn a number, a tuple (start, stop, step) with step > 0, or "
-    "None: a new axis. As in Python, what is negative counts from the end, and a slice ends where "
-    "the dimension does.")
-
-
-def _part(t, d, entry):
-    """A view of a part, cut along dimension `d`."""
-    index = (WHOLE,) * d + (entry,)
-    if unrecorded(t):
-        return view_of(t, t._array[numpy_index(index)])
-    return apply(slice_op, (t,), {"index": index})
-
-
-@function()
-def select(input, dim, index):
-    """One place of a dimension, which disappears."""
-    shape = input._array.shape
-    if not shape:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    d, i = dims.one(dim, len(shape)), as_int(index, "select", "index", 2, whole)
-    if not -shape[d] <= i < shape[d]:
-        raise IndexError(
-            f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
-    return _part(input, d, i)
-
-
-@function()
-def narrow(input, dim, start, length):
-    """A range of a dimension: `length` places from `start`."""
-    shape = input._array.shape
-    if not shape:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    if hasattr(start, "_array") and (start._array.ndim or start._array.dtype.kind not in "iu"):
-        raise RuntimeError("start must be an 0-dim integral Tensor.")
-    d, s = dims.one(dim, len(shape)), as_int(start, "narrow", "start", 2, whole)
-    if hasattr(length, "__whet_whole__"):    # a number that a trace follows: it goes into the end
-        end = whole((s if type(s) is int else start) + length)
-        n = int(end) - int(s)
-    else:
-        n = as_int(length, "narrow", "length", 3)
-        end = s + n if type(s) is int else whole(start + n)
-    if n < 0:
-        raise RuntimeError("narrow(): length must be non-negative.")
-    if not -shape[d] <= s <= shape[d]:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-shape[d]}, {shape[d]}], but "
-            f"got {s})")
-    if s < 0:
-        s, end = s + shape[d], end + shape[d]
-    if end > shape[d]:
-        raise RuntimeError(f"start ({s}) + length ({n}) exceeds dimension size ({shape[d]}).")
-    return _part(input, d, (s, end, 1))
-
-
-@function(out=True)
-def narrow_copy(input, dim, start, length):
-    """`narrow`, copied."""
-    return narrow(input, dim, start, length).clone()
-
-
-def slice_along(input, dim, start=None, end=None, step=1):
-    """input[..., start:end:step, ...] at dimension `dim`."""
-    shape = input._array.shape
-    if not shape:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
-    d = dims.one(dim, len(shape))
-    if step <= 0:
-        raise RuntimeError("slice step must be positive")
-    return _part(input, d, (start, end, step))
 
 
 # ---- at least so many dimensions -----------------------------------------------------------------
@@ -584,8 +561,10 @@ def _atleast(name, grow):
             tensors = tensors[0]
         return tuple(grow(x) for x in tensors)
     atleast.__name__ = atleast.__qualname__ = name
-    atleast.__doc__ = (
-        f"The tensors with at least {name[8]} dimension(s), by adding dimensions of size one.")
+    n = int(name[8])
+    atleast.__doc__ = docstrings.with_example(
+        f"The tensors with at least {n} dimension{'s' * (n > 1)}, by adding dimensions of size "
+        "one.", f"whet.{name}(whet.tensor(5.)).shape", f"whet.Size({[1] * n})")
     return function(method=False)(atleast)
 
 

@@ -145,24 +145,24 @@ def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The inverse 
 def acos_(input: Tensor) -> Tensor: """`acos`, in place."""
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The inverse hyperbolic cosine; NaN below 1."""
 def acosh_(input: Tensor) -> Tensor: """`acosh`, in place."""
-def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor: """adaptive avg pool over 1 spatial dimension."""
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor: """The means of windows that are chosen to give `output_size`, over 1 spatial dimension."""
 @overload
-def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False) -> Tensor: """adaptive max pool over 1 spatial dimension."""
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False) -> Tensor: """The largest values of windows that are chosen to give `output_size`, over 1 spatial dimension."""
 @overload
-def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """adaptive max pool over 1 spatial dimension."""
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest values of windows that are chosen to give `output_size`, over 1 spatial dimension."""
 @overload
-def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> Any: """adaptive max pool over 1 spatial dimension."""
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> Any: """The largest values of windows that are chosen to give `output_size`, over 1 spatial dimension."""
 def add(input: Tensor, other: Scalar, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """input + alpha * other."""
 def add_(self: Tensor, other: Scalar, *, alpha: Number = 1) -> Tensor: """`add`, in place."""
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (batch_sum of batch1 and batch2)."""
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * batch_sum(batch1, batch2)."""
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor: """input + value * (tensor1 / tensor2), elementwise."""
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor: """`addcdiv`, in place."""
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor: """input + value * tensor1 * tensor2, elementwise."""
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor: """`addcmul`, in place."""
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (mm of mat1 and mat2)."""
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (mv of mat and vec)."""
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * mm(mat1, mat2)."""
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * mv(mat, vec)."""
 def addmv_(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """`addmv`, in place."""
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (outer of vec1 and vec2)."""
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * outer(vec1, vec2)."""
 def adjoint(input: Tensor) -> Tensor: """Matrices transposed and conjugated."""
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`alias`, in memory of its own."""
 def all(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """Are all elements true (not zero)?"""
@@ -211,25 +211,25 @@ def atan_(input: Tensor) -> Tensor: """`atan`, in place."""
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The inverse hyperbolic tangent; NaN outside of [-1, 1]."""
 def atanh_(input: Tensor) -> Tensor: """`atanh`, in place."""
 @overload
-def atleast_1d(tensor: Tensor, /) -> Tensor: """The tensors with at least 1 dimension(s), by adding dimensions of size one."""
+def atleast_1d(tensor: Tensor, /) -> Tensor: """The tensors with at least 1 dimension, by adding dimensions of size one."""
 @overload
-def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: """The tensors with at least 1 dimension(s), by adding dimensions of size one."""
+def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: """The tensors with at least 1 dimension, by adding dimensions of size one."""
 @overload
-def atleast_1d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: """The tensors with at least 1 dimension(s), by adding dimensions of size one."""
+def atleast_1d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: """The tensors with at least 1 dimension, by adding dimensions of size one."""
 @overload
-def atleast_2d(tensor: Tensor, /) -> Tensor: """The tensors with at least 2 dimension(s), by adding dimensions of size one."""
+def atleast_2d(tensor: Tensor, /) -> Tensor: """The tensors with at least 2 dimensions, by adding dimensions of size one."""
 @overload
-def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: """The tensors with at least 2 dimension(s), by adding dimensions of size one."""
+def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: """The tensors with at least 2 dimensions, by adding dimensions of size one."""
 @overload
-def atleast_2d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: """The tensors with at least 2 dimension(s), by adding dimensions of size one."""
+def atleast_2d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: """The tensors with at least 2 dimensions, by adding dimensions of size one."""
 @overload
-def atleast_3d(tensor: Tensor, /) -> Tensor: """The tensors with at least 3 dimension(s), by adding dimensions of size one."""
+def atleast_3d(tensor: Tensor, /) -> Tensor: """The tensors with at least 3 dimensions, by adding dimensions of size one."""
 @overload
-def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: """The tensors with at least 3 dimension(s), by adding dimensions of size one."""
+def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: """The tensors with at least 3 dimensions, by adding dimensions of size one."""
 @overload
-def atleast_3d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: """The tensors with at least 3 dimension(s), by adding dimensions of size one."""
-def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor: """avg pool over 1 spatial dimension."""
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (bmm of batch1 and batch2)."""
+def atleast_3d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: """The tensors with at least 3 dimensions, by adding dimensions of size one."""
+def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor: """The mean of each window, over 1 spatial dimension."""
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * bmm(batch1, batch2)."""
 def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """The Bartlett window; periodic unless asked otherwise."""
 def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor: """Normalise each channel. The parameters stand in another order than in `nn.functional.batch_norm`."""
 def bernoulli(input: Tensor, p: _float | Tensor | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor: """Ones with the probabilities of the input, zeros otherwise."""
@@ -305,9 +305,9 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: In
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor: """The 2-d convolution (cross-correlation) of an input with a weight."""
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor: """The 3-d convolution (cross-correlation) of an input with a weight."""
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor: """1-d convolution of (time, batch, channel) with a weight of (width, in, out)."""
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 1-d transposed convolution."""
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 2-d transposed convolution."""
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 3-d transposed convolution."""
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 1-d transposed convolution: the gradient of `conv1d` for its input."""
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 2-d transposed convolution: the gradient of `conv2d` for its input."""
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 3-d transposed convolution: the gradient of `conv3d` for its input."""
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, dilation: Ints, transposed: _bool, output_padding: Ints, groups: _int) -> Tensor: """A convolution, transposed or not, of as many dimensions as the weight has beside channels."""
 def copysign(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The magnitude of input with the sign of other."""
 def copysign_(input: Tensor, other: Scalar) -> Tensor: """`copysign`, in place."""
@@ -539,7 +539,7 @@ def log1p_(input: Tensor) -> Tensor: """`log1p`, in place."""
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The logarithm to base 2."""
 def log2_(input: Tensor) -> Tensor: """`log2`, in place."""
 def log_(input: Tensor) -> Tensor: """`log`, in place."""
-def log_softmax(input: Tensor, dim: Dims, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """log(softmax(x)) along `dim`, computed stably."""
+def log_softmax(input: Tensor, dim: Dims, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """log(softmax(x)) along `dim`, without overflow and underflow."""
 def logaddexp(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """log(exp(input) + exp(other)), without overflow."""
 def logaddexp2(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """log2(2 ** input + 2 ** other), without overflow."""
 def logcumsumexp(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> Tensor: """Running log(sum(exp(x))) along `dim`."""
@@ -585,24 +585,24 @@ def max(input: Tensor, dim: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def max(input: Tensor, *, other: Tensor, out: Tensor | None = None) -> Tensor: ...
 @overload
-def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 1 spatial dimension."""
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """The largest value of each window, over 1 spatial dimension."""
 @overload
-def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 1 spatial dimension."""
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest value of each window, over 1 spatial dimension."""
 @overload
-def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """max pool over 1 spatial dimension."""
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """The largest value of each window, over 1 spatial dimension."""
 def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]: """(`max_pool1d`, the places of the maxima)."""
 @overload
-def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 2 spatial dimensions."""
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """The largest value of each window, over 2 spatial dimensions."""
 @overload
-def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 2 spatial dimensions."""
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest value of each window, over 2 spatial dimensions."""
 @overload
-def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """max pool over 2 spatial dimensions."""
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """The largest value of each window, over 2 spatial dimensions."""
 @overload
-def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 3 spatial dimensions."""
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """The largest value of each window, over 3 spatial dimensions."""
 @overload
-def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 3 spatial dimensions."""
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest value of each window, over 3 spatial dimensions."""
 @overload
-def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """max pool over 3 spatial dimensions."""
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """The largest value of each window, over 3 spatial dimensions."""
 def maximum(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The greater of two elements; NaN if either is."""
 def mean(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, axis: Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor: """The mean of all elements, or along dimensions."""
 @overload

@@ -35,7 +35,7 @@ def laguerre_polynomial_l(input: Tensor, n: int, *, out: Tensor | None = None) -
 def legendre_polynomial_p(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor: """The legendre polynomial P of degree n."""
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor: """log(1 + input), exact near zero, too."""
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor: """log(ndtr(input)), exact in the lower tail, too."""
-def log_softmax(input: Tensor, dim: Dims, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """log(softmax(x)) along `dim`, computed stably."""
+def log_softmax(input: Tensor, dim: Dims, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """log(softmax(x)) along `dim`, without overflow and underflow."""
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor: """log(input / (1 - input)), input limited to [eps, 1 - eps] where eps is given."""
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor: """log(sum(exp(x))) along `dim`, computed stably."""
 def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The modified Bessel function of the first kind, of order 0."""

@@ -4,7 +4,8 @@ import threading
 import numpy as np
 import pytest
 import whet
-from whet.ops.random import DRAWS, FEW, OPS, _picked, draw_op
+from whet.ops.multinomial import _picked
+from whet.ops.random import DRAWS, FEW, OPS, draw_op
 
 SEED = (1 << 63) + 12345         # more than a double, or an int64, can hold
 

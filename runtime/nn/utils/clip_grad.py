@@ -25,7 +25,12 @@ def _norm_of_norms(tensors, norm_type):
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """The norm of all elements of all tensors."""
+    """The norm of all elements of all tensors.
+
+    >>> import whet
+    >>> whet.nn.utils.get_total_norm([whet.tensor([3.]), whet.tensor([4.])])
+    tensor(5.)
+    """
     with whet.no_grad():
         total = _norm_of_norms([tensors] if isinstance(tensors, Tensor) else tensors,
                                float(norm_type))
@@ -56,7 +61,16 @@ def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scale the gradients so that their norm, taken together, is at most `max_norm`; returns
-    what it was."""
+    what it was.
+
+    >>> import whet
+    >>> p = whet.nn.Parameter(whet.zeros(2))
+    >>> p.grad = whet.tensor([3., 4.])
+    >>> whet.nn.utils.clip_grad_norm_([p], max_norm=1.)
+    tensor(5.)
+    >>> p.grad
+    tensor([0.6000, 0.8000])
+    """
     parameters = _listed(parameters)
     total = get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type,
                            error_if_nonfinite)
@@ -66,7 +80,15 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 
 def clip_grad_value_(parameters, clip_value, foreach=None):
-    """Clamp every element of the gradients to [-clip_value, clip_value]."""
+    """Clamp every element of the gradients to [-clip_value, clip_value].
+
+    >>> import whet
+    >>> p = whet.nn.Parameter(whet.zeros(2))
+    >>> p.grad = whet.tensor([-3., 0.5])
+    >>> whet.nn.utils.clip_grad_value_([p], 1.)
+    >>> p.grad
+    tensor([-1.0000,  0.5000])
+    """
     clip_value = float(clip_value)
     with whet.no_grad():
         for p in [parameters] if isinstance(parameters, Tensor) else list(parameters):

@@ -6,7 +6,13 @@ from ...tensor import Tensor
 
 
 def parameters_to_vector(parameters):
-    """All elements of the parameters, one after the other."""
+    """All elements of the parameters, one after the other.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> whet.nn.utils.parameters_to_vector(nn.Linear(3, 2).parameters()).shape
+    whet.Size([8])
+    """
     parameters = list(parameters)
     for p in parameters:
         check_tensors("parameters_to_vector", parameters=p)
@@ -14,7 +20,15 @@ def parameters_to_vector(parameters):
 
 
 def vector_to_parameters(vec, parameters):
-    """Give the parameters new memory: slices of the vector."""
+    """Give the parameters new memory: slices of the vector.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> layer = nn.Linear(1, 1)
+    >>> whet.nn.utils.vector_to_parameters(whet.tensor([2., 3.]), layer.parameters())
+    >>> layer.weight.item(), layer.bias.item()
+    (2.0, 3.0)
+    """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected whet.Tensor, but got: {type(vec).__name__}")
     parameters = list(parameters)

@@ -92,7 +92,12 @@ class PackedSequence(
 
 
 def invert_permutation(permutation):
-    """The permutation that undoes another; None stays None."""
+    """The permutation that undoes another; None stays None.
+
+    >>> import whet
+    >>> whet.nn.utils.rnn.invert_permutation(whet.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     out = whet.empty_like(permutation)
@@ -102,7 +107,13 @@ def invert_permutation(permutation):
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
-    """Pack a padded batch of shape (T, N, *) (or (N, T, *)) with the given lengths."""
+    """Pack a padded batch of shape (T, N, *) (or (N, T, *)) with the given lengths.
+
+    >>> import whet
+    >>> packed = whet.nn.utils.rnn.pack_padded_sequence(whet.ones(3, 2, 4), whet.tensor([3, 1]))
+    >>> packed.data.shape, packed.batch_sizes
+    (whet.Size([4, 4]), tensor([2, 1, 1]))
+    """
     lengths = lengths.tolist() if isinstance(lengths, Tensor) else [int(n) for n in lengths]
     if batch_first:
         input = input.transpose(0, 1)
@@ -137,7 +148,14 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
-    """The padded batch and the lengths of a PackedSequence."""
+    """The padded batch and the lengths of a PackedSequence.
+
+    >>> import whet
+    >>> packed = whet.nn.utils.rnn.pack_sequence([whet.ones(3), whet.ones(1)])
+    >>> whet.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    (tensor([[1., 1., 1.],
+            [1., 0., 0.]]), tensor([3, 1]))
+    """
     sizes = sequence.batch_sizes.tolist()
     steps = len(sizes)
     if total_length is not None:
@@ -164,7 +182,13 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
-    """Sequences of shape (L_i, *) as one padded tensor (T, N, *) or (N, T, *)."""
+    """Sequences of shape (L_i, *) as one padded tensor (T, N, *) or (N, T, *).
+
+    >>> import whet
+    >>> whet.nn.utils.rnn.pad_sequence([whet.ones(2), whet.ones(3)], batch_first=True)
+    tensor([[1., 1., 0.],
+            [1., 1., 1.]])
+    """
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"padding_side must be 'left' or 'right', got {padding_side!r}")
     if isinstance(sequences, Tensor):
@@ -183,7 +207,13 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
-    """The list of sequences that `pad_sequence` joined."""
+    """The list of sequences that `pad_sequence` joined.
+
+    >>> import whet
+    >>> padded = whet.tensor([[1., 0.], [2., 3.]])
+    >>> whet.nn.utils.rnn.unpad_sequence(padded, whet.tensor([1, 2]), batch_first=True)
+    [tensor([1.]), tensor([2., 3.])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [
@@ -192,12 +222,23 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
 
 
 def pack_sequence(sequences, enforce_sorted=True):
-    """Pack a list of sequences."""
+    """Pack a list of sequences.
+
+    >>> import whet
+    >>> whet.nn.utils.rnn.pack_sequence([whet.tensor([1, 2]), whet.tensor([3])]).data
+    tensor([1, 3, 2])
+    """
     return pack_padded_sequence(pad_sequence(sequences), [s.shape[0] for s in sequences],
                                 enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences):
-    """The list of sequences of a PackedSequence."""
+    """The list of sequences of a PackedSequence.
+
+    >>> import whet
+    >>> packed = whet.nn.utils.rnn.pack_sequence([whet.tensor([1, 2]), whet.tensor([3])])
+    >>> whet.nn.utils.rnn.unpack_sequence(packed)
+    [tensor([1, 2]), tensor([3])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

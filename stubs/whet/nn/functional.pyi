@@ -8,36 +8,36 @@ from whet.types import Dims, Ints, Number, Scalar, Shape
 
 GRID_SAMPLE_INTERPOLATION_MODES: dict[Any, Any]
 GRID_SAMPLE_PADDING_MODES: dict[Any, Any]
-def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor: """adaptive avg pool over 1 spatial dimension."""
-def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor: """adaptive avg pool over 2 spatial dimensions."""
-def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor: """adaptive avg pool over 3 spatial dimensions."""
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor: """The means of windows that are chosen to give `output_size`, over 1 spatial dimension."""
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor: """The means of windows that are chosen to give `output_size`, over 2 spatial dimensions."""
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor: """The means of windows that are chosen to give `output_size`, over 3 spatial dimensions."""
 @overload
-def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """adaptive max pool over 1 spatial dimension."""
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """The largest values of windows that are chosen to give `output_size`, over 1 spatial dimension."""
 @overload
-def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """adaptive max pool over 1 spatial dimension."""
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest values of windows that are chosen to give `output_size`, over 1 spatial dimension."""
 @overload
-def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """adaptive max pool over 1 spatial dimension."""
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """The largest values of windows that are chosen to give `output_size`, over 1 spatial dimension."""
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool1d`, and the places of what it takes."""
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """adaptive max pool over 2 spatial dimensions."""
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """The largest values of windows that are chosen to give `output_size`, over 2 spatial dimensions."""
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """adaptive max pool over 2 spatial dimensions."""
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest values of windows that are chosen to give `output_size`, over 2 spatial dimensions."""
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """adaptive max pool over 2 spatial dimensions."""
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """The largest values of windows that are chosen to give `output_size`, over 2 spatial dimensions."""
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool2d`, and the places of what it takes."""
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """adaptive max pool over 3 spatial dimensions."""
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """The largest values of windows that are chosen to give `output_size`, over 3 spatial dimensions."""
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """adaptive max pool over 3 spatial dimensions."""
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest values of windows that are chosen to give `output_size`, over 3 spatial dimensions."""
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """adaptive max pool over 3 spatial dimensions."""
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """The largest values of windows that are chosen to give `output_size`, over 3 spatial dimensions."""
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool3d`, and the places of what it takes."""
 def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -> Tensor: """The sampling grid of an affine map."""
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor: """Dropout that keeps mean and variance of self-normalising networks."""
 def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None: """Raise AssertionError where an argument is neither a number nor two of them."""
-def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor: """avg pool over 1 spatial dimension."""
-def avg_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor: """avg pool over 2 spatial dimensions."""
-def avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor: """avg pool over 3 spatial dimensions."""
+def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor: """The mean of each window, over 1 spatial dimension."""
+def avg_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor: """The mean of each window, over 2 spatial dimensions."""
+def avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor: """The mean of each window, over 3 spatial dimensions."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor: ...
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: """sum over i, j of input1[i] * weight[k, i, j] * input2[j]"""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor: """The cross entropy of probabilities with targets in [0, 1]."""
@@ -49,9 +49,9 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: In
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: int = 1) -> Tensor: """The 2-d convolution (cross-correlation) of an input with a weight."""
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: int = 1) -> Tensor: """The 3-d convolution (cross-correlation) of an input with a weight."""
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor: """1-d convolution of (time, batch, channel) with a weight of (width, in, out)."""
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Tensor: """The 1-d transposed convolution."""
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Tensor: """The 2-d transposed convolution."""
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Tensor: """The 3-d transposed convolution."""
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Tensor: """The 1-d transposed convolution: the gradient of `conv1d` for its input."""
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Tensor: """The 2-d transposed convolution: the gradient of `conv2d` for its input."""
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Tensor: """The 3-d transposed convolution: the gradient of `conv3d` for its input."""
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor: """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: Dims = 1, eps: float = 1e-08) -> Tensor: """The cosine of the angle between vectors along `dim`."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor: """The cross entropy of logits with class indices or class probabilities."""
@@ -94,36 +94,36 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor: """`leak
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor: """input @ weight.T + bias"""
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: str = 'mean', ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> Tensor: ...
 def local_response_norm(input: Tensor, size: int, alpha: Number = 0.0001, beta: Number = 0.75, k: float = 1.0) -> Tensor: """Divide by a power of the mean square over neighbouring channels."""
-def log_softmax(input: Tensor, dim: Dims | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor: """log(softmax(x)) along `dim`, computed stably."""
+def log_softmax(input: Tensor, dim: Dims | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor: """log(softmax(x)) along `dim`, without overflow and underflow."""
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor: """log(sigmoid(input)), without underflow."""
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False) -> Tensor: """lp pool over 1 spatial dimension."""
-def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False) -> Tensor: """lp pool over 2 spatial dimensions."""
-def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False) -> Tensor: """lp pool over 3 spatial dimensions."""
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False) -> Tensor: """The p-norm of each window, over 1 spatial dimension."""
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False) -> Tensor: """The p-norm of each window, over 2 spatial dimensions."""
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False) -> Tensor: """The p-norm of each window, over 3 spatial dimensions."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor: """max(0, -target * (input1 - input2) + margin)"""
 @overload
-def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 1 spatial dimension."""
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """The largest value of each window, over 1 spatial dimension."""
 @overload
-def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 1 spatial dimension."""
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest value of each window, over 1 spatial dimension."""
 @overload
-def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """max pool over 1 spatial dimension."""
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """The largest value of each window, over 1 spatial dimension."""
 def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool1d`, and the places of what it takes."""
 @overload
-def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 2 spatial dimensions."""
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """The largest value of each window, over 2 spatial dimensions."""
 @overload
-def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 2 spatial dimensions."""
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest value of each window, over 2 spatial dimensions."""
 @overload
-def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """max pool over 2 spatial dimensions."""
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """The largest value of each window, over 2 spatial dimensions."""
 def max_pool2d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool2d`, and the places of what it takes."""
 @overload
-def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 3 spatial dimensions."""
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """The largest value of each window, over 3 spatial dimensions."""
 @overload
-def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 3 spatial dimensions."""
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest value of each window, over 3 spatial dimensions."""
 @overload
-def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """max pool over 3 spatial dimensions."""
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """The largest value of each window, over 3 spatial dimensions."""
 def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool3d`, and the places of what it takes."""
-def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: """max unpool over 1 spatial dimension."""
-def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: """max unpool over 2 spatial dimensions."""
-def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: """max unpool over 3 spatial dimensions."""
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: ...
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: ...
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: ...
 def mish(input: Tensor, inplace: bool = False) -> Tensor: """input * tanh(softplus(input)), elementwise."""
 def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor: """The squared difference."""
 def multi_head_attention_forward(query: Tensor, key: Any, value: Scalar, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Tensor, Tensor | None]: ...
