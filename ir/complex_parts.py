@@ -98,8 +98,8 @@ class InParts:
 
 @functools.lru_cache(1024)
 def in_parts(roots: tuple[Expr, ...], dtypes: tuple[str, ...]) -> InParts | None:
-    """Expressions as those of parts, where they are what NumPy gives: see `FAITHFUL`. None where
-    nothing is complex."""
+    """Expressions of complex operands as expressions of real and imaginary parts, where these give
+    NumPy's bits (see `FAITHFUL`). None where no operand is complex."""
     known = e.types(roots, dtypes)
     meets = [x for x in e.walk(*roots)
              if known[id(x)] in REAL_OF or any(known[id(a)] in REAL_OF for a in x.args)]
@@ -204,8 +204,8 @@ def _log(z: Complex) -> Complex:
 
 
 def _sqrt(z: Complex) -> Complex:
-    """The root with a real part of at least zero. The part whose sum would cancel comes of a
-    division."""
+    """The square root with a non-negative real part. The part that would suffer from cancellation
+    is computed by a division."""
     large = e.sqrt((_magnitude(z) + e.absolute(z.real)) * 0.5)
     small = e.where(e.eq(large, 0), 0, e.absolute(z.imag) / (2 * e.where(e.eq(large, 0), 1, large)))
     right = e.ge(z.real, 0)

@@ -87,7 +87,7 @@ class Expr:
 
 
 def const(v: Any) -> Expr:
-    """A number that takes the type of what it meets."""
+    """A number literal. It takes the type of the expression that it is combined with."""
     return Expr("const", (), v)
 
 
@@ -189,11 +189,11 @@ def reciprocal(x: Expr) -> Expr:
 
 def pick(table: Expr, places: Expr, size: Expr, wrong: Expr, *step: Expr,
          wrap: bool = False) -> Expr:
-    """The element of a table at a place along a dimension, which is an i64. `table` is an argument
-    that lies as it does at place 0; `size`, the places that there are, and `step`, the bytes from
-    one to the next where elements do not lie side by side, are the same everywhere. `wrap`: do
-    negative places count from the end? What is at a place that there is not has no meaning, and 1
-    is written to the argument `wrong`.
+    """The element of a table at a place along a dimension; the place is an i64. `table` is an
+    argument that points at place 0. `size`, the number of places, and `step`, the bytes between
+    neighbouring places where they are not adjacent elements, are the same for all elements. `wrap`:
+    do negative places count from the end? For a place outside of the table the result has no
+    meaning, and 1 is written to the argument `wrong`.
 
     Only kernels that are made for it have it (`passes/fuse_gathers.py`); it has no derivative, and
     no form in NumPy."""
@@ -201,8 +201,8 @@ def pick(table: Expr, places: Expr, size: Expr, wrong: Expr, *step: Expr,
 
 
 def one_place(index: Iterable[Expr], sizes: Iterable[Expr]) -> Expr:
-    """The place along several dimensions taken as one, of places along each (negative ones count
-    from the end); -1 where one of them has no such place, which is to be no place then."""
+    """The linear place for places along several dimensions (negative ones count from the end); -1,
+    which counts as outside, where one of them is out of range."""
     at, fine = const(0), None
     for i, n in zip(index, sizes, strict=True):
         i = where(lt(i, 0), i + n, i)

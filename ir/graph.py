@@ -32,8 +32,8 @@ touched = Node.named
 
 
 class Graph:
-    """A recorded run: nodes in order, the types of all values, what is given (`inputs`) and what is
-    wanted (`results`: (value, name)).
+    """A recorded run: the nodes in order, the types of all values, the inputs, and the results as
+    (value, name).
 
     Nothing of the run is held but its constants: arrays among attributes, and the values that
     guards compare with. `streams` are the positions (seed, offset) of the random number generators
@@ -59,7 +59,7 @@ class Graph:
     @classmethod
     def of(cls, nodes: Iterable[Node], arrays: Any, inputs: Sequence[Input], results: Sequence[Any],
            name: str = "") -> Graph:
-        """The graph of recorded nodes; `arrays` tell the type of each value."""
+        """The graph of recorded nodes; `arrays` has the type of each value."""
         streams = Streams()
         made = [n.detached(streams) for n in nodes]
         used = {*(x.value for x in inputs), *(v for v, _ in results),
@@ -68,7 +68,7 @@ class Graph:
                    streams.positions)
 
     def roots(self) -> dict[int, int]:
-        """value -> the value in whose memory it lies: a view lies in its operand's."""
+        """value -> the value that owns its memory: a view shares the memory of its operand."""
         root = {x.value: x.value for x in self.inputs}
         for n in self.nodes:
             for m in n.flat():
@@ -95,8 +95,8 @@ class Graph:
         return out
 
     def facts(self) -> tuple[Any, ...]:
-        """All that makes it what it is, in a form that can be compared: numbers by type and
-        bits."""
+        """Everything that distinguishes this graph, in a form that can be compared: numbers by type
+        and bits."""
         return ([n.facts() for n in self.nodes], self.types, self.inputs, self.results, self.name,
                 self.streams)
 

@@ -84,7 +84,8 @@ class Group(Node):
         return self.made_of([m.detached(streams) for m in self.members], into, self.ins)
 
     def apart(self) -> list[Node]:
-        """The nodes that it stands for, and copies of results to where it puts them."""
+        """The nodes that this node was fused from, with copies of results to the places to which it
+        writes them."""
         from whet.ops.registry import REGISTRY
         copies = [
             Write(REGISTRY["copy"], (place, Ref(o)), {}, self.line)
@@ -212,7 +213,7 @@ def block(reader: Reader, one: Any) -> list[Any]:
 
 
 def _into(reader: Reader) -> list[tuple[int, int]]:
-    """Where results are put, where that is said."""
+    """The text of the places to which results are written, if there are any."""
     if not reader.skip("into", "name"):
         return []
     reader.take("(")
@@ -269,8 +270,9 @@ class Many(Group):
 
 # ---- rows ----------------------------------------------------------------------------------------
 class Rows(Group):
-    """Reductions along `axes`, the nodes that feed them, and nodes computed from them, as one row
-    program. `work`: the program, and how operands lie in its shape."""
+    """Reductions along `axes`, the nodes that compute their operands, and the nodes computed from
+    their results, as one row program. `work`: the program, and the layouts of the operands in its
+    shape."""
     __slots__ = ("work",)
     kind, what, attributes = "rows", "row kernel", frozenset(("axes",))
     work: Placed | None
@@ -354,8 +356,8 @@ class Parts(Group):
 
 
 class Picks(Parts):
-    """Gathers along one dimension, and what is computed of their indices and of what they
-    gather: one kernel."""
+    """Gathers along one dimension, with the nodes that compute their indices and the nodes computed
+    from their results, as one kernel."""
     __slots__ = ()
     kind, what = "picks", "gathering kernel"
 
@@ -408,8 +410,8 @@ class Contract(Group):
 
 
 class Chain(Group):
-    """Products one after the other, and what is done to each row between them, some rows after
-    others."""
+    """Consecutive matrix products and the pointwise work between them, computed for a few rows at a
+    time."""
     __slots__ = ()
     kind, what = "chain", "row kernel"
 

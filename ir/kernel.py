@@ -84,8 +84,8 @@ class Walk:
 
 
 def spread(a: Any, shape: Sizes) -> Sizes:
-    """The strides of an array broadcast to a shape that it fits: 0 along what it has once
-    (NumPy's `broadcast_to` makes a view to tell)."""
+    """The strides of an array broadcast to a shape: 0 along each dimension of size 1 that is
+    repeated. Computed here because NumPy's `broadcast_to` builds a view."""
     return ((0,) * (len(shape) - len(a.shape))
             + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)]))
 
@@ -149,7 +149,8 @@ def anyhow(shape: Sizes, strides: Sequence[Sizes], inputs: int) -> Walk:
 
 
 def near(walk: Walk, itemsizes: Iterable[int]) -> Walk:
-    """The walk with those gathers told whose elements lie close, or side by side backwards."""
+    """The walk with its gathers refined: those whose elements are a few elements apart get that
+    distance as their access, those that run backwards get "r"."""
     access = "".join([
         (_apart(s[-1], b) if b >= 4 else "") or ("r" if s[-1] == -b else a) if a == "g" else a
         for a, s, b in zip(walk.access, walk.strides, itemsizes, strict=True)])
@@ -157,14 +158,14 @@ def near(walk: Walk, itemsizes: Iterable[int]) -> Walk:
 
 
 def _apart(step: int, itemsize: int) -> str:
-    """How many elements lie from one to the next, where these are few. A step that is not known is
-    compared with each number, and never written."""
+    """The distance between neighbouring elements as a text, where it is from 2 to APART elements;
+    else an empty text. A step that is a symbolic size is compared with each distance."""
     return next((str(n) for n in range(2, APART + 1) if step == n * itemsize), "")
 
 
 def _tiles(sizes: Sizes, steps: Sequence[Sizes], itemsizes: Iterable[int], row: int,
            inner: int) -> Walk:
-    """A walk in tiles of these two dimensions."""
+    """A walk in tiles of the dimensions `row` and `inner`."""
     dims = [d for d in range(len(sizes)) if d not in (row, inner)] + [row, inner]
     def order(v: Sizes) -> Sizes:
         return tuple(v[d] for d in dims)

@@ -75,8 +75,8 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """An input of the body: what lies `start` bytes after `value` in the first round, and `step`
-    bytes further on in each round after it."""
+    """An input of a loop's body that moves through memory: in the first round it is `start` bytes
+    behind `value`, and `step` bytes further in each later round."""
     value: int
     start: int
     step: int
@@ -198,7 +198,7 @@ class Loop:
             [m.numbered(new) for m in self.nodes], frozenset(new[v] for v in self.blocks))
 
     def facts(self) -> tuple[Any, ...]:
-        """All that makes it what it is, in a form that can be compared."""
+        """Everything that distinguishes this loop, in a form that can be compared."""
         return (self.rounds, self.several, tuple([m.facts() for m in self.body]),
                 [*self.inputs.items()], [*self.results.items()])
 
@@ -406,7 +406,7 @@ def _laid(a: Array, t: Type) -> Array:
 
 
 def _part(a: Array, offset: int, t: Type) -> Array:
-    """A value that lies some bytes after the beginning of an array."""
+    """A value that begins some bytes after the beginning of an array."""
     (low, high), (first, last) = Type.of(a).span, t.span
     if offset + first < low or offset + last > high:
         raise Diverged("a round reads what lies outside of its operand")

@@ -40,7 +40,7 @@ address: Callable[[Array], int] = _read if _fits() else _told
 
 
 def span(a: Array) -> tuple[int, int]:
-    """The bytes that an array's elements lie in: the first, and the one after the last.
+    """The addresses of the first byte of an array's elements and of the byte behind the last one.
 
         >>> import numpy as np
         >>> from whet.ir.memory_spans import span

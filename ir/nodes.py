@@ -90,7 +90,7 @@ class Node:
         return [*map(int, self.refs()), *self.outs, *map(int, self.into.values())]
 
     def flat(self) -> list[Node]:
-        """The primitive nodes that it stands for; itself if it is one."""
+        """The primitive nodes that a fused node was made of; [self] for a primitive node."""
         return [x for m in self.members for x in m.flat()] if self.members else [self]
 
     def walk(self) -> Iterator[Node]:
@@ -105,7 +105,7 @@ class Node:
 
     @property
     def is_view(self) -> bool:
-        """Does its result lie in its operand's memory?"""
+        """Does the result share the operand's memory?"""
         return False
 
     @property
@@ -150,7 +150,7 @@ class Node:
         return made
 
     def by_itself(self) -> Node:
-        """A node like this one that stands for no recorded node."""
+        """A copy of this node that corresponds to no recorded node."""
         made = self.like()
         made.source = None
         return made
@@ -160,20 +160,20 @@ class Node:
         return self
 
     def facts(self) -> tuple[Any, ...]:
-        """All that makes it what it is, in a form that can be compared: numbers by type and
-        bits."""
+        """Everything that distinguishes this node, in a form that can be compared: numbers by type
+        and bits."""
         attrs = value_key(dict(self.attrs))
         where = tuple(self.outs), self.line
         return self.kind, self.op, value_key(self.ins), attrs, *where, value_key(self.fact)
 
     @property
     def fact(self) -> Any:
-        """What this kind of node has beside operands and attributes."""
+        """What distinguishes nodes of this kind beside operands and attributes."""
         return None
 
     @property
     def value(self) -> Any:
-        """What this kind of node has beside operands and attributes that belongs to the recorded
+        """State of this kind of node, beside operands and attributes, that belongs to the recorded
         run."""
         return self.fact
 
@@ -187,8 +187,8 @@ class Node:
         return self.head(most=SHOWN)
 
     def head(self, table: Table | None = None, most: int | None = None) -> str:
-        """Its text, without types and without the nodes in it. At `most` so many operands and
-        results are written."""
+        """The node as text, without types and without the nodes inside of it. At most `most`
+        operands and results are written."""
         assert self.op is not None
         said = ", ".join([*self.operands(table, most), *self.options(table)])
         return f"{self.made(most)}{self.prefix}{name_text(self.op)}({said})"

@@ -97,8 +97,8 @@ def _is_complex(op: Op) -> bool:
 
 
 def find_op(name: str) -> Any:
-    """The op of a name: a defined one, the gradient of a pointwise op, `mul_grad0`, also
-    `.complex`, or a formula of an optimizer, `Adam.param/0,,0,1`. None where there is none."""
+    """The op of a name: a defined op; a gradient of a pointwise op, as `mul_grad0`, also with
+    `.complex`; or a formula of an optimizer, as `Adam.param/0,,0,1`. None if there is none."""
     from whet.ops.registry import REGISTRY
     name, complex_ = (name[:-8], True) if name.endswith(".complex") else (name, False)
     if name in REGISTRY and not complex_:

@@ -22,8 +22,8 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 class Room:
-    """Memory that does not exist: `size` bytes, or None if nobody asks. `owner`: what it stands
-    for."""
+    """The memory of outlines, which is never allocated. `size`: in bytes, or None where it does not
+    matter. `owner`: the array that it represents."""
     __slots__ = ("size", "owner")
 
     def __init__(self, size: Size | None, owner: Any = None) -> None:
@@ -31,7 +31,7 @@ class Room:
 
 
 class Table(list[Size]):
-    """Numbers for a kernel, some of which may be symbolic sizes."""
+    """An array of numbers for a kernel, some of which may be symbolic sizes."""
     __slots__ = ()
     dtype, ndim, size, shape = (
         np.dtype(np.int64),
@@ -46,7 +46,7 @@ class Table(list[Size]):
 
 
 def table(numbers: Sequence[Size]) -> Array | Table:
-    """Numbers for a kernel, in an array where they are known."""
+    """Numbers for a kernel: a NumPy array if all are known, else a `Table`."""
     return Table(numbers) if sized(numbers) else np.array(numbers, np.int64)
 
 
@@ -59,7 +59,7 @@ class Numeral:
 
 
 def numeral(x: Quantity, dtype: type[Any] | np.dtype[Any]) -> Array | Outline:
-    """A number for a kernel, in an array of no dimension where it is known."""
+    """A number for a kernel: an array of no dimensions if it is known, else a `Table`."""
     if not isinstance(x, SYMBOLIC):
         return np.asarray(x, dtype)
     kind = np.dtype(dtype)
@@ -69,7 +69,7 @@ def numeral(x: Quantity, dtype: type[Any] | np.dtype[Any]) -> Array | Outline:
 
 
 def dense(shape: Sequence[Size], itemsize: int) -> tuple[Size, ...]:
-    """The strides of sizes that lie in C order."""
+    """The row-major strides of a shape."""
     out: list[Size] = []
     step: Size = itemsize
     for n in reversed(shape):
@@ -89,7 +89,7 @@ class _Flags:
 
     @property
     def c_contiguous(self) -> bool:
-        """Does it lie in C order? Along a dimension of one element it need not."""
+        """Is it row-major? Strides of dimensions of size 1 do not matter."""
         a, step = self.of, self.of.itemsize
         if any(type(n) is int and n == 0 for n in a.shape):
             return True
@@ -103,7 +103,7 @@ class _Flags:
 
     @property
     def f_contiguous(self) -> bool:
-        """Does it lie in Fortran's order? Along a dimension of one element it need not."""
+        """Is it column-major? Strides of dimensions of size 1 do not matter."""
         turned: _Flags = self.of.T.flags
         return turned.c_contiguous
 
@@ -343,7 +343,7 @@ def _sliced(x: slice, n: Size) -> tuple[Size, Size, int]:
 
 
 def _reshaped(a: Outline, shape: Sequence[Size]) -> Sequence[Size] | None:
-    """The strides of a view of other sizes; None where it is none (as NumPy finds them)."""
+    """The strides of a view of another shape, by NumPy's rules; None if there is no such view."""
     olds = [(n, s) for n, s in zip(a.shape, a.strides) if not (type(n) is int and n == 1)]
     strides: list[Size | None] = [None] * len(shape)
     i = k = 0
@@ -452,7 +452,7 @@ def shares(a: object, b: object, *_: object) -> bool:
 
 
 def span(a: Outline) -> tuple[Size, Size]:
-    """The bytes of its room that an outline's elements lie in."""
+    """The range of bytes of its room that an outline's elements occupy."""
     low = high = a.offset
     for n, s in zip(a.shape, a.strides):
         far = (n - 1) * s

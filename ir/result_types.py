@@ -55,7 +55,8 @@ def _asked(op: Op, ins: Sequence[Any], attrs: Mapping[str, Any],
 
 
 def stand_in(t: Type, first: int = 0, last: int = 0) -> Array:
-    """An array of this type, in memory where these elements lie too, counted from its first."""
+    """A NumPy array of a type, for code that looks at layouts alone. Its memory also spans the
+    elements from `first` to `last`, counted from its first one."""
     (low, high), size = t.span, max(t.dtype.itemsize, 1)
     low, high = min(low, first * size), max(high, (last + 1) * size)
     return np.ndarray(t.shape, t.dtype, np.zeros(high - low, np.uint8), -low, t.strides)

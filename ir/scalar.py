@@ -72,8 +72,8 @@ def _of_parts(e: Expr, g: Expr) -> tuple[Expr, ...]:
 
 def differentiate(root: Expr, g: Expr, wrt: Sequence[int],
                   complex: bool = False) -> list[Expr | None]:
-    """For each argument in `wrt`: g * d root / d arg as an expression, or None where it does not
-    depend on it.
+    """For each argument in `wrt` the expression g * d root / d arg; None if the root does not
+    depend on the argument.
 
     `g` is an expression (the incoming gradient). Parts that only pick (`where`) send the gradient
     through the pick, so that an infinity in the branch not taken cannot become a NaN. complex: of

@@ -28,8 +28,8 @@ planning = threading.RLock()
 
 
 class Answers:
-    """Symbols' values, and what was asked of them. `parts` are longer expressions by name, in
-    order.
+    """The values of symbols, and the questions about them that were asked, with their answers.
+    `parts`: long expressions by name, in order of definition.
 
     Planning may go on for other values (`rebind`): what was planned before holds for them where
     what was asked meanwhile (`noting`) has the same answers (`hold`)."""
@@ -65,8 +65,8 @@ class Answers:
 
     @contextmanager
     def noting(self) -> Iterator[dict[str, bool]]:
-        """What is asked meanwhile, apart from the rest. Plans that were found before are not found
-        again: what they asked would be missing."""
+        """Collects the questions asked inside of the block separately. Plans that were remembered
+        before are made again, since their questions would be missing."""
         before, self.asked = self.asked, {}
         self.turn += 1
         try:
@@ -98,15 +98,16 @@ class Answers:
         return answer
 
     def settled(self) -> Self:
-        """These answers with what is asked so far, whatever is asked later."""
+        """A copy of these answers with the questions asked so far. Later questions do not change
+        it."""
         made = copy.copy(self)
         made.original, made.asked = self, dict(self.asked)
         return made
 
     @contextmanager
     def recalled(self) -> Iterator[None]:
-        """One may go on to compute with what was planned when these were settled: it has the
-        values that it had then, and what is asked is asked of them."""
+        """Inside of the block, planning goes on with the values and questions of the time when
+        these answers were settled."""
         original = self.original
         with planning:
             before = original.values, original.now, original.asked
@@ -129,7 +130,7 @@ class Answers:
 
     def known_as(self, function: Callable[..., Number],
                  is_real: bool = False) -> tuple[str, Asked[Number]]:
-        """The name that a function has in expressions, and what it is called by."""
+        """The name by which expressions call a function, and the function itself."""
         name = f"f{next(self.numbers)}"
         asked = Asked(function, is_real)
         self.functions[name] = asked
@@ -207,8 +208,8 @@ def repeated(which: Sequence[int]) -> Callable[[list[Any]], list[Any]]:
 
 
 class Asked(Generic[Number]):
-    """A function of numbers that are known later, and what it gave so far. `listeners` are told
-    what it gives for others."""
+    """A function of numbers that are known only at run time, with its results so far. `listeners`
+    are called with each new result."""
     __slots__ = ("function", "is_real", "known", "listeners")
 
     def __init__(self, function: Callable[..., Number], is_real: bool) -> None:

@@ -43,7 +43,8 @@ class Unsized(BaseException):
 
 
 class Facts(Answers):
-    """Symbols with their values, as symbolic sizes, and what was asked of these."""
+    """The symbols of a plan with their current values, as symbolic sizes, and the questions asked
+    about them."""
 
     def __init__(self, values: Sequence[int]) -> None:
         super().__init__(values)
@@ -57,13 +58,13 @@ class Facts(Answers):
         return SymbolicSize({(name,): 1}, value, self)
 
     def named(self, x: Any) -> Any:
-        """A quantity as one part, where it is a long sum."""
+        """A quantity under a name of its own, if it is a long sum."""
         if type(x) is SymbolicSize and len(x.terms) > 2:
             return self.atom(x.text(), x.value, x.least())
         return x
 
     def least(self, atom: str) -> int | None:
-        """No value of an atom is less; None where it is not known."""
+        """A lower bound of an atom; None if there is none."""
         return LEAST if atom[0] == "s" else self.least_of.get(atom, 0)
 
     def call(self, function: Callable[..., int], *args: Size) -> SymbolicSize:
@@ -114,7 +115,7 @@ def plan_for(owner: Hashable, key: tuple[Any, ...], make: Callable[[], T],
 
 
 def facts_in(x: Any) -> Facts | None:
-    """What is known of the sizes in a key; None where it has none that are not known."""
+    """The `Facts` of the symbolic sizes in a key; None if it has none."""
     if type(x) is SymbolicSize:
         return x.facts
     for y in x if type(x) is tuple else ():
@@ -202,8 +203,8 @@ def made(terms: Terms, value: int, facts: Facts) -> Size:
 
 @final
 class SymbolicSize:
-    """`terms`: products of symbols and other atoms, each a sorted tuple -> how often it counts;
-    `value`: what it is now."""
+    """`terms`: (sorted tuple of symbols and other atoms) -> its coefficient. `value`: the current
+    value."""
     __slots__ = ("terms", "facts", "_value", "_bound", "_text")
 
     def __init__(self, terms: Terms, value: int, facts: Facts) -> None:
@@ -368,7 +369,7 @@ class SymbolicSize:
 
     # ---- questions
     def least(self) -> int | None:
-        """No value of it is less, as far as that is seen at once; None where it is not."""
+        """A lower bound that follows from those of the atoms; None if there is none."""
         total = 0
         for m, c in self.terms.items():
             if m and c < 0:
@@ -437,7 +438,7 @@ class SymbolicSize:
 
 
 def _divided(a: SymbolicSize, b: Size) -> Size | None:
-    """A quotient without a remainder, whatever the symbols are; None where there may be one. `b` is
+    """The exact quotient, if there is no remainder for any values of the symbols; else None. `b` is
     not 0."""
     if type(b) is int:
         if all(c % b == 0 for c in a.terms.values()):
@@ -465,7 +466,7 @@ def _divided(a: SymbolicSize, b: Size) -> Size | None:
 
 @final
 class SymbolicReal:
-    """A float that comes of sizes, as an expression of Python."""
+    """A float computed from sizes, as a Python expression."""
     __slots__ = ("expression", "facts", "_value", "_bound")
 
     def __init__(self, expression: str, value: float, facts: Facts) -> None:

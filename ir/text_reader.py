@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class ParseError(ValueError):
-    """Text that is no graph: what is wrong, and where (`line` and `column`, from 1)."""
+    """Raised for text that is not a graph, with the place (`line` and `column`, from 1)."""
 
     def __init__(self, what: str, source: str, line: int, column: int) -> None:
         shown = source.splitlines()[line - 1] if 0 < line <= len(source.splitlines()) else ""
@@ -43,7 +43,7 @@ _TOKEN = re.compile(r"""
 
 
 class Token(NamedTuple):
-    """A piece of text, what kind of piece it is, and where it stands."""
+    """A token of the text: its kind, its text and its place."""
     kind: str
     text: str
     line: int
@@ -80,7 +80,7 @@ class Reader:
         self.tokens, self.comments = tokens(source)
 
     def fail(self, what: str, token: Token | None = None) -> NoReturn:
-        """Say what is wrong at a token, the next one at first."""
+        """Raise a ParseError at a token, by default the next one."""
         token = token or self.tokens[self.at]
         raise ParseError(what, self.source, token.line, token.column)
 
@@ -95,12 +95,12 @@ class Reader:
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
 
     def sees(self, text: str, kind: str = "mark") -> bool:
-        """Is it what comes next?"""
+        """Is this the next token?"""
         return self.tokens[self.at][:2] == (kind, text)
 
     def take(self, text: str | None = None, kind: str | None = None,
              what: str | None = None) -> Token:
-        """Take what comes next, which must be this."""
+        """Consume the next token, which must be this one."""
         have = self.tokens[self.at]
         if text is not None and have.text != text or kind is not None and have.kind != kind:
             self.fail(
@@ -255,7 +255,7 @@ class Reader:
         return self.type_of(token.text, token)
 
     def strides(self) -> list[int] | None:
-        """Strides in bytes, where they are written."""
+        """Strides in bytes, if they are written."""
         if self.sees("@") and self.tokens[self.at + 1].text == "(":
             self.at += 2
             return self.many(")", self.integer)
@@ -312,7 +312,7 @@ class Reader:
             self.fail(f"these are not all elements of {letters}", token)
 
     def constant(self, t: Type) -> Array:
-        """An array of the table beside the text."""
+        """An array of the table of constants given beside the text."""
         at = self.next
         k = self.integer()
         if not 0 <= k < len(self.constants):

@@ -54,5 +54,5 @@ def function_key(fn: FunctionType, largest: float = math.inf) -> tuple[Any, ...]
 
 
 def layout_key(a: Array) -> tuple[tuple[int, ...], tuple[int, ...], DType]:
-    """How an array lies: its shape, its strides and its type."""
+    """The layout of an array as a key: shape, strides and dtype."""
     return a.shape, a.strides, a.dtype

@@ -53,7 +53,7 @@ class Type:
             _dense(self.shape, dtype.itemsize) if strides is None else tuple(strides))
 
     def __getattr__(self, name: str) -> Any:
-        """Of many types nobody asks for more than what they were made of."""
+        """Computes derived facts when they are first asked for, as most types are never asked."""
         if name == "size":
             self.size = prod(self.shape)
         elif name == "nbytes":
@@ -73,7 +73,7 @@ class Type:
 
     @classmethod
     def of_expressions(cls, dtype: DType, shape: Iterable[Any]) -> Type:
-        """A type of which some sizes are expressions. Nothing is known about its memory."""
+        """A type some of whose sizes are expressions. Nothing is known about its memory."""
         made = object.__new__(cls)
         made.dtype, made.shape, made.strides = dtype, tuple(shape), ()
         return made
@@ -111,7 +111,7 @@ class Type:
         return hash((self.dtype, self.shape, self.strides))
 
     def __str__(self) -> str:
-        """`f32[4,3]`; with the strides where they are not those of C order."""
+        """`f32[4,3]`, with strides if the layout is not row-major."""
         dense = self.strides == _dense(self.shape, self.dtype.itemsize)
         strides = "" if dense else "@(" + ",".join(map(str, self.strides)) + ")"
         return f"{short(self.dtype)}[{','.join(map(str, self.shape))}]{strides}"
@@ -120,7 +120,7 @@ class Type:
 
 
 def _dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """The strides of sizes that lie in C order."""
+    """The row-major strides of a shape."""
     out = []
     for n in reversed(shape):
         out.append(itemsize)
@@ -129,7 +129,7 @@ def _dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 
 class Input:
-    """A value that is there before the first node: where it comes from, and what the user calls it.
+    """A value that exists before the first node: its origin, and its name for the user.
 
     `place` is "argument 0" for the first tensor among the arguments, "outside" for what the
     function reached for, or "gradient of ..." one of these. A program of a backward is given

@@ -20,8 +20,8 @@ CHECK = os.environ.get("WHET_CHECK") in ("1", "2")      # verify every graph aft
 
 
 class VerifyError(ValueError):
-    """A graph that is invalid: what is wrong, and the graph with the line marked. `node`: the place
-    in the list, None for the whole graph."""
+    """Raised for an invalid graph, with the text of the graph and a mark at the line. `node`: the
+    index of the node, None for the graph as a whole."""
 
     def __init__(self, what: str, g: Graph, at: int | None) -> None:
         self.node = at

@@ -20,7 +20,7 @@ from whet.passes.pipeline import REWRITES
 
 from .capture import numpy_stand_in, purity
 from .dispatch.calls import Calls
-from .dispatch.subject import Subject
+from .dispatch.traced_function import TracedFunction
 from .guards import native_entry
 from .guards.visitors_of_callables import TRACES
 from .program import native_runner
@@ -51,7 +51,7 @@ class Traced(native_entry.Entry):
     def __init__(self, fn: Callable[..., Any], strict: bool = False, verify: str = VERIFY[0],
                  rewrites: Sequence[str] = (), dynamic: Dynamic = None) -> None:
         functools.update_wrapper(self, fn, updated=())
-        subject = Subject(fn, strict, verify, tuple(rewrites), dynamic)
+        subject = TracedFunction(fn, strict, verify, tuple(rewrites), dynamic)
         self._ready = None
         self._calls = Calls(subject, weakref.ref(self))
 

@@ -61,7 +61,7 @@ def drop_identities(g: Listing) -> Listing:
 
 
 def lying(a: Array) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
-    """Where and how an array lies."""
+    """The address, shape, strides and type of an array."""
     return a.__array_interface__["data"][0], a.shape, a.strides, a.dtype.str
 
 

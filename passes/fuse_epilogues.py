@@ -74,7 +74,7 @@ class _Facts:
 
 
 def _is_pointwise(node: Node, arrays: Arrays) -> bool:
-    """Is it a pointwise kernel, or could it be one, whose one result lies row by row?"""
+    """Is this a pointwise kernel with one row-major result, or a node that could become one?"""
     if isinstance(node, Fused) and len(node.outs) == 1:
         return bool(arrays[node.outs[0]].flags.c_contiguous) or fusible(node, arrays)
     return fusible(node, arrays)

@@ -37,8 +37,8 @@ Gathered: TypeAlias = tuple[int, bool, bool]     # see `place`
 
 
 def fuse_gathers(g: Listing) -> Listing:
-    """The list with such groups as "picks" nodes; `value` are the nodes that one stands for,
-    `roots` its one `Part`."""
+    """The list with groups of gathers and pointwise nodes fused into "picks" nodes. A fused node's
+    `value` are the nodes that it was made of, its `roots` its one `Part`."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     if not any(picking(node, arrays) for node in nodes):
         return g
@@ -131,7 +131,7 @@ def _joinable(at: set[int], i: int, uses: Uses, arrays: Arrays, changes: Sequenc
 
 
 def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str | Picks:
-    """The node of a group that makes `outs`; a text where there is none: why."""
+    """The node of a group that computes `outs`; or, as a text, the reason why there is none."""
     if not outs:
         return "nobody reads what is gathered"
     shape = arrays[outs[0]].shape
@@ -169,7 +169,8 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
 
 def _picked(m: OpNode, kernel: fuse_moves.Kernel, known: dict[int, Expr], arrays: Arrays,
             shape: tuple[int, ...]) -> str | Expr:
-    """An element that a node gathers, as the kernel computes it; a text where it cannot: why."""
+    """The expression of an element that a node gathers; or, as a text, the reason why a kernel
+    cannot compute it."""
     along = place(m, arrays)
     assert along is not None
     d, each, wrap = along
@@ -219,7 +220,7 @@ def _index(k: Ref, kernel: fuse_moves.Kernel, known: dict[int, Expr], arrays: Ar
 
 
 def _refusal(found: Sequence[Expr], roots: Sequence[Expr], kernel: fuse_moves.Kernel) -> str | None:
-    """Why one kernel does not make these roots, of what it gathers; None if it does."""
+    """The reason why one kernel cannot compute these roots of gathered elements; None if it can."""
     if not {id(e) for e in found} <= {id(e) for e in S.walk(*roots)}:
         return "what is gathered is not used"
     if len(found) > MOST:
@@ -259,8 +260,8 @@ def _walked(node: Picks, arrays: Arrays, outs: Sequence[int]) -> bool:
 
 
 def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:
-    """Why a node and one that reads it, one of which gathers, are no group; None if nothing of
-    their own keeps them apart."""
+    """The reason why a node and its reader, one of which gathers, cannot be fused; None if nothing
+    about the two prevents it."""
     for n in (a, b):
         if not picking(n, arrays) and not fuse_moves.computing(n, arrays):
             return (

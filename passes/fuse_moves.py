@@ -66,8 +66,8 @@ class Leaf(NamedTuple):
 
 
 def fuse_moves(g: Listing) -> Listing:
-    """The list with such groups as "parts" nodes; `value` are the nodes that one stands for,
-    `roots` the `Part`s."""
+    """The list with groups of moves and pointwise nodes fused into "parts" nodes. A fused node's
+    `value` are the nodes that it was made of, its `roots` the `Part`s."""
     nodes = g.nodes
     if not any(moves(node) for node in nodes):
         return g
@@ -353,8 +353,8 @@ def _slow(boxes: Sequence[tuple[Box, Sequence[int]]], several: int, shape: Shape
 
 
 def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:
-    """Why a node and one that reads it, one of which moves elements, are no group; None if nothing
-    about the two prevents it."""
+    """The reason why a node and its reader, one of which moves elements, cannot be fused; None if
+    nothing about the two prevents it."""
     if moves(a) and moves(b):
         return "what was moved is moved again"
     move, other = (a, b) if moves(a) else (b, a)
@@ -549,8 +549,7 @@ class Kernel:
         return args if len(args) == len(found) else None
 
     def argument(self, x: Array | Ref, view: Array | None) -> Expr | None:
-        """The argument for what is read of an operand; None where its type is none of a
-        kernel's."""
+        """The kernel's argument for an operand; None for a type that kernels do not have."""
         a = self.arrays[x] if isinstance(x, Ref) else x
         name = NAMES.get(a.dtype.name)
         if name is None:

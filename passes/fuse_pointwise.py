@@ -30,16 +30,16 @@ MOST_NODES = 120
 
 
 class _Group:
-    """Nodes whose results have one shape and lie in one order, by their places in the list; they
-    stand at the last of them."""
+    """Nodes to be fused, by their indices in the list. Their results have one shape and one order
+    of dimensions in memory; the fused node takes the place of the last one."""
 
     def __init__(self, i: int, lying: Lying) -> None:
         self.at, self.lying = [i], lying
 
 
 def fuse_pointwise(g: Listing) -> Listing:
-    """The list with fused nodes. `root` tells which memory a value lies in, `visible` which
-    values are seen from outside."""
+    """The list with groups of pointwise nodes fused. `root`: value -> the value that owns its
+    memory; `visible`: the values that are read outside."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root, views=True)
     groups: dict[int, _Group] = {}           # node -> its group
@@ -92,7 +92,7 @@ def dense(a: Array | Type) -> bool:
 
 
 def in_order(a: Array) -> bool:
-    """Do elements lie one after the other in the order of their indices, with gaps or without?"""
+    """Are the strides those of a row-major array, possibly with gaps?"""
     size = a.itemsize
     for n, step in zip(reversed(a.shape), reversed(a.strides)):
         if n > 1:

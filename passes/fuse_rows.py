@@ -43,8 +43,8 @@ class _Group:
 
 
 def fuse_rows(g: Listing) -> Listing:
-    """The list with groups of reductions and pointwise nodes as "rows" nodes; `value` are the
-    nodes that one stands for, `roots` is its `Rows`."""
+    """The list with groups of reductions and pointwise nodes fused into "rows" nodes. A fused
+    node's `value` are the nodes that it was made of, its `roots` the `Rows`."""
     grouping = _Grouping(g)
     for i in range(len(g.nodes)):
         grouping.add(i)
@@ -78,7 +78,7 @@ class _Grouping:
                     group = self.joined(other, group, i)
 
     def joined(self, other: _Group | None, group: _Group, i: int) -> _Group:
-        """The group of both, which stands at node i; the second one where they are not joined."""
+        """The group made of two, at node i; or the second one, if they cannot be joined."""
         if other is None or other is group or self.fusion_memory.holds_more(other.at, group.at, i):
             return group
         at = group.at
@@ -125,8 +125,8 @@ class _Grouping:
                 self.group_of[i] = g
 
     def takers(self, i: int, node: Node) -> dict[_Group, Space]:
-        """The groups that could all compute node i's result for themselves, with their spaces.
-        Empty where one of its readers cannot, or where that does not pay."""
+        """The groups that could each compute node i's result themselves, with their spaces. Empty
+        if one of its readers cannot, or if it would not pay."""
         own = self.group_of.get(i)
         if own is None or own.at != [i] or own.space is not None \
                 or not self.visible.isdisjoint(node.outs):
@@ -192,8 +192,8 @@ def resized(
 
 
 def _put(nodes: Sequence[Node], root: Roots, groups: dict[int, _Group]) -> list[Node]:
-    """The list with each group at the place of its last node, and views of what it makes after
-    it."""
+    """The list with each group at the index of its last node, followed by the views of its
+    results."""
     out: list[Node] = []
     inside: dict[int, _Group] = {}
     gone: set[int] = set()

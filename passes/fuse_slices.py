@@ -39,8 +39,8 @@ Look: TypeAlias = Callable[[Array], Array]       # how an array of a value's sha
 
 
 def fuse_slices(g: Listing) -> Listing:
-    """The list with such groups as "parts" nodes of one part; `value` are the nodes that one
-    stands for."""
+    """The list with groups of slices and the nodes that compute their operands fused into "parts"
+    nodes of one part. A fused node's `value` are the nodes that it was made of."""
     nodes = g.nodes
     if not any(is_view(node) for node in nodes):
         return g
@@ -170,7 +170,7 @@ class _Elements:
         return found if len(found) == len(outs) else None
 
     def element(self, x: int, look: Look) -> Expr | None:
-        """The expression of a value that is read through this view; None where there is none."""
+        """The expression of a value as read through this view; None if there is none."""
         a = self.arrays[x]
         maker = self.makers.get(x)
         if isinstance(maker, OpNode) and is_view(maker):

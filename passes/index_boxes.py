@@ -147,7 +147,7 @@ def elements(box: Box) -> int:
 
 
 def run_of(box: Box, shape: Shape) -> int:
-    """How many elements of a box lie at one distance from each other."""
+    """The number of elements of a box that are at one distance from each other."""
     run = 1
     for r, n in zip(reversed(box), reversed(shape)):
         if r[2] > 1 and run > 1:

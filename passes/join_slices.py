@@ -26,8 +26,9 @@ WHOLE = (None, None, None)       # an index of all of a dimension
 
 
 class Piece(NamedTuple):
-    """What a node puts into zeros: `source` is what lies from `first` to before `stop` in dimension
-    `dim`, and all of the others. `has_dim`: the source has that dimension."""
+    """A value placed into zeros: `source` is what the result holds from `first` to before `stop` in
+    dimension `dim`, over all of the other dimensions. `has_dim`: does the source have that
+    dimension?"""
     node: int
     source: Ref
     size: tuple[int, ...]
@@ -41,7 +42,7 @@ class Piece(NamedTuple):
         return self.stop <= other.first or other.stop <= self.first
 
     def goes_with(self, other: Piece) -> bool:
-        """Do both lie in one tensor, apart from each other or in the same place?"""
+        """Are both in one tensor, either disjoint or at the same place?"""
         return ((self.size, self.dim, self.has_dim) == (other.size, other.dim, other.has_dim)
                 and (self.is_beside(other)
                      or (self.first, self.stop) == (other.first, other.stop)))
@@ -109,7 +110,7 @@ class _Joining:
             self.root, self.arrays, self.g.visible)
 
     def _is_plain(self, node: OpNode) -> bool:
-        """Is it of two tensors that are as what it makes?"""
+        """Has an addition two tensors of the shape and type of its result?"""
         out = self.arrays[node.outs[0]]
         return (not node.attrs and len(node.refs()) == 2 and out.dtype.kind != "b"
                 and out.flags.c_contiguous

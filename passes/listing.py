@@ -12,9 +12,10 @@ Arrays: TypeAlias = Sequence[Array]          # what each value was when recorded
 
 
 class Listing:
-    """A list of nodes. `root` tells which memory a value lies in, `arrays` what each value was when
-    recorded, `visible` which values are seen from outside. A pass changes nothing of the listing
-    that it is given: it makes another, with `of` or, where it adds values, as a new one."""
+    """A list of nodes with what passes need to know of it. `root`: value -> the value that owns its
+    memory. `arrays`: the type of each value. `visible`: the values that are read outside. A pass
+    does not change a listing; it returns another one, made by `of`, or a new one where it adds
+    values."""
     __slots__ = ("nodes", "root", "arrays", "visible")
 
     def __init__(

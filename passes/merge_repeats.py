@@ -58,8 +58,8 @@ def merge_repeats(g: Listing) -> Listing:
 
 
 def meaning(node: OpNode, ins: Sequence[Any] | None = None) -> Meaning | None:
-    """A key for what a node computes, from its operands or from `ins`; None where it cannot be
-    compared."""
+    """A key such that nodes with equal keys compute the same, from the node's operands or from
+    `ins`; None if the node cannot be compared."""
     try:
         operands = value_key(node.ins if ins is None else ins, LONG)
         key = node.op, operands, value_key(dict(node.attrs), LONG)

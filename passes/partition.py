@@ -189,7 +189,8 @@ class _Graph:
         ]
 
     def is_repeatable(self, node: Node) -> bool:
-        """Can a node be run again later, on what it read?"""
+        """Does running a node again later give the same result, as nothing that it reads is written
+        to?"""
         repeats = is_view(node) or _maps(node) and fuse_pointwise.mappable(node, self.arrays)
         return repeats and not any(self.root[x] in self.changed for x in node.refs())
 

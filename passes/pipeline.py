@@ -42,12 +42,12 @@ class KeptPlans(Protocol):
     """What earlier processes had passes make: `jit/program/plan_cache.py`."""
 
     def name(self, plan: Plan, passes: list[str]) -> str | None:
-        """What the file of a plan is called; None where there is no saying."""
+        """The name of the file of a plan; None if the plan cannot be named."""
 
     def restore(
         self, name: str, plan: Plan, passes: list[str], root: dict[int, int], arrays: list[Array]
     ) -> bool:
-        """Give the plan what was made of the same list, if that is there."""
+        """Fill the plan with the decisions that were stored for the same list, if there are any."""
 
     def keep(self, name: str, plan: Plan) -> None:
         """Keep a plan for others."""
@@ -93,8 +93,8 @@ REWRITES = {"fold_batch_norm": fold_batch_norm, "reassociate": reassociate}
 
 def rewrite(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], visible: Set[int],
             names: Sequence[str], steady: set[int]) -> tuple[list[Node], set[int], list[str]]:
-    """(the nodes after the rewrites of these names, values to keep between calls, what was done or
-    left alone and why)"""
+    """Apply the named rewrites. Returns (nodes, values to keep between calls, texts that say what
+    was done or why not)."""
     kept: set[int] = set()
     log: list[str] = []
     known = len(arrays)
@@ -137,8 +137,8 @@ def planned(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], vi
 
 def optimize(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], visible: Set[int],
              check: Check | None = None, only: Set[str] | None = None) -> list[Node]:
-    """The nodes after all passes, or `only` those of some names; `root` and `arrays` get what they
-    add. `check(nodes, arrays)` is called before and after each."""
+    """Run all passes, or those named in `only`. Entries of values that passes add are put into
+    `root` and `arrays`. `check(nodes, arrays)` is called before and after each pass."""
     known = len(arrays)
     g = Listing(nodes, memories(nodes, root, arrays), arrays, visible)
     for name, one in PASSES:

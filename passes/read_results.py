@@ -56,8 +56,8 @@ def read_results(g: Listing) -> Listing:
 
 
 def operand(node: Node) -> int | None:
-    """Where a gradient has the operand that the result may stand for; None where it is no such
-    gradient."""
+    """The position of the gradient's operand that the forward's result may replace; None if there
+    is none."""
     base = node.op.base if isinstance(node, OpNode) else None
     if base is None or not getattr(base, "at_result", False) or base.gradient(0)[0] is not node.op:
         return None

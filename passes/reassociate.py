@@ -31,8 +31,8 @@ Rewritten: TypeAlias = tuple[list[Node], str]            # the list, and what to
 
 
 def reassociate(g: Listing, steady: Set[int], log: list[str]) -> tuple[Listing, set[int]]:
-    """The list with chains in the other order; `log` gets what was done. Nothing is kept between
-    calls."""
+    """The list with chains of products in a cheaper order; `log` gets texts that say what was done.
+    No values are kept between calls."""
     out, visible, root, arrays = list(g.nodes), g.visible, dict(g.root), list(g.arrays)
     while True:  # each time round changes one chain, whose parts are then gone
         found = chains(out, root, arrays, visible) or numbers(out, root, arrays, visible)
@@ -44,8 +44,8 @@ def reassociate(g: Listing, steady: Set[int], log: list[str]) -> tuple[Listing, 
 
 def inner(nodes: Sequence[Node], uses: Uses, root: Roots, arrays: Arrays, visible: Set[int], i: int,
           x: Ref, name: str) -> int | None:
-    """The place of the node that made operand x of node i, where it is of the same kind and
-    nobody else wants its result; or None."""
+    """The index of the node that makes operand x of node i, if it is of the same kind and has no
+    other reader; else None."""
     k = uses.maker.get(x)
     if k is None:
         return None
@@ -115,8 +115,8 @@ def _in_order(last: OpNode, parts: Sequence[Ref], split: Split, root: dict[int, 
 
 def chains(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array],
            visible: Set[int]) -> Rewritten | None:
-    """A chain of matmuls that is cheaper in another order: (the list with it, what to say); None
-    where there is none."""
+    """Reorder one chain of matrix products that is cheaper otherwise: (the new list, a text), or
+    None."""
     uses = Uses(nodes, root, views=True)
     for i in reversed(range(len(nodes))):
         last = nodes[i]
@@ -166,8 +166,8 @@ def cheapest(sizes: Sequence[int]) -> tuple[int, Split]:
 
 def numbers(nodes: Sequence[Node], root: Roots, arrays: Arrays,
             visible: Set[int]) -> Rewritten | None:
-    """A sum or product with one number after the other: (the list with both in one, what to
-    say); None where there is none."""
+    """Merge one pair of successive additions of, or multiplications by, numbers: (the new list, a
+    text), or None."""
     uses = Uses(nodes, root, views=True)
     for i, n in enumerate(nodes):
         here = _tensor_and_number(n, arrays)
@@ -186,7 +186,7 @@ def numbers(nodes: Sequence[Node], root: Roots, arrays: Arrays,
 
 
 def _tensor_and_number(n: Node, arrays: Arrays) -> tuple[Ref, float] | None:
-    """The operands of a sum or product of a tensor with a number; None where it is none."""
+    """(tensor, number), the operands of an addition or multiplication; None for other operands."""
     if not isinstance(n, OpNode) or n.op.name not in ("add", "mul") or n.attrs or len(n.ins) != 2:
         return None
     x, c = n.ins if type(n.ins[0]) is Ref else n.ins[::-1]

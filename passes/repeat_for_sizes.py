@@ -102,7 +102,7 @@ class Plan:
         )
 
     def done(self, made: list[Node], arrays: Arrays, passes: list[str]) -> None:
-        """Note what the passes made of it."""
+        """Record the result of the passes."""
         self.made, self.passes, self.added = (
             made,
             passes,
@@ -113,8 +113,8 @@ class Plan:
         self.between = chain_products.between(Listing(made, root, arrays, self.visible))
 
     def applied(self, new: Plan, root: dict[int, int], arrays: list[Array]) -> list[Node] | None:
-        """The list that the passes would make of another plan's nodes; None where that is not
-        sure. `root` and `arrays` get what they add."""
+        """The list that the passes would make of another plan's nodes; None if that is not certain.
+        `root` and `arrays` get the entries of the values that are added."""
         scale = self.scale(new)
         if scale is None or not all(
             a.strides is None and all(n in scale for n in a.shape) for a in self.added
@@ -246,7 +246,7 @@ class _Resizing:
             for k in self.found)
 
     def node(self, x: Node) -> Node | None:
-        """One node of the list; None where it cannot be made."""
+        """One node of the list at the new sizes; None if it cannot be made."""
         if isinstance(x, Roll):
             return x if all(self.still(m) for m in x.flat()) else None
         if isinstance(x, Group):
@@ -290,7 +290,7 @@ class _Resizing:
         return True
 
     def group(self, x: Group) -> Group | None:
-        """A group made of its nodes."""
+        """A fused node at the new sizes."""
         members = [m for m in map(self.node, x.members) if m is not None]
         if len(members) < len(x.members) or not all(
             fuse_pointwise.in_order(self.arrays[place]) for place in x.into.values()
@@ -349,7 +349,7 @@ def key_without_operands(n: Node) -> Meaning | None:
 
 
 def _parallel(strides: tuple[int, ...], steps: tuple[int, ...]) -> bool:
-    """Do the dimensions of two arrays lie in one order?"""
+    """Do two arrays have the same order of dimensions in memory?"""
     if [(s > 0) - (s < 0) for s in strides] != [(s > 0) - (s < 0) for s in steps]:
         return False
     return all(

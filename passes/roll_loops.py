@@ -99,8 +99,8 @@ class Repeats:
             k = self.after[k]
 
     def rounds(self, i: int, length: int) -> int:
-        """How often a body is repeated from a node on, up to what is visible. The last time does
-        not count: it stays as it is."""
+        """How often a body repeats from a node on, as far as no visible value is in the way. The
+        last round stays outside of the loop."""
         end = self.ends.get(length, 0)
         if end <= i:
             steps, end = self.steps, i
@@ -110,7 +110,7 @@ class Repeats:
         return (min(end, self.shown[i]) - i) // length
 
     def work(self, i: int, count: int) -> int:
-        """The operations of so many nodes."""
+        """The estimated operations of these nodes."""
         return self.before[i + count] - self.before[i]
 
 
@@ -127,7 +127,7 @@ def numbered_steps(nodes: Sequence[Node], arrays: Arrays) -> list[int]:
 
 
 def next_alike(steps: Sequence[int]) -> list[int | None]:
-    """For each node the next one that is the same step; None where there is none."""
+    """For each node the index of the next one that is the same step; None if there is none."""
     after: list[int | None] = [None] * len(steps)
     seen: dict[int, int] = {}
     for i in reversed(range(len(steps))):
@@ -241,8 +241,8 @@ class LoopMaker:
         return [n for n in hoisted if n.outs[0] not in gone] + [node] + sunk
 
     def outside_refs(self, nodes: Sequence[Node], made: Made, gone: dict[int, Any]) -> list[Ref]:
-        """What the rounds read from outside. In the place of views that are `gone` stands what
-        they show."""
+        """The values that the rounds read from outside. Views in `gone` are replaced by what they
+        are views of."""
         refs = [x for node in nodes for x in node.refs() if x not in made]
         for at, x in enumerate(refs):
             while x in gone:
@@ -251,7 +251,8 @@ class LoopMaker:
         return list(dict.fromkeys(refs))
 
     def note_kept(self, results: Iterable[BodyResult], several: int) -> None:
-        """Note where in memory lies what a loop keeps: a later loop may go along it."""
+        """Note the memory to which a loop writes its results, so that a later loop can read along
+        it."""
         for y in results:
             if isinstance(y, Kept):
                 for r, v in enumerate(y.values):
@@ -361,7 +362,7 @@ class LoopMaker:
         return None
 
     def are_one_output(self, xs: Sequence[int]) -> bool:
-        """Are values the same of their nodes' results?"""
+        """Are these values the same output of their respective nodes?"""
         return all(self.output[x] == self.output[xs[0]] for x in xs)
 
     def results(self, i: int, stop: int, columns: Sequence[Sequence[Node]], several: int,

@@ -69,7 +69,7 @@ def memories(nodes: Sequence[Node], root: Roots, arrays: Arrays) -> dict[int, in
 
 
 def is_view(node: Node) -> TypeGuard[OpNode]:
-    """Is a node an op whose result lies in its operand's memory?"""
+    """Does the op of this node return a view of its operand?"""
     return isinstance(node, OpNode) and node.op.is_view
 
 

@@ -154,8 +154,8 @@ def propagate_copies(nodes: Sequence[Node], root: Roots, arrays: Arrays,
 
 
 def delay_copies(nodes: Sequence[Node], root: Roots) -> list[Node]:
-    """The list with each copy just before the next node that reads or writes its place, writes
-    what it copies, or may go another way."""
+    """The list with each copy moved down to just before the next node that reads or writes its
+    target, writes its source, or may leave the program."""
     ways = []
     touch: dict[int, list[int]] = {}
     change: dict[int, list[int]] = {}

@@ -256,7 +256,7 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
 
 
 def nonzero(x, /):
-    """The places of what is not zero, one tensor for each dimension."""
+    """The indices of the elements that are not zero, one tensor for each dimension."""
     if not x.ndim:
         raise ValueError("nonzero: a tensor of no dimension has no places")
     return tuple(_F["nonzero"](x).unbind(1))
@@ -308,7 +308,7 @@ def concat(arrays, /, *, axis=0):
 
 
 def stack(arrays, /, *, axis=0):
-    """Tensors beside each other along a new axis."""
+    """Join tensors along a new axis."""
     return _F["stack"](list(arrays), axis)
 
 
@@ -425,7 +425,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
-    """A tensor of what is given, which shares its memory where that can be."""
+    """The object as a tensor, sharing its memory if possible."""
     return _F["asarray"](obj, dtype=dtype, device=device, copy=copy)
 
 

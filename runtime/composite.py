@@ -3,7 +3,7 @@ from typing import Any
 
 
 class Composite:
-    """Facts and tensors that together are something else, such as a sparse tensor. Two that hold
-    the same are the same: traces take the tensors that one is made of in its place."""
+    """A value made of several tensors and other facts, such as a sparse tensor. Two are equal if
+    their facts and tensors are; traces work with the tensors."""
     __slots__ = ()
     layout: Any

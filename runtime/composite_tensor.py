@@ -16,7 +16,7 @@ from .tensor import Size, Tensor
 
 
 class CompositeTensor(Composite):
-    """A tensor that is made of others. It passes for an instance of `Tensor`."""
+    """Base of tensor types made of several tensors. It counts as an instance of `Tensor`."""
     __slots__ = ()
     __class__ = property(lambda self: Tensor)           # type: ignore[assignment]
     __array_ufunc__ = None
@@ -89,7 +89,7 @@ class CompositeTensor(Composite):
         return bool(self._held.is_signed())
 
     def is_pinned(self, device: Any = None) -> bool:
-        """Does it lie in memory that a GPU may read?"""
+        """Is it in memory that a GPU can read directly?"""
         return bool(self._held.is_pinned(device))
 
     def get_device(self) -> int:
@@ -148,7 +148,7 @@ class CompositeTensor(Composite):
         self._held.backward(gradient, retain_graph, create_graph, inputs)
 
     def register_hook(self, hook: Any) -> Any:
-        """Call `hook(grad)` when the gradient is known; what it returns replaces it."""
+        """Call `hook(grad)` when the gradient is known; a result other than None replaces it."""
         def of_values(g: Any) -> Any:
             r = hook(self._with(g))
             return None if r is None else self._values_of(r)

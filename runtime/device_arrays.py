@@ -18,7 +18,7 @@ VIEWS = frozenset((np.broadcast_to, np.moveaxis, np.swapaxes, np.transpose))
 
 
 class Addresses:
-    """What tells NumPy of memory at an address, without its being there."""
+    """Gives NumPy the address of memory that it must not read."""
     __slots__ = ("__array_interface__",)
 
     def __init__(self, start: int, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
@@ -29,7 +29,8 @@ class Addresses:
 
 def geometry(start: int, shape: tuple[int, ...], dtype: np.dtype,
              strides: tuple[int, ...] | None = None) -> np.ndarray:
-    """A NumPy array over such addresses: it tells where elements lie."""
+    """A NumPy array with the address, shape and strides of elements in other memory, for code that
+    looks at layouts alone."""
     size = prod(shape) * dtype.itemsize
     if strides is None:
         flat = np.asarray(Addresses(start, (size,), None))
@@ -40,7 +41,7 @@ def geometry(start: int, shape: tuple[int, ...], dtype: np.dtype,
 
 
 def reach(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """The bytes that elements lie in, counted from the first one."""
+    """The range of bytes that elements occupy, relative to the first one."""
     if 0 in shape:
         return 0, 0
     ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
@@ -48,7 +49,7 @@ def reach(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tu
 
 
 class PlacedArray:
-    """Elements that are not in memory of the host: what memory they lie in, and where in it.
+    """An array whose elements are not in host memory: the memory, the offset, shape and strides.
 
     `held` is that memory, which all views of it hold together. What would read or write elements is
     refused with words."""
@@ -97,7 +98,7 @@ class PlacedArray:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The bytes that the elements lie in."""
+        """The addresses of the first byte of the elements and of the one behind the last."""
         return span(self.geometry) if self.size else (self.address, self.address)
 
     # ---- what it is like ----
@@ -129,7 +130,7 @@ class PlacedArray:
         return type(self)(self.held, self.geometry[parts])
 
     def reshape(self, *shape: Any, copy: bool | None = None) -> Self:
-        """The elements in another shape; ValueError where they would have to move."""
+        """A view of another shape; ValueError if the elements would have to be copied."""
         size = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
         return type(self)(self.held, self.geometry.reshape(tuple(size), copy=False))
 
@@ -149,7 +150,7 @@ class PlacedArray:
 
     # ---- what it is not ----
     def refuse(self, what: str) -> NoReturn:
-        """The error of what there is no form of here."""
+        """The exception for an operation that does not exist for this device."""
         raise NotImplementedError(f"{what}: there is no form of it for '{self.device}'")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:

@@ -147,24 +147,29 @@ def of(a):
 
 
 def check_same(made, out):
-    """Raise where a result is not on the device of what it is to be put into."""
+    """Raise if a result is on another device than the tensor that it is written to."""
     if beyond is not None and made.device != out.device:
         raise RuntimeError(f"Attempting to copy from device {made.device} to device {out.device}, "
                            "but cross-device copies are not allowed!")
 
 
 def places(a):
-    """A NumPy array that tells where elements lie, on whatever device they are."""
+    """A NumPy array with the address, shape and strides of an array on any device."""
     return a.geometry if is_elsewhere(a) else a
 
 
 def on_host(a):
-    """An array whose elements can be read, after a wait where they are on a device."""
+    """An array whose elements the host can read; waits for the device if necessary."""
     return a if beyond is None else beyond.on_host(a)
 
 
 def get_default_device():
-    """The device of new tensors."""
+    """The device of new tensors.
+
+    >>> import whet
+    >>> whet.get_default_device()
+    device(type='cpu')
+    """
     return _default
 
 

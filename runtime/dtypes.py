@@ -60,8 +60,8 @@ class dtype:
 
 
 class quantised_dtype(dtype):
-    """The type of integers that stand for real numbers, by a scale. Tensors of it are made of real
-    numbers alone: nothing is made, converted or computed in it."""
+    """A type of integers that represent real numbers by a scale. No tensors of it can be created,
+    converted or computed except by the functions for quantisation."""
     __slots__ = ("integers",)
 
     def __init__(self, name, integers, code, letter):

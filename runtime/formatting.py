@@ -156,7 +156,7 @@ def _numbers(a, indent):
 
 
 def tensor_str(t):
-    """The text of a tensor: its numbers, then what is not obvious about it."""
+    """A tensor as text: its elements, then what these do not show, such as the dtype."""
     kind = type(t)
     prefix = "tensor(" if "_prints_as_tensor" in vars(kind) else f"{kind.__name__}("
     if t.is_meta:
@@ -184,7 +184,7 @@ def _of_meta(t):
 
 
 def sparse_str(t, parts):
-    """The text of a sparse tensor: its parts, each with its name, then what is not obvious."""
+    """A sparse tensor as text: its parts by name, then what these do not show."""
     indent, texts = len("tensor("), []
     for name, x in parts:
         prefix = f"{name}=tensor("
@@ -207,7 +207,7 @@ def quantised_str(t, facts):
 
 
 def _obvious(dtype):
-    """Do the numbers say of which type they are?"""
+    """Do the printed numbers show the dtype?"""
     default = dtypes.get_default_dtype()
     return dtype in (default, default.to_complex(), dtypes.int64, dtypes.bool_)
 

@@ -31,7 +31,7 @@ class _Absent:
 
 
 class Proxy(_Absent):
-    """What stands for a value in that tracer: nothing does here."""
+    """The class of symbolic values in PyTorch's tracer. Nothing creates one here."""
 
 
 class Node(_Absent):
@@ -43,7 +43,7 @@ class Graph(_Absent):
 
 
 class GraphModule(_Absent):
-    """A module made of a graph."""
+    """A module that runs a graph."""
 
 
 class Tracer(_Absent):

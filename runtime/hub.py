@@ -20,24 +20,24 @@ _dir: dict = {}
 
 
 def _get_torch_home():
-    """Where programs written for PyTorch keep what they download."""
+    """The folder where programs written for PyTorch keep downloads."""
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
     return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def get_dir():
-    """The folder of what was downloaded: `set_dir`'s, or `hub` in TORCH_HOME."""
+    """The folder for downloads: that of `set_dir`, or `hub` in TORCH_HOME."""
     return _dir.get("set", os.path.join(_get_torch_home(), "hub"))
 
 
 def set_dir(d):
-    """Keep what is downloaded in a folder."""
+    """Set the folder for downloads."""
     _dir["set"] = os.path.expanduser(d)
 
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):
-    """Write what a URL gives to a file: beside it first, so that the file is whole or absent. With
-    `hash_prefix` the file's SHA-256 must begin with that."""
+    """Download a URL to a file, which is complete or absent. With `hash_prefix` its SHA-256 must
+    begin with that."""
     dst = os.path.expanduser(dst)
     beside = f"{dst}.{secrets.token_hex(8)}.partial"
     digest = hashlib.sha256()

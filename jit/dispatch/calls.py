@@ -22,14 +22,14 @@ from ..policy.outcomes import Outcome
 from ..replay import families
 from ..verify.recheck import Checks
 from .invocation import Invocation
-from .learned import Learned
 from .recording_attempts import Attempts, FirstRecording
 from .recordings import Recordings
 from .refusals import Refusals
 from .replays import Replays
-from .subject import Subject
 from .switch import is_off
 from .tables import Tables
+from .traced_function import TracedFunction
+from .what_varies import Learned
 
 if TYPE_CHECKING:
     import weakref
@@ -45,7 +45,7 @@ class Calls:
     """All that calls of one function share. `entry`: a weak reference to what machine code enters
     it by."""
 
-    def __init__(self, subject: Subject, entry: weakref.ref[Entrance]) -> None:
+    def __init__(self, subject: TracedFunction, entry: weakref.ref[Entrance]) -> None:
         self.subject = subject
         self.learned, self.policy, self.refusals = Learned(), Policy(), Refusals(subject)
         self.tables = Tables(subject, self.learned, self.policy, entry)

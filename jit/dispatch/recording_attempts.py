@@ -29,10 +29,10 @@ from ..report.reasons import OtherWays, Raises
 from ..verify import recheck
 from .code_that_ran import CodeThatRan
 from .comparison_run import Comparison
-from .learned import Learned
 from .recordings import Recordings
 from .refusals import Refusals
-from .subject import Subject
+from .traced_function import TracedFunction
+from .what_varies import Learned
 
 if TYPE_CHECKING:
     from ..guards.signature import Key
@@ -49,8 +49,8 @@ WAITS = 16
 class Attempts:
     """Records calls of a function, one at a time: `lock` is held meanwhile."""
 
-    def __init__(self, subject: Subject, learned: Learned, policy: Policy, refusals: Refusals,
-                 recordings: Recordings) -> None:
+    def __init__(self, subject: TracedFunction, learned: Learned, policy: Policy,
+                 refusals: Refusals, recordings: Recordings) -> None:
         self.subject, self.learned, self.policy = subject, learned, policy
         self.refusals, self.recordings, self.lock = refusals, recordings, threading.Lock()
 

@@ -12,10 +12,10 @@ from ..policy.account import FREE, Policy
 from ..policy.outcomes import Event
 from ..replay import families
 from .known_objects import KnownObjects
-from .learned import Learned
 from .refusals import Refusals
-from .subject import Subject
 from .tables import Tables
+from .traced_function import TracedFunction
+from .what_varies import Learned
 
 if TYPE_CHECKING:
     from whet.cpu.ordered_kernels import Order
@@ -43,8 +43,8 @@ class Recordings:
     """The recordings of a function by key, and its models: recordings from which those for other
     sizes are made."""
 
-    def __init__(self, subject: Subject, learned: Learned, policy: Policy, refusals: Refusals,
-                 tables: Tables) -> None:
+    def __init__(self, subject: TracedFunction, learned: Learned, policy: Policy,
+                 refusals: Refusals, tables: Tables) -> None:
         self.learned, self.policy, self.refusals, self.tables = learned, policy, refusals, tables
         self.by_key: dict[Key, list[Recording]] = {}
         self.objects = KnownObjects()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..capture.refused import Wrong
 from ..errors import TraceError, warn
-from .subject import Subject
+from .traced_function import TracedFunction
 
 if TYPE_CHECKING:
     from ..guards.signature import Key
@@ -28,7 +28,7 @@ class Pause(NamedTuple):
 class Refusals:
     """The kinds of calls that run eagerly for good, and why. `strict` functions raise instead."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: TracedFunction) -> None:
         self.subject = subject
         self.by_key: dict[Key, Reason] = {}     # key of calls -> the reason why they are eager
         self.pauses: dict[Key, Pause] = {}      # of those that are eager for a while

@@ -15,7 +15,7 @@ from ..program.misses import Miss
 from .invocation import Invocation
 from .recording_attempts import Attempts, FirstRecording
 from .recordings import Recordings
-from .subject import Subject
+from .traced_function import TracedFunction
 
 if TYPE_CHECKING:
     from ..guards.signature import FlatArguments
@@ -27,7 +27,7 @@ class Replays:
     faster kind goes on."""
 
     def __init__(
-        self, subject: Subject, policy: Policy, recordings: Recordings, attempts: Attempts
+        self, subject: TracedFunction, policy: Policy, recordings: Recordings, attempts: Attempts
     ) -> None:
         self.subject, self.policy = subject, policy
         self.recordings, self.tables, self.attempts = recordings, recordings.tables, attempts

@@ -10,8 +10,8 @@ from whet.tensor_base import Base
 from ..guards import native_entry, table_index
 from ..guards.number_paths import positions
 from ..policy.account import Policy
-from .learned import Learned
-from .subject import Subject
+from .traced_function import TracedFunction
+from .what_varies import Learned
 
 if TYPE_CHECKING:
     from ..guards.sized_table import SizedTable
@@ -31,7 +31,7 @@ class Tables:
     """The tables of the latest recordings, or an index of many. `entry`: a weak reference to the
     traced function's native object, whose attribute `_ready` has the tables for machine code."""
 
-    def __init__(self, subject: Subject, learned: Learned, policy: Policy,
+    def __init__(self, subject: TracedFunction, learned: Learned, policy: Policy,
                  entry: weakref.ref[Entrance]) -> None:
         self.subject, self.learned, self.policy, self.entry = subject, learned, policy, entry
         self.lock = threading.RLock()        # held while recordings and tables are changed

@@ -13,7 +13,7 @@ from whet.ir.interpret import interpret
 from whet.passes.pipeline import REWRITES
 
 from ..dispatch.code_that_ran import CodeThatRan
-from ..dispatch.subject import Subject
+from ..dispatch.traced_function import TracedFunction
 from ..guards.native_entry import Entry
 from ..verify.same_bits import near, same_bits
 from . import training
@@ -145,7 +145,7 @@ class ExportRuns:
         self, fn: Callable[..., Any], rewrites: tuple[str, ...], args: Any, kwargs: Any
     ) -> None:
         self.fn, self.args, self.kwargs = fn, args, kwargs
-        self.subject = Subject(fn, True, "first", rewrites, None)
+        self.subject = TracedFunction(fn, True, "first", rewrites, None)
         self.parameters: list[Parameter] = []
         self.ran: CodeThatRan | None = None  # the only code that is read, if not all can be
 

@@ -47,9 +47,10 @@ class Inferred(NamedTuple):
 
 
 class SizedTypes:
-    """`arrays`: the outline of each value. `like`: the program of one list. `other`: see
-    `NodesOfRun`. `sizes`: the expressions of sizes that differ. `follows`: where sizes that Python
-    was told came to ops. `input_outlines`: see `SizedProgram`."""
+    """Infers the type of each value when the program is planned for symbolic sizes. `arrays` maps a
+    value to its outline. `like` is the program of the first run and `other` the nodes of the second
+    (see `NodesOfRun`). `sizes` finds expressions for sizes that differ between both. `follows` maps
+    values to sizes that Python code read. `input_outlines`: see `SizedProgram`."""
 
     def __init__(self, like: Program, other: NodesOfRun, sizes: SizeExpressions, roots: Roots,
                  follows: Mapping[int, Told] | None,
@@ -76,14 +77,13 @@ class SizedTypes:
         self.asked = list(sizes.facts.asked)     # whatever the ops asked that were run
 
     def hold(self) -> bool:
-        """Do these types hold for the current values of the symbols too? Asks all questions that
-        decide it."""
+        """Are the types right for the symbols' current values too? Asks again all that decided."""
         asked = [*self.asked, *self.sizes.told.asked]
         return self.sizes.facts.hold(asked) and all(map(self.again, self.inferred))
 
     def again(self, node: Inferred) -> bool:
-        """Does a node make the same type? Ops also ask questions that do not affect types, such as
-        which kernel to use. If an answer differs, the op is run again."""
+        """Is a node's type still the same? Some questions that an op asks do not affect its type,
+        such as which kernel to use; where an answer differs, the op is run on outlines again."""
         facts = self.sizes.facts
         if any(map(facts.hold, node.asked)):
             return True
@@ -98,12 +98,12 @@ class SizedTypes:
         return facts.hold(asked)
 
     def keep(self, n: int, a: Outline) -> None:
-        """Set the type of a value."""
+        """Record the type of a value, and its sizes as known expressions."""
         self.arrays[n] = a
         self.sizes.met(a.shape)
 
     def input_type(self, a: Type, b: Type) -> Outline:
-        """The type of an input that has these types in the two calls."""
+        """The symbolic type of an input that had the types a and b in the two runs."""
         shape = [self.sizes.symbol(x, y) for x, y in zip(a.shape, b.shape, strict=True)]
         if not (a.contiguous and b.contiguous):
             return Outline(shape, a.dtype, self.steps(a, b, shape))
@@ -114,9 +114,9 @@ class SizedTypes:
         return Outline(shape, a.dtype, steps, dense.room)
 
     def steps(self, a: Type, b: Type, shape: Sequence[Size]) -> list[Size]:
-        """The strides of an input that is a part of something dense. Each dimension of the whole is
-        as long as the part's, or longer. Replays compare inputs, so an input with other strides
-        does not get this plan."""
+        """The strides of an input that is a part of a larger dense tensor, each of whose dimensions
+        is as long as the part's, or longer. Replays compare inputs, so inputs with other strides do
+        not use this plan."""
         steps: list[Size] = [*a.strides]
         step: Size = a.dtype.itemsize
         length: Size = 1
@@ -133,8 +133,8 @@ class SizedTypes:
         return steps
 
     def length_of_whole(self, x: int, y: int, part: Size, shape: Sequence[Size]) -> Size:
-        """The length of a whole's dimension, which is `x` and `y` in the two lists. It is a
-        multiple of the part's length plus a constant, or another size."""
+        """The length of a dimension of the larger tensor, x and y in the two runs: a multiple of
+        the part's length plus a constant, or else another known size."""
         a, b = self.sizes.pair(part)
         times, rest = divmod(y - x, b - a) if a != b else (0, 0)
         more = x - times * a
@@ -143,7 +143,7 @@ class SizedTypes:
         return self.sizes.natural(x, y, [shape])
 
     def lengths(self) -> None:
-        """Add the tensors that stand for numbers used as sizes: inputs, though no program reads
+        """Add the tensors that stand for sizes used as numbers: inputs, though no program reads
         them."""
         for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
             if node.op is size_of and node.attrs["less"]:
@@ -151,7 +151,7 @@ class SizedTypes:
                 self.arrays[n] = self.input_type(self.like.arrays[n], self.other.arrays[m])
 
     def recorded(self) -> None:
-        """Find the types of what the recorded nodes make."""
+        """Infer the types of the results of all recorded nodes."""
         for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
             if node.outs and self.like.counted >= set(node.outs):
                 self.count(node)
@@ -165,14 +165,14 @@ class SizedTypes:
             self.expect(node, other)
 
     def count(self, node: Node) -> None:
-        """Handle a node whose result's sizes data decides; no other node reads the result."""
+        """Handle a node whose result's size depends on data. No other node reads the result."""
         for o in node.outs:
             t = self.like.arrays[o]
             self.arrays[o] = Outline(t.shape, t.dtype)
 
     def ask_again(self, guard: Guard) -> None:
-        """Require a guard on a number of sizes to hold: by a condition, or by computing the number
-        when a program for new sizes is made."""
+        """Check a guard on a number made of sizes: by a condition on the symbols, or by computing
+        the number whenever a program for new sizes is made."""
         try:
             holds = self.sizes.told.is_unchanged(guard)
         except Unsized:
@@ -182,7 +182,7 @@ class SizedTypes:
             raise Unsized("Python goes another way at these sizes")
 
     def is_of_one_size(self, node: Node, other: Node) -> bool:
-        """Do all operands of a node have sizes that do not differ? Then its results have too."""
+        """Are all operands and attributes of a node the same in both runs?"""
         if not isinstance(node, OpNode) or self.sizes.told.attributes(node):
             return False
         operands = [self.arrays[x] for x in node.refs()]
@@ -207,14 +207,14 @@ class SizedTypes:
         self.expected.append((ins, attrs))
 
     def added(self) -> None:
-        """Find the types of what nodes make that passes added."""
+        """Infer the types of the results of nodes that passes added."""
         for group in self.like.nodes:
             for node in group.flat():
                 if any(o not in self.arrays for o in node.outs):
                     self.infer(node, node)
 
     def compare(self) -> None:
-        """Check all types against the two lists."""
+        """Check every inferred type against the types in both runs."""
         for n, a in self.arrays.items():
             for k, program in enumerate((self.like, self.other) if self.is_compared(n) else ()):
                 t = program.arrays[n]
@@ -373,8 +373,7 @@ class SizedTypes:
         return out
 
     def whole(self, node: OpNode | Draw, ins: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
-        """Does a view of parts find all its parts again? In eager mode a missing part is an error
-        for some functions and not for others."""
+        """Does a view of parts find all its parts? A missing one is an error in some functions."""
         if node.op.name in ("split", "unjoin"):
             return bool(sum(attrs["sizes"]) == ins[0].shape[attrs["dim"]])
         if node.op.name != "slice":

@@ -216,7 +216,7 @@ def _give_leaf(leaves, leaf, g):
 
 
 def cast_gradient(g, like):
-    """A gradient in the type of what it is the gradient of (the real part, where that is real)."""
+    """A gradient in the type of the tensor that it belongs to: the real part, if that is real."""
     if g.dtype.kind == 3 and like.dtype.kind != 3:
         g = g.real
     return g if g.dtype is like.dtype else g.to(like.dtype)
@@ -267,8 +267,8 @@ def _check_nan(node, results):
 
 
 def _accumulate(leaf, g, create):
-    """leaf.grad += g. A gradient that nothing else holds becomes `.grad` itself, where it lies in
-    memory as the leaf does; a new `.grad` lies so whatever made it."""
+    """leaf.grad += g. A gradient that nothing else references becomes `.grad` itself if its layout
+    is the leaf's; else `.grad` gets the leaf's layout."""
     extra = leaf._extra
     if extra and "node" in extra:
         g = _run_pre_hooks(extra["node"].pre_hooks, g)
@@ -418,7 +418,14 @@ def _beyond(tensors):
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False,
              grad_variables=None, inputs=None):
     """Accumulate the gradients of the tensors into the leaves' `.grad` (only of `inputs`, where
-    given). `grad_variables` is an older name of `grad_tensors`."""
+    given). `grad_variables` is an older name of `grad_tensors`.
+
+    >>> import whet
+    >>> x = whet.tensor(3., requires_grad=True)
+    >>> whet.autograd.backward(x ** 2)
+    >>> x.grad
+    tensor(6.)
+    """
     if grad_variables is not None:
         modes.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:

@@ -212,7 +212,16 @@ def exit_dual_level(*, level=None):
 
 
 def make_dual(tensor, tangent, *, level=None):
-    """A tensor with a tangent."""
+    """A tensor with a tangent.
+
+    >>> import whet
+    >>> import whet.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     y = fwAD.make_dual(whet.tensor(3.), whet.tensor(1.)) ** 2
+    ...     fwAD.unpack_dual(y).tangent
+    ...
+    tensor(6.)
+    """
     level = level or _innermost()
     if level is None:
         raise RuntimeError(

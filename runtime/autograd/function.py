@@ -204,7 +204,7 @@ def backward_of(cls):
 
 
 def call(cls, args, kwargs):
-    """Run a Function, or what has a forward and a backward like one."""
+    """Apply a Function, or an object with a forward and a backward like one."""
     if modes.state.observers:
         level, off = modes.level_of(args), modes.deferred(())
         if off is not None and level is not off:
@@ -220,7 +220,7 @@ def call(cls, args, kwargs):
 
 
 def evaluate(cls, ctx, args, kwargs):
-    """What a Function's forward gives; `ctx` has what it leaves."""
+    """The results of a Function's forward; `ctx` gets what it saves."""
     with modes.no_grad():
         if "setup_context" not in methods(cls):
             return cls.forward(ctx, *args, **kwargs)

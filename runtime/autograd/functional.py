@@ -165,7 +165,12 @@ def _one_number(y, fn):
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
-    """(outputs, v^T J): the gradient of the outputs, weighted by `v`."""
+    """(outputs, v^T J): the gradient of the outputs, weighted by `v`.
+
+    >>> import whet
+    >>> whet.autograd.functional.vjp(lambda x: x ** 2, whet.tensor([1., 2.]), whet.ones(2))[1]
+    tensor([2., 4.])
+    """
     with enable_grad():
         inputs, one_in, outputs, one_out = _call(func, inputs, create_graph, "vjp")
         g = _gradients(outputs, inputs, _checked(v, outputs, "output", "vjp"), create_graph, strict)
@@ -174,7 +179,12 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """(outputs, J v): the derivative of the outputs in the direction `v`, as the gradient of a
-    gradient."""
+    gradient.
+
+    >>> import whet
+    >>> whet.autograd.functional.jvp(lambda x: x ** 2, whet.tensor([1., 2.]), whet.ones(2))[1]
+    tensor([2., 4.])
+    """
     with enable_grad():
         inputs, _, outputs, one_out = _call(func, inputs, create_graph, "jvp")
         v = _checked(v, inputs, "input", "jvp")
@@ -185,7 +195,13 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
-    """(output, v^T H) of a function that returns one number."""
+    """(output, v^T H) of a function that returns one number.
+
+    >>> import whet
+    >>> x, v = whet.tensor([1., 2.]), whet.ones(2)
+    >>> whet.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, v)[1]
+    tensor([ 6., 12.])
+    """
     with enable_grad():
         inputs, one_in, outputs, _ = _call(func, inputs, create_graph, "vhp")
         _one_number(outputs[0], "vhp")
@@ -196,5 +212,11 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(output, H v) of a function that returns one number: the same as `vhp`, H being symmetric."""
+    """(output, H v) of a function that returns one number: the same as `vhp`, H being symmetric.
+
+    >>> import whet
+    >>> x, v = whet.tensor([1., 2.]), whet.ones(2)
+    >>> whet.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)[1]
+    tensor([ 6., 12.])
+    """
     return vhp(func, inputs, v, create_graph, strict)

@@ -138,7 +138,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors in the CPU's memory (where they are already)."""
+    """Keep saved tensors in CPU memory. CPU tensors are there already."""
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         super().__init__(lambda x: x, lambda x: x)

@@ -8,7 +8,7 @@ __all__ = [
 
 
 def check_count(hook, found, expected):
-    """Refuse what a node's hook gives in the place of gradients where it gives more or fewer."""
+    """Raise if a hook returned more or fewer gradients than it was given."""
     if len(found) != len(expected):
         raise RuntimeError(
             f"hook '{getattr(hook, '__name__', type(hook).__name__)}' has returned an incorrect "

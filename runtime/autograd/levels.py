@@ -101,12 +101,12 @@ class Level(registry.Observer):
 
     # ---- what a level defines ----
     def tensor(self, value):
-        """A tensor of this level that stands for `value` and nothing more."""
+        """A new tensor of this level for `value`, without a history."""
         raise NotImplementedError
 
     def twin(self, t):
-        """Another tensor of this level that stands for what `t` does, without its history at
-        this level."""
+        """A new tensor of this level for the same value as `t`, without t's history at this
+        level."""
         raise NotImplementedError
 
     def compute(self, op, inputs, attrs):
@@ -210,7 +210,7 @@ class Level(registry.Observer):
         return t
 
     def replace(self, t, r):
-        """Let `t` stand for what `r` stands for."""
+        """Make `t` a tensor of the value of `r`."""
         t.value = r.value
 
     # ---- what Python asks ----
@@ -350,7 +350,7 @@ def _chosen(pred, a, b):
 
 
 def innermost():
-    """The level that the code which runs now is in; None where it is in none."""
+    """The innermost level that is active; None if there is none."""
     return (state.observers[-1]
             if state.observers and isinstance(state.observers[-1], Level) else None)
 

@@ -51,24 +51,24 @@ def followed_sizes(t, for_user=False):
 
 
 def level_of(args):
-    """The innermost of the levels (see `levels.py`) that tensors among the arguments are of: the
-    function transform whose history they have. None where there is none."""
+    """The innermost level (see `levels.py`) that a tensor among the arguments belongs to: the
+    function transform that records its history. None if there is none."""
     levels = [x.level for x in args if getattr(x, "_stands_for_another", False)]
     return (next((o for o in reversed(state.observers)
                   if any(o is x for x in levels)), None) if levels else None)
 
 
 def deferred(tensors):
-    """The transform that puts ops off, in which the code runs; None where there is none, or where
-    the history of the tensors is its own. What has a history beneath it is computed there."""
+    """The active transform that defers ops (`func.batch`), for an op on these tensors; None if
+    there is none, or if one of its own tensors requires a gradient: that op is computed at once."""
     level: Any = state.observers[-1] if state.observers else None
     return level if getattr(level, "puts_off", False) and not any(
         [t.requires_grad for t in tensors if level.owns(t)]) else None
 
 
 def tell(flags):
-    """Tell the native entries, which keep a copy for the current thread, the new flags; gives what
-    they were told. Replaced where there are any."""
+    """Pass new flags to the native entries, which keep a copy for the current thread; returns what
+    they hold. Replaced when the native entries are installed."""
     return flags
 
 
@@ -94,7 +94,7 @@ def cast_products(dtype, device_type):
 
 
 def casting(flags):
-    """The (type, kind of devices) that the bits of some flags tell."""
+    """The (type, kind of devices) that these bits of the flags encode."""
     return next(known for known, bits in _castings.items() if bits == flags & CASTS)
 
 
@@ -110,8 +110,8 @@ class own_types:
 
 
 def enter(flags):
-    """Begin a mode: set the flags and give back what they were; or, where an interrupt comes in
-    the midst of it, leave them as they were."""
+    """Begin a mode: set the flags and return the former ones. If an interrupt arrives meanwhile,
+    the former ones are restored."""
     before = state.flags
     try:
         set_flags(flags)
@@ -129,7 +129,8 @@ def refresh():
 
 
 def beyond(what):
-    """Tell whoever records that something happens which a replay would not do."""
+    """Refuse the recording under way, if there is one: something happens that a replay would not
+    do."""
     if state.observers:
         state.observers[-1].refuse(what)
 
@@ -196,7 +197,8 @@ def read(setting):
 
 
 def goes_by(holder):
-    """Tell whoever records that what happens goes by the attributes of an object of ours."""
+    """Tell the recording under way, if there is one, that the result depends on the attributes of
+    an object of whet."""
     if state.observers:
         state.observers[-1].goes_by(holder)
 
@@ -215,7 +217,12 @@ def is_grad_enabled():
 
 @declared_for_tracing.goes_by_no_size
 def is_inference_mode_enabled():
-    """Is inference mode on, on this thread?"""
+    """Is inference mode on, on this thread?
+
+    >>> import whet
+    >>> whet.is_inference_mode_enabled()
+    False
+    """
     return bool(state.flags & INFERENCE)
 
 
@@ -279,7 +286,16 @@ class _Bare(_Mode):
 
 
 class no_grad(_Bare):
-    """Record nothing inside: `with no_grad():` or `@no_grad()`."""
+    """Record nothing inside: `with no_grad():` or `@no_grad()`.
+
+    >>> import whet
+    >>> x = whet.ones(2, requires_grad=True)
+    >>> with whet.no_grad():
+    ...     y = x * 2
+    ...
+    >>> y.requires_grad
+    False
+    """
     __slots__ = ()
 
     def __enter__(self):
@@ -287,7 +303,16 @@ class no_grad(_Bare):
 
 
 class enable_grad(_Bare):
-    """Record again inside a `no_grad` block."""
+    """Record again inside a `no_grad` block.
+
+    >>> import whet
+    >>> x = whet.ones(2, requires_grad=True)
+    >>> with whet.no_grad(), whet.enable_grad():
+    ...     y = x * 2
+    ...
+    >>> y.requires_grad
+    True
+    """
     __slots__ = ()
 
     def __enter__(self):
@@ -295,7 +320,14 @@ class enable_grad(_Bare):
 
 
 class set_grad_enabled(_Mode):
-    """Switch recording on or off: as a statement for good, as a context manager for a block."""
+    """Switch recording on or off: as a statement for good, as a context manager for a block.
+
+    >>> import whet
+    >>> with whet.set_grad_enabled(False):
+    ...     whet.is_grad_enabled()
+    ...
+    False
+    """
     __slots__ = ("mode",)
 
     def __init__(self, mode):
@@ -316,7 +348,15 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """As `no_grad`, and results can never be used where a gradient is recorded later."""
+    """As `no_grad`, and results can never be used where a gradient is recorded later.
+
+    >>> import whet
+    >>> with whet.inference_mode():
+    ...     y = whet.ones(2) * 2
+    ...
+    >>> y.is_inference()
+    True
+    """
     __slots__ = ("mode",)
     mode: bool
 

@@ -30,7 +30,7 @@ class SavedCopies:
         return self.copies[key][1]
 
     def clear(self):
-        """Drop all copies: no backward through what was recorded so far is possible then."""
+        """Drop all copies. A backward through earlier operations is no longer possible."""
         self.copies.clear()
 
 

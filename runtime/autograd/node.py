@@ -121,7 +121,7 @@ def is_saved(x, version):
 
 
 class _AliasOp:
-    """The op of a tensor that stands for a leaf."""
+    """The op of a tensor that is an alias of a leaf."""
     name, saves_output = "alias", False
     nondiff_outputs: frozenset[int] = frozenset()
 
@@ -263,7 +263,7 @@ class Node:
         return tuple(out)
 
     def release(self):
-        """Drop what was saved. A node that saved nothing stays as it is, and can run again."""
+        """Drop the saved tensors. A node that saved none can run again."""
         if self.outputs or any(map(is_saved, self.inputs, self.versions)):
             self.inputs = self.outputs = ()
             self.released = True
@@ -306,7 +306,7 @@ class GradientEdge(_Place):
 
 
 class Shortcut(Node):
-    """A node that stands for a graph, as long as nobody looks into it."""
+    """A node in the place of a whole graph, which is built only if somebody looks into it."""
     __slots__ = ()
 
     def open(self):

@@ -1,5 +1,5 @@
-"""Fourier transforms by kernels (`passes/lower_llvm/fourier/`); NumPy handles other sizes and
-types."""
+"""Fourier transforms by compiled kernels (`passes/lower_llvm/fourier/`), for float32, float64 and
+their complex types. NumPy computes other types, and sizes above `LARGEST`."""
 import functools
 import math
 import os
@@ -14,25 +14,26 @@ from . import memory, native, pointwise, taped_launches, thread_pool
 from .conv_plan import scratch
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
-# numbers in a cache line: results do not depend on a vector's lanes, tables have room for these
+# Elements of a cache line of floats. Tables are padded to these, so that results do not depend on
+# the number of lanes.
 WIDEST = 16
-DIRECT = 256            # numbers whose passes stay near; more are a matrix
-# Numbers of transforms beside each other whose lines stay near; rows of more are copied together.
-# A vector of fewer columns than so many is mostly empty.
+DIRECT = 256            # longer transforms use a matrix, as their lines do not stay in cache
+# `split_columns` serves transforms of up to BESIDE numbers, whose lines stay in cache, and needs at
+# least LEAST_COLUMNS neighbours, as its vectors would be mostly empty.
 BESIDE, LEAST_COLUMNS = 1 << 12, 4
-LARGEST = 1 << 20       # numbers whose angles are worth a table
-UNIT_FLOPS = 1 << 17    # operations that are worth a thread of their own
+LARGEST = 1 << 20       # the longest transform that gets a table of angles
+UNIT_FLOPS = 1 << 17    # the least work of a thread, in operations
 PLANS = 256
-# what a pass takes for a number, in operations on vectors
+# the cost of a pass of each radix for a number, in vector operations
 COST = {2: 6, 3: 8, 4: 8, 5: 11, 7: 15, 8: 11, 11: 22, 13: 26, 17: 34, 19: 38, 23: 46}
 PRIMES = tuple(sorted((r for r in COST if r % 2), reverse=True))
-# a convolution has the least number of these times a power of two that takes least: their kernels
-# are few
+# a convolution's length is one of these times a power of two, so that it needs few kernels
 ODD_PARTS = (1, 3, 5, 9, 15)
 
 
 def radices(n):
-    """The passes for n numbers; None where other primes divide them."""
+    """The radices of the passes for a transform of n numbers; None where n has other prime factors
+    than those with a kernel."""
     found = []
     for p in PRIMES:
         while n % p == 0:
@@ -47,15 +48,15 @@ def radices(n):
 
 
 def fits(a, n):
-    """Can kernels transform n numbers of an array?"""
+    """Is there a kernel for transforms of n elements of this array?"""
     return (not REFERENCE and targets.has_fma() and a.dtype.char in "fdFD" and a.size > 0
             and 0 < n <= LARGEST and passes_of(n) <= LARGEST)
 
 
 @functools.lru_cache(PLANS)
 def passes_of(n):
-    """The length that the passes for a transform of n numbers work on: n, or the length of a
-    convolution."""
+    """The length of the transform that the passes compute: n itself, or that of a convolution where
+    n has other prime factors than `radices` allows."""
     if radices(n) is not None:
         return n
     sizes = [odd << (-(-(2 * n - 1) // odd) - 1).bit_length() for odd in ODD_PARTS]
@@ -64,20 +65,22 @@ def passes_of(n):
 
 
 def _cost(n, lanes):
-    """The estimated cost of so many transforms of n numbers."""
+    """The estimated cost, in vector operations, of `lanes` transforms of n numbers side by side."""
     return n * -(-lanes // WIDEST) * (sum(COST[r] for r in radices(n)) + 10)
 
 
 @functools.cache
 def _matrix(n):
-    """The shape of the matrix as which n numbers are transformed."""
+    """The (rows, columns) of the matrix as which a transform of n numbers is computed: the factors
+    of least cost."""
     few = [a for a in range(2, math.isqrt(n) + 1) if n % a == 0]
     sizes = [(a, b) for d in few for a, b in ((d, n // d), (n // d, d))]
     return min(sizes, key=lambda s: (_cost(s[0], s[1]) + _cost(s[1], s[0]), s))
 
 
 def _angle(k, n):
-    """(cosine, sine) of -2 pi k / n, of an array of k: from those of an eighth of a turn."""
+    """(cosine, sine) of -2 pi k / n for an array of k, computed within an eighth of a turn, for
+    accuracy."""
     k = k % n * 8
     turn, rest = np.divmod(k, n)          # eighths of a turn
     odd = turn % 2 == 1
@@ -88,7 +91,9 @@ def _angle(k, n):
 
 
 class Plan:
-    """A transform of n numbers: the words and the angles that a kernel reads."""
+    """The parameters of a kernel for transforms of n numbers: a list of words (`kernels.WORDS`,
+    then those of each pass) and a table of cosines and sines. `direct`: all passes work on one
+    buffer, without a matrix."""
 
     def __init__(self, n, dtype, inverse, direct):
         self.n, self.m, self.dtype, self.inverse = n, passes_of(n), dtype, inverse
@@ -108,7 +113,7 @@ class Plan:
         self.radices = tuple(sorted({r for size in sizes for r in radices(size)}))
 
     def _add(self, table):
-        """The offset of a table of angles."""
+        """Append a table; its offset among all tables."""
         at = self.length
         self.angles.append(np.ravel(table).astype(self.dtype))
         self.length += self.angles[-1].size
@@ -132,7 +137,7 @@ class Plan:
         self.words.update(a=a, b=b, width=width, turns=self._add(table))
 
     def _convolution(self):
-        """The chirp, and the spectrum of the chirp turned backwards."""
+        """Add the tables of a convolution: the chirp, and the spectrum of the reversed chirp."""
         k = np.arange(self.n)
         cosine, sine = _angle(k * k, 2 * self.n)
         chirp = cosine + 1j * (-sine if self.inverse else sine)
@@ -148,7 +153,7 @@ class Plan:
         return table
 
     def halves(self):
-        """The angles for real numbers, of which there are twice as many."""
+        """Add the angles for transforms of 2 n real numbers by transforms of n complex ones."""
         table = np.zeros((self.n + 1 + WIDEST, 2))
         table[:self.n + 1] = np.stack(_angle(np.arange(self.n + 1), 2 * self.n), -1)
         table[:, 1] *= -1
@@ -156,13 +161,14 @@ class Plan:
         return self
 
     def finished(self, count, inner):
-        """(words, angles) for so many transforms."""
+        """(words, angles) as arrays, for `count` transforms with `inner` elements in the dimensions
+        behind."""
         self.words.update(count=count, inner=inner)
         return (np.array([*self.words.values(), *self.passes], np.int64),
                 np.concatenate([*self.angles, np.zeros(WIDEST, self.dtype)]))
 
     def room(self, way):
-        """The bytes of scratch memory that one way takes."""
+        """Bytes of scratch memory that a thread needs for the kernel called `way`."""
         lanes, w = targets.current().lanes(self.dtype.itemsize), self.words
         lines = 2 * w["lines"]
         if way == "split columns":
@@ -215,7 +221,8 @@ def _scale(n, inverse, norm):
 
 
 def _moved(out, x):
-    """A copy of x, made by kernels, in memory that launches of this call share."""
+    """Copy x to `out` by kernels. `out` is intermediate memory, which the launches of a recorded
+    call share."""
     taped_launches.partial(out)
     for target, source in ([(out, x)] if x.itemsize <= 8 else
                            [(out.real, x.real), (out.imag, x.imag)]):
@@ -224,12 +231,13 @@ def _moved(out, x):
 
 
 def _ready(x):
-    """x in row-major order."""
+    """x itself if it is row-major, else a row-major copy."""
     return x if x.flags.c_contiguous else _moved(memory.empty(x.shape, x.dtype), x)
 
 
 def _along(dim, x, n, dtype, run):
-    """run(x, the result) with a dimension moved last; it has n numbers of this type in the
+    """Run a transform along a dimension that need not be the last: `run(x, out)` gets row-major
+    arrays with that dimension last. n and dtype are the dimension's length and the type in the
     result."""
     shape = (*x.shape[:dim], n, *x.shape[dim + 1:])
     out = memory.empty(shape, dtype)
@@ -242,14 +250,14 @@ def _along(dim, x, n, dtype, run):
 
 
 def _goes_by_columns(n, inner):
-    """Are transforms of n numbers, with so many behind each, best done with columns in lanes?"""
+    """Should the lanes be neighbours in the `inner` elements of the dimensions behind, not rows?"""
     if passes_of(n) <= DIRECT:
         return inner > 1
     return passes_of(n) == n <= BESIDE and inner >= LEAST_COLUMNS
 
 
 def complex_to_complex(x, *, dims, inverse, norm):
-    """The transform along dimensions, the last one first."""
+    """The complex transform along several dimensions, the last one first."""
     if not dims or x.dtype.kind != "c" or not all(fits(x, x.shape[d]) for d in dims):
         return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=dims, norm=norm)
 
@@ -269,7 +277,7 @@ def complex_to_complex(x, *, dims, inverse, norm):
 
 
 def real_to_complex(x, *, dim, norm):
-    """The half of a transform of real numbers that is not the mirror image of the other."""
+    """The transform of real numbers: its first n // 2 + 1 elements, which determine the others."""
     n = x.shape[dim]
     kind, size = ("odd real", n) if n % 2 else ("real", n // 2)
     if x.dtype.kind != "f" or not fits(x, size):
@@ -279,7 +287,7 @@ def real_to_complex(x, *, dim, norm):
 
 
 def complex_to_real(x, *, dim, n, norm):
-    """The real numbers whose transform has this half."""
+    """The n real numbers whose transform begins with these n // 2 + 1 elements."""
     kind, size = ("to odd real", n) if n % 2 else ("to real", n // 2)
     if x.dtype.kind != "c" or x.shape[dim] != n // 2 + 1 or not fits(x, size):
         return np.fft.irfft(x, n, axis=dim, norm=norm)

@@ -56,7 +56,7 @@ def is_initialized() -> bool:
 
 
 def init() -> None:
-    """Make devices ready, which their first use does by itself."""
+    """Initialise the devices. Their first use does it, too."""
     _m.machine()
 
 
@@ -103,7 +103,8 @@ class device:
 
 
 class device_of(device):
-    """A `with` block that works with the device of a tensor, where that is a CUDA device."""
+    """A context manager that makes the device of a tensor the current one, if it is a CUDA
+    tensor."""
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.get_device() if obj.is_cuda else -1)
@@ -192,7 +193,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the peaks start again from what is there now."""
+    """Set the peaks to the current values."""
     _statistics(device).reset_peak()
 
 
@@ -222,7 +223,7 @@ def _nested(named: dict[str, int]) -> dict[str, Any]:
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Forget what was given out and taken back so far: those counts start again at zero."""
+    """Set the counts of allocations and releases so far to zero."""
     _statistics(device).reset_accumulated()
 
 
@@ -258,7 +259,7 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 
 
 def reset_peak_host_memory_stats() -> None:
-    """Let the peaks of pinned memory start again from what is there now."""
+    """Set the peaks of pinned memory to the current values."""
     _host_statistics().reset_peak()
 
 

@@ -294,7 +294,7 @@ class Allocator:
                 self.driver.free(self.device, address)
 
     def settle(self) -> statistics.Statistics:
-        """The statistics, after what was let go of is counted."""
+        """The statistics, with all pending releases counted."""
         with self.lock:
             self._look_at_dropped()
         return self.statistics

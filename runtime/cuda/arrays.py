@@ -25,7 +25,8 @@ _kinds: dict[tuple[Any, ...], int] = {}
 
 
 class DeviceArray(PlacedArray):
-    """Elements on a device: the memory that they lie in, and where they lie in it."""
+    """An array on a device: its memory, and the address, shape and strides of its elements in
+    it."""
     __slots__ = ("_kind",)
     held: Held
 
@@ -36,7 +37,7 @@ class DeviceArray(PlacedArray):
     @classmethod
     def at(cls, held: Held, address: int, shape: tuple[int, ...], strides: tuple[int, ...],
            dtype: np.dtype, kind: int | None = None) -> DeviceArray:
-        """Elements of a memory, the first of which lies at `address`."""
+        """An array over memory, whose first element is at `address`."""
         self = object.__new__(cls)
         self.held, self.address, self.shape, self.strides = held, address, shape, strides
         self.dtype, self._geometry, self._kind = dtype, None, kind
@@ -44,8 +45,8 @@ class DeviceArray(PlacedArray):
 
     @property
     def kind(self) -> int:
-        """A number that stands for what arrays are like: shape, strides, type, alignment, device.
-        It is one object for all that are alike."""
+        """A number for shape, strides, type, alignment and device. It is one object for all arrays
+        that are alike in these."""
         if self._kind is None:
             told = self.shape, self.strides, self.dtype, self.address % 16, self.index
             self._kind = _kinds.setdefault(told, len(_kinds))
@@ -84,8 +85,8 @@ class DeviceArray(PlacedArray):
 
     # ---- numbers out ----
     def to_host(self, non_blocking: bool = False) -> np.ndarray:
-        """The elements in memory of the host: after a wait, or, with `non_blocking`, in pinned
-        memory, where they are once the stream is done."""
+        """Copy to host memory: after a wait, or, with `non_blocking`, to pinned memory, which is
+        filled when the stream has come so far."""
         plan_recorder.unplanned()
         if not self.size:
             return np.empty(self.shape, self.dtype)

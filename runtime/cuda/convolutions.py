@@ -37,7 +37,7 @@ def row_major(a: DeviceArray) -> DeviceArray:
 
 
 def floats(a: DeviceArray) -> DeviceArray:
-    """The elements row by row, where they are of a type that there are kernels for."""
+    """The elements as a row-major array, in a type that has kernels."""
     if a.dtype.kind == "c" or FROM_NUMPY[a.dtype].kind != FLOAT:
         raise NoForm(f"windows of {a.dtype.name}")
     return row_major(a)
@@ -177,8 +177,8 @@ def grid(*axes: np.ndarray) -> np.ndarray:
 
 
 class Images:
-    """Images of three dimensions with zeros around them, as far as taps reach, and where their
-    elements lie: channels first, or, `by_pixels`, last."""
+    """Padded images of three dimensions, with the addresses of their elements: channels first, or
+    last with `by_pixels`."""
 
     def __init__(self, x: DeviceArray, offsets: Sequence[Sequence[int]], out: Sequence[int],
                  stride: Sequence[int], by_pixels: bool = False) -> None:
@@ -207,7 +207,7 @@ class Images:
         return made
 
     def taps(self, offsets: Sequence[Sequence[int]], channels: int) -> Places:
-        """Where each channel's taps lie, from an output's first pixel, in order."""
+        """The offset of each tap of each channel from the first pixel of an output, in order."""
         places = grid(*((np.asarray(o, np.int64) + l) * s for o, l, s in zip(
             offsets, self.low, self.steps[2:], strict=True)))
         return self.in_order(channels, places, self.steps[1])
@@ -219,7 +219,7 @@ class Images:
                        else each[:, None] + taps).reshape(-1))
 
     def pixels(self, out: Sequence[int], stride: Sequence[int]) -> Places:
-        """Where each output's first pixel lies, in all images."""
+        """The offset of the first pixel of each output, in all images."""
         places = grid(*(np.arange(n) * s * step for n, s, step in zip(
             out, stride, self.steps[2:], strict=True)))
         return Places(places, self.array.shape[0], self.steps[0])
@@ -256,7 +256,7 @@ class Contraction:
         self.ones: list[str] = []
 
     def lies(self, name: str, along: Steps) -> None:
-        """How an operand lies: its steps along two dimensions and two batches'."""
+        """The strides of an operand: along its two dimensions and along two batch dimensions."""
         from ..passes.lower_triton import contract as lower
         dims = "mk" if name == "a" else "kn" if name == "b" else "mn"
         for d, s in zip(dims + "oi", along, strict=True):
@@ -274,8 +274,7 @@ class Contraction:
                     self.ones.append(key)
 
     def run(self, bias: DeviceArray | None) -> None:
-        """Compute the result, by way of parts where there are some: these are added as what lies
-        in order, and is all that there is."""
+        """Compute the result; where K is split into parts, by adding their sums."""
         from ..passes.lower_triton import contract as lower
         described = lower.Contract(self.dtype)
         if bias is not None:

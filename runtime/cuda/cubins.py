@@ -24,7 +24,7 @@ class Cubin(NamedTuple):
 
 @functools.lru_cache(None)
 def store() -> Any:
-    """Where binaries of this Triton are kept; None where there is no cache."""
+    """The folder for binaries of this version of Triton; None without a cache."""
     try:
         version = metadata.version("triton")
     except metadata.PackageNotFoundError:
@@ -47,7 +47,7 @@ def cubin(source: Source, capability: int, aligned: tuple[str, ...]) -> Cubin:
 
 
 def named(source: Source, capability: int, aligned: tuple[str, ...]) -> str:
-    """A name that stands for all that decides a binary, the compiler aside."""
+    """A name for everything that determines a binary, except the compiler."""
     told = (source.name, source.text, source.parameters, sorted(source.options().items()),
             capability, aligned)
     return hashlib.sha256(repr(told).encode()).hexdigest()

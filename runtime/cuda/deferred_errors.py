@@ -20,7 +20,8 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 
 
 class Promise(NamedTuple):
-    """A launch that notes bad indices in a slot. `error(high, low)` is what they raise."""
+    """A launch that records bad indices in a slot. `error(high, low)` returns the exception for the
+    recorded numbers."""
     slot: int
     stream: int
     name: str

@@ -96,7 +96,7 @@ def is_available() -> bool:
 
 
 def machine() -> Machine:
-    """The devices of this process; an error that says what is missing where there are none."""
+    """The devices of this process. Raises an error that says what is missing if there are none."""
     global _machine
     found = _machine
     if found is None:
@@ -129,7 +129,7 @@ def _driver() -> Driver:
 
 
 def unavailable(missing: str) -> RuntimeError:
-    """The error of a program that asks for a device where there is none."""
+    """The exception for a program that asks for a device that does not exist."""
     return RuntimeError(
         f"device 'cuda' is not available: {missing}. WHET_GPU=sim in the environment gives two "
         "simulated devices, slow but true, to try programs on.")

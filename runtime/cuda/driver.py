@@ -25,7 +25,7 @@ class CudaError(AcceleratorError):
 
 
 class OutOfMemoryError(RuntimeError):
-    """A device has no memory left for what was asked of it."""
+    """Raised when a device has too little free memory for an allocation."""
     is_out_of_memory = True
 
 
@@ -85,7 +85,7 @@ class Driver(abc.ABC):
     # ---- memory ----
     @abc.abstractmethod
     def allocate(self, device: int, size: int) -> int:
-        """The address of new memory; OutOfMemoryError where there is none."""
+        """Allocate memory and return its address; raises OutOfMemoryError."""
 
     @abc.abstractmethod
     def free(self, device: int, address: int) -> None:
@@ -114,7 +114,7 @@ class Driver(abc.ABC):
     # ---- streams and events ----
     @abc.abstractmethod
     def create_stream(self, device: int, priority: int) -> int:
-        """A queue of work that waits for no other one by itself."""
+        """Create a stream that does not synchronise with the default stream."""
 
     @abc.abstractmethod
     def stream_done(self, stream: int) -> bool:
@@ -138,7 +138,7 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def wait(self, stream: int, event: int) -> None:
-        """Let a stream wait, from here on, for the mark where it was put last."""
+        """Make a stream wait, from now on, for the last recording of an event."""
 
     @abc.abstractmethod
     def event_done(self, event: int) -> bool:

@@ -46,7 +46,8 @@ __all__ = [
 
 
 def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """What an op computes, on the device of its operands; as always where that is the CPU."""
+    """The results of an op, computed on the device of its operands; by the op's CPU code if that is
+    the CPU."""
     index = device_of(op.name, arrays)
     if index is None:
         return op.forward(*arrays, **attrs)
@@ -108,8 +109,8 @@ def on_the_host(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index:
 
 # ---- ops that write into their first operand -----------------------------------------------------
 def write_over(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
-    """Make the copies that an op states, or put its values at their places. False where it says
-    nothing of the kind: nothing was done."""
+    """Make the copies that an op declares, or write its values to their places. Returns False,
+    having done nothing, if the op declares neither."""
     if op.moves is not None:
         moves.over(op, arrays, attrs)
         return True
@@ -140,8 +141,8 @@ def summed_at(g: DeviceArray, named: Any, size: tuple[int, ...]) -> DeviceArray:
 
 
 def device_of(name: str, arrays: Sequence[Any]) -> int | None:
-    """The number of the device that operands are on; None for the CPU. Numbers of the host, also
-    those in tensors without dimensions, may stand beside them."""
+    """The number of the operands' device; None for the CPU. Numbers, and CPU tensors without
+    dimensions, may be among the operands."""
     index, host = None, False
     for a in arrays:
         if type(a) is DeviceArray:
@@ -226,9 +227,9 @@ _arrays.write_elements = copy_into
 
 def write_all(what: Any, roots: Sequence[Any], arrays: Sequence[DeviceArray],
               numbers: Sequence[Any], written: Sequence[int]) -> bool:
-    """Write expressions of arrays and numbers over some of the arrays, by one kernel: halves are
-    computed as floats. False, and nothing done, where they are of several types or devices, or
-    share memory."""
+    """Write expressions of arrays and numbers over some of the arrays by one kernel, which computes
+    16-bit floats in float32. Returns False, having done nothing, if the arrays have several types
+    or devices, or share memory."""
     first = arrays[0]
     if (len({id(a.held) for a in arrays}) < len(arrays)
             or any((a.dtype, a.index) != (first.dtype, first.index) for a in arrays)):
@@ -267,7 +268,7 @@ def filled(index: int, shape: tuple[int, ...], dtype: np.dtype, value: Any,
 
 
 def laid(a: DeviceArray, strides: tuple[int, ...]) -> DeviceArray:
-    """A copy whose elements lie by other strides."""
+    """A copy with other strides."""
 
     def make(xs: Sequence[Any]) -> DeviceArray:
         made = empty(a.index, a.shape, a.dtype, strides)
@@ -293,5 +294,5 @@ def within(room: DeviceArray, offset: int, like: np.ndarray) -> DeviceArray:
 
 
 def on_host(a: Any) -> Any:
-    """An array whose elements can be read, after a wait where they are on a device."""
+    """An array whose elements the host can read; waits for the device if necessary."""
     return a.to_host() if type(a) is DeviceArray else a

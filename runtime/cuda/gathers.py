@@ -132,7 +132,7 @@ def along(name: str, a: DeviceArray, index: DeviceArray, dim: int) -> DeviceArra
 
 
 def cast(a: DeviceArray, dtype: np.dtype) -> DeviceArray:
-    """The elements in a type, row by row; not copied where they are there already."""
+    """The elements in a type, row-major; the array itself where it is so already."""
     if a.dtype == dtype and a.flags.c_contiguous:
         return a
     made = empty(a.index, a.shape, dtype)

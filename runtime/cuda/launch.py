@@ -24,8 +24,8 @@ def is_multiple(number: Any) -> bool:
 
 def launch(index: int, source: Source, arrays: Mapping[str, np.ndarray],
            numbers: Mapping[str, float]) -> None:
-    """Run a kernel on a device, in this thread's stream. `arrays` tell where its pointers' elements
-    lie; `numbers` are its other parameters."""
+    """Run a kernel in this thread's stream. `arrays` are its pointer arguments, `numbers` its other
+    ones."""
     starts = {name: address(a) for name, a in arrays.items()}
     arguments = {**numbers, **starts}
     aligned = tuple([name for name, kind in source.parameters
@@ -35,7 +35,7 @@ def launch(index: int, source: Source, arrays: Mapping[str, np.ndarray],
 
 def start(index: int, source: Source, aligned: tuple[str, ...], programs: Programs,
           arrays: Mapping[str, np.ndarray], numbers: Mapping[str, float]) -> None:
-    """Run so many programs of a kernel. `aligned` are the parameters that are multiples of 16 at
+    """Launch a kernel on a grid of `programs`. `aligned`: parameters that are multiples of 16 at
     every call."""
     machine = m.machine()
     key = index, source, aligned

@@ -30,7 +30,7 @@ DYNAMIC_SHARED = 8                  # the attribute of a function that allows mo
 
 @functools.lru_cache(None)
 def library() -> Any:
-    """The driver's library; None where there is none."""
+    """The driver's library; None if it is not installed."""
     try:
         return C.CDLL(NAME)
     except OSError:

@@ -25,7 +25,7 @@ def over(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> None:
 
 
 def geometries(arrays: Sequence[Any]) -> list[Any]:
-    """Where the operands' elements lie."""
+    """The addresses, shapes and strides of the operands."""
     return [x.geometry if type(x) is DeviceArray else x for x in arrays]
 
 

@@ -76,7 +76,7 @@ class PinnedMemory:
         return piece
 
     def settle(self) -> HostStatistics:
-        """What is counted, after a look at what was let go of."""
+        """The statistics, with all pending releases counted."""
         with self.lock:
             self._look_at_dropped()
         return self.statistics
@@ -94,7 +94,7 @@ class PinnedMemory:
                 self.dropped.append(piece)
 
     def empty_cache(self) -> None:
-        """Give back what no array lies in and no copy uses."""
+        """Free the blocks that no array and no copy uses."""
         with self.lock:
             self._look_at_dropped()
             for pieces in self.unused.values():
@@ -113,7 +113,7 @@ class PinnedMemory:
 
 
 def lent_of(a: np.ndarray) -> Lent | None:
-    """The hold on pinned memory that an array lies in; None where it lies elsewhere."""
+    """The pinned block that an array is in; None for other memory."""
     base: Any = a
     while isinstance(base, np.ndarray):
         base = base.base

@@ -47,8 +47,8 @@ class Drop(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A kernel is launched: `fixed` are the parameters that are the same at each call, `varying`
-    those that a call tells. `spans` are the bytes that it may touch."""
+    """A launch of a kernel. `fixed`: the parameters that are the same at each call. `varying`:
+    those that depend on the call. `spans`: the bytes that it may access."""
     kernel: Any
     programs: Programs
     fixed: Mapping[str, Any]
@@ -57,7 +57,7 @@ class Start(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where memories lie in the block that they share, and how large that is."""
+    """The offsets of memories in the block that they share, and its size."""
     places: dict[int, int]
     size: int
 
@@ -101,7 +101,7 @@ class Code:
 
     # ---- values ----
     def placed(self, at: Place) -> Place:
-        """A place, in the block that it lies in with others."""
+        """The address of a Place in the block that it shares with others."""
         if at.memory in self.room.places:
             return Place(BLOCK, self.room.places[at.memory] + at.offset)
         return at

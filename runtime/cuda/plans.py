@@ -79,7 +79,7 @@ class Planning:
                 self.numbers[id(a)] = a, Number(i, lambda x: x)
 
     def _stand_for(self, first: int, arrays: Sequence[Any], places: Sequence[int]) -> None:
-        """Arrays that are like operands that lie in one memory, elsewhere."""
+        """Stand-ins for operands that share memory, with the same layouts at other addresses."""
         start = arrays[first].address
         spans = [arrays[i].span for i in places]
         low, high = min(at for at, _ in spans), max(at for _, at in spans)
@@ -109,7 +109,7 @@ class Planning:
             self.steps.append(Drop(number))
 
     def place(self, at: int) -> Any:
-        """An address as a Place; itself where it is one of the device."""
+        """An address as a Place; unchanged if it is no address of a stand-in."""
         if at < NOWHERE - APART:
             return at
         memory = (at - NOWHERE + APART // 2) // APART
@@ -166,7 +166,7 @@ def planned(what: Any, index: int, arrays: Sequence[Any], attrs: Mapping[str, An
 
 def key(what: Any, index: int, arrays: Sequence[Any], attrs: Mapping[str, Any],
         by_value: bool) -> tuple[Any, ...]:
-    """What a plan is for; NoPlan where that cannot be told."""
+    """The key of a plan; raises NoPlan for arguments that cannot be a part of a key."""
     return (what, index, get_default_dtype(), tf32.allowed,
             *[a.kind if type(a) is DeviceArray else _number(a, by_value) for a in arrays],
             *[(k, told(v)) for k, v in attrs.items()])
@@ -225,7 +225,8 @@ PLAIN = frozenset((type(None), bool, int, str, dtype, device, memory_format))
 
 
 def told(v: Any) -> Any:
-    """A value of which equal ones mean the same to every op; NoPlan of others."""
+    """A value that can be a part of a plan's key: equal ones mean the same to every op. Raises
+    NoPlan for others."""
     t = type(v)
     if t in PLAIN:
         return t, v

@@ -21,7 +21,7 @@ NARROW = 1 << 31                    # places below this are computed in 32 bits
 
 
 class Expressions:
-    """Scalar expressions of so many operands, under a name for errors."""
+    """Scalar expressions of a number of operands, with a name for error messages."""
     __slots__ = ("name", "roots")
 
     def __init__(self, name: str, roots: Sequence[Any]) -> None:
@@ -79,7 +79,8 @@ def _run(typed: Any, inputs: Sequence[Any], places: list[np.ndarray], outs: Sequ
 
 
 def _value(a: np.ndarray) -> Any:
-    """A number as a parameter: what does not fit a signed one goes by its bits."""
+    """A number as a kernel's parameter. One that does not fit a signed integer is passed by its
+    bits."""
     value = a.item() if FROM_NUMPY[a.dtype].short != "bf16" else float(a)
     return value - (1 << 64) if type(value) is int and value >= 1 << 63 else value
 
@@ -144,7 +145,7 @@ def run_into(op: Any, arrays: Sequence[Any], out: DeviceArray) -> bool:
 
 
 def overlaps(a: DeviceArray, b: DeviceArray) -> bool:
-    """Do two arrays lie on one another, without being the same elements?"""
+    """Do two arrays share memory without being the same elements?"""
     if (a.address, a.shape, a.strides) == (b.address, b.shape, b.strides):
         return False
     (low, high), (start, end) = a.span, b.span

@@ -66,13 +66,13 @@ def plain(x: DeviceArray, kernel: Any, stride: Any, padding: Any, dilation: Any,
 
 
 def along_axes(*axes: Sequence[int]) -> list[Any]:
-    """The windows along each axis: from sizes of the image and of what is made of it, kernels,
-    strides, paddings and dilations."""
+    """The windows along each axis, from the sizes of input and output, kernels, strides, paddings
+    and dilations."""
     return [pooling._windows(*a) for a in zip(*axes, strict=True)]
 
 
 def max_pool(x: DeviceArray, **at: Any) -> tuple[DeviceArray, ...]:
-    """The largest of each window, and where it lies."""
+    """The largest element of each window, and its index."""
     return tuple(run(x, plain(x, **at), "max_index"))
 
 
@@ -87,7 +87,7 @@ def adaptive(sizes: Sequence[int], output_size: Sequence[int]) -> list[Any]:
 
 
 def adaptive_max_pool(x: DeviceArray, *, output_size: Sequence[int]) -> tuple[DeviceArray, ...]:
-    """The largest of windows that cover the image evenly, and where it lies."""
+    """The largest element of each of the windows that cover the image evenly, and its index."""
     return tuple(run(x, adaptive(x.shape[2:], output_size), "max_index"))
 
 
@@ -156,7 +156,7 @@ def max_unpool(x: DeviceArray, index: DeviceArray, *, output_size: Sequence[int]
 
 # ---- blocks --------------------------------------------------------------------------------------
 def unfold_windows(x: DeviceArray, **at: Any) -> DeviceArray:
-    """The windows as columns: zeros where a tap lies outside."""
+    """The windows as columns, with zeros for taps outside of the image."""
     from . import moves
     sizes = window_geometry.out_sizes(
         x.shape[2:], at["kernel"], at["stride"], at["padding"], at["dilation"])
@@ -168,7 +168,8 @@ def unfold_windows(x: DeviceArray, **at: Any) -> DeviceArray:
 
 def fold_windows(columns: DeviceArray, *, output_size: Sequence[int], kernel: Any,
                  dilation: Any, padding: Any, stride: Any) -> DeviceArray:
-    """Every column's element added where it came from, tap after tap."""
+    """Add every column's elements to the places that they were taken from, one tap after the
+    other."""
     wide = computed(columns)
     sizes = window_geometry.out_sizes(output_size, kernel, stride, padding, dilation)
     planes = columns.shape[0], columns.shape[1] // prod(kernel)

@@ -85,7 +85,7 @@ def as_kernels_read(kind: str, a: DeviceArray,
 
 
 def _by_rows(x: DeviceArray) -> DeviceArray:
-    """Matrices laid row by row: once where one stands for many."""
+    """Matrices in row-major order: only one copy where all are the same by broadcasting."""
     first = tuple([slice(0, 1) if s == 0 else slice(None) for s in x.strides[:-2]])
     made = copied(x[first])
     return made.view_as(np.broadcast_to(made.geometry, x.shape))
@@ -97,7 +97,7 @@ def _turned(x: DeviceArray) -> DeviceArray:
 
 
 class _Product:
-    """Matrices in batches of two dimensions: where they lie, and the kernels' other parameters."""
+    """Batches of matrices: their addresses and strides, and the other parameters of the kernels."""
 
     def __init__(self, contract: Any, kind: str, sides: Sequence[np.ndarray],
                  numbers: dict[str, int], out: DeviceArray) -> None:
@@ -105,7 +105,7 @@ class _Product:
         self.out = out
 
     def run(self, operands: Sequence[DeviceArray]) -> None:
-        """Compute the result, by way of parts where there are some."""
+        """Compute the result; where K is split into parts, by adding their sums."""
         from ..passes.lower_triton import contract as lower
         shape = self.numbers["m"], self.numbers["n"], self.numbers["k"]
         found = lower.cut(self.contract, self.kind, shape, self.numbers["batches"],
@@ -162,13 +162,14 @@ def added(contract: Any, sums: DeviceArray, out: DeviceArray | None = None,
 
 
 def _spread(x: DeviceArray, shape: tuple[int, ...]) -> np.ndarray:
-    """Where the elements lie of an array that is broadcast."""
+    """The strides of an array after broadcasting."""
     a = x.geometry
     return a if a.shape == shape else np.lib.stride_tricks.as_strided(a, shape, K.spread(a, shape))
 
 
 def _flat(a: np.ndarray) -> np.ndarray:
-    """The matrices of several batch dimensions along one; ValueError where they lie otherwise."""
+    """The matrices with all batch dimensions as one; ValueError if their strides do not allow
+    it."""
     return a.reshape(-1, *a.shape[-2:], copy=False)
 
 

@@ -20,9 +20,8 @@ _sources: dict[Any, Any] = {}       # by what describes a kernel completely
 
 def run(program: R.Program, operands: Sequence[Any], axes: Sequence[int], index: int,
         like: Sequence[Any] = ()) -> list[DeviceArray]:
-    """The outputs of a program along axes. Full outputs have the full shape, row outputs that
-    without the axes. `like`: arrays whose elements lie as those of the outputs should, where that
-    can be done."""
+    """The outputs of a row program along axes: full outputs in the full shape, row outputs without
+    the axes. `like`: arrays whose strides the outputs should have if possible."""
     full = next(x for x, o in zip(operands, program.operands, strict=True) if o.is_full)
     inner = tuple(sorted(a % full.ndim for a in axes))
     rows = Rows(program, full.shape, inner)
@@ -48,7 +47,7 @@ class Rows:
         self.outs: list[DeviceArray] = []
 
     def read(self, operands: Sequence[Any]) -> None:
-        """Take the operands; what lies in no order of rows is moved."""
+        """Take the operands; those whose strides no row kernel can read are copied."""
         for i, (x, o) in enumerate(zip(operands, self.program.operands, strict=True)):
             if o.is_scalar:
                 self.numbers[f"x{i}"] = x
@@ -68,7 +67,8 @@ class Rows:
                 self.arrays[name] = x.transpose(tuple(int(d) for d in np.argsort(order)))
 
     def make_outputs(self, index: int, like: Sequence[Any] = ()) -> None:
-        """New memory; what has all elements lies as the first operand does, or as it should."""
+        """Allocate the outputs. Full outputs have the strides of the first operand, or those that
+        were asked for."""
         first = self.arrays[self.full[0]]
         self.full = [name for name in self.full if name[0] == "x"]
         self.outs = []
@@ -86,7 +86,8 @@ class Rows:
             self.outs.append(made)
 
     def layout(self) -> tuple[Any, dict[str, int]] | None:
-        """(how rows lie, the strides as kernels are told them); None where they cannot be told."""
+        """(the kind of rows, the strides as kernel parameters); None if no kernel has this
+        layout."""
         from ..passes.lower_triton.rows import Layout
         steps = [[s // a.itemsize for s in a.strides]
                  for a in (self.arrays[name] for name in self.full)]
@@ -104,7 +105,7 @@ class Rows:
         return made, numbers
 
     def launch(self, index: int) -> None:
-        """Run the program: by a program for some rows, or by several for a row where there are few
+        """Run the program: each instance takes several rows, or a part of a row where there are few
         rows."""
         from ..passes.lower_triton import long_rows
         from ..passes.lower_triton import rows as lower
@@ -135,7 +136,7 @@ class Rows:
 
     def make_room(self, source: Any, parts: int, room: dict[str, DeviceArray],
                   index: int) -> None:
-        """Memory for what is kept of parts and known of rows."""
+        """Allocate memory for the partial results of parts and for values that are kept of rows."""
         for name, kind in source.parameters:
             if name not in room and name not in self.arrays and kind[0] == "*":
                 size = self.count * (parts if name[0] == "s" else 1)

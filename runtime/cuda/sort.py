@@ -70,8 +70,8 @@ def sort_keys(keys: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 
 
 def search(keys: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
-    """Where values would go in sorted rows of keys: before what is equal, or behind it. Both are
-    rows, as many of one as of the other."""
+    """The places at which values would be inserted into sorted rows of keys, before or behind equal
+    ones. Both have the same number of rows."""
     from ..passes.lower_triton import sorted_rows as lower
     out = empty(keys.index, values.shape, I64)
     if out.size:
@@ -137,7 +137,7 @@ def kthvalue(x: DeviceArray, dim: int, k: int) -> Picked:
 
 
 def median(x: DeviceArray, dim: int, ignore_nan: bool) -> Picked:
-    """The lower of the middle ones; NaN where there is one that counts."""
+    """The lower of the two middle elements; NaN if a NaN counts."""
     return _along(x, dim, lambda rows: Sorted(rows, descending=False).at(_middle(rows, ignore_nan)))
 
 

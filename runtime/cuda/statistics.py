@@ -8,8 +8,8 @@ if TYPE_CHECKING:
 
 
 class Count:
-    """A quantity that goes up and down: what it is, was at most, and all ups and downs since it
-    was `kept` when they were last forgotten."""
+    """A counter: its current value, its peak, and the sums of all increases and decreases since the
+    last reset."""
     __slots__ = ("current", "peak", "allocated", "kept")
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Count:
 
     @property
     def freed(self) -> int:
-        """All downs."""
+        """The sum of all decreases since the last reset."""
         return self.kept + self.allocated - self.current
 
     def add(self, n: int) -> None:
@@ -76,7 +76,7 @@ class HostStatistics:
             count.allocated, count.kept = 0, count.current
 
     def named(self) -> dict[str, int]:
-        """All of it, as `host_memory_stats` gives it."""
+        """The statistics as `host_memory_stats` returns them."""
         return {f"{name}.{part}": getattr(count, part) for name, count in self.counts.items()
                 for part in ("current", "peak", "allocated", "freed")}
 
@@ -102,7 +102,7 @@ class Statistics:
         self.blocks.current -= 1
 
     def reused(self, block: Block, wanted: int) -> None:
-        """A block was taken back and given out at once, for so many bytes."""
+        """Count a released block that is given out again immediately, for this many bytes."""
         self.bytes.allocated += block.size
         self.blocks.allocated += 1
         self.requested.current -= block.wanted
@@ -136,7 +136,7 @@ class Statistics:
             "segment": self.segment_count}
 
     def named(self) -> dict[str, int]:
-        """All of it, as `memory_stats` gives it."""
+        """The statistics as `memory_stats` returns them."""
         out = {
             f"{name}.all.{part}": getattr(count, part) for name, count in self._counts().items()
             for part in ("current", "peak", "allocated", "freed")}

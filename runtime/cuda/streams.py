@@ -25,8 +25,8 @@ def index_of(d: Any) -> int:
 
 
 class Stream(AnyStream):
-    """A queue of work for a device. Work of one stream is done in order; streams wait for each
-    other only where they are told to.
+    """A queue of work for a device. The work of one stream is done in order; streams run
+    independently unless one is told to wait for another.
 
     >>> import whet
     >>> with whet.cuda.stream(None):      # no other than before
@@ -103,7 +103,7 @@ class Stream(AnyStream):
 
 
 class _Choice:
-    """A stream and its device as what a thread works with, and what was before."""
+    """Makes a stream and its device the current ones of a thread, and restores the former ones."""
     __slots__ = ("device", "kept_device", "kept_stream")
 
     def __init__(self, stream: Stream) -> None:

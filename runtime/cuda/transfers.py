@@ -30,8 +30,8 @@ def dense(a: np.ndarray) -> np.ndarray:
 
 
 def to_device(a: np.ndarray, index: int, non_blocking: bool = False) -> DeviceArray:
-    """An array of the host on a device. The array may be changed at once after, unless it is in
-    pinned memory and `non_blocking` asks for no wait."""
+    """Copy a host array to a device. The array may be changed afterwards, unless it is in pinned
+    memory and `non_blocking` was given."""
     return constant(index, lambda: _to_device(dense(a), index, non_blocking))
 
 
@@ -65,7 +65,7 @@ def _to_device(a: np.ndarray, index: int, non_blocking: bool) -> DeviceArray:
 
 
 def bytes_of(a: np.ndarray, low: int, high: int) -> np.ndarray:
-    """The bytes that an array without gaps lies in."""
+    """The bytes of an array without gaps, as an array."""
     order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
     return a.transpose(order).reshape(-1, copy=False).view(np.uint8)
 

@@ -34,7 +34,7 @@ SAME, MOST = 1, 3                   # clusters of one block; dimensions of a gri
 
 
 class Specialised(NamedTuple):
-    """A kernel for arguments of some types, and what is known of it."""
+    """A kernel compiled for arguments of some types."""
     source: Given
     name: str
     written: tuple[int, ...]        # which of its tensors it writes to
@@ -42,8 +42,8 @@ class Specialised(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of a kernel: is it a constant, which type was it given, and is a kernel compiled
-    for what is known of its value?"""
+    """A parameter of a kernel: is it a constant, what type was declared for it, and is the kernel
+    specialised by its value?"""
     is_constant: bool
     kind: str
     is_specialised: bool
@@ -85,7 +85,7 @@ class Grids:
 
 
 class Computed(Grids):
-    """A kernel of which some arguments are functions of the others: `triton.heuristics`."""
+    """A kernel some of whose arguments are functions of the others: `triton.heuristics`."""
 
     def __init__(self, given: Any) -> None:
         self.inner, self.names, self.values = wrapped(given.fn), given.arg_names, given.values
@@ -98,7 +98,7 @@ class Computed(Grids):
 
 
 class Tuned(Grids):
-    """A kernel of which some arguments are those that were the fastest: `triton.autotune`."""
+    """A kernel some of whose arguments are chosen by timing: `triton.autotune`."""
 
     def __init__(self, given: Any) -> None:
         self.inner, self.given, self.chosen = wrapped(given.fn), given, dict[Any, Any]()

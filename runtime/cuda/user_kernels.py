@@ -55,5 +55,5 @@ def _told(operand: int, x: Any) -> Any:
 
 
 def laid_like(a: DeviceArray) -> DeviceArray:
-    """A copy that lies as an array does: the kernel was told its strides."""
+    """A copy with the strides of another array, which the kernel was given."""
     return execute.laid(a, a.strides)

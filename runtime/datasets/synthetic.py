@@ -7,7 +7,13 @@ from whet.utils.data import TensorDataset
 
 
 class Spirals(TensorDataset):
-    """Points of the plane on the arms of a spiral, and the arm of each."""
+    """Points of the plane on the arms of a spiral, and the arm of each.
+
+    >>> import whet
+    >>> data = whet.datasets.Spirals(10)
+    >>> len(data)
+    10
+    """
 
     def __init__(self, count=1000, arms=2, noise=0.02, turns=1.5, seed=0):
         draw = np.random.default_rng(seed)

@@ -10,7 +10,13 @@ NAMES = "iris", "wine", "breast_cancer", "diabetes"
 
 class Table(TensorDataset):
     """A small table: rows of columns with mean 0 and deviation 1, and what is to be told of each.
-    That is a class, but for "diabetes", where it is a number."""
+    That is a class, but for "diabetes", where it is a number.
+
+    >>> import whet
+    >>> data = whet.datasets.Table("iris")
+    >>> len(data)
+    150
+    """
 
     def __init__(self, name="iris"):
         if name not in NAMES:

@@ -8,7 +8,12 @@ from .utils import broadcast_all
 
 
 class Dirichlet(ExponentialFamily):
-    """Fractions that sum up to 1: gamma numbers over their sum."""
+    """Fractions that sum up to 1: gamma numbers over their sum.
+
+    >>> import whet
+    >>> whet.distributions.Dirichlet(whet.tensor([1., 3.])).mean
+    tensor([0.2500, 0.7500])
+    """
     arg_constraints = {"concentration": c.independent(c.positive, 1)}
     support = c.simplex
     has_rsample = True
@@ -61,7 +66,12 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """Fractions: one gamma number of the sum of two."""
+    """Fractions: one gamma number of the sum of two.
+
+    >>> import whet
+    >>> whet.distributions.Beta(whet.tensor([2.]), whet.tensor([2.])).mean
+    tensor([0.5000])
+    """
     arg_constraints = {"concentration1": c.positive, "concentration0": c.positive}
     support = c.unit_interval
     has_rsample = True

@@ -11,7 +11,12 @@ from .utils import Size, Tensor, broadcast_all, clamp_probs, probs_to_logits, ra
 
 
 class Bernoulli(ProbsOrLogits, ExponentialFamily):
-    """1 with a probability, else 0."""
+    """1 with a probability, else 0.
+
+    >>> import whet
+    >>> whet.distributions.Bernoulli(whet.tensor([0.25])).log_prob(whet.tensor([1.]))
+    tensor([-1.3863])
+    """
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
     support = c.boolean
     has_enumerate_support = True
@@ -52,7 +57,12 @@ def _enumerated(values, batch_shape, expand):
 
 
 class Geometric(ProbsOrLogits):
-    """How often it fails before it succeeds."""
+    """How often it fails before it succeeds.
+
+    >>> import whet
+    >>> whet.distributions.Geometric(whet.tensor([0.5])).mean
+    tensor([1.])
+    """
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
     support = c.nonnegative_integer
     mean = property(lambda self: 1 / self.probs - 1)
@@ -84,7 +94,12 @@ class Geometric(ProbsOrLogits):
 
 
 class Poisson(ExponentialFamily):
-    """How often something happens that happens `rate` times on average."""
+    """How often something happens that happens `rate` times on average.
+
+    >>> import whet
+    >>> whet.distributions.Poisson(whet.tensor([4.])).variance
+    tensor([4.])
+    """
     arg_constraints = {"rate": c.nonnegative}
     support = c.nonnegative_integer
     mean = variance = property(lambda self: self.rate)
@@ -109,7 +124,12 @@ class Poisson(ExponentialFamily):
 
 
 class Binomial(ProbsOrLogits):
-    """The number of successes out of `total_count` tries."""
+    """The number of successes out of `total_count` tries.
+
+    >>> import whet
+    >>> whet.distributions.Binomial(4, whet.tensor([0.5])).mean
+    tensor([2.])
+    """
     arg_constraints = {
         "total_count": c.nonnegative_integer, "probs": c.unit_interval, "logits": c.real}
     has_enumerate_support = True
@@ -161,7 +181,12 @@ class Binomial(ProbsOrLogits):
 
 
 class NegativeBinomial(ProbsOrLogits):
-    """How many successes (of probability `probs`) come before `total_count` failures."""
+    """How many successes (of probability `probs`) come before `total_count` failures.
+
+    >>> import whet
+    >>> whet.distributions.NegativeBinomial(3, whet.tensor([0.5])).mean
+    tensor([3.])
+    """
     arg_constraints = {
         "total_count": c.greater_than_eq(0), "probs": c.half_open_interval(0.0, 1.0),
         "logits": c.real}
@@ -271,7 +296,12 @@ class _OfCategorical(Distribution):
 
 
 class OneHotCategorical(_OfCategorical):
-    """The same as vectors with a single 1."""
+    """The same as vectors with a single 1.
+
+    >>> import whet
+    >>> whet.distributions.OneHotCategorical(whet.tensor([0.25, 0.75])).sample().sum()
+    tensor(1.)
+    """
     support = c.one_hot
     has_enumerate_support = True
     mean = property(lambda self: self.probs)
@@ -301,7 +331,12 @@ class OneHotCategorical(_OfCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """The same, with the gradient of the probabilities."""
+    """The same, with the gradient of the probabilities.
+
+    >>> import whet
+    >>> whet.distributions.OneHotCategoricalStraightThrough(whet.ones(3)).rsample().sum()
+    tensor(1.)
+    """
     has_rsample = True
 
     def rsample(self, sample_shape=()):
@@ -309,7 +344,12 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(_OfCategorical):
-    """How often each of several things comes up in `total_count` draws."""
+    """How often each of several things comes up in `total_count` draws.
+
+    >>> import whet
+    >>> whet.distributions.Multinomial(4, whet.tensor([0.25, 0.75])).sample().sum()
+    tensor(4.)
+    """
     _state = {"_categorical": None, "total_count": None}
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):

@@ -173,7 +173,15 @@ def _batch_lowrank_mahalanobis(factor, diagonal, x, capacitance_tril):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors of covariance W @ W.T + D, with few columns in W and a diagonal D."""
+    """Normal vectors of covariance W @ W.T + D, with few columns in W and a diagonal D.
+
+    >>> import whet
+    >>> from whet.distributions import LowRankMultivariateNormal
+    >>> d = LowRankMultivariateNormal(whet.zeros(2), whet.ones(2, 1), whet.ones(2))
+    >>> d.covariance_matrix
+    tensor([[2., 1.],
+            [1., 2.]])
+    """
     arg_constraints = {
         "loc": c.real_vector,
         "cov_factor": c.independent(c.real, 2),
@@ -273,7 +281,13 @@ class LowRankMultivariateNormal(Distribution):
 
 
 class Wishart(_OfCovariance, ExponentialFamily):
-    """Covariances of `df` normal vectors, times `df`."""
+    """Covariances of `df` normal vectors, times `df`.
+
+    >>> import whet
+    >>> whet.distributions.Wishart(whet.tensor(3.), whet.eye(2)).mean
+    tensor([[3., 0.],
+            [0., 3.]])
+    """
     arg_constraints = property(lambda self: {
         "covariance_matrix": c.positive_definite,
         "precision_matrix": c.positive_definite,
@@ -347,7 +361,12 @@ class Wishart(_OfCovariance, ExponentialFamily):
 
 class LKJCholesky(Distribution):
     """Cholesky factors of correlation matrices; likely ones are near the identity where
-    `concentration` is large."""
+    `concentration` is large.
+
+    >>> import whet
+    >>> whet.distributions.LKJCholesky(3, 1.).sample().shape
+    whet.Size([3, 3])
+    """
     arg_constraints = {"concentration": c.positive}
     support = c.corr_cholesky
     _state = {"dim": None, "_beta": None}

@@ -34,7 +34,12 @@ class ExpTransform(_Increasing):
 
 
 class PowerTransform(Transform):
-    """y = x ** exponent"""
+    """y = x ** exponent
+
+    >>> import whet
+    >>> whet.distributions.PowerTransform(2.)(whet.tensor([3.]))
+    tensor([9.])
+    """
     domain = codomain = c.positive
     bijective, _equal_by = True, ("exponent",)
 
@@ -66,7 +71,12 @@ def _clipped_sigmoid(x):
 
 
 class SigmoidTransform(_Increasing):
-    """y = 1 / (1 + exp(-x))"""
+    """y = 1 / (1 + exp(-x))
+
+    >>> import whet
+    >>> whet.distributions.SigmoidTransform()(whet.tensor([0.]))
+    tensor([0.5000])
+    """
     codomain = c.unit_interval
 
     def _call(self, x):
@@ -82,7 +92,12 @@ class SigmoidTransform(_Increasing):
 
 
 class SoftplusTransform(_Increasing):
-    """y = log(1 + exp(x))"""
+    """y = log(1 + exp(x))
+
+    >>> import whet
+    >>> whet.distributions.SoftplusTransform()(whet.tensor([0.]))
+    tensor([0.6931])
+    """
     codomain = c.positive
 
     def _call(self, x):
@@ -96,7 +111,12 @@ class SoftplusTransform(_Increasing):
 
 
 class TanhTransform(_Increasing):
-    """y = tanh(x)"""
+    """y = tanh(x)
+
+    >>> import whet
+    >>> whet.distributions.TanhTransform()(whet.tensor([1.]))
+    tensor([0.7616])
+    """
     codomain = c.interval(-1.0, 1.0)
 
     def _call(self, x):
@@ -110,7 +130,12 @@ class TanhTransform(_Increasing):
 
 
 class AbsTransform(Transform):
-    """y = |x|"""
+    """y = |x|
+
+    >>> import whet
+    >>> whet.distributions.AbsTransform()(whet.tensor([-1., 2.]))
+    tensor([1., 2.])
+    """
     domain, codomain, _equal_by = c.real, c.positive, ()
 
     def _call(self, x):
@@ -174,7 +199,12 @@ class AffineTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """Vectors as fractions; of many vectors one."""
+    """Vectors as fractions; of many vectors one.
+
+    >>> import whet
+    >>> whet.distributions.SoftmaxTransform()(whet.zeros(2))
+    tensor([0.5000, 0.5000])
+    """
     domain, codomain, _equal_by = c.real_vector, c.simplex, ()
 
     def _call(self, x):
@@ -237,7 +267,13 @@ def _check_square(shape):
 
 class CorrCholeskyTransform(Transform):
     """Vectors as Cholesky factors of correlation matrices: each row is a stick of length 1, of
-    which the entries break parts off."""
+    which the entries break parts off.
+
+    >>> import whet
+    >>> whet.distributions.CorrCholeskyTransform()(whet.zeros(1))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     domain, codomain, bijective, _equal_by = c.real_vector, c.corr_cholesky, True, ()
 
     def _call(self, x):
@@ -271,7 +307,13 @@ class CorrCholeskyTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Matrices as lower triangles of a positive diagonal."""
+    """Matrices as lower triangles of a positive diagonal.
+
+    >>> import whet
+    >>> whet.distributions.LowerCholeskyTransform()(whet.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     domain, codomain, _equal_by = c.independent(c.real, 2), c.lower_cholesky, ()
 
     def _call(self, x):
@@ -282,7 +324,13 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Matrices as positive definite ones."""
+    """Matrices as positive definite ones.
+
+    >>> import whet
+    >>> whet.distributions.PositiveDefiniteTransform()(whet.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     domain, codomain, _equal_by = c.independent(c.real, 2), c.positive_definite, ()
 
     def _call(self, x):
@@ -365,7 +413,14 @@ class CatTransform(_OfParts):
 
 
 class StackTransform(_OfParts):
-    """Transforms of the slices along a dimension."""
+    """Transforms of the slices along a dimension.
+
+    >>> import whet
+    >>> from whet.distributions import AbsTransform, ExpTransform
+    >>> t = whet.distributions.StackTransform([AbsTransform(), ExpTransform()])
+    >>> t(whet.tensor([-1., 0.]))
+    tensor([1., 1.])
+    """
     _join = staticmethod(whet.stack)
 
     @c.dependent_property

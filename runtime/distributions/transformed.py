@@ -109,7 +109,12 @@ class _Made(TransformedDistribution):
 
 
 class LogNormal(_Made):
-    """exp of a normal number."""
+    """exp of a normal number.
+
+    >>> import whet
+    >>> whet.distributions.LogNormal(whet.tensor([0.]), whet.tensor([1.])).mean
+    tensor([1.6487])
+    """
     arg_constraints = {"loc": c.real, "scale": c.positive}
     support = c.positive
 
@@ -159,21 +164,36 @@ class _Half(_Made):
 
 
 class HalfNormal(_Half):
-    """The absolute value of a normal number."""
+    """The absolute value of a normal number.
+
+    >>> import whet
+    >>> whet.distributions.HalfNormal(whet.tensor([1.])).mean
+    tensor([0.7979])
+    """
     _base = Normal
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
     variance = property(lambda self: self.scale ** 2 * (1 - 2 / math.pi))
 
 
 class HalfCauchy(_Half):
-    """The absolute value of a Cauchy number."""
+    """The absolute value of a Cauchy number.
+
+    >>> import whet
+    >>> whet.distributions.HalfCauchy(whet.tensor([1.])).cdf(whet.tensor([1.]))
+    tensor([0.5000])
+    """
     _base = Cauchy
     mean = property(lambda self: whet.full_like(self.scale, math.inf))
     variance = property(lambda self: self.base_dist.variance)
 
 
 class Pareto(_Made):
-    """scale * exp(x / alpha), x being exponential."""
+    """scale * exp(x / alpha), x being exponential.
+
+    >>> import whet
+    >>> whet.distributions.Pareto(whet.tensor([1.]), whet.tensor([3.])).mean
+    tensor([1.5000])
+    """
     arg_constraints = {"alpha": c.positive, "scale": c.positive}
 
     def __init__(self, scale, alpha, validate_args=None):
@@ -204,7 +224,12 @@ class Pareto(_Made):
 
 
 class Gumbel(_Made):
-    """The distribution of the largest of many numbers: -log(-log(u)), scaled and moved."""
+    """The distribution of the largest of many numbers: -log(-log(u)), scaled and moved.
+
+    >>> import whet
+    >>> whet.distributions.Gumbel(whet.tensor([0.]), whet.tensor([1.])).mean
+    tensor([0.5772])
+    """
     arg_constraints = {"loc": c.real, "scale": c.positive}
     support = c.real
     mode = property(lambda self: self.loc)
@@ -242,7 +267,12 @@ class Gumbel(_Made):
 
 
 class Weibull(_Made):
-    """A power of an exponential number, scaled."""
+    """A power of an exponential number, scaled.
+
+    >>> import whet
+    >>> whet.distributions.Weibull(whet.tensor([2.]), whet.tensor([1.])).mean
+    tensor([2.])
+    """
     arg_constraints = {"scale": c.positive, "concentration": c.positive}
     support = c.positive
 
@@ -266,7 +296,12 @@ class Weibull(_Made):
 
 
 class InverseGamma(_Made):
-    """1 / a gamma number."""
+    """1 / a gamma number.
+
+    >>> import whet
+    >>> whet.distributions.InverseGamma(whet.tensor([3.]), whet.tensor([4.])).mean
+    tensor([2.])
+    """
     arg_constraints = {"concentration": c.positive, "rate": c.positive}
     support = c.positive
 
@@ -291,7 +326,12 @@ class InverseGamma(_Made):
 
 
 class Kumaraswamy(_Made):
-    """Like a beta distribution, with a distribution function that is a formula."""
+    """Like a beta distribution, with a distribution function that is a formula.
+
+    >>> import whet
+    >>> whet.distributions.Kumaraswamy(whet.tensor([1.]), whet.tensor([1.])).mean
+    tensor([0.5000])
+    """
     arg_constraints = {"concentration1": c.positive, "concentration0": c.positive}
     support = c.unit_interval
 
@@ -325,7 +365,12 @@ class Kumaraswamy(_Made):
 
 
 class LogisticNormal(_Made):
-    """Fractions that are a normal vector, broken off a stick."""
+    """Fractions that are a normal vector, broken off a stick.
+
+    >>> import whet
+    >>> whet.distributions.LogisticNormal(whet.zeros(2), whet.ones(2)).sample().shape
+    whet.Size([3])
+    """
     arg_constraints = {"loc": c.real, "scale": c.positive}
     support = c.simplex
 
@@ -353,7 +398,12 @@ class _Relaxed(_Made):
 
 
 class RelaxedBernoulli(_Relaxed):
-    """A Bernoulli number that is not quite 0 or 1, so that gradients flow."""
+    """A Bernoulli number that is not quite 0 or 1, so that gradients flow.
+
+    >>> import whet
+    >>> whet.distributions.RelaxedBernoulli(whet.tensor([0.5]), whet.tensor([0.3])).sample().shape
+    whet.Size([1])
+    """
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
     support = c.unit_interval
 
@@ -363,7 +413,12 @@ class RelaxedBernoulli(_Relaxed):
 
 
 class RelaxedOneHotCategorical(_Relaxed):
-    """A one-hot vector that is not quite one, so that gradients flow."""
+    """A one-hot vector that is not quite one, so that gradients flow.
+
+    >>> import whet
+    >>> whet.distributions.RelaxedOneHotCategorical(whet.tensor([0.5]), whet.ones(3)).sample().shape
+    whet.Size([3])
+    """
     arg_constraints = {"probs": c.simplex, "logits": c.real_vector}
     support = c.simplex
 

@@ -59,7 +59,12 @@ class Normal(_LocScale, ExponentialFamily):
 
 
 class Laplace(_LocScale):
-    """The distribution exp(-|x|) / 2, scaled and moved."""
+    """The distribution exp(-|x|) / 2, scaled and moved.
+
+    >>> import whet
+    >>> whet.distributions.Laplace(whet.tensor([0.]), whet.tensor([1.])).log_prob(whet.tensor([0.]))
+    tensor([-0.6931])
+    """
     mean = mode = property(lambda self: self.loc)
     variance = property(lambda self: 2 * self.scale ** 2)
     stddev = property(lambda self: math.sqrt(2) * self.scale)
@@ -87,7 +92,12 @@ class Laplace(_LocScale):
 
 
 class Cauchy(_LocScale):
-    """The distribution of the ratio of two normal numbers."""
+    """The distribution of the ratio of two normal numbers.
+
+    >>> import whet
+    >>> whet.distributions.Cauchy(whet.tensor([0.]), whet.tensor([1.])).cdf(whet.tensor([1.]))
+    tensor([0.7500])
+    """
     mode = property(lambda self: self.loc)
     mean = property(lambda self: whet.full_like(self.loc, math.nan))
     variance = property(lambda self: whet.full_like(self.loc, math.inf))
@@ -112,7 +122,12 @@ class Cauchy(_LocScale):
 
 
 class Uniform(Distribution):
-    """Equally likely between `low` and `high`."""
+    """Equally likely between `low` and `high`.
+
+    >>> import whet
+    >>> whet.distributions.Uniform(whet.tensor([0.]), whet.tensor([4.])).mean
+    tensor([2.])
+    """
     arg_constraints = property(lambda self: {
         "low": c.less_than(self.high), "high": c.greater_than(self.low)})
     has_rsample = True
@@ -151,7 +166,12 @@ class Uniform(Distribution):
 
 
 class StudentT(Distribution):
-    """Student's t: a normal number over the root of a chi-squared one."""
+    """Student's t: a normal number over the root of a chi-squared one.
+
+    >>> import whet
+    >>> whet.distributions.StudentT(whet.tensor([4.])).variance
+    tensor([2.])
+    """
     arg_constraints = {"df": c.positive, "loc": c.real, "scale": c.positive}
     support = c.real
     has_rsample = True
@@ -190,7 +210,12 @@ class StudentT(Distribution):
 
 
 class VonMises(Distribution):
-    """A normal distribution on the circle."""
+    """A normal distribution on the circle.
+
+    >>> import whet
+    >>> whet.distributions.VonMises(whet.tensor([1.]), whet.tensor([2.])).mean
+    tensor([1.])
+    """
     arg_constraints = {"loc": c.real, "concentration": c.positive}
     support = c.real
     mean = mode = property(lambda self: self.loc)
@@ -230,7 +255,12 @@ class VonMises(Distribution):
 
 # ---- positive numbers ----------------------------------------------------------------------------
 class Exponential(ExponentialFamily):
-    """The time until what happens `rate` times in one unit of time."""
+    """The time until what happens `rate` times in one unit of time.
+
+    >>> import whet
+    >>> whet.distributions.Exponential(whet.tensor([2.])).mean
+    tensor([0.5000])
+    """
     arg_constraints = {"rate": c.positive}
     support = c.nonnegative
     has_rsample = True
@@ -266,7 +296,12 @@ class Exponential(ExponentialFamily):
 
 
 class Gamma(ExponentialFamily):
-    """Sums of exponential times, `concentration` of them."""
+    """Sums of exponential times, `concentration` of them.
+
+    >>> import whet
+    >>> whet.distributions.Gamma(whet.tensor([4.]), whet.tensor([2.])).mean
+    tensor([2.])
+    """
     arg_constraints = {"concentration": c.positive, "rate": c.positive}
     support = c.nonnegative
     has_rsample = True
@@ -303,7 +338,12 @@ class Gamma(ExponentialFamily):
 
 
 class Chi2(Gamma):
-    """The sum of `df` squared normal numbers."""
+    """The sum of `df` squared normal numbers.
+
+    >>> import whet
+    >>> whet.distributions.Chi2(whet.tensor([3.])).mean
+    tensor([3.])
+    """
     arg_constraints = {"df": c.positive}
     _state = {"concentration": 0, "rate": 0}
     df = property(lambda self: self.concentration * 2)
@@ -313,7 +353,12 @@ class Chi2(Gamma):
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squared numbers, each over its degrees of freedom."""
+    """The ratio of two chi-squared numbers, each over its degrees of freedom.
+
+    >>> import whet
+    >>> whet.distributions.FisherSnedecor(whet.tensor([2.]), whet.tensor([4.])).mean
+    tensor([2.])
+    """
     arg_constraints = {"df1": c.positive, "df2": c.positive}
     support = c.positive
     has_rsample = True
@@ -345,7 +390,12 @@ class FisherSnedecor(Distribution):
 
 
 class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
-    """A density on (0, 1) that is exponential in the value."""
+    """A density on (0, 1) that is exponential in the value.
+
+    >>> import whet
+    >>> whet.distributions.ContinuousBernoulli(whet.tensor([0.5])).mean
+    tensor([0.5000])
+    """
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
     support = c.unit_interval
     has_rsample = True

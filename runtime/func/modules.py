@@ -18,7 +18,15 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
 
 def stack_module_state(models):
     """(parameters, buffers) of modules that are built alike, each stacked over the modules: for
-    `vmap` over an ensemble."""
+    `vmap` over an ensemble.
+
+    >>> import whet
+    >>> from whet import nn
+    >>> from whet import nn
+    >>> params, buffers = whet.func.stack_module_state([nn.Linear(3, 2) for _ in range(4)])
+    >>> params["weight"].shape
+    whet.Size([4, 2, 3])
+    """
     from ..ops import stack
     models = list(models)
     if not models:

@@ -44,7 +44,12 @@ def _value_and_aux(result):
 
 def grad_and_value(func, argnums=0, has_aux=False):
     """A function that computes (gradient, value): the gradient of `func`, which returns one number,
-    for its argument(s) `argnums`."""
+    for its argument(s) `argnums`.
+
+    >>> import whet
+    >>> whet.func.grad_and_value(lambda x: x ** 2)(whet.tensor(3.))
+    (tensor(6.), tensor(9.))
+    """
 
     @wraps(func)
     def compute(*args, **kwargs):

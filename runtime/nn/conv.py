@@ -1,6 +1,7 @@
 """Convolutions and transposed convolutions."""
 import whet
 
+from ..ops import docstrings
 from . import functional as F
 from . import init
 from .lazy import LazyModuleMixin
@@ -290,4 +291,7 @@ for _base in (Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTran
         {
             "cls_to_become": _base,
             "__module__": __name__,
-            "__doc__": f"A {_base.__name__} that learns `in_channels` from its input."})
+            "__doc__": docstrings.with_example(
+                f"{_base.__name__} whose `in_channels` is taken from its first input.",
+                f"whet.nn.{_name}(4, kernel_size=1)(whet.ones(2, 3{', 5' * _base.dims})).shape",
+                f"whet.Size([2, 4{', 5' * _base.dims}])")})

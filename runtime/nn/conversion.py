@@ -64,7 +64,7 @@ def become(p, made):
 
 
 def load(mine, loaded, assign):
-    """Let a parameter or buffer be what it makes of a tensor that is loaded (`module_load`)."""
+    """Assign a loaded tensor to a parameter or buffer, converted by `module_load`."""
     made = mine.module_load(loaded, assign=assign)
     if made is mine or made is loaded:
         raise RuntimeError("module_load must return a tensor of its own: detach() what it returns")

@@ -188,8 +188,8 @@ class _Tap(Function):
 
 
 class BackwardHooks:
-    """The full backward hooks of one call: the gradients are looked at where they enter the
-    module and where they leave it."""
+    """The full backward hooks of one call, which see the gradients of its results and of its
+    inputs."""
 
     def __init__(self, module, before, after):
         self.module, self.before, self.after = module, before, after

@@ -20,7 +20,14 @@ _left_out = contextvars.ContextVar("left out", default=False)
 
 @contextlib.contextmanager
 def left_as_they_are():
-    """Tensors keep what they hold: the functions here do nothing, and draw no numbers."""
+    """A context manager in which the functions of this module change nothing and draw no random
+    numbers.
+
+    >>> import whet
+    >>> with whet.nn.init.left_as_they_are():
+    ...     layer = whet.nn.Linear(2, 2)
+    ...
+    """
     before = _left_out.set(True)
     try:
         yield
@@ -281,7 +288,12 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
 
 
 def linear_(weight, bias):
-    """How linear and convolution layers start: both uniform within 1 / sqrt(fan_in)."""
+    """How linear and convolution layers start: both uniform within 1 / sqrt(fan_in).
+
+    >>> import whet
+    >>> layer = whet.nn.Linear(2, 3)
+    >>> whet.nn.init.linear_(layer.weight, layer.bias)
+    """
     _check_tensors("linear_", weight=weight, bias=bias)
     for t in (weight,) if bias is None else (weight, bias):
         if not (t.is_floating_point() or t.is_complex()):

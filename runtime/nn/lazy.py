@@ -17,7 +17,7 @@ class LazyModuleMixin:
 
     def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys,
                         unexpected_keys, error_msgs):
-        """Uninitialised tensors take the shapes of what is loaded."""
+        """Give uninitialised tensors the shapes of the loaded ones."""
         for name, mine in itertools.chain(self._parameters.items(), self._buffers.items()):
             loaded = state_dict.get(prefix + name)
             if is_lazy(mine) and loaded is not None and not is_lazy(loaded):

@@ -3,6 +3,7 @@ import numbers
 
 import whet
 
+from ..ops import docstrings
 from . import functional as F
 from . import init
 from .layer import Layer, layer
@@ -166,7 +167,8 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
-        """A module whose batch norms are of this class, with what they have learned."""
+        """A module with its batch norms replaced by SyncBatchNorm, with the same parameters and
+        statistics."""
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
             made = cls(module.num_features, module.eps, module.momentum, module.affine,
                        module.track_running_stats, process_group)
@@ -280,7 +282,10 @@ for _base in ((BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNo
     _name = f"Lazy{_base.__name__}"
     globals()[_name] = type(_name, (_LazyNorm, _base), {
         "cls_to_become": _base, "__module__": __name__,
-        "__doc__": f"A {_base.__name__} that learns `num_features` from its first input."})
+        "__doc__": docstrings.with_example(
+            f"{_base.__name__} whose `num_features` is taken from its first input.",
+            f"whet.nn.{_name}()(whet.ones({', '.join('23456'[:_base.ndims[-1]])})).shape",
+            f"whet.Size([{', '.join('23456'[:_base.ndims[-1]])}])")})
 
 
 class GroupNorm(Module):

@@ -1,4 +1,5 @@
 """Padding of the last one, two or three dimensions."""
+from ..ops import docstrings
 from . import functional as F
 from .module import Module
 
@@ -66,16 +67,20 @@ class _CircularPadNd(_Pad):
 
 
 _FAMILIES = {
-    "ConstantPad": (_ConstantPadNd, "Pad with a value."),
-    "ZeroPad": (_ZeroPad, "Pad with zeros."),
-    "ReflectionPad": (_ReflectionPadNd, "Pad with the mirror image, without the edge."),
-    "ReplicationPad": (_ReplicationPadNd, "Pad with the edge."),
-    "CircularPad": (_CircularPadNd, "Pad with the other end."),
+    "ConstantPad": (_ConstantPadNd, "Pads with a value."),
+    "ZeroPad": (_ZeroPad, "Pads with zeros."),
+    "ReflectionPad": (_ReflectionPadNd, "Pads with the mirror image, which leaves out the edge."),
+    "ReplicationPad": (_ReplicationPadNd, "Pads with the elements at the edge."),
+    "CircularPad": (_CircularPadNd, "Pads with the elements from the opposite side."),
 }
 __all__ = []
 for _name, (_base, _doc) in _FAMILIES.items():
     for _n in (1, 2, 3):
+        _pad = f"{_name}{_n}d({'1, 0.5' if _name == 'ConstantPad' else '1'})"
+        _example = docstrings.with_example(
+            _doc, f"whet.nn.{_pad}(whet.ones(1, 2{', 3' * _n})).shape",
+            f"whet.Size([1, 2{', 5' * _n}])")
         globals()[f"{_name}{_n}d"] = type(
             f"{_name}{_n}d", (_base,),
-            {"dims": _n, "__doc__": _doc, "__module__": __name__})
+            {"dims": _n, "__doc__": _example, "__module__": __name__})
         __all__.append(f"{_name}{_n}d")

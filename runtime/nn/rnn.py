@@ -106,7 +106,7 @@ class RNNBase(Module):
             init.uniform_(p, -bound, bound)
 
     def flatten_parameters(self):
-        """Nothing to do: weights are used where they are."""
+        """Does nothing: the weights need no particular memory layout."""
 
     @property
     def all_weights(self):

@@ -131,7 +131,7 @@ class Stateful:
         self._load_extra_state(state_dict, prefix, strict, missing_keys, unexpected_keys)
 
     def _load_extra_state(self, state_dict, prefix, strict, missing_keys, unexpected_keys):
-        """Take what the module saved beside its tensors, and note what is nobody's."""
+        """Load what modules saved by `get_extra_state`, and note unexpected entries."""
         attrs = self.__dict__
         extra = prefix + "_extra_state"
         if self._overrides("set_extra_state"):

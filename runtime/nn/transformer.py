@@ -303,5 +303,5 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):
-        """A float mask that lets each place see itself and what is before it."""
+        """A float mask of 0 and -inf by which each position attends to itself and earlier ones."""
         return whet.triu(whet.full((sz, sz), -math.inf, dtype=dtype, device=device), diagonal=1)

@@ -41,7 +41,9 @@ if tensor_base.Base is not tensor_base.PyBase:
 
 for _name, _fn in surface.METHODS.items():
     if isinstance(_fn, FunctionType) and not _fn.__doc__:
-        _fn.__doc__ = f"`{_name[:-1]}`, in place." if _name[-1] == "_" else f"See `whet.{_name}`."
+        _fn.__doc__ = (f"`{_name[:-1]}`, in place." if _name[-1] == "_" else
+                       getattr(surface.FUNCTIONS.get(_name), "__doc__", None)
+                       or f"See `whet.{_name}`.")
     if _name not in Tensor.__dict__:
         setattr(Tensor, _name, surface.guarded_method(_name, _fn))
 

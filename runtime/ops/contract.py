@@ -157,10 +157,7 @@ matmul_op.onnx_complex, linear_op.onnx_complex = in_onnx.complex_product, in_onn
 
 
 def _check(name, a, b):
-    for x, what in ((a, "input"), (b, "other")):
-        if not is_tensor(x):
-            kind = x.__class__.__name__
-            raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {kind}")
+    check_tensors(name, 2, input=a, other=b)
     if a.dtype is not b.dtype and modes.state.autocast is None:
         raise RuntimeError(
             f"{name}: expected both operands to have the same dtype, but got: {a.dtype} and "

@@ -16,7 +16,7 @@ from .onnx import windows as in_onnx
 from .onnx import windows_by_taps
 from .pad import pad
 from .public_functions import compile_function
-from .registry import Op, apply, is_tensor, narrowed, sizes_of
+from .registry import Op, apply, check_tensors, narrowed, sizes_of
 from .sample_inputs import Sample
 from .surface import function
 
@@ -156,10 +156,7 @@ for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
 
 
 def _check_conv(name, x, w, bias, n, groups, transposed=False):
-    for t, what in ((x, "input"), (w, "weight")):
-        if not is_tensor(t):
-            kind = t.__class__.__name__
-            raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {kind}")
+    check_tensors(name, 2, input=x, weight=w)
     if x.dtype is not w.dtype and modes.state.autocast is None:
         raise RuntimeError(
             f"{name}: Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")

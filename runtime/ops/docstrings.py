@@ -33,9 +33,14 @@ def with_example(says, call, shown):
 
 
 def of_in_place(name, doc):
-    """The docstring of the method `NAME_`, from that of `NAME`, whose example calls the method."""
-    example = inspect.cleandoc(doc).partition("\n\n")[2]
-    return f"`{name}`, in place.\n\n{example.replace(f'.{name}(', f'.{name}_(')}\n"
+    """The docstring of `NAME_`, from that of `NAME`, whose example has the same result in place."""
+    return of_variant(f"`{name}`, in place.", name, f"{name}_", doc)
+
+
+def of_variant(says, name, new, doc):
+    """A docstring with the example of another function's, which calls `NEW` in place of `NAME`."""
+    _, prompt, example = inspect.cleandoc(doc).partition(">>>")
+    return f"{says}\n\n{prompt}{example.replace(f'.{name}(', f'.{new}(')}\n" if prompt else says
 
 
 def _parts(text):

@@ -2,7 +2,7 @@
 
 Most are the same functions. A few have another order of parameters there, and are written out.
 """
-from . import activation, dropout, loss, margin_losses, norm
+from . import activation, docstrings, dropout, loss, margin_losses, norm
 from .declared_signatures import declare
 from .embedding import embedding as embedded
 from .surface import FUNCTIONS, METHODS, function
@@ -83,7 +83,8 @@ def in_place(fn):
     def write(input, *args, **kwargs):
         return fn(input, *args, **kwargs, inplace=True)
     write.__name__ = write.__qualname__ = f"{fn.__name__}_"
-    write.__module__, write.__doc__ = "whet", f"`{fn.__name__}`, in place."
+    write.__module__ = "whet"
+    write.__doc__ = docstrings.of_in_place(fn.__name__, fn.__doc__)
     return declare(write, fn, lambda parameters: [p for p in parameters if p.name != "inplace"])
 
 
@@ -99,7 +100,9 @@ def _trained(fn):
     def call(input, p, train):
         return fn(input, p, train)
     call.__name__ = call.__qualname__ = fn.__name__
-    call.__doc__ = fn.__doc__
+    call.__doc__ = docstrings.with_example(
+        fn.__doc__.partition("\n")[0], f"whet.{fn.__name__}(whet.ones(2), 0.5, train=False)",
+        "tensor([1., 1.])")
     return function(method=False)(call)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from ..autograd import modes
 from ..dtypes import COMPLEX, float32
-from ..ir import rowops
+from ..ir import row_programs
 from ..ir import scalar as s
 from . import dims
 from .argument_errors import checked_input
@@ -62,7 +62,7 @@ def _layer_norm_each(op, n, inputs, batched, attrs):
 
 layer_grad_op, layer_grad_weighted_op = (RowsOp(
     "layer_norm_backward" + ("_weighted" if w else ""),
-    lambda t, w=w: rowops.layer_norm_backward(t, weight=w),
+    lambda t, w=w: row_programs.layer_norm_backward(t, weight=w),
     vjp=by_decomposition(_layer_grad_by_definition(w)), inner=True,
     batch=_layer_grad_each if w else None) for w in (False, True))
 
@@ -95,12 +95,14 @@ def _plain_vjp(g, y, x, _eps, n, *, dim):
 
 # (result, mean, 1 / standard deviation)
 layer_norm_op = RowsOp(
-    "layer_norm", rowops.layer_norm, vjp=_layer_vjp, nondiff_outputs=(1, 2), batch=_layer_norm_each,
+    "layer_norm", row_programs.layer_norm, vjp=_layer_vjp, nondiff_outputs=(1, 2),
+    batch=_layer_norm_each,
     samples=lambda make: [
         Sample(make(4, 6), make(6), make(6), 1e-5, 6.0, dim=(1,)),
         Sample(make(2, 3, 4), make(3, 4), make(3, 4), 1e-5, 12.0, dim=(1, 2))],
     onnx=in_onnx.layer_norm)
-normalize_op = RowsOp("normalize_rows", lambda t: rowops.layer_norm(t, weight=False, bias=False),
+normalize_op = RowsOp("normalize_rows",
+                      lambda t: row_programs.layer_norm(t, weight=False, bias=False),
                       vjp=_plain_vjp, nondiff_outputs=(1, 2),
                       samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))],
                       onnx=in_onnx.rows_normalized)
@@ -114,11 +116,11 @@ def _rms_grad_by_definition(g, x, r, n, *, dim):
     return r * (g - x * (r * r) * (g * x).mean(d, keepdim=True))
 
 
-rms_grad_op = RowsOp("rms_norm_backward", lambda t: rowops.rms_norm_backward(t, weight=False),
+rms_grad_op = RowsOp("rms_norm_backward", lambda t: row_programs.rms_norm_backward(t, weight=False),
                      vjp=by_decomposition(_rms_grad_by_definition),
                      inner=True)
 rms_op = RowsOp(
-    "rms_norm", lambda t: rowops.rms_norm(t, weight=False),
+    "rms_norm", lambda t: row_programs.rms_norm(t, weight=False),
     nondiff_outputs=(1,),
     vjp=lambda g, y, x, _eps, n, *, dim: [rms_grad_op(g[0], x, y[1], n, dim=dim), None, None],
     samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))],
@@ -138,7 +140,7 @@ def _batch_grad_by_definition(g, x, _mean, r, weight, n, *, dim):
 
 
 batch_grad_op = RowsOp("batch_norm_backward",
-                       rowops.batch_norm_backward,
+                       row_programs.batch_norm_backward,
                        vjp=by_decomposition(_batch_grad_by_definition),
                        inner=True)
 
@@ -150,7 +152,7 @@ def _batch_vjp(g, y, x, weight, _bias, _eps, n, *, dim):
 
 # (result, mean, 1 / standard deviation, variance)
 batch_norm_op = RowsOp(
-    "batch_norm", rowops.batch_norm, vjp=_batch_vjp, nondiff_outputs=(1, 2, 3),
+    "batch_norm", row_programs.batch_norm, vjp=_batch_vjp, nondiff_outputs=(1, 2, 3),
     samples=lambda make: [
         Sample(make(4, 3, 5), make(1, 3, 1), make(1, 3, 1), 1e-5, 20.0, dim=(0, 2))])
 

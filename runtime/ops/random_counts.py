@@ -6,7 +6,7 @@ from ..ir.outline import like_first
 from .batching import by_rows
 from .question_kernels import asked
 from .random import draw
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, ask, check_tensors
 from .sample_inputs import Sample
 from .surface import FUNCTIONS, function
 from .zero_gradients import attached
@@ -49,10 +49,7 @@ def binomial(count, prob, generator=None):
     >>> whet.binomial(whet.tensor([3.0, 5.0]), whet.tensor([0.0, 1.0]))
     tensor([0., 5.])
     """
-    for i, (name, t) in enumerate((("count", count), ("prob", prob))):
-        if not is_tensor(t):
-            raise TypeError(f"binomial(): argument '{name}' (position {i + 1}) must be Tensor, not "
-                            f"{t.__class__.__name__}")
+    check_tensors("binomial", 2, count=count, prob=prob)
     if count.dtype is not prob.dtype or count.dtype.kind != dtypes.FLOAT:
         raise RuntimeError(
             "binomial: expected count and prob of one floating point type, got "

@@ -277,10 +277,11 @@ def is_tensor(x):
     return hasattr(x, "_array")
 
 
-def check_tensors(name, **operands):
-    """Raise the error for the first operand that is neither a tensor nor left out."""
+def check_tensors(name, least=1, /, **operands):
+    """Raise TypeError for the first operand that is neither a tensor nor None. The first `least`
+    operands may not be None either."""
     for i, (what, x) in enumerate(operands.items()):
-        if not is_tensor(x) and (x is not None or i == 0):
+        if not is_tensor(x) and (x is not None or i < least):
             kind = f"one of {x.layout}" if isinstance(x, Composite) else x.__class__.__name__
             raise TypeError(
                 f"{name}(): argument '{what}' (position {i + 1}) must be Tensor, not {kind}")

@@ -1,5 +1,5 @@
-"""The row family: an op is a program over rows (ir/rows.py, ir/rowops.py); the kernels for any
-layout come from it.
+"""The row family: an op is a program over rows (ir/rows.py, ir/row_programs.py), from which come
+the kernels for any layout.
 
 The rows' axes are the attribute `dim`, a tuple of axes. Results are full tensors, or one number a
 row with those axes kept as 1.

@@ -5,7 +5,7 @@ import math
 from .. import dtypes
 from ..autograd import modes
 from ..dtypes import COMPLEX, FLOAT
-from ..ir import rowops
+from ..ir import row_programs
 from . import dims, docstrings
 from .argument_errors import checked_input
 from .reduce import amax, samples_along_one_dim
@@ -39,24 +39,24 @@ def _tuple_dim(make):
 
 
 softmax_grad_op = RowsOp(
-    "softmax_backward", rowops.softmax_backward, vjp=_softmax_grad_vjp, samples=_pair_samples
+    "softmax_backward", row_programs.softmax_backward, vjp=_softmax_grad_vjp, samples=_pair_samples
 )
 softmax_op = RowsOp(
     "softmax",
-    rowops.softmax,
+    row_programs.softmax,
     vjp=lambda g, y, _x, *, dim: [softmax_grad_op(g, y, dim=dim)],
     samples=_tuple_dim,
     onnx=lambda b, x, dim: b.Softmax(x, axis=dim[0]),
 )
 log_softmax_grad_op = RowsOp(
     "log_softmax_backward",
-    rowops.log_softmax_backward,
+    row_programs.log_softmax_backward,
     vjp=_log_softmax_grad_vjp,
     samples=_pair_samples,
 )
 log_softmax_op = RowsOp(
     "log_softmax",
-    rowops.log_softmax,
+    row_programs.log_softmax,
     vjp=lambda g, y, _x, *, dim: [log_softmax_grad_op(g, y, dim=dim)],
     samples=_tuple_dim,
     onnx=lambda b, x, dim: b.LogSoftmax(x, axis=dim[0]),
@@ -71,7 +71,7 @@ def _logsumexp_vjp(g, y, x, *, dim):
 
 logsumexp_op = RowsOp(
     "logsumexp",
-    rowops.logsumexp,
+    row_programs.logsumexp,
     vjp=_logsumexp_vjp,
     samples=_tuple_dim,
     onnx=lambda b, x, dim: b.reduce("ReduceLogSumExp", x, dim),

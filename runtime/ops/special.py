@@ -16,7 +16,7 @@ from .batching import broadcast
 from .bessel_slopes import SLOPES
 from .join import common_type
 from .pointwise_family import PointwiseOp
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, check_tensors, is_tensor
 from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS as F
 from .surface import METHODS, function
@@ -385,10 +385,7 @@ def _incomplete_op(name, upper):
             for shape in ((5,), (2, 3))], batch=broadcast)
 
     def call(input, other):
-        for what, t in (("input", input), ("other", other)):
-            if not is_tensor(t):
-                raise TypeError(
-                    f"{name}(): argument '{what}' must be Tensor, not {t.__class__.__name__}")
+        check_tensors(name, 2, input=input, other=other)
         if input.requires_grad and is_grad_enabled():
             raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
         broadcast_shapes(input.shape, other.shape)

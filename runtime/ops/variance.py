@@ -3,7 +3,7 @@ import builtins
 import math
 
 from ..dtypes import COMPLEX, FLOAT
-from ..ir import rowops
+from ..ir import row_programs
 from . import dims
 from .argument_errors import checked_input
 from .half_precision import wide
@@ -26,7 +26,7 @@ def _var_vjp(g, y, x, n, freedom, *, dim):
 
 
 var_mean_op = RowsOp(
-    "var_mean", rowops.var_mean, vjp=_var_vjp, samples=lambda make: [
+    "var_mean", row_programs.var_mean, vjp=_var_vjp, samples=lambda make: [
         Sample(make(3, 4, 5), 20.0, 19.0, dim=(1, 2)),
         Sample(make(6), 6.0, 5.0, dim=(0,))])
 

@@ -2,7 +2,7 @@
 import functools
 
 from ..layouts import PARTS
-from . import dims
+from . import dims, docstrings
 from .out_arguments import with_out
 from .surface import FUNCTIONS, METHODS
 
@@ -42,7 +42,9 @@ def copied(name, view):
         r = view(*args, **kwargs)
         return tuple([x.clone() for x in r]) if isinstance(r, tuple | list) else r.clone()
     copy.__name__ = copy.__qualname__ = name
-    copy.__doc__ = f"`{name.removesuffix('_copy')}`, in memory of its own."
+    of = name.removesuffix("_copy")
+    says, doc = f"A copy of the result of `{of}`, in memory of its own.", view.__doc__ or ""
+    copy.__doc__ = docstrings.of_variant(says, of, name, doc) if f"whet.{of}(" in doc else says
     return with_out(copy, name)
 
 

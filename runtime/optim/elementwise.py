@@ -244,7 +244,8 @@ class Elementwise(Optimizer):
 
 
 def _at_once(form, values, numbers):
-    """Write all new tensors of a parameter on a device by one kernel, where that can be done."""
+    """Write all new tensors of a parameter on a device by one kernel. Returns whether that was
+    possible."""
     arrays = [t._array for t in values]
     if modes.state.observers or not all(map(devices.is_elsewhere, arrays)):
         return False
@@ -262,8 +263,7 @@ def _parts(group):
 
 
 def _as_number(h):
-    """A hyper parameter as a float, or as a float64 tensor where it is a tensor or varies in a
-    trace."""
+    """A hyperparameter as a float; as a float64 tensor if it is a tensor or varies in a trace."""
     if not isinstance(h, whet.Tensor):
         varying = h.__whet_tensor__() if hasattr(h, "__whet_tensor__") else None
         if varying is None:
@@ -301,7 +301,8 @@ class _Batch:
 
 
 class _Plan:
-    """How the parameters of a group are updated, as long as their memory stays where it is."""
+    """The kernels and addresses for updating the parameters of a group, valid as long as their
+    memory stays where it is."""
     __slots__ = ("kind", "live", "states", "batches", "rest", "writer")
 
     def __init__(self, optimizer, group, kind, live, fresh):
@@ -371,7 +372,7 @@ def _overlap(arrays):
 
 
 def _address(optimizer, kind, dtype, hypers, states):
-    """The kernel of an update; None where it cannot be compiled."""
+    """The address of the kernel of an update; None if it cannot be compiled."""
     if os.environ.get("WHET_CPU") == "numpy":
         return None
     cls, short = type(optimizer), _FLOATS[dtype]

@@ -129,13 +129,13 @@ def formulas(cls: Any, kind: tuple[Any, ...]) -> Formulas:
 
 
 def by_name(name):
-    """One of the optimizers of whet whose update is a formula; None where there is none."""
+    """The optimizer of whet of this name, if its update is a formula; else None."""
     cls = getattr(whet.optim, name, None)
     return cls if hasattr(cls, "numbers") and hasattr(cls, "elements") else None
 
 
 def find_op(name):
-    """The op of a name; None where it is not one of these."""
+    """The op of this name; None if it is not an optimizer's formula."""
     whose, _, kind = name.partition("/")
     cls = by_name(whose.partition(".")[0])
     if cls is None:

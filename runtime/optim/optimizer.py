@@ -125,8 +125,7 @@ class Optimizer:
         return type(self).__name__ + " (\n" + "\n\n".join(groups) + "\n)"
 
     def add_param_group(self, param_group):
-        """Add parameters with options of their own; what is not given is taken from the
-        defaults."""
+        """Add parameters with options of their own; missing options are taken from the defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         if "params" not in param_group:

@@ -361,7 +361,8 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """To zero in `total_iters` epochs, along a power of what is left.
+    """Decays the learning rate to zero in `total_iters` epochs, as a power of the remaining
+    fraction.
 
     >>> import whet
     >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)

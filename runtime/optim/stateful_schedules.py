@@ -338,7 +338,7 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 def _refuse_plateau(self, i, scheduler):
-    """A scheduler that goes by a loss cannot be one of several."""
+    """Raise for a `ReduceLROnPlateau`, whose step needs a metric, among chained schedulers."""
     if isinstance(scheduler, ReduceLROnPlateau):
         raise ValueError(
             f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it "
@@ -427,7 +427,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedulers at once.
+    """Steps several schedulers at once; their factors multiply.
 
     >>> import whet
     >>> opt = whet.optim.SGD([whet.zeros(1)], lr=1.0)

@@ -124,7 +124,13 @@ def bmm(input: Any, mat2: Any) -> Any:
 
 @rule("addmm")
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """beta times a matrix and alpha times a product."""
+    """beta times a matrix and alpha times a product.
+
+    >>> import whet
+    >>> whet.sparse.addmm(whet.zeros(2, 2), whet.eye(2).to_sparse(), whet.ones(2, 2))
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     found = mm(mat1, mat2)
     found = found if alpha == 1 else found * alpha
     scaled = input if beta == 1 else input * beta

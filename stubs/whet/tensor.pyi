@@ -494,7 +494,7 @@ class Tensor:
     def permute(self, *order: Ints, dims: Shape | None = None) -> Tensor: ...
     def pin_memory(self, device: Device | None = None) -> Tensor: """The tensor in memory of the host that CUDA devices copy from and to by themselves."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor: """The Moore-Penrose inverse."""
-    def polygamma(self, n: _int) -> Tensor: ...
+    def polygamma(self, n: _int) -> Tensor: """The n-th derivative of `digamma`."""
     def polygamma_(self, n: _int) -> Self: """`polygamma`, in place."""
     def positive(self) -> Tensor: """The elements unchanged; of booleans an error. See `whet.positive`."""
     def pow(self, exponent: Scalar) -> Tensor: """input to the power of exponent. See `whet.pow`."""
@@ -592,7 +592,7 @@ class Tensor:
     def smm(self, mat: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as a sparse one."""
     def softmax(self, dim: Dims, dtype: _dtype | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
     def solve(self, *args: Any, **kwargs: Any) -> Any: """An error, as in PyTorch, which removed it."""
-    def sort(self, dim: Dims = -1, descending: _bool = False, *, stable: _bool = True) -> _sort: ...
+    def sort(self, dim: Dims = -1, descending: _bool = False, *, stable: _bool = True) -> _sort: """(values, indices): the elements in order along a dimension, and where each was."""
     def sparse_dim(self) -> _int: """How many sparse dimensions there are: none."""
     def sparse_mask(self, mask: Tensor) -> Tensor: """The elements at the places of a sparse tensor."""
     def sparse_resize_(self, size: Shape, sparse_dim: _int, dense_dim: _int) -> Self: """Give a sparse tensor another size, with the entries that it has, in place."""
@@ -623,7 +623,7 @@ class Tensor:
     def sum(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: Dims | None = None, keepdims: _bool | None = None) -> Tensor: """The sum of all elements, or along dimensions. Sums of integers are int64."""
     def sum_to_size(self, *size: Ints) -> Tensor: """Sum over broadcast dimensions so that the result has the given size."""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> _svd: """U, S, V (not its transpose), as the older function gives them."""
-    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor: ...
+    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor: """`transpose`, with NumPy's names."""
     def swapaxes_(self, axis0: _int, axis1: _int) -> Self: """`swapaxes`, in place."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Self: """`transpose`, in place."""

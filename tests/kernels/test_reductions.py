@@ -7,9 +7,11 @@ import pytest
 from whet.cpu import thread_pool
 from whet.cpu.reduce import BF16, DTYPES, NAMES, reduce, reduction_program, reference
 from whet.cpu.rows import rows
-from whet.ir import rowops
+from whet.ir import row_programs
 from whet.ir import rows as R
 from whet.ir import scalar as sc
+
+from tests.kernels import cross_entropy_rows
 
 rng = np.random.default_rng(7)
 
@@ -105,8 +107,8 @@ def test_thread_count_changes_nothing(threads, shape, axes):
     x = rng.standard_normal(shape).astype("f4")
     ops = [
         lambda: reduce("sum", x, axes), lambda: reduce("max_index", x, axes),
-        lambda: reduce("min", x, axes), lambda: rows(rowops.softmax("f32"), [x], axes),
-        lambda: rows(rowops.var_mean("f32"), [x, 10.0, 9.0], axes)]
+        lambda: reduce("min", x, axes), lambda: rows(row_programs.softmax("f32"), [x], axes),
+        lambda: rows(row_programs.var_mean("f32"), [x, 10.0, 9.0], axes)]
     for op in ops:
         threads(1)
         one = op()
@@ -258,16 +260,18 @@ def inputs(program, shape, axes, dtype):
 
 
 PROGRAMS = [
-    rowops.softmax, rowops.softmax_backward, rowops.log_softmax, rowops.log_softmax_backward,
-    rowops.logsumexp, rowops.logsumexp_backward, rowops.cross_entropy,
-    rowops.cross_entropy_backward, rowops.layer_norm, rowops.layer_norm_backward,
-    rowops.layer_norm_backward_weight, rowops.rms_norm, rowops.rms_norm_backward, rowops.var_mean,
-    rowops.normalize]
+    row_programs.softmax, row_programs.softmax_backward, row_programs.log_softmax,
+    row_programs.log_softmax_backward, row_programs.logsumexp, row_programs.logsumexp_backward,
+    cross_entropy_rows.cross_entropy, cross_entropy_rows.cross_entropy_backward,
+    row_programs.layer_norm, row_programs.layer_norm_backward,
+    row_programs.layer_norm_backward_weight, row_programs.rms_norm,
+    row_programs.rms_norm_backward, row_programs.var_mean, row_programs.normalize]
 
 
 def wide(program, operands):
     """The program's outputs in f64, from the reference."""
-    twin = getattr(rowops, program.name)("f64")
+    home = cross_entropy_rows if "cross" in program.name else row_programs
+    twin = getattr(home, program.name)("f64")
     return (twin, [
         x.astype("f8") if isinstance(x, np.ndarray) and x.dtype != np.int64 else x
         for x in operands])
@@ -335,8 +339,8 @@ def test_row_programs_have_the_same_bits_in_every_layout(make):
 def test_long_rows_are_shared_out_without_changing_a_bit():
     x = rng.standard_normal((2, 300000)).astype("f4")
     many = np.concatenate([x] * 20)
-    for make in ((rowops.softmax, rowops.layer_norm, rowops.log_softmax, rowops.logsumexp,
-                  rowops.var_mean)):
+    for make in (row_programs.softmax, row_programs.layer_norm, row_programs.log_softmax,
+                 row_programs.logsumexp, row_programs.var_mean):
         program = make("f32")
         xs = inputs(program, x.shape, (1,), "f32")
         few = rows(program, [x, *xs[1:]], (1,))
@@ -349,15 +353,15 @@ def test_long_rows_are_shared_out_without_changing_a_bit():
 def test_softmax_of_infinite_rows():
     x = np.array([[-np.inf, 0, 1], [-np.inf, -np.inf, -np.inf], [np.inf, 0, 1], [np.nan, 0, 0]],
                  "f4")
-    y = rows(rowops.softmax("f32"), [x])[0]
+    y = rows(row_programs.softmax("f32"), [x])[0]
     assert y[0, 0] == 0 and abs(y[0].sum() - 1) < 1e-6 and np.isnan(y[1:]).all()
-    z = rows(rowops.logsumexp("f32"), [x])[0]
+    z = rows(row_programs.logsumexp("f32"), [x])[0]
     assert z[1] == -np.inf and z[2] == np.inf and np.isnan(z[3])
 
 
 def test_row_operands_are_broadcast_and_copied_as_needed():
     x = rng.standard_normal((4, 6)).astype("f4")
-    program = rowops.normalize("f32")
+    program = row_programs.normalize("f32")
     row = np.repeat(rng.standard_normal(4).astype("f4"), 2)[::2]
     want = rows(program, [x, *[np.ascontiguousarray(row)] * 4])[0]
     assert same(rows(program, [x, *[row] * 4])[0], want)
@@ -367,14 +371,14 @@ def test_row_operands_are_broadcast_and_copied_as_needed():
 def test_a_program_that_makes_no_sense_is_refused():
     a = sc.arg(0)
     with pytest.raises(TypeError, match="softmax: operand 0 is f32, not int32"):
-        rows(rowops.softmax("f32"), [np.ones((2, 3), "i4")])
+        rows(row_programs.softmax("f32"), [np.ones((2, 3), "i4")])
     with pytest.raises(ValueError, match="arg.1. is not defined"):
         R.Program("p", (R.Operand("f32"),), (R.Store(a + sc.arg(1)),))
     with pytest.raises(ValueError, match="computed in f32, f64 or i64, not f16"):
         R.Program("p", (R.Operand("f16"),), (R.Reduce("sum", a),))
     with pytest.raises(ValueError, match="row output is made of row scalars"):
         R.Program("p", (R.Operand("f32"),), (R.StoreRow(a),))
-    assert str(rowops.softmax("f32")).splitlines()[1:] == [
+    assert str(row_programs.softmax("f32")).splitlines()[1:] == [
         "  x1 = max x0", "  x2 = keep exp(sub(x0, x1))", "  x3 = sum x2", "  store div(x2, x3)"]
     assert [len(p.stages) for p in reduction_program("sum", "f32").passes] == [1]
 

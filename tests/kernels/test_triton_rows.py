@@ -7,12 +7,13 @@ import pytest
 from whet.cpu import reduce
 from whet.cpu.rows import rows
 from whet.dtypes import SHORT
-from whet.ir import rowops
+from whet.ir import row_programs
 from whet.ir import scalar as S
 from whet.ir.rows import BLOCK
 from whet.passes.lower_triton import long_rows
 from whet.passes.lower_triton import rows as lower
 
+from tests.kernels import cross_entropy_rows
 from tests.kernels.test_reductions import PROGRAMS, inputs
 from tests.triton_runs import needs_triton, run_parts, run_rows, same
 
@@ -93,8 +94,9 @@ def test_positions_are_the_first_and_see_what_is_computed():
         check(reduce.reduction_program(kind, "f32", pre=S.sin(S.arg(0))), [x])
 
 
-@pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm, rowops.batch_norm_backward],
-                         ids=lambda p: p.__name__)
+@pytest.mark.parametrize(
+    "make", [*PROGRAMS, row_programs.batch_norm, row_programs.batch_norm_backward],
+    ids=lambda p: p.__name__)
 def test_programs(make):
     for t in ("f32", "bf16", "f64"):
         program = make(t)
@@ -104,18 +106,20 @@ def test_programs(make):
 
 def test_numbers_have_the_type_of_the_program():
     for t in ("f32", "f64", "bf16"):
-        program = rowops.rms_norm(t, weight=False)
+        program = row_programs.rms_norm(t, weight=False)
         check(program, [random((3, 40), t), 1e-5, 40.0])
 
 
 def test_programs_on_rows_of_several_blocks():
     """Walks with sums and extrema together among them."""
-    for make in (rowops.softmax, rowops.cross_entropy, rowops.batch_norm_backward):
+    for make in (row_programs.softmax, cross_entropy_rows.cross_entropy,
+                 row_programs.batch_norm_backward):
         program = make("f32")
         check(program, inputs(program, (2, 5000), (1,), "f32"), tile=lower.Tile(2, 1, 2, 128))
 
 
-@pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm_backward], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("make", [*PROGRAMS, row_programs.batch_norm_backward],
+                         ids=lambda p: p.__name__)
 def test_rows_that_are_cut_into_parts(make):
     """Each walk by programs of its own, and what they found joined, last parts short or empty."""
     for shape in ((2, 5), (2, BLOCK * 2 + 7), (1, BLOCK * 2)):
@@ -154,7 +158,7 @@ def test_layouts_of_rows():
     """Rows counted through two dimensions, elements apart, rows of several pieces: strides
     change no bit."""
     from whet.passes.lower_triton import simulate
-    program = rowops.batch_norm("f32")
+    program = row_programs.batch_norm("f32")
     # a row is a channel: 6 rows of 4 pieces of 35
     x = random((4, 6, 5, 7), "f32")
     operands = inputs(program, x.shape, (0, 2, 3), "f32")
@@ -185,7 +189,7 @@ def test_layouts_of_rows():
 
 
 def test_the_text():
-    text = lower.lower(rowops.softmax("f32"), lower.Layout(), lower.tile(1000, 1000)).text
+    text = lower.lower(row_programs.softmax("f32"), lower.Layout(), lower.tile(1000, 1000)).text
     assert text.endswith('''    for start in range(0, n, 256):
         i = start + tl.arange(0, 256)[None, None, :]
         here = live & (i < n)
@@ -198,8 +202,9 @@ def test_the_text():
     assert "r3_sum = tl.sum(tl.reshape(r3, [4, 1, 2, 16]), 2)\n" in text
 
 
-@pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm, rowops.batch_norm_backward],
-                         ids=lambda p: p.__name__)
+@pytest.mark.parametrize(
+    "make", [*PROGRAMS, row_programs.batch_norm, row_programs.batch_norm_backward],
+    ids=lambda p: p.__name__)
 def test_programs_compile(make):
     compiles(lower.lower(make("f32"), lower.Layout(), lower.tile(1000, 700)))
 
@@ -218,9 +223,11 @@ def test_long_rows_and_pieces_compile():
                          lower.tile(1, 10**6), wide=True))
     compiles(lower.lower(reduce.reduction_program("sum", "bf16"), lower.Layout(),
                          lower.tile(2, 10**7), wide=True))
-    compiles(lower.lower(rowops.cross_entropy("f32"), lower.Layout(), lower.tile(3, 50000)))
+    program = cross_entropy_rows.cross_entropy("f32")
+    compiles(lower.lower(program, lower.Layout(), lower.tile(3, 50000)))
     compiles(
-        lower.lower(rowops.layer_norm("bf16"), lower.Layout(pieces=True), lower.tile(64, 20000)))
+        lower.lower(row_programs.layer_norm("bf16"), lower.Layout(pieces=True),
+                    lower.tile(64, 20000)))
 
 
 def compiles(source):

@@ -17,9 +17,9 @@ from whet.ir.symbolic_size import LEAST, Facts, SymbolicReal, SymbolicSize
 
 from .traced_layouts import CODE, CODE_WORDS, GOLDEN, STEP_WORDS, TURN, Do
 
-# what symbols are no larger than: the first for which all numbers are small enough
+# upper bounds of symbols: the first for which no number overflows is used
 MOST = 1 << 20, 1 << 16, 1 << 12
-WHOLE, EXACT = 1 << 62, 1 << 53  # bounds of whole numbers, and of those that floats are exact for
+WHOLE, EXACT = 1 << 62, 1 << 53  # bounds of integers, and of those that a float64 represents
 WORD = (1 << 64) - 1
 WAYS = {
     ast.Add: (Do.ADD, Do.REAL_ADD),
@@ -31,7 +31,8 @@ WAYS = {
     ast.BitOr: (Do.OR, None),
     ast.Div: (None, Do.REAL_DIV),
 }
-# comparisons: the step, do its operands change places, is the answer turned round?
+# comparisons: the step for integers and for floats, whether its operands are swapped,
+# whether its result is negated
 ASKED = {
     ast.Eq: (Do.EQ, Do.REAL_EQ, False, False),
     ast.NotEq: (Do.EQ, Do.REAL_EQ, False, True),
@@ -43,11 +44,11 @@ ASKED = {
 
 
 class Uncoded(Exception):
-    """The machine cannot compute something."""
+    """Raised for an expression that the machine cannot compute."""
 
 
 class TooLarge(Uncoded):
-    """A number may not fit into the machine's 64 bits."""
+    """Raised for an expression whose values may exceed the machine's 64 bits."""
 
 
 class Value(NamedTuple):
@@ -60,9 +61,10 @@ class Value(NamedTuple):
 
 
 class Lookup:
-    """The results of a function so far, as a table for the machine. `places` are the words that
-    contain its address. For a result of several numbers the table has their address. The table is
-    valid as long as the lookup exists."""
+    """The known results of a Python function as a hash table in memory, which the machine reads. A
+    result of several numbers is stored as the address of an array. `places`: (array, index) of the
+    code words that hold the table's address; they are updated when the table grows.
+    The table is valid as long as the lookup exists."""
 
     def __init__(self, asked: Asked[Any], count: int) -> None:
         self.asked, self.count = asked, count
@@ -73,7 +75,8 @@ class Lookup:
         asked.listeners.append(self.told)
 
     def lay(self) -> None:
-        """Make a table with room for twice as many results."""
+        """Build a table of twice the size that the known results need, and store its address in the
+        code."""
         known = list(self.asked.known.items())
         self.size, self.used = 1 << (2 * len(known) + 4).bit_length(), 0
         # Another thread may look something up between any two steps, so the table before this one
@@ -88,14 +91,14 @@ class Lookup:
         del former
 
     def told(self, args: Sequence[int], got: Any) -> None:
-        """Add a result of the function."""
+        """Add a new result; called by `Asked` whenever Python was asked."""
         if 2 * (self.used + 1) > self.size:
             self.lay()
         else:
             self.enter(args, got)
 
     def enter(self, args: Sequence[int], got: Any) -> None:
-        """Add a row, if the machine can represent the result."""
+        """Add a row if the arguments and the result fit into the machine's words."""
         if type(got) is tuple:
             got = self.items(got)
         if type(got) is not (float if self.asked.is_real else int):
@@ -110,7 +113,7 @@ class Lookup:
         self.words[at], self.used = 1, self.used + 1
 
     def items(self, got: tuple[int, ...]) -> int | None:
-        """The address of several numbers; None if the machine cannot represent one of them."""
+        """The address of an array with the numbers of a tuple; None if one of them does not fit."""
         if not all(type(x) is int and -WHOLE < x < WHOLE for x in got):
             return None
         if got not in self.several:
@@ -119,7 +122,7 @@ class Lookup:
 
 
 def mixed(args: Iterable[int]) -> int:
-    """The hash of a row."""
+    """The hash of a row's arguments, computed as the machine computes it."""
     h = 0
     for x in args:
         h = (h ^ x & WORD) * GOLDEN & WORD

@@ -25,7 +25,7 @@ def _minus(a: Complex, b: Complex) -> Complex:
 
 
 def _minus_i(a: Complex) -> Callable[[Complex], tuple[Complex, Complex]]:
-    """What gives (b - i a, b + i a) of a number b."""
+    """Of a: the function of b that returns (b - i a, b + i a)."""
     return lambda b: ((b[0] + a[1], b[1] - a[0]), (b[0] - a[1], b[1] + a[0]))
 
 
@@ -50,7 +50,8 @@ def _eight(a: Sequence[Complex]) -> list[Complex]:
 
 
 def _odd(f: Fn, a: Sequence[Complex]) -> list[Complex]:
-    """An odd number of numbers: sums and differences of those that mirror each other."""
+    """The transform of an odd number of elements, from sums and differences of elements i and n -
+    i."""
     r = len(a)
     half = range(1, r // 2 + 1)
     sums, differences = ([make(a[j], a[r - j]) for j in half] for make in (_plus, _minus))
@@ -80,7 +81,7 @@ def transform(f: Fn, a: Sequence[Complex]) -> list[Complex]:
 
 
 def turned(f: Fn, a: Complex, cosine: Val, sine: Val) -> Complex:
-    """A number times (cosine, sine)."""
+    """Multiply a complex number by cosine + i sine."""
     x, y = a
     return f.fma(x, cosine, -(y * sine)), f.fma(x, sine, y * cosine)
 

@@ -1,21 +1,22 @@
 """Transforms along one dimension of dense arrays.
 
-A transform of n numbers is a few passes (`butterflies.pass_of`) over lines of scratch memory, each
-the real and the imaginary part of as many numbers as a vector has lanes. The lanes are neighbours
-in memory, along the dimensions behind (`columns`), or rows (`rows`). Many numbers are a matrix,
-a by b (`split`): its columns are transformed, all are turned, and its rows are transformed; the
-lanes are then columns, and after that rows, of one transform. Where transforms are neighbours in
-memory, lanes are those, too (`split_columns`).
+A transform of n numbers consists of passes (`butterflies.pass_of`) over lines of scratch memory. A
+line holds one complex number for each lane: a vector of real parts and one of imaginary parts. The
+lanes are different transforms: neighbours in memory along the dimensions behind (`columns`), or
+rows (`rows`). A long transform is a matrix of a rows and b columns (`split`): the columns are
+transformed, all elements are multiplied by twiddle factors, and the rows are transformed. Its
+lanes are first the columns, then the rows of one transform; where the dimension is not the last,
+they are neighbouring transforms again (`split_columns`).
 
-Real numbers, an even number n of them, are n / 2 complex ones to the passes; what these make is
-untangled, or tangled before them. An odd number of them have imaginary parts of zero, and half of
-what the passes make is stored. How an inverse differs: the parts change their places.
+An even number n of real numbers is transformed as n / 2 complex ones, whose transform is untangled
+afterwards; the inverse tangles first. An odd number of them get imaginary parts of zero, and half
+of the result is stored. An inverse transform exchanges real and imaginary parts.
 
-A size n with a large prime has no passes. There a transform is a convolution (Bluestein's way):
-jk = (j² + k² - (k - j)²) / 2, so the numbers are turned by half the squares of their places (the
-chirp), convolved with the chirp turned backwards, and turned by the chirp again. The convolution
-is a transform of m >= 2 n - 1 numbers that have passes, a product with a table (the spectrum), and
-the way back.
+A size n with a large prime factor has no passes. There a transform is a convolution (Bluestein's
+algorithm): since jk = (j² + k² - (k - j)²) / 2, the numbers are multiplied by the chirp, whose
+element k is exp(-pi i k² / n), convolved with its conjugate, and multiplied by the chirp again.
+The convolution is a transform of a length m >= 2 n - 1 that has passes, a product with a table
+(the spectrum), and an inverse transform.
 """
 from __future__ import annotations
 
@@ -28,16 +29,18 @@ from ..builder import BYTES, Module, Val, vec
 from . import butterflies
 
 Kind = Literal["complex", "real", "to real", "odd real", "to odd real"]
-# numbers of a transform, and transforms; those behind a dimension; where in a line real parts begin
-# for the passes; passes over m or a numbers; a, b; passes over b; lines of a buffer; where angles
-# between columns and rows are, and how many of a row; where those of real numbers are; the numbers
-# of the passes, m = a * b (n, but for convolutions); where the chirp and the spectrum are
+# n: numbers of a transform. count: transforms. inner: elements in the dimensions behind. first:
+# the offset of the real parts in a line, for passes. passes: passes over m numbers, or over a of a
+# matrix. a, b: rows and columns of the matrix, m = a * b. passes_b: passes over b numbers. lines:
+# lines of a buffer. turns, halves, chirp, spectrum: offsets of the tables of twiddle factors
+# between columns and rows, of angles for real numbers, of a convolution. width: length of a row of
+# turns. m: numbers of the passes: n, except for a convolution.
 WORDS = ("n", "count", "inner", "first", "passes", "a", "b", "passes_b", "lines", "turns", "width",
          "halves", "m", "chirp", "spectrum")
-SPARE = 16              # numbers behind a table's last that may be read
+SPARE = 16              # elements that may be read behind a table's last
 Read = Callable[[Val, Val], tuple[Val, Val]]
 Write = Callable[[Val, Val, tuple[Val, Val]], None]
-PASS = 4                # words of a pass: its radix, its groups, its stride, where its table is
+PASS = 4                # words of a pass: radix, groups, stride, offset of its table
 
 
 class Kernel:
@@ -69,11 +72,11 @@ class Kernel:
         return self.f.load("i64", self.f.at(self.words, i, "i64"), 8)
 
     def place(self, start: Val, line: int | Val, part: int = 0) -> Val:
-        """The address of a line's vector."""
+        """The address of the vector of a line's real parts (part 0) or imaginary parts (part 1)."""
         return self.f.at(start, line * self.line + part * self.lanes, self.elem)
 
     def parts(self, start: Val, line: int | Val) -> tuple[Val, Val]:
-        """The real and the imaginary part of a line."""
+        """Load the real and the imaginary parts of a line."""
         re, im = (self.f.load(self.ty, self.place(start, line, p)) for p in (0, 1))
         return re, im
 
@@ -86,9 +89,10 @@ class Kernel:
 
     def passes(self, words: int | Val, count: Val, source: Val, a: Val, b: Val,
                first: int | Val) -> tuple[Val, Val]:
-        """Do passes, whose words begin with `words`: from the lines at `source` to those at a, from
-        there to b, and so on. Where the last ones' results are, and which of a and b is free.
-        `first`: where in a line real parts begin."""
+        """Emit `count` passes, whose words begin at `words`. The first reads the lines at `source`
+        and writes to `a`; the next ones read `a` and write `b`, and the reverse, in turn. `first`:
+        the offset of the real parts in a line. Returns the buffer with the results and the one that
+        is free."""
         f = self.f
         first = f.as_val(first, "i64")
 
@@ -103,8 +107,8 @@ class Kernel:
         return made, free
 
     def whole(self, a: Val, b: Val) -> tuple[Val, Val]:
-        """The transform of the numbers in the lines at a; b: another buffer. Where it is, and which
-        of both is free."""
+        """Transform the numbers in the lines at `a`; `b` is a second buffer. Returns the buffer
+        with the result and the one that is free."""
         f, w, words = self.f, self.w, len(WORDS)
         if not self.chirped:
             return self.passes(words, w["passes"], a, b, a, w["first"])
@@ -118,12 +122,12 @@ class Kernel:
         return made, free
 
     def factor(self, name: str, i: Val, part: int) -> Val:
-        """Where a table has the part of its number i."""
+        """The address of number `i`, its real (0) or imaginary (1) part, in the table `name`."""
         at = self.w[name] + i
         return self.f.at(self.angles, at + (self.w["m"] + SPARE) if part else at, self.elem)
 
     def multiply(self, lines: Val, name: str, count: Val) -> None:
-        """Multiply as many lines by the numbers of a table."""
+        """Multiply the first `count` lines by the complex numbers of the table `name`."""
         f = self.f
         f.loop(0, count, 1, lambda i: self.put(lines, i, butterflies.turned(
             f, self.parts(lines, i), *(f.splat(f.load(self.elem, self.factor(name, i, part)),
@@ -131,7 +135,8 @@ class Kernel:
 
     # ---- what lies in memory as complex numbers ----------------------------------------------
     def apart(self, at: Val, left: Val) -> tuple[Val, Val]:
-        """The parts of the numbers at an address; `left`: how many there are, at most."""
+        """Load a vector of complex numbers at an address as real and imaginary parts; at most
+        `left` of them are read."""
         f = self.f
         both = [f.mload(self.ty, f.at(at, k * self.lanes, self.elem),
                         f.lanes_below(left * 2 - k * self.lanes, self.lanes)) for k in (0, 1)]
@@ -139,7 +144,7 @@ class Kernel:
         return re, im
 
     def together(self, z: tuple[Val, Val], at: Val, left: Val) -> None:
-        """Store numbers: `left` of them, at most."""
+        """Store a vector of complex numbers, interleaved; at most `left` of them are written."""
         f = self.f
         for k, x in enumerate(shuffles.consecutive(f, list(z))):
             f.put(f.lanes_below(left * 2 - k * self.lanes, self.lanes),
@@ -150,20 +155,22 @@ class Kernel:
 
     # ---- rows in lanes -----------------------------------------------------------------------
     def _pointers(self, start: Val, first: Val, length: Val) -> list[Val]:
-        """Where the rows in the lanes begin; behind the last one it is the last one again."""
+        """The addresses at which the rows of the lanes begin, from row `first` on. Lanes behind the
+        last row repeat it."""
         f = self.f
         return [f.at(start, f.imin(first + i, self.w["count"] - 1) * length, self.elem)
                 for i in range(self.lanes)]
 
     def read_rows(self, first: Val, length: Val, to: Val) -> None:
-        """Read the first numbers of rows of this length, each row into a lane of lines."""
+        """Read the first `length` elements of the rows from `first` on into lines at `to`, a row in
+        each lane."""
         f = self.f
         shuffles.planes_to_pixels(
             f, self.ty, self._pointers(self.source, first, length), f.as_val(0, "i64"), length, to,
             lambda p, i, mask: f.mload(self.ty, f.at(p, i, self.elem), mask))
 
     def write_rows(self, lines: Val, first: Val, length: Val) -> None:
-        """The other way, scaled."""
+        """Write lines to rows, a row from each lane, multiplied by the scale."""
         f, n = self.f, self.lanes
         rows = self._pointers(self.target, first, length)
 
@@ -178,8 +185,8 @@ class Kernel:
     # ---- real numbers ------------------------------------------------------------------------
     def untangled(self, z: tuple[Val, Val], mirror: tuple[Val, Val], cosine: Val,
                   sine: Val) -> tuple[Val, Val]:
-        """A number of the transform of real numbers, from the transform of half as many complex
-        numbers."""
+        """Element i of the transform of 2 n real numbers, from elements i (`z`) and n - i
+        (`mirror`) of the transform of the n complex numbers made of their pairs."""
         f, (a, b), (c, d) = self.f, z, mirror
         x, y = (b + d) * 0.5, (c - a) * 0.5
         return (f.fma(y, sine, f.fma(x, cosine, (a + c) * 0.5)),
@@ -187,7 +194,8 @@ class Kernel:
 
     def tangled(self, z: tuple[Val, Val], mirror: tuple[Val, Val], cosine: Val,
                 sine: Val) -> tuple[Val, Val]:
-        """The inverse: a number of the complex transform, from the transform of real numbers."""
+        """The inverse of `untangled`: element i of the complex transform, from elements i and n - i
+        of that of the real numbers."""
         f, (a, b), (c, d) = self.f, z, mirror
         x, y = a - c, b + d
         return (f.fma(-y, cosine, f.fma(-x, sine, a + c)),
@@ -195,7 +203,8 @@ class Kernel:
 
 
 def columns(m: Module, symbol: str, elem: str, radices: tuple[int, ...], chirped: bool) -> None:
-    """Lanes are neighbours in the dimensions behind. A unit is a vector of them."""
+    """Transforms along a dimension that is not the last. The lanes are neighbours in the dimensions
+    behind it; a unit of work is a vector of these."""
     k = Kernel(m, symbol, elem, radices, chirped)
     f, n, inner = k.f, k.w["n"], k.w["inner"]
     blocks = f.sdiv(inner + (k.lanes - 1), k.lanes)
@@ -218,7 +227,8 @@ def columns(m: Module, symbol: str, elem: str, radices: tuple[int, ...], chirped
 
 def rows(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kind,
          chirped: bool) -> None:
-    """Lanes are rows. A unit is a vector of them."""
+    """Transforms along the last dimension. The lanes are rows; a unit of work is a vector of
+    rows."""
     k = Rows(m, symbol, elem, radices, chirped)
     do = {"complex": k.complex, "real": k.real, "to real": k.to_real, "odd real": k.odd_real,
           "to odd real": k.to_odd_real}[kind]
@@ -226,7 +236,7 @@ def rows(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kind
 
 
 class Rows(Kernel):
-    """Transforms of as many rows as there are lanes, from the first on."""
+    """Transforms of one vector of rows, from row `first` on."""
 
     def __init__(self, m: Module, symbol: str, elem: str, radices: tuple[int, ...],
                  chirped: bool) -> None:
@@ -290,8 +300,8 @@ class Rows(Kernel):
 
 def split(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kind,
           chirped: bool) -> None:
-    """A transform is a matrix, a by b; its columns, then its rows are lanes. A unit is a
-    transform."""
+    """Transforms along the last dimension of many numbers, each as a matrix of a rows and b
+    columns: first its columns are in lanes, then its rows. A unit of work is one transform."""
     k = Split(m, symbol, elem, radices, chirped)
     f, n = k.f, k.w["n"]
     half = f.sdiv(n, 2) * 2 + 2
@@ -316,8 +326,9 @@ def split(m: Module, symbol: str, elem: str, radices: tuple[int, ...], kind: Kin
 
 def split_columns(m: Module, symbol: str, elem: str, radices: tuple[int, ...],
                   chirped: bool) -> None:
-    """Transforms are matrices, as in `split`; lanes are neighbours in the dimensions behind, as in
-    `columns`. A unit is a vector of them. The bits are those of `split`."""
+    """Transforms along a dimension that is not the last, each as a matrix as in `split`, with
+    neighbours in the dimensions behind in the lanes as in `columns`. A unit of work is a vector of
+    transforms. The bits are those of `split`."""
     k = Split(m, symbol, elem, radices, chirped)
     k.each_unit(k.behind)
 
@@ -343,8 +354,9 @@ class Split(Kernel):
         self.row = f.at(self.rows, blocks * self.block * self.line, elem)
 
     def whole_matrix(self, read: Read, write: Write) -> None:
-        """The transform of the numbers that `read` gives. A convolution's way back has the parts
-        changed where they are read and written, since the turns are those of the way there."""
+        """Transform the numbers that `read` returns and pass the results to `write`. A convolution
+        transforms twice; in the second, inverse transform real and imaginary parts are exchanged on
+        reading and writing, so that it can use the twiddle factors of the first."""
         f, w = self.f, self.w
         if not self.chirped:
             self.turn_columns(read, w["first"])
@@ -359,7 +371,7 @@ class Split(Kernel):
             at, f.imin(left, w["n"] - at), self.product(z[::-1], "chirp", at)), 0)
 
     def product(self, z: tuple[Val, Val], name: str, at: Val) -> tuple[Val, Val]:
-        """Multiply numbers by those of a table."""
+        """Multiply a vector of numbers by those of the table `name` from place `at` on."""
         return butterflies.turned(self.f, z, *(
             self.f.load(self.ty, self.factor(name, at, part)) for part in (0, 1)))
 

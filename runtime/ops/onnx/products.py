@@ -4,7 +4,7 @@ nodes (`onnx/write/builder.py`)."""
 import numpy as np
 
 from ...dtypes import SHORT
-from ...ir import rowops
+from ...ir import row_programs
 
 HALF = ("f16", "bf16")
 
@@ -124,7 +124,7 @@ def _ones(b, x, dim):
 
 def layer_norm(b, x, weight, bias, eps, n, *, dim):
     """The op `layer_norm`. The statistics, which seldom matter, are written apart."""
-    rest = b.row_program(rowops.layer_norm(x.dtype), (x, weight, bias, eps, n), dim)
+    rest = b.row_program(row_programs.layer_norm(x.dtype), (x, weight, bias, eps, n), dim)
     if not _trailing(x, dim):
         return tuple(rest)
     return b.LayerNormalization(x, weight, bias, axis=dim[0], epsilon=eps), *rest[1:]
@@ -132,7 +132,8 @@ def layer_norm(b, x, weight, bias, eps, n, *, dim):
 
 def rows_normalized(b, x, eps, n, *, dim):
     """The op `normalize_rows`: a layer norm with weights of one."""
-    rest = b.row_program(rowops.layer_norm(x.dtype, weight=False, bias=False), (x, eps, n), dim)
+    program = row_programs.layer_norm(x.dtype, weight=False, bias=False)
+    rest = b.row_program(program, (x, eps, n), dim)
     ones = _ones(b, x, dim) if _trailing(x, dim) else None
     if ones is None:
         return tuple(rest)
@@ -141,7 +142,7 @@ def rows_normalized(b, x, eps, n, *, dim):
 
 def rms_norm(b, x, eps, n, *, dim):
     """The op `rms_norm`, an operator from opset 23 on."""
-    rest = b.row_program(rowops.rms_norm(x.dtype, weight=False), (x, eps, n), dim)
+    rest = b.row_program(row_programs.rms_norm(x.dtype, weight=False), (x, eps, n), dim)
     ones = _ones(b, x, dim) if _trailing(x, dim) and b.has("RMSNormalization") else None
     if ones is None:
         return tuple(rest)

@@ -15,5 +15,5 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None: """Say that a 
 def register_multi_grad_hook(tensors: Iterable[Tensor], fn: Callable[..., Any], *, mode: str = 'all') -> RemovableHandle: ...
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors in the CPU's memory (where they are already)."""
+    """Keep saved tensors in CPU memory. CPU tensors are there already."""
     def __init__(self, pin_memory: bool = False, device_type: str = 'cuda') -> None: ...

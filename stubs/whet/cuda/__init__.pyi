@@ -32,7 +32,7 @@ def get_rng_state_all() -> list[Tensor]: """The state of the one generator, for 
 def get_stream_from_external(data_ptr: int, device: Device | None = None) -> Stream: """A stream that others made, by the driver's number of it."""
 def host_memory_stats() -> dict[str, int]: """What is counted of pinned memory of the host, under PyTorch's names."""
 def host_memory_stats_as_nested_dict() -> dict[str, Any]: """The same, by the parts of the names: `["active_bytes"]["peak"]`."""
-def init() -> None: """Make devices ready, which their first use does by itself."""
+def init() -> None: """Initialise the devices. Their first use does it, too."""
 def initial_seed() -> int: """The number that the generator was seeded with."""
 def ipc_collect() -> None: """Give up memory that other processes have let go: memory of devices is not shared."""
 def is_available() -> bool: """Is there a device?"""
@@ -56,11 +56,11 @@ def memory_summary(device: Device | None = None, abbreviated: bool = False) -> s
 def memory_usage(device: Device | None = None) -> int: """In how many percent of the last sample's time the device's memory was read or written."""
 def power_draw(device: Device | None = None) -> int: """How many milliwatts the device takes."""
 def reset_accumulated_host_memory_stats() -> None: """Forget what pinned memory was given out and taken back so far."""
-def reset_accumulated_memory_stats(device: Device | None = None) -> None: """Forget what was given out and taken back so far: those counts start again at zero."""
-def reset_max_memory_allocated(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
-def reset_max_memory_cached(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
-def reset_peak_host_memory_stats() -> None: """Let the peaks of pinned memory start again from what is there now."""
-def reset_peak_memory_stats(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
+def reset_accumulated_memory_stats(device: Device | None = None) -> None: """Set the counts of allocations and releases so far to zero."""
+def reset_max_memory_allocated(device: Device | None = None) -> None: """Set the peaks to the current values."""
+def reset_max_memory_cached(device: Device | None = None) -> None: """Set the peaks to the current values."""
+def reset_peak_host_memory_stats() -> None: """Set the peaks of pinned memory to the current values."""
+def reset_peak_memory_stats(device: Device | None = None) -> None: """Set the peaks to the current values."""
 def seed() -> int: """Seed the generator with a number from the system; that number."""
 def seed_all() -> int: """Seed the generator with a number from the system; that number."""
 def set_device(device: Device) -> None: """Let this thread work with another device."""
@@ -78,6 +78,6 @@ class device:
     def __init__(self, device: Device) -> None: ...
 
 class device_of:
-    """A `with` block that works with the device of a tensor, where that is a CUDA device."""
+    """A context manager that makes the device of a tensor the current one, if it is a CUDA tensor."""
     index: Any
     def __init__(self, obj: Any) -> None: ...

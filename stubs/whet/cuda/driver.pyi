@@ -2,7 +2,7 @@
 from whet.streams import AcceleratorError
 
 class OutOfMemoryError(RuntimeError):
-    """A device has no memory left for what was asked of it."""
+    """Raised when a device has too little free memory for an allocation."""
     is_out_of_memory: bool
 
 class CudaError(AcceleratorError):

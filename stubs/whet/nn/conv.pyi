@@ -127,37 +127,37 @@ class ConvTranspose3d(Module):
     def __call__(self, input: Tensor, output_size: Shape | None = None) -> Tensor: ...
 
 class LazyConv1d(Conv1d):
-    """A Conv1d that learns `in_channels` from its input."""
+    """Conv1d whose `in_channels` is taken from its first input."""
     def __init__(self, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: int = 1, bias: bool = True, padding_mode: str = 'zeros', device: Device | None = None, dtype: dtype | None = None) -> None: ...
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None: """Take the shape from the first input."""
     def reset_parameters(self) -> None: ...
 
 class LazyConv2d(Conv2d):
-    """A Conv2d that learns `in_channels` from its input."""
+    """Conv2d whose `in_channels` is taken from its first input."""
     def __init__(self, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: int = 1, bias: bool = True, padding_mode: str = 'zeros', device: Device | None = None, dtype: dtype | None = None) -> None: ...
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None: """Take the shape from the first input."""
     def reset_parameters(self) -> None: ...
 
 class LazyConv3d(Conv3d):
-    """A Conv3d that learns `in_channels` from its input."""
+    """Conv3d whose `in_channels` is taken from its first input."""
     def __init__(self, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: int = 1, bias: bool = True, padding_mode: str = 'zeros', device: Device | None = None, dtype: dtype | None = None) -> None: ...
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None: """Take the shape from the first input."""
     def reset_parameters(self) -> None: ...
 
 class LazyConvTranspose1d(ConvTranspose1d):
-    """A ConvTranspose1d that learns `in_channels` from its input."""
+    """ConvTranspose1d whose `in_channels` is taken from its first input."""
     def __init__(self, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = 'zeros', device: Device | None = None, dtype: dtype | None = None) -> None: ...
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None: """Take the shape from the first input."""
     def reset_parameters(self) -> None: ...
 
 class LazyConvTranspose2d(ConvTranspose2d):
-    """A ConvTranspose2d that learns `in_channels` from its input."""
+    """ConvTranspose2d whose `in_channels` is taken from its first input."""
     def __init__(self, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = 'zeros', device: Device | None = None, dtype: dtype | None = None) -> None: ...
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None: """Take the shape from the first input."""
     def reset_parameters(self) -> None: ...
 
 class LazyConvTranspose3d(ConvTranspose3d):
-    """A ConvTranspose3d that learns `in_channels` from its input."""
+    """ConvTranspose3d whose `in_channels` is taken from its first input."""
     def __init__(self, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = 'zeros', device: Device | None = None, dtype: dtype | None = None) -> None: ...
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None: """Take the shape from the first input."""
     def reset_parameters(self) -> None: ...

@@ -14,7 +14,7 @@ def kaiming_normal(tensor: Tensor, a: float = 0, mode: str = 'fan_in', nonlinear
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', generator: Generator | None = None) -> Tensor: """Normal, keeping the variance through a rectifier (He)."""
 def kaiming_uniform(tensor: Tensor, a: float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', generator: Generator | None = None) -> Tensor: """The old name of `kaiming_uniform_`."""
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', generator: Generator | None = None) -> Tensor: """Uniform, keeping the variance through a rectifier (He)."""
-def left_as_they_are() -> Tensor: """Tensors keep what they hold: the functions here do nothing, and draw no numbers."""
+def left_as_they_are() -> Tensor: """A context manager in which the functions of this module change nothing and draw no random numbers."""
 def normal(tensor: Tensor, mean: Tensor | float = 0.0, std: Tensor | float = 1.0, generator: Generator | None = None) -> Tensor: """The old name of `normal_`."""
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor: """Normal with a mean and a standard deviation."""
 def ones_(tensor: Tensor) -> Tensor: """Ones."""

@@ -170,7 +170,7 @@ class SyncBatchNorm(Module):
     process_group: Any
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, process_group: Any = None, device: Device | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None: ...
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module: """A module whose batch norms are of this class, with what they have learned."""
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module: """A module with its batch norms replaced by SyncBatchNorm, with the same parameters and statistics."""
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, input: Tensor) -> Tensor: ...
     def reset_parameters(self) -> None: """Scale one, shift zero, no statistics."""
@@ -178,7 +178,7 @@ class SyncBatchNorm(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class LazyBatchNorm1d(BatchNorm1d):
-    """A BatchNorm1d that learns `num_features` from its first input."""
+    """BatchNorm1d whose `num_features` is taken from its first input."""
     weight: Parameter
     bias: bool
     def __init__(self, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, device: Device | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None: ...
@@ -186,7 +186,7 @@ class LazyBatchNorm1d(BatchNorm1d):
     def reset_parameters(self) -> None: ...
 
 class LazyBatchNorm2d(BatchNorm2d):
-    """A BatchNorm2d that learns `num_features` from its first input."""
+    """BatchNorm2d whose `num_features` is taken from its first input."""
     weight: Parameter
     bias: bool
     def __init__(self, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, device: Device | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None: ...
@@ -194,7 +194,7 @@ class LazyBatchNorm2d(BatchNorm2d):
     def reset_parameters(self) -> None: ...
 
 class LazyBatchNorm3d(BatchNorm3d):
-    """A BatchNorm3d that learns `num_features` from its first input."""
+    """BatchNorm3d whose `num_features` is taken from its first input."""
     weight: Parameter
     bias: bool
     def __init__(self, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, device: Device | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None: ...
@@ -202,7 +202,7 @@ class LazyBatchNorm3d(BatchNorm3d):
     def reset_parameters(self) -> None: ...
 
 class LazyInstanceNorm1d(InstanceNorm1d):
-    """A InstanceNorm1d that learns `num_features` from its first input."""
+    """InstanceNorm1d whose `num_features` is taken from its first input."""
     weight: Parameter
     bias: bool
     def __init__(self, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, device: Device | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None: ...
@@ -210,7 +210,7 @@ class LazyInstanceNorm1d(InstanceNorm1d):
     def reset_parameters(self) -> None: ...
 
 class LazyInstanceNorm2d(InstanceNorm2d):
-    """A InstanceNorm2d that learns `num_features` from its first input."""
+    """InstanceNorm2d whose `num_features` is taken from its first input."""
     weight: Parameter
     bias: bool
     def __init__(self, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, device: Device | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None: ...
@@ -218,7 +218,7 @@ class LazyInstanceNorm2d(InstanceNorm2d):
     def reset_parameters(self) -> None: ...
 
 class LazyInstanceNorm3d(InstanceNorm3d):
-    """A InstanceNorm3d that learns `num_features` from its first input."""
+    """InstanceNorm3d whose `num_features` is taken from its first input."""
     weight: Parameter
     bias: bool
     def __init__(self, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, device: Device | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None: ...

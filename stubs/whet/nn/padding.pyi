@@ -5,7 +5,7 @@ from whet.tensor import Tensor
 from whet.types import Ints, Scalar
 
 class CircularPad1d(Module):
-    """Pad with the other end."""
+    """Pads with the elements from the opposite side."""
     padding: Ints
     def __init__(self, padding: Ints) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
@@ -14,7 +14,7 @@ class CircularPad1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class CircularPad2d(Module):
-    """Pad with the other end."""
+    """Pads with the elements from the opposite side."""
     padding: Ints
     def __init__(self, padding: Ints) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
@@ -23,7 +23,7 @@ class CircularPad2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class CircularPad3d(Module):
-    """Pad with the other end."""
+    """Pads with the elements from the opposite side."""
     padding: Ints
     def __init__(self, padding: Ints) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
@@ -32,7 +32,7 @@ class CircularPad3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ConstantPad1d(Module):
-    """Pad with a value."""
+    """Pads with a value."""
     padding: Ints
     value: Scalar
     def __init__(self, padding: Ints, value: Scalar) -> None: ...
@@ -42,7 +42,7 @@ class ConstantPad1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ConstantPad2d(Module):
-    """Pad with a value."""
+    """Pads with a value."""
     padding: Ints
     value: Scalar
     def __init__(self, padding: Ints, value: Scalar) -> None: ...
@@ -52,7 +52,7 @@ class ConstantPad2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ConstantPad3d(Module):
-    """Pad with a value."""
+    """Pads with a value."""
     padding: Ints
     value: Scalar
     def __init__(self, padding: Ints, value: Scalar) -> None: ...
@@ -62,7 +62,7 @@ class ConstantPad3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ReflectionPad1d(Module):
-    """Pad with the mirror image, without the edge."""
+    """Pads with the mirror image, which leaves out the edge."""
     padding: Ints
     def __init__(self, padding: Ints) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
@@ -71,7 +71,7 @@ class ReflectionPad1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ReflectionPad2d(Module):
-    """Pad with the mirror image, without the edge."""
+    """Pads with the mirror image, which leaves out the edge."""
     padding: Ints
     def __init__(self, padding: Ints) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
@@ -80,7 +80,7 @@ class ReflectionPad2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ReflectionPad3d(Module):
-    """Pad with the mirror image, without the edge."""
+    """Pads with the mirror image, which leaves out the edge."""
     padding: Ints
     def __init__(self, padding: Ints) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
@@ -89,7 +89,7 @@ class ReflectionPad3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ReplicationPad1d(Module):
-    """Pad with the edge."""
+    """Pads with the elements at the edge."""
     padding: Ints
     def __init__(self, padding: Ints) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
@@ -98,7 +98,7 @@ class ReplicationPad1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ReplicationPad2d(Module):
-    """Pad with the edge."""
+    """Pads with the elements at the edge."""
     padding: Ints
     def __init__(self, padding: Ints) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
@@ -107,7 +107,7 @@ class ReplicationPad2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ReplicationPad3d(Module):
-    """Pad with the edge."""
+    """Pads with the elements at the edge."""
     padding: Ints
     def __init__(self, padding: Ints) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
@@ -116,7 +116,7 @@ class ReplicationPad3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ZeroPad1d(Module):
-    """Pad with zeros."""
+    """Pads with zeros."""
     padding: Ints
     value: Any
     def __init__(self, padding: Ints) -> None: ...
@@ -126,7 +126,7 @@ class ZeroPad1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ZeroPad2d(Module):
-    """Pad with zeros."""
+    """Pads with zeros."""
     padding: Ints
     value: Any
     def __init__(self, padding: Ints) -> None: ...
@@ -136,7 +136,7 @@ class ZeroPad2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class ZeroPad3d(Module):
-    """Pad with zeros."""
+    """Pads with zeros."""
     padding: Ints
     value: Any
     def __init__(self, padding: Ints) -> None: ...

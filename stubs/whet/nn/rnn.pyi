@@ -20,7 +20,7 @@ class RNNBase(Module):
     @property
     def all_weights(self) -> list[list[Parameter]]: """The parameters of each layer and direction."""
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
-    def flatten_parameters(self) -> None: """Nothing to do: weights are used where they are."""
+    def flatten_parameters(self) -> None: """Does nothing: the weights need no particular memory layout."""
     def forward(self, input: Any, hx: Any = None) -> Any: ...
     def reset_parameters(self) -> None: """Everything uniform within 1 / sqrt(hidden_size)."""
     def __call__(self, input: Any, hx: Any = None) -> Any: ...

@@ -9,7 +9,7 @@ class Optimizer:
     state: dict[Any, Any]
     param_groups: list[dict[str, Any]]
     def __init__(self, params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]], defaults: dict[str, Any]) -> None: ...
-    def add_param_group(self, param_group: dict[str, Any]) -> None: """Add parameters with options of their own; what is not given is taken from the defaults."""
+    def add_param_group(self, param_group: dict[str, Any]) -> None: """Add parameters with options of their own; missing options are taken from the defaults."""
     def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle: """Call `hook(optimizer)` after loading."""
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle: """Call `hook(optimizer, state_dict)` before loading; it may return another."""

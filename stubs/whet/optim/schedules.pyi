@@ -59,7 +59,7 @@ class MultiStepLR(LRScheduler):
     def get_lr(self) -> list[float]: """The learning rates of the groups now."""
 
 class PolynomialLR(LRScheduler):
-    """To zero in `total_iters` epochs, along a power of what is left."""
+    """Decays the learning rate to zero in `total_iters` epochs, as a power of the remaining fraction."""
     total_iters: int
     power: float
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None: ...

@@ -7,7 +7,7 @@ from whet.tensor import Tensor
 from whet.types import Shape
 
 class ChainedScheduler(LRScheduler):
-    """Several schedulers at once."""
+    """Steps several schedulers at once; their factors multiply."""
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None: ...
     def load_state_dict(self, state_dict: dict[str, Any]) -> None: """Take over a state."""
     def state_dict(self) -> dict[str, Any]: """Everything but the optimizer."""

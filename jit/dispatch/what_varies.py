@@ -1,4 +1,5 @@
-"""What the calls of a function have shown to vary. The key of a call depends on it."""
+"""What the calls of a traced function have shown to vary: numbers, arrays, sizes, attributes. The
+key of a call leaves these out; a recording takes them from the call."""
 from __future__ import annotations
 
 import itertools
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 
 class Learned:
-    """Which numbers vary. A recording takes these from the call; other numbers are part of a call's
-    key, or guards."""
+    """What varies between the calls of one traced function, as far as its calls have shown. What is
+    not known to vary is a part of a call's key, or a guard."""
 
     def __init__(self) -> None:
         self.arguments = VaryingArguments()

@@ -1,4 +1,4 @@
-"""The traced function, with its name and the options of its trace."""
+"""The function that is traced, with its name and the options of `whet.jit.trace`."""
 from __future__ import annotations
 
 import inspect
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ..guards.sizes import Dynamic
 
 
-class Subject:
-    """A function and how the user wants it traced: see `whet.jit.trace`."""
+class TracedFunction:
+    """A user's function and the arguments that `whet.jit.trace` was given beside it."""
     __slots__ = ("dynamic", "fn", "rewrites", "strict", "verify")
 
     def __init__(self, fn: Callable[..., Any], strict: bool, verify: str, rewrites: tuple[str, ...],
@@ -21,7 +21,7 @@ class Subject:
 
     @property
     def settings(self) -> tuple[bool, str, tuple[str, ...], Dynamic]:
-        """What `trace` was given beside the function."""
+        """The arguments of `trace` beside the function, in its order."""
         return self.strict, self.verify, self.rewrites, self.dynamic
 
     @property

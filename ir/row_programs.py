@@ -1,9 +1,10 @@
-"""The row programs of the ops that work on whole rows: softmax and its kin, norms, moments, cross
-entropy, forward and backward.
+"""The row programs of the ops that reduce rows: softmax, log_softmax, logsumexp, norms and moments,
+forward and backward.
 
-Each is a function of types that gives a program; halves are computed in f32. `n` is the row length
-as a number of the accumulation type. What a program takes and gives is in its first line; row
-outputs come in the order in which they are stored.
+Each function here returns the program for an element type; float16 and bfloat16 are computed in
+float32, the accumulation type. A docstring lists the operands and, behind the arrow, the outputs in
+the order in which they are stored: tensors of the shape of the input unless marked (row), one value
+a row, or (col), one value a column. `eps` and `n`, the length of a row, are numbers.
 """
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from . import scalar as sc
 
 
 class Writer:
-    """Writes a program down: operands first, then stages, each giving the expressions that later
-    ones use."""
+    """Builds a program: operands first, then stages. Each method returns the expression by which
+    later stages refer to the operand or to the stage's result."""
 
     def __init__(self, name: str, dtype: str) -> None:
         self.name, self.dtype, self.acc = name, dtype, "f32" if dtype in ("f16", "bf16") else dtype
@@ -29,22 +30,26 @@ class Writer:
         return sc.arg(self.next - 1)
 
     def operand(self, extent: R.Extent, dtype: str | None = None) -> sc.Expr:
-        """An operand, seen in the accumulation type unless it has a type of its own."""
+        """Add an operand of `dtype`, by default the program's. Returns its element in the
+        accumulation type."""
         dtype = dtype or self.dtype
         self.operands.append(R.Operand(dtype, extent))
         x = self._arg()
         return sc.cast(x, self.acc) if dtype in ("f16", "bf16") else x
 
+    # an operand with a value for each element, each row, each column, or one value
     def full(self) -> sc.Expr: return self.operand(R.Extent.FULL)
     def row(self) -> sc.Expr: return self.operand(R.Extent.ROW, self.acc)
     def col(self) -> sc.Expr: return self.operand(R.Extent.COLUMN)
     def number(self) -> sc.Expr: return self.operand(R.Extent.SCALAR, self.acc)
 
     def reduce(self, kind: str, e: sc.Expr) -> sc.Expr:
+        """Reduce an expression over each row by "sum", "max" and so on."""
         self.stages.append(R.Reduce(kind, e))
         return self._arg()
 
     def keep(self, e: sc.Expr) -> sc.Expr:
+        """Compute an expression once, for several later stages."""
         self.stages.append(R.Keep(e))
         return self._arg()
 
@@ -53,8 +58,8 @@ class Writer:
         self.stages.append(R.Store(self._out(e)))
 
     def store_row(self, e: sc.Expr, dtype: str | None = None) -> None:
-        """A row output; in the accumulation type by default, since it is mostly kept for the way
-        back."""
+        """A row output; in the accumulation type by default, since the backward reads most of
+        them."""
         self.stages.append(R.StoreRow(self._out(e) if dtype else e))
 
     def _out(self, e: sc.Expr) -> sc.Expr:
@@ -65,7 +70,8 @@ class Writer:
 
 
 def program(write: Callable[..., None]) -> Callable[..., R.Program]:
-    """A function `write(w, **choices)` as a cached function (dtype, **choices) -> Program."""
+    """Turns `write(w, **choices)`, which builds a program, into a cached function of (dtype,
+    **choices) that returns the program."""
     @functools.lru_cache(None)
     @functools.wraps(write)
     def make(dtype: str, **choices: bool) -> R.Program:
@@ -75,7 +81,7 @@ def program(write: Callable[..., None]) -> Callable[..., R.Program]:
     return make
 
 
-# ---- softmax and its kin -------------------------------------------------------------------------
+# ---- softmax, logsumexp --------------------------------------------------------------------------
 @program
 def softmax(w: Writer) -> None:
     """x -> softmax(x)"""
@@ -121,38 +127,6 @@ def logsumexp_backward(w: Writer) -> None:
     """g (row), x, y (row) -> the gradient of x, y being logsumexp(x)"""
     g, x, y = w.operand(R.Extent.ROW), w.full(), w.operand(R.Extent.ROW)
     w.store(g * sc.exp(x - y))
-
-
-# ---- cross entropy over class indices ------------------------------------------------------------
-@program
-def cross_entropy(w: Writer, smooth: bool = False) -> None:
-    """x, class (row, i64), [smoothing, n] -> row: the loss of each row, row: logsumexp(x) for
-    the way back"""
-    x, t, i = w.full(), w.operand(R.Extent.ROW, "i64"), w.operand(R.Extent.POSITION, "i64")
-    numbers = (w.number(), w.number()) if smooth else None
-    m = w.reduce("max", x)
-    s = w.reduce("sum", sc.exp(x - m))
-    picked = w.reduce("sum", sc.where(sc.eq(i, t), x, 0))
-    lse = m + sc.log(s)
-    loss = lse - picked
-    if numbers is not None:
-        smoothing, n = numbers
-        loss = (1 - smoothing) * loss + smoothing * (lse - w.reduce("sum", x) / n)
-    w.store_row(loss, w.dtype)
-    w.store_row(lse)
-
-
-@program
-def cross_entropy_backward(w: Writer, smooth: bool = False) -> None:
-    """g (row), x, class (row, i64), logsumexp(x) (row), [smoothing, n] -> the gradient of x"""
-    g, x, t, lse, i = (w.operand(R.Extent.ROW), w.full(), w.operand(R.Extent.ROW, "i64"), w.row(),
-                       w.operand(R.Extent.POSITION, "i64"))
-    p = sc.exp(x - lse)
-    if smooth:
-        smoothing, n = w.number(), w.number()
-        w.store(g * (p - sc.where(sc.eq(i, t), 1 - smoothing + smoothing / n, smoothing / n)))
-    else:
-        w.store(g * (p - sc.where(sc.eq(i, t), 1, 0)))
 
 
 # ---- norms and moments ---------------------------------------------------------------------------
