@@ -60,9 +60,9 @@ SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 def _times(x, c):
     """x c, where c has more digits than the type of x: rounded once."""
-    high = np.float32(c)
+    nearest = np.float32(c)
     # Of one sign with the rest: x may be infinite.
-    high = float(np.nextafter(high, np.float32(0)) if np.abs(high) > np.abs(c) else high)
+    high = float(np.nextafter(nearest, np.float32(0)) if np.abs(nearest) > np.abs(c) else nearest)
     return s.fma(x, high, x * (c - high))
 
 
