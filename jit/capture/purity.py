@@ -25,7 +25,7 @@ from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
 
 from ..guards import allowed_calls as known
-from ..guards.bytecode import only_asked_for
+from ..guards.bytecode import instructions, only_asked_for
 from ..guards.origin import makes_a_tuple, origin_of, ours
 from ..guards.sizes import catches, informs, tells
 from ..report.reasons import Calls, Draws, Inspects
@@ -129,6 +129,8 @@ class Watch:
         # is this an act outside of Python's state? did one of them run code of the user's?
         self.aside = self.foreign = False
         self.beyond: set[types.CodeType] = set()     # code of the user's that was not read
+        # code of methods that `dataclass` has written in the run
+        self.written: set[types.CodeType] = set()
 
     def __enter__(self) -> Self:
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
@@ -268,11 +270,20 @@ class Watch:
             self.beyond |= (new := self.unread.run_by(frame))
             if new or not known.code_only_computes(origin, code):
                 self.refuse(Calls(f"{origin.module}.{code.co_name}"))
-        elif not makes_a_tuple(code, frame.f_globals):
+        elif not (makes_a_tuple(code, frame.f_globals) or self.is_written(frame)):
             self.beyond.add(code)
             self.refuse(Calls(f"{code.co_qualname}, which was not within reach"))
             if _asks_who_watches(frame):
                 self.stop_watching()
+
+    def is_written(self, frame: types.FrameType) -> bool:
+        """Is this code that `dataclass` has written of a class's fields in this run, and that goes
+        by nothing but its arguments? A builtin that it names is not compared."""
+        code = frame.f_code
+        if frame.f_back is not None and frame.f_back.f_code is known.WRITES_METHODS:
+            self.written.update(_with_those_within(code))
+        return code in self.written and "LOAD_GLOBAL" not in {
+            name for name, *_ in instructions(code)}
 
     def works_for_the_user(self, frame: types.FrameType) -> bool:
         """Is this code foreign code that runs on behalf of the user? Code that the framework calls,
@@ -302,6 +313,12 @@ class Watch:
                 return
         if problem is not None:
             self.refuse(problem)
+
+
+def _with_those_within(code: types.CodeType) -> list[types.CodeType]:
+    """Some code, and that of the functions that it makes."""
+    within = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return [code, *(inner for c in within for inner in _with_those_within(c))]
 
 
 def _asks_who_watches(frame: types.FrameType) -> bool:

@@ -11,6 +11,7 @@ import _thread
 import builtins
 import collections
 import contextvars
+import dataclasses
 import gc
 import importlib
 import inspect
@@ -142,9 +143,14 @@ OF_THE_ENVIRONMENT = frozenset(inspect.unwrap(f).__code__ for f in (
 # `from package import name` has it look whether the package has the name
 OF_A_PACKAGE = importlib._bootstrap._handle_fromlist.__code__  # type: ignore[attr-defined]
 # `namedtuple` has the function that makes a tuple written of the names that it is given, and asks
-# for the name of the module that it is called in.
-WRITES_ONE_FUNCTION = collections.namedtuple.__code__
-FOR_ONE_FUNCTION = Objects((eval, *_objects(sys, "_getframe _getframemodulename")))
+# for the name of the module that it is called in. `dataclass` has methods written of the fields.
+_WRITER_OF_METHODS = getattr(dataclasses, "_create_fn", None) \
+    or dataclasses._FuncBuilder.add_fns_to_class     # type: ignore[attr-defined]
+WRITES_METHODS: types.CodeType = _WRITER_OF_METHODS.__code__
+WRITE_FUNCTIONS = {
+    collections.namedtuple.__code__:
+        Objects((eval, *_objects(sys, "_getframe _getframemodulename"))),
+    WRITES_METHODS: Objects((exec,))}
 # What keeps `repr` of a dataclass from going round in circles hands its argument to what it wraps.
 HANDING_ON = reprlib.recursive_repr()(repr).__code__
 
@@ -257,7 +263,7 @@ def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
     owner = getattr(f, "__self__", None)
     if f in COMPUTE_BENEATH or isinstance(owner, _thread.RLock) or code in OF_THE_ENVIRONMENT:
         return None
-    if code is WRITES_ONE_FUNCTION and f in FOR_ONE_FUNCTION:
+    if code in WRITE_FUNCTIONS and f in WRITE_FUNCTIONS[code]:
         return None
     if isinstance(owner, contextvars.ContextVar):
         return Calls(f"{type(owner).__qualname__}.{f.__name__}")
@@ -276,11 +282,12 @@ def methods_compute(owner: type) -> bool:
 
 
 def makes_an_object(method: Any, owner: type) -> bool:
-    """Is a method of a class one of NumPy's, of ours or of Python's own types, or one that only
-    makes an object?"""
+    """Is a method of a class one of NumPy's, of ours, of Python's own types or of a module whose
+    functions compute (`chain.from_iterable`), or one that only makes an object?"""
     origin = origin_of_what(owner)
     return method.__name__ in MAKING or origin is not None and (
-        origin.module == "builtins" or origin.is_ours or origin.top == "numpy")
+        origin.module == "builtins" or origin.is_ours or origin.top == "numpy"
+        or _is_in(origin.module, _C))
 
 
 def may_get_numbers(x: Any, origin: Origin) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import whet
 
+from ..ops.python_calls import as_float
 from .optimizer import Optimizer, check_rate, reevaluate
 
 
@@ -67,13 +68,13 @@ class LBFGS(Optimizer):
 
     def _minimise(self, closure):
         group = self.param_groups[0]
-        lr, max_eval, tolerance_change = (float(group["lr"]), group["max_eval"],
+        lr, max_eval, tolerance_change = (as_float(group["lr"]), group["max_eval"],
                                           group["tolerance_change"])
         state = self.state[group["params"][0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = reevaluate(closure)
-        loss, evaluations = float(first_loss), 1
+        loss, evaluations = as_float(first_loss), 1
         state["func_evals"] += 1
         gradient = self._gradient()
 
@@ -103,7 +104,7 @@ class LBFGS(Optimizer):
                 self._move(t, direction)
                 # the last one's loss is nobody's business
                 if iteration != group["max_iter"]:
-                    loss, gradient, used = float(reevaluate(closure)), self._gradient(), 1
+                    loss, gradient, used = as_float(reevaluate(closure)), self._gradient(), 1
                     flat = is_flat(gradient)
             evaluations += used
             state["func_evals"] += used
@@ -117,26 +118,27 @@ class LBFGS(Optimizer):
     def _direction(state, gradient, history_size):
         """Minus the inverse Hessian, as far as it is known, times the gradient."""
         if state["n_iter"] == 1:
-            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
+            state.update(old_dirs=[], old_stps=[], ro=(), H_diag=1.0)
             return gradient.neg()
         ys, ss, ro = state["old_dirs"], state["old_stps"], state["ro"]
         y, s = gradient - state["prev_flat_grad"], state["d"] * state["t"]
         curvature = y.dot(s).item()
         if curvature > 1e-10:
-            if len(ys) == history_size:
-                for past in (ys, ss, ro):
-                    del past[:1]
-            ys.append(y)
-            ss.append(s)
-            ro.append(1.0 / curvature)
+            # They are laid anew, and numbers in a tuple: a trace takes these whatever they hold.
+            first = len(ys) == history_size
+            state["old_dirs"] = ys = [*ys[first:], y]
+            state["old_stps"] = ss = [*ss[first:], s]
+            state["ro"] = ro = (*ro[first:], 1.0 / curvature)
             state["H_diag"] = curvature / y.dot(y).item()
-        # in the state as PyTorch's is, though each step computes them anew
-        alphas: list = [None] * max(history_size, len(ys))
-        state["al"] = alphas
+        alphas = [0.0] * len(ys)
         q = gradient.neg()
         for i in reversed(range(len(ys))):
             alphas[i] = ss[i].dot(q).item() * ro[i]
             q = q.add(ys[i], alpha=-alphas[i])
+        # PyTorch has room for them in the state, though each step computes them anew.
+        state["al"] = whet.zeros(max(history_size, len(ys)), dtype=whet.float64)
+        if ys:
+            state["al"][:len(ys)] = whet.tensor(alphas, dtype=whet.float64)
         q = q * state["H_diag"]
         for i, (y, s) in enumerate(zip(ys, ss)):
             q = q.add(s, alpha=alphas[i] - y.dot(q).item() * ro[i])
@@ -149,7 +151,7 @@ class LBFGS(Optimizer):
 
         def at(t):
             self._move(t, direction)
-            loss, g = float(reevaluate(closure)), self._gradient()
+            loss, g = as_float(reevaluate(closure)), self._gradient()
             for p, x in zip(self._reals, held):
                 p.copy_(x)
             return _Point(t, loss, g, g.dot(direction).item())

@@ -5,6 +5,7 @@ them.
 """
 import collections
 import copy
+import dataclasses
 import functools
 import itertools
 import pathlib
@@ -45,7 +46,6 @@ def _index():
 
 @row("a batch of NumPy arrays in a dict: `from_numpy`, `as_tensor`, `tensor`")
 def _batch():
-
     def f(batch):
         return (whet.from_numpy(batch["x"]) * 2 + whet.as_tensor(batch["y"], dtype=whet.float32)
                 + whet.tensor(batch["x"]))
@@ -54,7 +54,6 @@ def _batch():
 
 @row("NumPy functions on such arrays, and their results")
 def _functions():
-
     def f(a):
         return (whet.from_numpy(np.concatenate([a, a * 2])), (a - a.mean()) /
                 (a.std() + 1e-8), a.argmax())
@@ -378,9 +377,11 @@ def _copied():
     return f, lambda i: (whet.ones(3) * i,)
 
 
-@row("a class of named tuples that the function makes, and does not give back")
-def _named_tuples():
-    def f(x): return sum(collections.namedtuple("Outputs", "shallow deep")(x * 2, x.exp()))
+@row("a class of named tuples, or a dataclass, that the function makes, and does not give back")
+def _classes_of_fields():
+    def f(x):
+        made = dataclasses.make_dataclass("Made", ["x"])(x * 2)
+        return sum(collections.namedtuple("Outputs", "shallow deep")(made.x, x.exp()))
     return f, lambda i: (whet.ones(3) * i,)
 
 
@@ -557,8 +558,7 @@ def fate(what):
     whet.manual_seed(0), np.random.seed(0), random.seed(0)
     eager, arguments = build()
     whet.manual_seed(0), np.random.seed(0), random.seed(0)
-    f, _ = build()
-    t = whet.jit.trace(f, verify="first")
+    t = whet.jit.trace(build()[0], verify="first")
     with untimed(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         for i in range(CALLS):

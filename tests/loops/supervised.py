@@ -369,7 +369,7 @@ def progress_bar(trace):
 def lbfgs(trace):
     """The time sequence example: LBFGS with a closure, as one traced step."""
     model = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 1))
-    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=4)
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=4, history_size=10)
 
     @trace
     def step(x, y):

@@ -1,6 +1,8 @@
 """What modules, classes and instances keep where nobody looks for it."""
 import argparse
+import builtins
 import collections
+import dataclasses
 import enum
 import functools
 import operator
@@ -514,4 +516,64 @@ def a_named_tuple_of_a_class_that_the_call_makes():
     def calls(f):
         given = [f(ramp(2)) for _ in range(5)]
         yield given, len(set(map(type, given))), type(given[0]) is type(given[-1])
+    return f, calls
+
+
+@trap
+def each_call_makes_a_dataclass():
+    """`dataclass` in the function: defaults from outside, a list of each instance's own, a method
+    and `__post_init__` that read state, `replace` and `asdict`, an heir."""
+    o, made = Box(rate=2.0), []
+    def f(x, n):
+        @dataclasses.dataclass
+        class Parts:
+            first: object
+            rate: float = o.rate
+            seen: list = dataclasses.field(default_factory=list)
+            def __post_init__(self): made.append(self.rate)
+            def scaled(self): return self.first * self.rate + o.rate * len(self.seen)
+        @dataclasses.dataclass
+        class More(Parts):
+            count: int = dataclasses.field(default=n, kw_only=True)
+            def __post_init__(self): self.seen.append(self.count)
+        Plain = dataclasses.make_dataclass("Plain", ["a", ("b", int, 3)])
+        p, m = Parts(x), More(x, 0.5)
+        return (dataclasses.replace(p, rate=4.0).scaled(), m.scaled() * m.count, Plain(x).b,
+                [v for k, v in dataclasses.asdict(m).items() if k != "first"])
+    def calls(f):
+        for n in (1, 1, 1, 2, 2, 2):
+            yield f(ramp(2), n), list(made)
+        o.rate = 3.0
+        yield from thrice(lambda: (f(ramp(2), 2), list(made)))
+    return f, calls
+
+
+@trap
+def a_dataclass_of_each_call_goes_by_builtins():
+    """Its hash, its comparisons and what keeps it frozen name builtins, which somebody covers in
+    the module. It may be given back, too: each call makes another class."""
+    o = Box(gives_back=False)
+    def f(x):
+        @dataclasses.dataclass(frozen=True)
+        class Key:
+            n: int
+        known = {Key(2): 3}
+        if o.gives_back:
+            return Key(x)
+        return x * known[Key(2)], Key(1) == Key(1), outcome(lambda: setattr(Key(3), "n", 1))
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        for name in "hash", "type":
+            covered = getattr(builtins, name)
+            def covering(*args, covered=covered, name=name):
+                print(name)
+                return covered(*args)
+            globals()[name] = covering
+            try:
+                yield from thrice(lambda: f(ramp(2)))
+            finally:
+                del globals()[name]
+        o.gives_back = True
+        given = [f(ramp(2)) for _ in range(4)]
+        yield len(set(map(type, given))), [k.n for k in given]
     return f, calls
