@@ -25,6 +25,7 @@ from whet.tensor_base import Base
 
 from ..report.reasons import OfNumPy
 from .array_parts import can_be_noted, flat, is_all, like, ordinary, overlap, several, takes
+from .numpy_functions import ADDRESSES, ARANGE, BLANK, OF_SEQUENCES, UNSET, WRITES
 from .numpy_stand_in import (
     Array,
     Provenance,
@@ -44,28 +45,10 @@ if TYPE_CHECKING:
 
     from .recorder import Recorder
 
-NumPyFunction: TypeAlias = Callable[..., Any]
 Call: TypeAlias = tuple[dict[str, Any], tuple[Base, ...]]        # attributes of a node, operands
 
 COMPARED = 1 << 16               # bytes of an array that a replay compares
-# functions that change their first operand, by their path
-WRITES = frozenset((
-    "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal", "ndarray.fill",
-    "ndarray.sort", "ndarray.partition", "ndarray.put"))
-ADDRESSES = np.shares_memory, np.may_share_memory
-# what leaves memory as it is, which would be another at each call
-UNSET: dict[NumPyFunction, NumPyFunction] = {np.empty_like: np.zeros_like}
-# what makes arrays without asking its operands
-MAKERS: frozenset[NumPyFunction] = frozenset((
-    np.array, np.asarray, np.ascontiguousarray, np.asanyarray, np.zeros, np.empty, np.ones,
-    np.full))
-# those of them that are there to be written to
-BLANK: dict[NumPyFunction, NumPyFunction] = {
-    np.zeros: np.zeros, np.empty: np.zeros, np.ones: np.ones, np.full: np.full}
 
-
-for _function in MAKERS:                     # while their names still lead to them
-    find(_function.__name__)
 
 
 class Arrays:
@@ -362,17 +345,23 @@ class Arrays:
         number = self.rec.values.number
         return {n for x in self.known.values() if (n := number(real_of(x))) is not None}
 
+    def shuffles(self) -> bool:
+        """Does the user's code name a function that writes to the array that it is given?"""
+        return any("shuffle" in code.co_names for code in self.rec.codes)
+
     def make(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Handle a call, by the user's code, of a function that makes arrays."""
         if not self.can_stand or sys._getframe(2).f_code not in self.rec.codes:
             return function(*args, **kwargs)
-        values = [*flat(args), *flat(tuple(kwargs.values()))]
+        values = [*flat(ordinary(args)), *flat(tuple(kwargs.values()))]
         if any(map(is_tensor, values)):
-            if len(args) != 1 or not is_tensor(args[0]) or function in BLANK:
+            if (len(args) != 1 or not is_tensor(args[0]) or function in BLANK
+                    or function in OF_SEQUENCES):
                 return function(*args, **kwargs)
             args = args[0].numpy(),
             values = list(args)
-        if not (function in BLANK or any(type(x) is Array or type(x) in NUMBERS for x in values)):
+        is_blank = function in BLANK or function is ARANGE and self.shuffles()
+        if not (is_blank or any(type(x) is Array or type(x) in NUMBERS for x in values)):
             return function(*args, **kwargs)
         function = BLANK.get(function, function)
         return self.call(function.__name__, function, args, kwargs)

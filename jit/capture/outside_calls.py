@@ -31,7 +31,7 @@ from ..report.reasons import Caches, Calls, Inspects, Prints
 from ..report.type_names import thing
 from .caches import Cache
 from .noted_call import CONVERSIONS, NUMERALS, Call, fits, kept, passed
-from .numpy_arrays import MAKERS
+from .numpy_functions import KINDS, MAKERS
 from .numpy_stand_in import Array, tensor_of
 from .outside_draws import Drawer, draws, is_generator
 from .repeated_output import (
@@ -95,7 +95,7 @@ class Outward:
     def make(self, x: Any) -> Any:
         if type(x) is np.ndarray:
             return self.rec.numpys.stand_in(x)
-        if isinstance(x, types.FunctionType | types.BuiltinFunctionType) and x in MAKERS:
+        if isinstance(x, KINDS) and x in MAKERS:
             return Function(x, self, functools.partial(self.rec.numpys.make, x))
         if isinstance(x, functools.partial):
             return functools.partial(self.stand_in(x.func), *x.args, **x.keywords)

@@ -23,6 +23,7 @@ from ..guards.immutable_types import PLAIN, equal
 from ..program.misses import Miss
 from ..report.reasons import Draws
 from .array_parts import takes
+from .numpy_stand_in import Array, real_of
 from .stand_ins import StandIn, called_plainly
 from .varying_numbers import Number, tensor_of, varies
 
@@ -108,6 +109,9 @@ class OutsideDraws:
         """Call a method of a generator, and record the draw."""
         if rec.trying is not None:
             rec.trying("it draws random numbers")
+        if method.__name__ == "shuffle" and [type(x) for x in args] == [Array] and not kwargs \
+                and type(method.__self__) is not random.Random and real_of(args[0]).ndim:
+            return self.shuffle(rec, method, args[0])
         y, args, kwargs = called_plainly(method, args, kwargs)
         if rec.outward is not None:
             rec.outward.watch.random_is_noted()
@@ -125,6 +129,21 @@ class OutsideDraws:
             return Number(y, t, rec)
         return rec.numpys.new_stand_in(y, t) if isinstance(y, np.generic) \
             else rec.numpys.stand_in(y, has_tensor=True)
+
+    def shuffle(self, rec: Recorder, method: Any, x: Any) -> None:
+        """NumPy's `shuffle` of an array, recorded as a draw of an order and a write of the array in
+        this order. Both come from the same numbers."""
+        g, real = method.__self__, real_of(x)
+        before, shuffled = state_of(g), real.copy()
+        method(shuffled)
+        after = state_of(g)
+        put_back([(g, before)])
+        assert rec.outward is not None
+        x[...] = x[self.draw(rec, g.permutation, (rec.outward.length(x),), {})]
+        if real.tobytes() != shuffled.tobytes() or repr(state_of(g)) != repr(after):
+            rec.refuse(Draws(f"it calls {type(g).__name__}.shuffle"))
+            real[...] = shuffled
+            put_back([(g, after)])
 
     def tensors(self) -> list[Base]:
         """The tensors that stand for what was drawn."""

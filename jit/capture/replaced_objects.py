@@ -17,7 +17,7 @@ from whet.tensor import Tensor
 from ..guards.origin import is_compiled_function
 from .array_parts import takes
 from .caches import CACHED
-from .numpy_arrays import MAKERS
+from .numpy_functions import ASKING, MAKERS
 from .outside_draws import draws, is_generator
 from .repeated_output import METHODS
 from .stand_ins import LEVELS
@@ -51,6 +51,8 @@ def stands(x: Any) -> bool:
         return stands(x.func)
     if t is types.MethodType:
         return draws(x)
+    if t is ASKING:
+        return x in MAKERS
     if t is types.FunctionType:
         return x in MODULE or x is logging.getLogger or x in MAKERS
     return _is_outward(t) or x.__class__ is not t and isinstance(x, OUTWARD)

@@ -3,8 +3,9 @@ import re
 import struct
 
 import numpy as np
+import whet
 
-from tests.traps.harness import ramp, trap
+from tests.traps.harness import outcome, ramp, thrice, trap
 
 raw, view, changeable = bytes, memoryview, bytearray
 FIRST = 1.0, 1.0, 1.0, 22.0, 3.5, 1.25, 1.0, 7.0
@@ -131,4 +132,55 @@ def numpy_gives_back_what_it_was_given():
             a = np.array([first, 2.0])
             y, *same = f(ramp(3), a)
             yield y, [b is a for b in same]
+    return f, calls
+
+
+@trap
+def arrays_are_shuffled_in_many_ways():
+    """A view, along another dimension, a list, a transposed array, the memory of a tensor; what
+    cannot be written to is an error, and others change the array between calls."""
+    base, some = np.arange(20.0).reshape(4, 5), [1.0, 2.0, 3.0]
+    memory, generator = whet.from_numpy(base), np.random.default_rng(3)
+    fixed = np.arange(4)
+    fixed.flags.writeable = False
+    ways = {"view": lambda: np.random.shuffle(base[1:]), "list": lambda: np.random.shuffle(some),
+            "other": lambda: generator.shuffle(base, axis=1),
+            "turned": lambda: generator.shuffle(base.T),
+            "memory": lambda: np.random.shuffle(memory.numpy()),
+            "fixed": lambda: outcome(lambda: np.random.shuffle(fixed))}
+    def f(x, way):
+        done = ways[way]()
+        return memory.sum(1) * x + some[0], done
+    def calls(f):
+        for way in ways:
+            for k in range(4):
+                base[0, 0] += k // 3
+                yield f(ramp(4), way), base.copy(), list(some)
+    return f, calls
+
+
+@trap
+def numpy_reduces_lists_of_numbers():
+    """Means of losses in a list that is also changed, of none, of a list among tensors and arrays,
+    by a name of the function's own; somebody covers the name in NumPy, and asks who it is."""
+    kept, table = [1.0, 2.0], {"mean": np.mean}
+    def f(x, a, is_empty):
+        found = [part.item() for part in x]
+        mean = np.mean(found if not is_empty else [])
+        kept.append(found[0])
+        return (mean, np.mean(kept[:2]), np.sum(a), np.max([a, a * 2]), np.sum([found[0], a.sum()]),
+                table["mean"](found), np.mean is table["mean"], max([found, [0.5]], key=np.sum),
+                isinstance(mean, float), x * float(mean))
+    def calls(f):
+        for k in range(8):
+            yield f(ramp(3) * k, np.array([k, 2.0]), k == 6), list(kept)
+        kept[0] = 5.0
+        yield f(ramp(3), np.ones(2), False), list(kept)
+        real = np.mean
+        np.mean = lambda x: real(x) + 1
+        try:
+            yield from thrice(lambda: f(ramp(3), np.ones(2), False))
+        finally:
+            np.mean = real
+        yield from thrice(lambda: f(ramp(3), np.ones(2), False))
     return f, calls
