@@ -479,6 +479,13 @@ def declined(function):
     _set(L.CTX["slow"], function)
 
 
+def log_to(address, clock):
+    """Let machine code note calls in the log at an address, by a clock of the system; for 0,
+    nowhere. Notes are taken of threads whose modes say so."""
+    ctx[L.CTX["clock"] // 8] = clock
+    ctx[L.CTX["log"] // 8] = address
+
+
 def also(parameter):
     """Treat a subclass without operators of its own as a tensor."""
     global _tensor_types

@@ -10,8 +10,9 @@
 
 What comes in: ops, from the native entries; spans that the user names; replays of traced functions,
 kernel by kernel; what they record and compile. What goes out: events with times, shapes, lines of
-the user's code, modules; tables of them, trace files and pictures. While no profiler is on, nothing
-of this is in the way of an op: turning one on exchanges what the entries call (`hooks.py`).
+the user's code, modules; tables of them, trace files and pictures. Machine code notes the calls
+that it makes (`native_log.py`), and functions that look at the clock stand in for those of Python
+that make calls (`hooks.py`). While no profiler is on, nothing of this is in the way of an op.
 
 What makes it give up: a second profiler on top of a first one is an error.
 """

@@ -64,7 +64,7 @@ class FunctionEvent(_Times):
         if detail is not None:
             inputs, made, self.cpu_memory_usage = detail
             self.input_shapes = [list(x[0]) if type(x) is tuple else [] for x in inputs]
-            self.input_types = [x[1].name if type(x) is tuple else type(x).__name__ for x in inputs]
+            self.input_types = [x[1].name if type(x) is tuple else x.__name__ for x in inputs]
             if "flops" in kinds:
                 self.flops = _flops(what, inputs, made)
             if "shapes" not in kinds:

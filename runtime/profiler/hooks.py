@@ -1,11 +1,10 @@
 """Listening to what runs, and leaving no trace of it.
 
-The native entries decline a call where a flag says that somebody must see it, and call a function
-of Python's in its place. `Listener.start` sets that flag in what machine code is told of every
-thread, and puts a function there that clears it, makes the same call again and looks at the clock.
-So ops run by their recipes while they are timed, and nothing is asked while nobody listens. What
-the entries do not make (calls that a trace sees, writes in place, launches of optimizers) is timed
-where Python runs it.
+Machine code notes the calls that it makes in a log of its own (`native_log.py`), as long as
+LISTENED is among the modes that the native entries of every thread are told. `Listener.start` sets
+that. What they do not make (calls without a recipe, those that a trace sees, launches of
+optimizers) is timed where Python runs it: functions that look at the clock stand in for those that
+make the calls. So nothing is asked while nobody listens.
 """
 import threading
 import time
@@ -14,6 +13,7 @@ from .. import profiler_listeners, tensor_base
 from ..autograd import modes
 from ..cpu import native, repeated_calls
 from ..ops import changes_in_place, pointwise_family, registry
+from .native_log import CLOCK, NativeLog
 from .stacks import Frames
 
 clock = time.perf_counter_ns
@@ -69,6 +69,7 @@ class Listener:
         self.frames = Frames(stack, modules)
         self.log: list = []
         self.busy, self.undo = _Busy(), []
+        self.native = None if tensor_base.native_apply is None else NativeLog(detailed, self.frames)
 
     # ---- beginning and ending --------------------------------------------------------------------
     def start(self):
@@ -81,81 +82,86 @@ class Listener:
             Exchanged(changes_in_place, "reshape_now",
                       self.timed_write(changes_in_place.reshape_now)),
             Exchanged(native, "launch", self.timed_launch(native.launch))]
-        if tensor_base.native_apply is not None:
-            self.undo += [_declines(self.timed_apply(repeated_calls.first)), self.flagged()]
+        if self.native is not None:
+            self.undo += [_declines(self.timed_first(repeated_calls.first)), self.noted_natively()]
 
     def stop(self):
         """Leave everything as it was."""
         while self.undo:
             self.undo.pop()()
         profiler_listeners.end()
+        self.gather()
 
-    def flagged(self):
-        """Tell the native entries of every thread that somebody must see each call."""
-        native_flags = tensor_base.set_native_flags
-        exchanged = Exchanged(modes, "tell", lambda flags: native_flags(flags | modes.SPECIAL))
+    def gather(self):
+        """Put into `log` what machine code has noted by now."""
+        if self.native is not None:
+            self.log += self.native.take()
+
+    def noted_natively(self):
+        """Let machine code note its calls, on every thread."""
+        native_flags, busy = tensor_base.set_native_flags, self.busy
+        repeated_calls.log_to(self.native.address, CLOCK)
+
+        def tell(flags):
+            return native_flags(flags if busy.op else flags | modes.LISTENED)
+        exchanged = Exchanged(modes, "tell", tell)
         modes.set_flags(modes.state.flags)
 
         def undo():
             exchanged()
             modes.set_flags(modes.state.flags)
+            repeated_calls.log_to(0, 0)
         return undo
 
     # ---- ops -------------------------------------------------------------------------------------
-    def timed_apply(self, first):
-        """What the native entries call: the same call once more, timed."""
-        native_apply, native_flags = tensor_base.native_apply, tensor_base.set_native_flags
-        state, busy, special, note = modes.state, self.busy, modes.SPECIAL, self.note
+    def timed(self, call, *args):
+        """(What a call of an op gives, when it began, when it ended). What it calls itself is a
+        part of it, and not noted."""
+        busy, state = self.busy, modes.state
+        busy.op = True
+        try:
+            modes.tell(state.flags)
+            start = clock()
+            out = call(*args)
+            return out, start, clock()
+        finally:
+            busy.op = False
+            modes.tell(state.flags)
 
-        def apply(op, inputs, attrs):
-            flags = state.flags
-            if busy.op or flags & special:
+    def timed_first(self, first):
+        """A call that the native entries have declined."""
+        state, busy, special = modes.state, self.busy, modes.SPECIAL
+
+        def timed(op, inputs, attrs):
+            if busy.op or state.flags & special:
                 return first(op, inputs, attrs)
-            busy.op = True
-            try:
-                native_flags(flags)
-                start = clock()
-                out = native_apply(op, inputs, attrs)
-                end = clock()
-            finally:
-                busy.op = False
-                native_flags(state.flags | special)
-            note(op, start, end, inputs, out)
+            out, start, end = self.timed(first, op, inputs, attrs)
+            self.note(op, start, end, inputs, out)
             return out
-        return apply
+        return timed
 
     def timed_execute(self, execute):
         """An op that Python runs, because a trace or a mode sees it."""
-        busy, note = self.busy, self.note
+        busy = self.busy
 
         def timed(op, inputs, attrs):
             if busy.op:
                 return execute(op, inputs, attrs)
-            busy.op, start = True, clock()
-            try:
-                out = execute(op, inputs, attrs)
-                end = clock()
-            finally:
-                busy.op = False
-            note(op, start, end, inputs, out)
+            out, start, end = self.timed(execute, op, inputs, attrs)
+            self.note(op, start, end, inputs, out)
             return out
         return timed
 
     def timed_write(self, write):
         """An op in place."""
-        busy, note = self.busy, self.note
+        busy = self.busy
 
         def timed(op, t, *args):
             if busy.op:
                 return write(op, t, *args)
-            busy.op, start = True, clock()
-            try:
-                out = write(op, t, *args)
-                end = clock()
-            finally:
-                busy.op = False
+            out, start, end = self.timed(write, op, t, *args)
             inputs = (t, *args[0]) if args and type(args[0]) is tuple else (t,)
-            note(op, start, end, inputs, None, op.name + "_")
+            self.note(op, start, end, inputs, None, op.name + "_")
             return out
         return timed
 
@@ -179,10 +185,11 @@ class Listener:
         self.log.extend(("op", name or op, start, end, thread(), code, at, detail))
 
     def detail(self, op, inputs, out):
-        """(what the operands were, what the results are, the bytes that were made for these)."""
+        """(shape and type of the operands, or the class of a number; the same of the results; the
+        bytes that were made for these)."""
         made = [t._array for t in (out if type(out) is tuple else (out,)) if hasattr(t, "_array")]
         arrays = [getattr(x, "_array", x) for x in inputs]
-        return ([(a.shape, a.dtype) if hasattr(a, "shape") else a for a in arrays],
+        return ([(a.shape, a.dtype) if hasattr(a, "shape") else type(a) for a in arrays],
                 [(a.shape, a.dtype) for a in made],
                 0 if op.is_view else sum(a.nbytes for a in made))
 

@@ -197,7 +197,7 @@ class profile:
 
     def _leave(self):
         self._listener.stop()
-        self._listener = None
+        self._listener = self._events = None
 
     def _ready(self):
         if self.on_trace_ready is not None:
@@ -207,6 +207,8 @@ class profile:
     def events(self):
         """What ran, by start: an `EventList` of `FunctionEvent`."""
         if self._events is None or self._listener is not None:
+            if self._listener is not None:
+                self._listener.gather()
             kinds = {name for name, on in (("flops", self.with_flops),
                                            ("shapes", self.record_shapes)) if on}
             self._events = averages.EventList(averages.events(self._log, self._origin, kinds),

@@ -28,6 +28,11 @@ class _Ours(dict):
 _ours = _Ours()
 
 
+def is_users(code):
+    """Is some code the user's, rather than whet's?"""
+    return not _ours[code.co_filename]
+
+
 def line_of(code, instruction):
     """The line of an instruction: `train.py(31): step`."""
     line = code.co_firstlineno
@@ -59,7 +64,7 @@ class Frames:
         f: FrameType | None = sys._getframe(2)
         if self.all:
             return self.everything(f)
-        while f is not None and _ours[f.f_code.co_filename]:
+        while f is not None and not is_users(f.f_code):
             f = f.f_back
         return (None, None) if f is None else (f.f_code, f.f_lasti)
 
@@ -70,7 +75,7 @@ class Frames:
             code = f.f_code
             if code is self.call:
                 modules.append(type(f.f_locals["self"]).__name__)
-            if not _ours[code.co_filename]:
+            if is_users(code):
                 lines.append((code, f.f_lasti))
             f = f.f_back
         return tuple(lines if self.stack else lines[:1]), tuple(modules)

@@ -290,6 +290,17 @@ def test_steps_go_by_the_schedule(tmp_path):
     assert [f.name.endswith(".pt.trace.json") for f in tmp_path.iterdir()] == [True]
 
 
+def test_events_are_those_so_far_while_a_profiler_is_on_and_all_of_them_after():
+    a = whet.ones(3)
+    with profile() as p:
+        a.exp()
+        assert names(p) == ["exp"]
+        a.neg()
+        assert names(p) == ["exp", "neg"]
+        a.abs()
+    assert names(p) == ["exp", "neg", "abs"]
+
+
 def test_two_profilers_at_once_are_refused():
     with profile() as p:
         with pytest.raises(RuntimeError, match="one at a time"), profile():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..builder import Module, Val
 from .object_access import Glue, address_of
-from .op_layouts import CASTS, ELSEWHERE, MAX_DIMS, SPECIAL, A, T
+from .op_layouts import CASTS, ELSEWHERE, LISTENED, MAX_DIMS, SPECIAL, A, T
 from .python_layouts import FLOAT_VALUE, LENGTH, LIST_ITEMS, SLICE_START, TUPLE_ITEMS
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def key_of_call(m: Module) -> None:
     flags = g.modes("error")
     f.bail(f.cmp("ne", flags & (SPECIAL | CASTS), 0), "none")
     n, named = g.ld(args, LENGTH, "i64"), f.call("PyDict_Size", "i64", kwargs)
-    f.store(flags, out, 8)
+    f.store(flags & ~LISTENED, out, 8)
     f.store(n, f.at(out, 1, "i64"), 8)
 
     def positional(i: Val, used: Val) -> list[Val]:

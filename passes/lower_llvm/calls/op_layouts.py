@@ -31,7 +31,7 @@ CTX = {
                                           "cell", "slow", "modes", "record", "empty", "stale",
                                           "inside", "getitem", "reshape", "shape", "size",
                                           "immutable", "sizes", "asarray", "elsewhere",
-                                          "kind_at", "several"))}
+                                          "kind_at", "several", "log", "clock"))}
 CTX["table"], CTX["sized"] = 256, 256 + 8 * BUCKETS
 CTX["desc"] = CTX["sized"] + 8 * SIZED_BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
@@ -63,7 +63,7 @@ CONST, DATA, RESULT, F32, F64, I64, VERDICT, SCRATCH = range(8)
 NUMBER_WORDS = 2                            # of a number: its real and its imaginary part
 DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE, CAST_PRODUCT = 1, 2, 4, 8, 16, 32, 64
 WRITES = 128                                # the launches are those of a write in place
-GRAD, INFERENCE, SPECIAL, CASTS = 1, 2, 4, 0x38
+GRAD, INFERENCE, SPECIAL, CASTS, LISTENED = 1, 2, 4, 0x38, 0x80
 # bits of a tensor's `rg`
 REQUIRES_GRAD = 1
 IN_INFERENCE = 2                            # made in inference mode, whose bit is the same
@@ -72,6 +72,22 @@ ONE_OF_SEVERAL = 8                          # a view that one call made beside o
 OF_FUNCTION = 16                            # by a custom Function, in the memory of an input
 VIEW_LIMITS = VIEW_IN_NO_GRAD | ONE_OF_SEVERAL   # what a view of a view has from it
 MISS = 1
+# what `core` and what it consists of are called with: op, operands, how many, attributes, writer
+CORE_ARGUMENTS = (("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs"), ("ptr", "writer"))
+TIMED = 1 << 32                             # a bit in the number of operands: see `op_log.py`
+# words of a profiler's log, as byte offsets: where the next entry goes and where the memory ends;
+# functions of Python's, null where they are not wanted; the objects that Python was shown, and how
+# many more have a place in that table
+LOG = {name: 8 * i for i, name in enumerate(("at", "end", "more", "seen", "where", "describe",
+                                             "table", "left"))}
+LOG_SLOTS = 1 << 13
+# words of an entry, as byte offsets; behind them its operands and its results
+E = {name: 8 * i for i, name in enumerate(("bytes", "op", "writer", "start", "end", "thread",
+                                           "code", "place", "nin", "nout"))}
+ENTRY_HEAD = 8 * len(E)
+LOG_ARRAY = 8 * (2 + MAX_DIMS)              # descr, nd, dims; a number's has its type and NO_ARRAY
+NO_ARRAY = -2
+ENTRY_BYTES = ENTRY_HEAD + LOG_ARRAY * (MAX_IN + MAX_OUT)
 # the number of a type's slot that frees an object's memory
 TP_FREE = 74
 UNARY = ("negative", "absolute")

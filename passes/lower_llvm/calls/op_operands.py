@@ -10,11 +10,13 @@ from .op_layouts import (
     BUCKETS,
     BY_VALUE,
     COMPLEX,
+    CORE_ARGUMENTS,
     CTX,
     ELSEWHERE,
     FLOAT,
     INFERENCE,
     INT,
+    LISTENED,
     MAX_DIMS,
     MAX_IN,
     MAX_OUT,
@@ -27,6 +29,7 @@ from .op_layouts import (
     SIZED_BUCKETS,
     SPECIAL,
     TENSOR,
+    TIMED,
     WRITES,
     A,
     C,
@@ -74,10 +77,26 @@ class Call:
         """The thread's modes; leaves for Python in a mode that recipes do not support."""
         f, g = self.f, self.g
         self.flags = g.modes("error")
-        f.bail(f.cmp("ne", self.flags & SPECIAL, 0), "miss")
+        n = self.n
+        (self.n,) = f.if_(f.cmp("ne", self.flags & (SPECIAL | LISTENED), 0), self.watched,
+                          lambda: [n])
         f.bail(self.writing & f.cmp("ne", self.flags & INFERENCE, 0), "miss")
         f.bail(f.cmp("sgt", self.n, MAX_IN), "miss")
         f.store(f.as_val(0, "i64"), self.wants)
+
+    def watched(self) -> list[Val]:
+        """Leaves for Python, which shows the call to somebody, or for a profiler's log unless the
+        call came from there. Returns the number of operands."""
+        f = self.f
+        f.bail(f.cmp("ne", self.flags & SPECIAL, 0), "miss")
+        f.bail(f.cmp("eq", self.n & TIMED, 0), "listened")
+        return [self.n ^ TIMED]
+
+    def way_to_log(self) -> None:
+        """The target for which a call leaves that a profiler notes."""
+        f = self.f
+        f.label("listened")
+        f.ret(f.call("listened", "ptr", *f.args[:len(CORE_ARGUMENTS)]))
 
 
 def mix(f: Fn, h: Val, x: Val | int) -> Val:

@@ -7,7 +7,8 @@ from ..builder import Module, Val
 from .object_access import Glue, address_of
 from .op_history import History
 from .op_launch import Launch, Write
-from .op_layouts import CTX, R
+from .op_layouts import CORE_ARGUMENTS, CTX, R
+from .op_log import emit_listening
 from .op_on_device import Elsewhere
 from .op_operands import Call, Operands, RecipeSearch
 from .op_replay import Replay
@@ -37,9 +38,6 @@ def emit_record(m: Module) -> None:
     )
 
 
-ARGUMENTS = [("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs"), ("ptr", "writer")]
-
-
 def emit_core(m: Module) -> None:
     """core(op, inputs, n, attrs, writer) -> a new reference, null with an error set, or MISS.
 
@@ -47,8 +45,9 @@ def emit_core(m: Module) -> None:
     operand's memory, and that operand is returned. While a call is in progress it may cause other
     calls. So a recipe whose words were computed for this call is reserved until the call is
     done."""
+    f = m.fn("core", CORE_ARGUMENTS, "ptr", "internal")
+    emit_listening(m)
     _make(m)
-    f = m.fn("core", ARGUMENTS, "ptr", "internal")
     g, used = Glue(f), f.alloca("ptr", 1)
     f.store(Val(f, "null", "ptr"), used)
     _count(g, 1)
@@ -68,7 +67,7 @@ def _count(g: Glue, step: int) -> None:
 def _make(m: Module) -> None:
     """make(..., used): the body of `core`. A recipe for many sizes that is used is stored in
     `used`, and is busy from then on."""
-    f = m.fn("make", [*ARGUMENTS, ("ptr", "used")], "ptr", "internal")
+    f = m.fn("make", [*CORE_ARGUMENTS, ("ptr", "used")], "ptr", "internal")
     call = Call(f)
     call.modes()
     recipe = RecipeSearch(call, Operands(call).hash()).find()
@@ -86,6 +85,7 @@ def _make(m: Module) -> None:
     replay.tensors()
     History(replay).emit()
     replay.ways_out()
+    call.way_to_log()
 
 
 def _run(replay: Replay, write: Write) -> None:
