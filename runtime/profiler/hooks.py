@@ -8,6 +8,7 @@ make the calls. So nothing is asked while nobody listens.
 """
 import threading
 import time
+from typing import Any
 
 from .. import profiler_listeners, tensor_base
 from ..autograd import modes
@@ -69,7 +70,9 @@ class Listener:
         self.frames = Frames(stack, modules)
         self.log: list = []
         self.busy, self.undo = _Busy(), []
-        self.native = None if tensor_base.native_apply is None else NativeLog(detailed, self.frames)
+        self.native: Any = None
+        if tensor_base.native_apply is not None:
+            self.native = NativeLog(detailed, self.frames)
 
     # ---- beginning and ending --------------------------------------------------------------------
     def start(self):
