@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from whet.cpu import native
 from whet.profiler.hooks import Exchanged, clock
 
 from ..dispatch.calls import Calls
@@ -60,6 +61,7 @@ def attach(listener: Any) -> Callable[[], None]:
         running, machine = _Running(), native_runner.machine
         undo += [
             Exchanged(Program, "__call__", _replay(listener, running, Program.__call__))]
+    if listener.kernels and native.enabled():
         timed = _launches(listener, running, machine()[1])
         undo.append(
             Exchanged(launch_program, "machine", lambda: (machine()[0], timed, machine()[2])))

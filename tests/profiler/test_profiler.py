@@ -1,6 +1,9 @@
 """What a profiler says of eager and traced code, and that it leaves no trace of itself."""
 import gc
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -299,6 +302,17 @@ def test_events_are_those_so_far_while_a_profiler_is_on_and_all_of_them_after():
         assert names(p) == ["exp", "neg"]
         a.abs()
     assert names(p) == ["exp", "neg", "abs"]
+
+
+def test_ops_are_seen_where_python_calls_kernels():
+    code = ("import whet, whet.jit\n"
+            "a = whet.ones(3)\n"
+            "with whet.profiler.profile() as p:\n"
+            "    a.exp().sum()\n"
+            "print([e.name for e in p.events()])")
+    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_NATIVE": "0"},
+                         capture_output=True, text=True, check=True)
+    assert out.stdout == "['exp', 'sum']\n"
 
 
 def test_two_profilers_at_once_are_refused():
