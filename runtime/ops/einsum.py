@@ -3,6 +3,7 @@ import functools
 import math
 from typing import Any, NamedTuple
 
+from .contraction_order import pairs
 from .registry import check_one_type, is_tensor
 from .surface import function
 
@@ -200,11 +201,11 @@ def _steps(equation, shapes):
     plan = _Plan()
     operands = [_Noted(plan, shape) for shape in shapes]
     terms = [_diagonals(x, indices) for x, indices in zip(operands, lists)]
-    term = terms[0]
-    for k in range(1, len(terms)):
-        wanted = {*out, *(i for later in terms[k + 1:] for i in later.indices)}
-        term = _contracted(term, terms[k], wanted)
-    x, indices = term.summed_to(out)
+    for i, j in pairs(tuple([frozenset(t.indices) for t in terms]), frozenset(out)):
+        b, a = terms.pop(j), terms[i]
+        others = [q for k, t in enumerate(terms) if k != i for q in t.indices]
+        terms[i] = _contracted(a, b, {*out, *others})
+    x, indices = terms[0].summed_to(out)
     order = [indices.index(i) for i in out]
     if x is operands[0]:                     # a new tensor, whatever is done
         x.permute(order)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
+from whet.ops import contraction_order
 
 
 @pytest.mark.parametrize("dtype", [whet.float32, whet.uint8, whet.bool, whet.int64])
@@ -130,6 +131,8 @@ def test_numpy_names_of_arguments_are_known_from_the_first_call_on(again):
     ("ij,ij->ij", [(3, 1), (1, 4)]),
     ("iij,jk->ik", [(3, 3, 4), (4, 2)]),
     ("ij,jk", [(0, 4), (4, 5)]),
+    ("bnd,dr,rst,sd,te->bne", [(2, 3, 5), (5, 2), (2, 3, 4), (3, 5), (4, 5)]),
+    ("...i,ij,j,jk,k,kl->l...", [(2, 1), (3, 4), (4,), (1, 2), (2,), (2, 3)]),
     ("i->i", [(3,)])])
 def test_einsum_does_the_same_each_time(equation, shapes):
     xs = [whet.randn(*s, dtype=whet.float64) for s in shapes]
@@ -140,6 +143,22 @@ def test_einsum_does_the_same_each_time(equation, shapes):
     rows = [whet.stack([x, x * 2]) for x in xs]
     both = whet.func.vmap(lambda *a: whet.einsum(equation, *a))(*rows)
     assert whet.allclose(both[1], made * 2 ** len(xs))
+
+
+@pytest.mark.parametrize("equation, order", [
+    ("ij,jk,kl->il", [(0, 1), (0, 1)]),                      # all orders are alike
+    ("ij,jk,k->i", [(1, 2), (0, 1)]),
+    ("ai,bi,ci,di,ei,f->f", [(0, 1), (0, 1), (0, 1), (0, 1), (0, 1)]),
+    ("ab,cd,de,bc,e->a", [(2, 4), (1, 2), (1, 2), (0, 1)])])
+def test_einsum_multiplies_first_what_leaves_fewest_indices(equation, order):
+    left, out = equation.split("->")
+    found = contraction_order.pairs(tuple(map(frozenset, left.split(","))), frozenset(out))
+    assert list(found) == order
+
+
+def test_einsum_of_many_makes_no_product_of_all_indices():
+    xs = [whet.ones(64, 64)] * 6
+    assert whet.einsum("ab,cd,ef,bc,de,fa->", *xs).item() == 64 ** 6
 
 
 @pytest.mark.parametrize("shape, n", [
