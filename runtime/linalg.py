@@ -1,4 +1,5 @@
 """Linear algebra: factorisations, solutions, norms of matrices (`whet.linalg`)."""
+import functools
 import math
 
 from . import dtypes
@@ -191,11 +192,13 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
 
 
 def multi_dot(tensors):
-    """The product of several matrices; the first and the last may be vectors.
+    """The product of several matrices; the first and the last may be vectors. They are multiplied
+    from left to right, or from right to left where that makes vectors of all that comes between.
 
     >>> import whet
-    >>> whet.linalg.multi_dot([whet.ones(2, 3), whet.ones(3, 4), whet.ones(4, 5)]).shape
-    whet.Size([2, 5])
+    >>> m = whet.tensor([[0.0, 2.0], [1.0, 0.0]])
+    >>> whet.linalg.multi_dot([m, m, whet.tensor([1.0, 3.0])])
+    tensor([2., 6.])
     """
     if len(tensors) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
@@ -205,10 +208,9 @@ def multi_dot(tensors):
             raise RuntimeError(
                 f"multi_dot(): tensor {i} must be {'2D' if inside else '1D or 2D'} but got "
                 f"{m.ndim}D")
-    r = tensors[0]
-    for m in tensors[1:]:
-        r = r @ m
-    return r
+    if tensors[0].ndim > tensors[-1].ndim:
+        return functools.reduce(lambda r, m: m @ r, reversed(tensors))
+    return functools.reduce(lambda r, m: r @ m, tensors)
 
 
 def vecdot(x, y, *, dim=-1):

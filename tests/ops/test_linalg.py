@@ -288,6 +288,14 @@ def test_norms_with_their_statistics():
     assert [t.shape for t in none] == [(0,), (0,)]
 
 
+def test_products_that_end_with_a_vector_make_no_matrices():
+    a = matrices(300, 300).requires_grad_(False)
+    v = whet.ones(300, dtype=whet.float64)
+    assert whet.linalg.multi_dot([a, a, a, v]).equal(a @ (a @ (a @ v)))
+    assert whet.linalg.multi_dot([v, a, a, v]).equal(v @ a @ a @ v)
+    assert whet.linalg.multi_dot([v, a, a]).equal(v @ a @ a)
+
+
 def test_arguments_that_have_no_one_meaning_are_errors():
     with pytest.raises(RuntimeError, match="the input must be 1D or 2D. Got 3D"):
         whet.linalg.norm(whet.ones(2, 2, 2), 2)
