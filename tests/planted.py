@@ -303,6 +303,20 @@ FAULTS = [
         "Products",
     ),
     Fault(
+        "panels of a product that are kept overlap",
+        GENERATORS + "products/gemm.py",
+        "j * (kb * self.s) + (MC",
+        "j * (kb * self.s // 2) + (MC",
+        "Products",
+    ),
+    Fault(
+        "panels of a product are kept where there is no memory for them",
+        GENERATORS + "products/gemm.py",
+        "f.sel(keeps & along, tall, group)",
+        "f.sel(along, tall, group)",
+        "Products",
+    ),
+    Fault(
         "scratch for packed rows is too short",
         GENERATORS + "products/gemm.py",
         "a = MC * a_step(wide) if a_mode",

@@ -21,6 +21,7 @@ from whet.ir.outline import table as numbers_of
 from whet.ir.symbolic_size import at_least, at_most, plan_for
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.products import gemm as kernels
+from whet.passes.lower_llvm.products import packed_panels
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from . import memory, native, small_products, taped_launches, thread_pool, tiered_compilation
@@ -294,7 +295,7 @@ def packing_of(b):
     width, s = kernels.shape(short).width, b.dtype.itemsize
     b_mode = "rows" if b.strides[-1] == s else "cols"
     kernel = native.kernel(f"gemm/pack/many/{short}/{b_mode}",
-                           lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
+                           lambda mod, symbol: packed_panels.pack_b(mod, symbol, short, b_mode))
     count, panels = math.prod(b.shape[:-2]), -(-n // width)
     return Packing(count * panels * width * max(k, 1), DTYPE[wide], kernel, count * panels,
                    max(1, (1 << 18) // max(1, k * width)),

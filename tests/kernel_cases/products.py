@@ -29,7 +29,7 @@ SIDES = (
 class Products(Family):
     """The tiled product, and what packs for it."""
 
-    generators = ("gemm.gemm", "gemm.pack_b")
+    generators = ("gemm.gemm", "packed_panels.pack_b")
     kinds = (
         *(f"gemm/f32/{a}/{b}/" for a in ("place", "rows", "cols") for b in ("rows", "cols")),
         *(("gemm/f32/place/place/",) if targets._best() == "avx512" else ()),
@@ -83,7 +83,11 @@ class Products(Family):
     def tall_and_apart(self):
         for dtype, (m, k, n) in itertools.product(
             ("f4", "f2"),
-            ((112, 70, 9), (113, 300, 17), (225, 33, 40), (330, 20, 33), (400, 20, 33)),
+            (
+                *((112, 70, 9), (113, 300, 17), (225, 33, 40), (330, 20, 33), (400, 20, 33)),
+                # panels that stay in a cache, and those of a wide matrix, which do not
+                *((400, 300, 70), (350, 257, 530)),
+            ),
         ):  # groups of rows
             yield Case(
                 f"tall {dtype} {m} {k} {n}",

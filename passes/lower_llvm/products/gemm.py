@@ -39,6 +39,9 @@ PREFIX = "whet.gemm."                    # of the names of functions that kernel
 KC = 256
 # rows of A that stay in the second-level cache, 256 columns of them; a multiple of all tile heights
 MC = 336
+# Tiles go along the rows of C first where the panels of a block of K stay in a cache meanwhile, or
+# where products have so few steps that they take as long as C takes to be written.
+PANELS_IN_CACHE, SHALLOW = 1 << 19, 64
 DIMS = ("m", "n", "k", "a_m", "a_k", "b_k", "b_n", "c_m", "rows", "cols", "inner", "a_outer",
         "b_outer", "c_outer", "a_inner", "b_inner", "c_inner", "in_place", "scratch")
 """The table of integers: sizes; strides of A, B and C; the size of a unit; the batch as two
@@ -131,9 +134,9 @@ def gemm(mod: Module, symbol: str, dtype: str, a_mode: str = "place", b_mode: st
 
     a_mode: "place" (read A where it is), "rows" or "cols" (pack it, widened; its k or its m
     adjacent). b_mode: "rows" or "cols" (pack panels of it on the way; its n adjacent, or any
-    strides), "packed" (by `pack_b`), "place" (read B where it is, its n adjacent; tiles read and
-    write a panel's columns under a mask). dst: the element type of C, by default that of A and B.
-    epilogue: see `Epilogue`.
+    strides), "packed" (by `packed_panels.pack_b`), "place" (read B where it is, its n adjacent;
+    tiles read and write a panel's columns under a mask). dst: the element type of C, by default
+    that of A and B. epilogue: see `Epilogue`.
     """
     _Gemm(mod, symbol, dtype, a_mode, b_mode, dst or dtype, epilogue).emit()
 
@@ -145,48 +148,6 @@ def load_operands(f: Fn, args: Val, table: Val, epilogue: Epilogue | None) -> li
         f.load("ptr", f.at(args, 5 + i, "i64")),
         *(f.load("i64", f.at(table, len(DIMS) + 3 * i + j, "i64")) for j in range(3))]
             for i in range(len(epilogue.operands) if epilogue else 0)]
-
-
-def pack_b(mod: Module, symbol: str, dtype: str, b_mode: str) -> None:
-    """Emit the kernel (b, out, table) that packs B, or several one after the other, for b_mode
-    "packed"; a unit is a panel. The table: k, n, b_k, b_n, and as the batch has two dimensions, the
-    count of the inner one and the strides of both.
-
-    `out` holds the blocks of K one after the other, in each all panels, in each its rows:
-    [k][width], widened."""
-    wide, sh = WIDE.get(dtype, dtype), shape(dtype)
-    s = size(wide)
-    copy = symbol + ".copy"
-    if b_mode == "rows":
-        pack.copy_rows(mod, copy, dtype, wide, sh.lanes, sh.vectors)
-    else:
-        pack.copy_transposed(mod, copy, dtype, wide, sh.lanes)
-    f = mod.kernel(symbol)
-    b_start, out_start, table = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(3))
-    k, n, b_k, b_n, inner, outer_step, inner_step = (f.load("i64", f.at(table, i, "i64"))
-                                                     for i in range(7))
-    panels = f.sdiv(n + (sh.width - 1), sh.width)
-    padded = panels * sh.width
-    step = f.const("i64", sh.width * s)
-
-    def panel(u: Val) -> None:
-        z = f.sdiv(u, panels)
-        outer = f.sdiv(z, inner)
-        b, out = (f.bytes_at(b_start, outer * outer_step + (z - outer * inner) * inner_step),
-                  f.bytes_at(out_start, z * padded * k * s))
-        j = (u - z * panels) * sh.width
-        some = f.imin(n - j, sh.width)
-
-        def block(k0: Val) -> None:
-            kb = f.imin(k - k0, KC)
-            src, dst = (f.bytes_at(b,
-                                   k0 * b_k + j * b_n), f.bytes_at(out, (k0 * padded + j * kb) * s))
-            if b_mode == "rows":
-                f.call(copy, "void", src, b_k, kb, some, dst, step)
-            else:
-                f.call(copy, "void", src, b_n, b_k, some, kb, dst, step)
-        f.loop(0, k, KC, block)
-    f.loop(f.args[1], f.args[2], 1, panel)
 
 
 # ---- what kernels of a type have in common -------------------------------------------------------
@@ -431,8 +392,13 @@ class _Gemm:
         cols = f.imin(d["cols"], d["n"] - j0)
         groups = f.sdiv(rows + (MC - 1), MC)
         group = f.sdiv(rows + groups - 1, groups)
-        group = f.imin(
-            f.sdiv(group + (self.shape.rows[0] - 1), self.shape.rows[0]) * self.shape.rows[0], MC)
+        tall = self.shape.rows[0]
+        group = f.imin(f.sdiv(group + (tall - 1), tall) * tall, MC)
+        # Only with so many rows is there memory to keep panels of B in.
+        keeps = f.cmp("sgt", groups, 1)
+        panels = f.imin(d["k"], KC) * cols * s
+        along = f.cmp("sle", panels, PANELS_IN_CACHE) | f.cmp("sle", d["k"], SHALLOW)
+        group = f.sel(keeps & along, tall, group)
         a = f.bytes_at(a, i0 * d["a_m"])
         c = f.bytes_at(f.bytes_at(c, i0 * d["c_m"]), j0 * size(self.dst))
         extra = [(f.bytes_at(self.along(o, p, j0), i0 * p_m), p_m)
@@ -457,8 +423,7 @@ class _Gemm:
 
                 def panel(j: Val) -> None:
                     n = f.imin(cols - j, width)
-                    p = self.panel_of(b, k0, kb, j0, j, n, f.cmp("eq", i, 0),
-                                      f.cmp("sgt", groups, 1))
+                    p = self.panel_of(b, k0, kb, j0, j, n, f.cmp("eq", i, 0), keeps)
                     out = f.bytes_at(f.bytes_at(c, i * d["c_m"]), j * size(self.dst)), d["c_m"]
                     to = f.bytes_at(f.bytes_at(sums, i * sums_m), j * s), sums_m
                     more = [(f.bytes_at(self.along(o, p, j), i * p_m), p_m)
@@ -497,7 +462,7 @@ class _Gemm:
             return src, d["b_k"]
         kept = f.bytes_at(
             self.scratch,
-            j * (KC * self.s) + (MC * a_step(self.wide) if self.a_mode != "place" else 0))
+            j * (kb * self.s) + (MC * a_step(self.wide) if self.a_mode != "place" else 0))
         panel = f.sel(many_groups, kept, self.panel)
 
         def copy() -> None:

@@ -89,7 +89,7 @@ def unit_rows(dtype: str) -> int:
 
 def steps(mod: Module, symbol: str, what: Steps) -> None:
     """Emit the kernel. Its arguments: the table, the rows that the first step multiplies, the
-    matrices as `gemm.pack_b` leaves them, the arrays. A unit is `unit_rows` rows."""
+    matrices as `packed_panels.pack_b` leaves them, the arrays. A unit is `unit_rows` rows."""
     _Emitter(mod, symbol, what)
 
 
