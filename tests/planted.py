@@ -306,7 +306,7 @@ FAULTS = [
         "panels of a product that are kept overlap",
         GENERATORS + "products/gemm.py",
         "j * (kb * self.s) + (MC",
-        "j * (kb * self.s // 2) + (MC",
+        "j * (kb * (self.s // 2)) + (MC",
         "Products",
     ),
     Fault(
