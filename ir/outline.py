@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, overload
 
 import numpy as np
 
@@ -28,6 +28,14 @@ class Room:
 
     def __init__(self, size: Size | None, owner: Any = None) -> None:
         self.size, self.owner = size, owner
+
+
+class Series(NamedTuple):
+    """Words of a table, as many as a size says: `word`, an expression, with 0, 1, 2, ... in the
+    place of `place`. All that follows it in a table is a series, too."""
+    length: Size
+    place: SymbolicSize | None
+    word: Any
 
 
 class Table(list[Size]):

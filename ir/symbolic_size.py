@@ -49,6 +49,7 @@ class Facts(Answers):
     def __init__(self, values: Sequence[int]) -> None:
         super().__init__(values)
         self.least_of: dict[str, int | None] = {}
+        self.is_for_library = False      # then nobody asks Python for the plan of another size
         self.symbols = [SymbolicSize({(f"s{i}",): 1}, v, self) for i, v in enumerate(values)]
 
     def atom(self, text: str, value: int, least: int | None = 0) -> SymbolicSize:
@@ -143,6 +144,12 @@ def fixed(x: Size) -> int:
     return value(x)
 
 
+def for_now(x: Size) -> int:
+    """What a number is now, for a choice that changes nothing but speed. The choice is kept for
+    all sizes, and is no condition of the plan."""
+    return value(x)
+
+
 @overload
 def at_least(x: int, least: int) -> int: ...
 
@@ -159,8 +166,9 @@ def at_least(x: Size, least: Size) -> Size:
         facts = least.facts
     else:
         return max(x, least)
+    known = [n for n in (least_of(x), least_of(least)) if n is not None]
     return facts.atom(f"max({text(x)},{text(least)})", max(value(x), value(least)),
-                      least if type(least) is int else 0)
+                      max(known, default=None))
 
 
 @overload
@@ -179,7 +187,14 @@ def at_most(x: Size, most: Size) -> Size:
         facts = most.facts
     else:
         return min(x, most)
-    return facts.atom(f"min({text(x)},{text(most)})", min(value(x), value(most)))
+    low, other = least_of(x), least_of(most)
+    return facts.atom(f"min({text(x)},{text(most)})", min(value(x), value(most)),
+                      None if low is None or other is None else min(low, other))
+
+
+def least_of(x: Size) -> int | None:
+    """No value of it is less, as far as that is seen at once; None where it is not."""
+    return x.least() if type(x) is SymbolicSize else x
 
 
 def chosen(function: Callable[..., int], *args: Size) -> int:

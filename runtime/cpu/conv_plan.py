@@ -9,6 +9,8 @@ import threading
 
 import numpy as np
 
+from ..ir.outline import table
+from ..ir.symbolic_size import at_least, at_most, for_now, sized
 from . import memory, native, taped_launches, thread_pool
 from .depthwise_plan import band_run, depthwise_band, few_run, filled, plane_line, planes_plan
 from .window_geometry import out_sizes
@@ -102,33 +104,44 @@ def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0
     `others` for each two blocks. `by_rows`: in the order that `runs.blocks` means by that.
     """
     fewest = split(panels, most_panels)[0], split(tiles, most_tiles)[0]
-    if threads == 1 or others * fewest[0] * fewest[1] >= 32 * threads:
+    if threads == 1 or for_now(others * fewest[0] * fewest[1]) >= 32 * threads:
         return fewest
-    even = [min(n, -(-few // threads) * threads) for n, few in zip((panels, tiles), fewest)]
+    even = [at_most(n, -(-few // threads) * threads) for n, few in zip((panels, tiles), fewest)]
 
     def longest(blocks):
         across, down = (np.diff(np.arange(b + 1.0) * n // b)
-                        for n, b in zip((panels, tiles), blocks))
+                        for n, b in zip(map(for_now, (panels, tiles)), map(for_now, blocks)))
         across[-1] -= 1 - last
         work = across[:, None] * (down * rows + copy)
-        work = np.tile((work.T if by_rows else work).ravel(), others)
+        work = np.tile((work.T if by_rows else work).ravel(), for_now(others))
         parts = min(threads, len(work))
         each, over = divmod(len(work), parts)                    # as the pool has it
         return (max(np.add.reduceat(work, [i * each + min(i, over)
-                                           for i in range(parts)])), blocks[0] * blocks[1])
-    finest = [panels] if panels < 8 * threads else []
+                                           for i in range(parts)])),
+                for_now(blocks[0] * blocks[1]))
+    finest = [panels] if for_now(panels) < 8 * threads else []
     return min(
-        itertools.product(dict.fromkeys([fewest[0], even[0], *finest]),
-                          dict.fromkeys([fewest[1], even[1]])),
+        itertools.product(each_once([fewest[0], even[0], *finest]),
+                          each_once([fewest[1], even[1]])),
         key=longest)
+
+
+def each_once(sizes):
+    """Sizes, of those that are equal for now the first."""
+    return [*{for_now(n): n for n in reversed(sizes)}.values()][::-1]
 
 
 def _finer(blocks, panels, tiles, rows, others, threads, last):
     """Smaller blocks, if threads have few units each. With more units a slow or busy thread takes
     fewer of them, and the others wait less for the last one. This is for kernels that go `by_rows`:
     neighbouring units share weights in the cache."""
-    if threads == 1 or others * blocks[0] * blocks[1] >= 8 * threads:
+    if threads == 1 or for_now(others * blocks[0] * blocks[1]) >= 8 * threads:
         return blocks
+    if sized((*blocks, panels, tiles, others)):
+        finer = _finer([*map(for_now, blocks)], for_now(panels), for_now(tiles), rows,
+                       for_now(others), threads, last)
+        return [at_least(b, at_most(n, most))
+                for b, n, most in zip(blocks, finer, (panels, tiles))]
 
     def time(cut):
         across, down = (-(-n // b) for n, b in zip((panels, tiles), cut))
@@ -210,11 +223,12 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     from whet.passes.lower_llvm.windows import window_tiles
     pixels, size, rows = fields["pixels"], window_tiles.BYTES[r.elem], lower.tile_rows(r.rows)
     tiles = -(-r.rows // rows)
-    vectors = 1 if pixels <= lanes else 4 if rows < 4 and pixels > 2 * lanes else 2
+    now = for_now(pixels)
+    vectors = 1 if now <= lanes else 4 if rows < 4 and now > 2 * lanes else 2
     tile = window_tiles.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
     panel = tile.panel
     panels = -(-pixels // panel)
-    last = _last(pixels, tile)
+    last = _last(now, tile)
     pixel_blocks, row_blocks = _finer(
         _cut(panels, max(1, 128 // panel), tiles, max(1, 512 // rows), rows, r.groups, threads,
              last, by_rows=True), panels, tiles, rows, r.groups, threads, last)
@@ -245,16 +259,18 @@ def planes_band(r, lanes, threads):
     line, span = _plane_line(r, lanes), max(height) - min(height) + 1
     # rows of the planes
     tall = PLANES_SCRATCH // (r.channels * len(depth) * sw * line * window_tiles.BYTES[r.elem])
-    band = min(oh, (tall - span) // sh + 1)
+    band = at_most((tall - span) // sh + 1, oh)
     high = few_channels.registers_for(r.rows)[0]
-    if band < 1 or r.groups * r.images * od * oh * -(-r.rows // high) < threads:
+    if for_now(band) < 1 or for_now(r.groups * r.images * od * oh) * -(-r.rows // high) < threads:
         return None
     # of a pixel, for one under each tap
-    copies = sw * ((band - 1) * sh + span) / (len(height) * len(width) * band)
+    now = for_now(band)
+    copies = sw * ((now - 1) * sh + span) / (len(height) * len(width) * now)
     tiled, here = (-(-r.rows // n) * n for n in (lower.tile_rows(r.rows), high))
-    usual = _whole(r.images * od * oh * ow, lanes) * (tiled + (COPY if sw <= 2 else COPY_APART))
-    return (band if r.images * od * oh * -(-ow // lanes) * lanes *
-            (here + COPY * copies) < usual else None)
+    usual = for_now(_whole(r.images * od * oh * ow, lanes)) * (
+        tiled + (COPY if sw <= 2 else COPY_APART))
+    pays = for_now(r.images * od * oh * -(-ow // lanes)) * lanes * (here + COPY * copies) < usual
+    return at_least(band, 1) if pays else None
 
 
 def _plane_line(r, lanes):
@@ -287,9 +303,8 @@ def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
                   steps=r.channels * planes * len(height) * len(width), channels=r.channels,
                   planes=planes, tiles=tiles, row_blocks=row_blocks, band=band, bands=bands,
                   band_rows=band_rows, line=line, vectors=vectors, fill=fill, **layout)
-    plane, i, j = (np.arange(r.channels * planes)[:, None, None], np.array(height)[:, None] - top,
-                   np.array(width) - left)
-    away = ((plane * band_rows + i) * sw + j % sw) * line + j // sw
+    away = [((plane * band_rows + i - top) * sw + (j - left) % sw) * line + (j - left) // sw
+            for plane in range(r.channels * planes) for i in height for j in width]
     places = np.arange(r.channels)[:, None] * r.w_strides[2] + np.array(r.taps_at, np.int64)
     form = "listed" if r.taps_at else "rows"
     kernel = native.kernel(
@@ -297,9 +312,8 @@ def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
         lambda m, symbol: few_channels.forward(m, symbol, tile, epilogue, sw, far))
     grain, parts = shares_of(band * vectors * lanes * r.rows * fields["steps"] // row_blocks, lanes,
                            units, threads)
-    geometry = np.concatenate([[fields[name] for name in few_channels.FIELDS], depth,
-                               away.ravel(),
-                               places.ravel()]).astype(np.int64)
+    geometry = table([*(fields[name] for name in few_channels.FIELDS), *depth, *away,
+                      *places.ravel().tolist()])
     return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, out_shape)
 
 
@@ -308,8 +322,8 @@ def turned_rows(r, pixels, lanes):
     that does not pay."""
     from whet.passes.lower_llvm.windows import conv as lower
     most = 14 if lower.tile_rows(12) == 12 else 6
+    pixels, panel = for_now(pixels), TURNED_VECTORS * lanes
     rows = min(range(most, most // 2, -1), key=lambda n: -(-pixels // n) * (n + 0.25))
-    panel = TURNED_VECTORS * lanes
     wasted = -(-pixels // rows) * rows * -(-r.rows // panel) * panel
     usual = lower.tile_rows(r.rows)
     return (rows if r.channels
@@ -370,7 +384,7 @@ def winograd_pays(r):
                 } not in ({1}, {-1})):
         return False
     pixels, tiles = oh * ow, -(-oh // 2) * -(-ow // 2)
-    return min(r.channels, r.rows) >= 16 and od * pixels >= 49 and 4 * tiles <= 1.35 * pixels
+    return min(r.channels, r.rows) >= 16 and od * pixels >= 49 and 400 * tiles <= 135 * pixels
 
 
 def winograd_plan(r, epilogue, out_shape):
@@ -390,13 +404,13 @@ def winograd_plan(r, epilogue, out_shape):
     rows = lower.tile_rows(r.rows)
     tiles = -(-r.rows // rows)
     tile, line = (window_tiles.Tile(r.elem, rows, lanes,
-                                    1 if pixels <= lanes else 2), steps + winograd.PAD)
+                                    1 if for_now(pixels) <= lanes else 2), steps + winograd.PAD)
     panel = tile.panel
     panels = -(-pixels // panel)
     pixel_blocks, row_blocks = _cut(panels,
                                     max(1, WINOGRAD_SCRATCH // (16 * steps * panel * size)),
-                                    tiles, tiles, rows, r.groups, threads, _last(pixels, tile),
-                                    TRANSFORM)
+                                    tiles, tiles, rows, r.groups, threads,
+                                    _last(for_now(pixels), tile), TRANSFORM)
     max_panels = -(-panels // pixel_blocks)
     limit = max_panels * panel
     layout = scratch_layout(in_at=runs_bytes(limit, 4 * len(depth) + 2) + limit * 16,

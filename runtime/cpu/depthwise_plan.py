@@ -4,8 +4,8 @@ With a vector of channels where there are many (`_depthwise_band`), else with on
 pixels: in planes with their padding (`planes_plan`), or with the lanes that are inside the image
 under each tap (`_depthwise_few`).
 """
-import numpy as np
-
+from ..ir.outline import table
+from ..ir.symbolic_size import at_least, at_most, for_now
 from . import native
 from .window_parts import Plan, runs_bytes, scratch_layout, shares_of, split
 
@@ -21,7 +21,7 @@ def depthwise_band(r, lanes, size, taps):
     _, sh, sw = r.stride
     cols = (ow - 1) * sw + max(width) - min(width) + 1
     span = max(height) - min(height) + 1                         # rows under one window
-    outputs = max(1, min(oh, (4096 // cols - span) // sh + 1))
+    outputs = at_least(at_most((4096 // cols - span) // sh + 1, oh), 1)
     rows = (outputs - 1) * sh + span
     fields = scratch_layout(in_at=(len(depth) * rows * cols + lanes + 4 * sw) * lanes * size,
                      out_at=(ow + lanes + 4) * lanes * size,
@@ -39,8 +39,8 @@ def band_run(r, fields, band, lanes, threads, how, epilogue, near, far):
     from whet.passes.lower_llvm.windows import depthwise, window_tiles
     taps, panels, oh = fields["steps"], -(-fields["outs"] // lanes), fields["oh"]
     others = panels * r.images * r.out[0]
-    while (threads > 1 and -(-oh // band["max_tiles"]) * others < 2 * threads
-           and band["max_tiles"] > 8):
+    while (threads > 1 and for_now(-(-oh // band["max_tiles"]) * others) < 2 * threads
+           and for_now(band["max_tiles"]) > 8):
         # a band for every thread, if there are so few units
         band["max_tiles"] = -(-band["max_tiles"] // 2)
     row_blocks = -(-oh // band["max_tiles"])
@@ -60,7 +60,7 @@ def few_run(r, fields, _, lanes, threads, how, epilogue, near, far):
     tile = window_tiles.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
     panels = -(-fields["pixels"] // tile.panel)
     pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
-    row_blocks = min(outs, -(-threads * 4 // pixel_blocks))
+    row_blocks = at_most(-(-threads * 4 // pixel_blocks), outs)
     limit = max_panels * tile.panel
     fields.update(
         scratch_layout(in_at=runs_bytes(limit, fields["rowtaps"] + fields["coltaps"]),
@@ -106,16 +106,16 @@ def planes_plan(r, lanes, threads, epilogue, out_shape):
     from whet.passes.lower_llvm.windows import depthwise_planes, few_channels, window_tiles
     taps, (od, oh, ow) = taps_of(r), r.out
     vectors = -(-ow // lanes)
-    if taps is None or 2 * r.rows * r.groups >= lanes and ow < WIDE * lanes:
+    if taps is None or 2 * r.rows * r.groups >= lanes and for_now(ow) < WIDE * lanes:
         return None
     (d, h, w), (depth, height, width) = r.x_size, r.offsets
     (xn, xc, xd, xh, _), (yn, yo, yd, yh, yw) = r.x_strides, r.out_strides
     size, top, left = window_tiles.BYTES[r.elem], min(height), min(width)
     line = plane_line(ow, left, max(width), taps.across, lanes)
     row = line * taps.across * size
-    tall = max(1, (PLANE_SCRATCH // row - taps.rows) // taps.down + 1)
+    tall = at_least((PLANE_SCRATCH // row - taps.rows) // taps.down + 1, 1)
     others = r.groups * r.images * od
-    bands = max(split(oh, tall)[0], min(oh, -(-2 * threads // others)))
+    bands = at_least(split(oh, tall)[0], at_most(-(-2 * threads // others), oh))
     band = -(-oh // bands)
     band_rows = (band - 1) * taps.down + taps.rows
     pieces = scratch_layout(in_at=row * (band_rows + 1))
@@ -136,5 +136,5 @@ def planes_plan(r, lanes, threads, epilogue, out_shape):
     units = others * bands
     grain, parts = shares_of(band * vectors * lanes * r.rows * fields["steps"], lanes, units,
                              threads)
-    return Plan(kernel, units, grain, np.array(numbers, np.int64), pieces["scratch"] * parts,
+    return Plan(kernel, units, grain, table(numbers), pieces["scratch"] * parts,
                 out_shape)

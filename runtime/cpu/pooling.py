@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from ..ir.scalar import arg
+from ..ir.symbolic_size import at_least, at_most, for_now, sized
 from . import (
     indexed,
     memory,
@@ -23,6 +24,18 @@ from .pointwise import Pointwise, move
 from .rows import contiguous
 from .sized_plans import by_sizes
 from .taped_launches import partial
+from .window_columns import (
+    Column,
+    all_equal,
+    count_of,
+    first_and_distance,
+    first_of,
+    indices,
+    larger,
+    largest,
+    smaller,
+    table_of,
+)
 from .window_parts import GRAIN, Plan, scratch_layout, shares
 
 F32 = np.dtype(np.float32)
@@ -34,8 +47,8 @@ def bounds_of(axes):
     (input size, (first, end, step))."""
     tables = []
     for size, (first, end, step) in axes:
-        inside = np.where(first < 0, first + -(first // step) * step, first)
-        tables.append((inside, np.minimum(end, size), first, end))
+        # the first tap that is inside lies a whole number of steps from the first one
+        tables.append((larger(first, first % step), smaller(end, size), first, end))
     return tables
 
 
@@ -58,29 +71,28 @@ def _plan(x, windows, kind, divisors):
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import pool as lower_pool
     from whet.passes.lower_llvm.windows import window_tiles
-    out = tuple(len(w[0]) for w in windows)
+    out = tuple(count_of(w[0]) for w in windows)
     shape, elem = (*x.shape[:2], *out), ELEM[x.dtype]
     planes = x.shape[0] * x.shape[1]
     if not planes * math.prod(out):
         return Plan(0, 0, 1, None, 0, shape)
     axes = three_axes(x.shape[2:], windows)
-    by = (None if divisors is None else np.concatenate([
-        *[np.ones(1)] * (3 - len(divisors)), *divisors]).astype(np.float64))
-    by = None if by is None else by.view(np.int64).copy()        # as all tables of plans are
-    (d, h, w), (od, oh, ow) = (a for a, _ in axes), (len(b[0]) for _, b in axes)
+    by = (None if divisors is None
+          else table_of(*[1] * (3 - len(divisors)), *divisors, dtype=np.float64))
+    (d, h, w), (od, oh, ow) = (a for a, _ in axes), (count_of(b[0]) for _, b in axes)
     xs = elements(x)
     xd, xh, xw = three(xs[2:], 0)
     lanes, threads = lower.lanes_for(elem), thread_pool.get_num_threads()
-    if kind != "spread" and xw == 1 and 2 * ow >= lanes and _even(axes[2][1]):
+    if kind != "spread" and xw == 1 and for_now(2 * ow) >= lanes and _even(axes[2][1]):
         plan = _row_plan(kind, elem, lanes, axes, xs, x.shape[1], planes, shape)
         plan.divisors = by
         return plan
     size = window_tiles.BYTES[elem]
     chunk = lower_pool.CHUNK
-    chunk_cols, chunk_rows = min(max(w, 1), chunk), 1 if w > chunk else chunk // max(w, 1)
-    cols, rows = min(ow, chunk), 1 if ow > chunk else min(oh, chunk // ow)
+    chunk_cols, chunk_rows = at_most(at_least(w, 1), chunk), at_least(chunk // at_least(w, 1), 1)
+    cols, rows = at_most(ow, chunk), at_least(at_most(chunk // ow, oh), 1)
     blocks = -(-planes // lanes) * od
-    rows = max(1, min(rows, -(-oh // max(1, -(-threads * 2 // blocks)))))
+    rows = at_least(at_most(-(-oh // at_least(-(-threads * 2 // blocks), 1)), rows), 1)
     row_blocks, col_blocks = -(-oh // rows), -(-ow // cols)
     layout = scratch_layout(planes_at=8 * lanes,
                             in_at=(chunk_rows * chunk_cols + lanes) * lanes * size,
@@ -92,15 +104,14 @@ def _plan(x, windows, kind, divisors):
                   step_w=axes[2][1][2], rows=rows, cols=cols, row_blocks=row_blocks,
                   col_blocks=col_blocks, chunk_rows=chunk_rows, chunk_cols=chunk_cols,
                   **layout, **starts)
-    geometry = np.concatenate([np.array([fields[name] for name in lower_pool.FIELDS], np.int64)]
-                              + tables).astype(np.int64)
+    geometry = table_of(*[fields[name] for name in lower_pool.FIELDS], *tables)
     units = blocks * row_blocks * col_blocks
     tile = window_tiles.Tile(elem, 1, lanes, 1)
     near = 1 if xw == 1 or w == 1 else 0
     kernel = native.kernel(f"pool/{kind}/{elem}/{lanes}/{near}",
                            lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
-    work = (x.size + 8 * planes * math.prod(out)) / units
-    grain, parts = shares(int(GRAIN * lanes / max(work, 1) / 4), units, threads)
+    work = (x.size + 8 * planes * math.prod(out)) // units
+    grain, parts = shares(GRAIN * lanes // (4 * at_least(work, 1)), units, threads)
     return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, shape, divisors=by)
 
 
@@ -110,9 +121,11 @@ def _tables(axes, w, chunk_cols):
     from whet.passes.lower_llvm.windows.pool import FIELDS
     tables, starts = [], {}
     for name, columns in zip(("z_table", "y_table", "x_table"), bounds_of(axes)):
-        starts[name] = len(FIELDS) + sum(map(len, tables))
+        starts[name] = len(FIELDS) + sum(map(count_of, tables))
         tables += columns
     first, last = tables[-2:]
+    if sized((w, chunk_cols)) and w <= chunk_cols:
+        return [*tables, 0, count_of(first)], starts     # there is one chunk for all outputs
     edges = np.arange(0, max(w, 1), chunk_cols)
     touched = np.stack([np.searchsorted(last, edges, "right"),
                         np.searchsorted(first, edges + chunk_cols, "left")], 1)
@@ -122,41 +135,40 @@ def _tables(axes, w, chunk_cols):
 def _even(windows):
     """Do the windows along an axis have one size and equal distances?"""
     first, end, _ = windows
+    if type(first) is Column:
+        # an index stands for windows at equal distances
+        return first.index is not None and all_equal(end - first)
     distances = set(np.diff(first).tolist())
-    return len(set((end - first).tolist())) == 1 and len(distances) <= 1 and 0 not in distances
+    return all_equal(end - first) and len(distances) <= 1 and 0 not in distances
 
 
 def _row_plan(kind, elem, lanes, axes, xs, channels, planes, shape):
     """A plan of `lower_llvm.pool_rows`."""
     from whet.passes.lower_llvm.windows import pool_rows as lower
-    (_, h, w), (od, oh, ow) = (a for a, _ in axes), (len(b[0]) for _, b in axes)
+    (_, h, w), (od, oh, ow) = (a for a, _ in axes), (count_of(b[0]) for _, b in axes)
     xd, xh, _ = three(xs[2:], 0)
     (step_d, step_h, step_w), (first, end, _) = (b[2] for _, b in axes), axes[2][1]
-    stride, first, taps = (int(first[1] - first[0]) if ow > 1 else 1, int(first[0]),
-                           -(-int(end[0] - first[0]) // step_w))
+    size, (first, stride) = first_of(end - first), first_and_distance(first)
+    taps = -(-size // step_w)
     depth, height, _ = bounds_of(axes)
     left = -(-max(-(first // stride), 0) // lanes) * lanes
-    whole = max(0, min(ow, (w - 1 - first - (taps - 1) * step_w) // stride + 1))
+    whole = at_least(at_most((w - 1 - first - (taps - 1) * step_w) // stride + 1, ow), 0)
     threads = thread_pool.get_num_threads()
-    rows = max(
-        1,
-        min(oh, GRAIN // max(1, -(-ow // lanes) * taps * 4),
-            -(-oh // max(1, -(-threads * 2 // (planes * od))))))
+    rows = at_least(at_most(at_most(
+        GRAIN // at_least(-(-ow // lanes) * taps * 4, 1),
+        -(-oh // at_least(-(-threads * 2 // (planes * od)), 1))), oh), 1)
     row_blocks = -(-oh // rows)
     fields = dict(channels=channels, xn=xs[0], xc=xs[1], xd=xd, xh=xh, h=h, w=w, od=od, oh=oh,
                   ow=ow, step_d=step_d, step_h=step_h, step_w=step_w, taps=taps, stride=stride,
                   first=first, left=left, whole=whole, rows=rows, row_blocks=row_blocks,
-                  z_at=len(lower.FIELDS), y_at=len(lower.FIELDS) + sum(map(len, depth)))
-    geometry = np.concatenate([
-        np.array([fields[name] for name in lower.FIELDS], np.int64), *depth,
-        *height]).astype(np.int64)
+                  z_at=len(lower.FIELDS), y_at=len(lower.FIELDS) + sum(map(count_of, depth)))
+    geometry = table_of(*[fields[name] for name in lower.FIELDS], *depth, *height)
     form = stride if stride in (1, 2) else 0, taps if taps <= 3 else 0
     kernel = native.kernel(f"pool_rows/{kind}/{elem}/{lanes}/{form}",
                            lambda m, symbol: lower.emit(m, symbol, elem, lanes, kind, *form))
     units = planes * od * row_blocks
-    taps_of_window = (taps * max(1, int(
-        (height[1] - height[0]).max())) * max(1, int((depth[1] - depth[0]).max())))
-    grain = max(1, GRAIN // max(1, rows * -(-ow // lanes) * taps_of_window))
+    taps_of_window = taps * largest(height[3] - height[2]) * largest(depth[3] - depth[2])
+    grain = at_least(GRAIN // at_least(rows * -(-ow // lanes) * taps_of_window, 1), 1)
     return Plan(kernel, units, grain, geometry, 0, shape)
 
 
@@ -180,7 +192,7 @@ def _compiled(x):
 
 def _windows(n, out, kernel, stride, padding, dilation=1):
     """Along one axis: first tap, end, distance of taps."""
-    first = np.arange(out) * stride - padding
+    first = indices(out, n) * stride - padding
     return first, first + (kernel - 1) * dilation + 1, dilation
 
 

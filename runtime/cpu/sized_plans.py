@@ -2,7 +2,7 @@
 
 How a convolution or a pool is cut best is searched for, and has no short expression of sizes. So
 planning stays what it is: one function of sizes, called for each that comes, as eager mode calls
-it. The numbers of a plan are what it gave.
+it. The numbers of a plan are what it gave. A library has no Python to call: its plans are formulas.
 """
 import numpy as np
 from whet.ir.outline import Outline
@@ -38,11 +38,15 @@ def by_sizes(make, outs, *arguments):
     """make(*arguments), a list of plans, one for each shape in `outs` that a plan's result has.
     Arguments may have sizes that are not known."""
     known: dict = {}
-    arguments = tuple([outlined(x, known) for x in arguments])
+    outlines = tuple([outlined(x, known) for x in arguments])
     if not known:
-        return make(*arguments)
+        return make(*outlines)
     facts = next(iter(known.values())).facts
-    numbers = items(facts, PlansBySizes(make, arguments, list(known)), list(known.values()))
+    if facts.is_for_library:
+        # nobody calls a function of Python's there: planning itself runs on symbols, and chooses
+        # what changes nothing but speed by the sizes of now
+        return make(*outlines)
+    numbers = items(facts, PlansBySizes(make, outlines, list(known)), list(known.values()))
     each = len(numbers) // len(outs)
     return [unpacked(numbers[i * each:(i + 1) * each], out) for i, out in enumerate(outs)]
 

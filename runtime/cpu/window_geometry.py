@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 
+from .window_columns import between, filled, indices, larger, smaller
+
 
 def out_size(size, kernel, stride, padding, dilation=1, ceil_mode=False):
     """Windows along one axis; with `ceil_mode` the last may hang over, if it starts inside the
@@ -49,24 +51,24 @@ def wide(dtype):
 def _windows(n_in, n_out, kernel, stride, padding):
     """Along one axis: first and one past last input of each window, and its size counting the
     padding."""
-    lo = np.arange(n_out) * stride - padding
-    hi = np.minimum(lo + kernel, n_in + padding)
-    return np.clip(lo, 0, n_in), np.clip(hi, 0, n_in), hi - lo
+    lo = indices(n_out, n_in) * stride - padding
+    hi = smaller(lo + kernel, n_in + padding)
+    return between(lo, 0, n_in), between(hi, 0, n_in), hi - lo
 
 
 def pool_divisors(spatial, out, kernel, stride, padding, count_include_pad, divisor_override):
     """What each window of an average pool is divided by, one array per axis (their product is
     the divisor)."""
     if divisor_override is not None:
-        return [np.full(n, divisor_override if a == 0 else 1, np.int64) for a, n in enumerate(out)]
+        return [filled(n, divisor_override if a == 0 else 1) for a, n in enumerate(out)]
     per_axis = [_windows(*a) for a in zip(spatial, out, kernel, stride, padding)]
-    return [full if count_include_pad else np.maximum(hi - lo, 1) for lo, hi, full in per_axis]
+    return [full if count_include_pad else larger(hi - lo, 1) for lo, hi, full in per_axis]
 
 
 def adaptive_bounds(n_in, n_out):
     """Window i of an adaptive pool covers floor(i * n_in / n_out) .. ceil((i + 1) * n_in /
     n_out)."""
-    i = np.arange(n_out)
+    i = indices(n_out, n_in)
     return i * n_in // n_out, -(-(i + 1) * n_in // n_out) if n_out else i
 
 

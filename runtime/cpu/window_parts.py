@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from whet.ir.memory_spans import address
+from whet.ir.outline import table
+from whet.ir.symbolic_size import at_least, at_most
 from whet.passes.lower_llvm.calls import share_out
 
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
@@ -46,7 +48,7 @@ class Plan:
 
 def split(n, most):
     """Cut n into the fewest nearly equal parts of at most `most`: (parts, size of the largest)."""
-    parts = max(1, -(-n // most))
+    parts = at_least(-(-n // most), 1)
     return parts, -(-n // parts)
 
 
@@ -86,19 +88,18 @@ def runs_bytes(limit, taps):
 def geometry_of(fields, offsets, taps_at=()):
     from whet.passes.lower_llvm.windows.window_tiles import FIELDS
     depth, rows, cols = offsets
-    return np.array([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows]
-                    + list(rows) * len(depth) + list(cols) + list(taps_at),
-                    np.int64)
+    return table([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows]
+                 + list(rows) * len(depth) + list(cols) + list(taps_at))
 
 
 def shares(grain, units, threads):
     """(grain, parts): how a launch gives units to threads (see `launch.word`), of which one takes
     `grain` at least, and how many threads it has scratch memory for."""
-    grain = max(1, grain)
-    parts = max(1, min(threads, units // grain))
+    grain = at_least(grain, 1)
+    parts = at_least(at_most(units // grain, threads), 1)
     return share_out.word(grain, parts), parts
 
 
 def shares_of(work, lanes, units, threads):
     """`shares` for units of `work` multiply-adds: a grain is what takes about 10 us."""
-    return shares(GRAIN * lanes // max(work, 1), units, threads)
+    return shares(GRAIN * lanes // at_least(work, 1), units, threads)

@@ -16,7 +16,18 @@ from ...guards.sizes import Dim
 from ..dims import bounds
 from . import layout
 from .code_parts import ID_BYTES
-from .level_parts import ALIGN, Formula, Kernel, LevelProgram, Place, Step, Stop
+from .level_parts import (
+    ALIGN,
+    Column,
+    Columns,
+    Formula,
+    Kernel,
+    LevelProgram,
+    Place,
+    Step,
+    Stop,
+    words_of,
+)
 from .targets import Kind
 
 MAGIC = b"whet weights 1\n"
@@ -116,7 +127,8 @@ def signed(w: int) -> int:
 class ListText:
     """The list of a program, whose symbols begin with `tag`; kernels are those of `texts`. Where
     sizes differ the list is a template: `holes` are the places of words that go by sizes, `links`
-    of addresses of other words, `sums` of what is looked up and an offset."""
+    of addresses of other words, `sums` of what is looked up and an offset, `columns` of words of
+    which there are as many as sizes say."""
 
     def __init__(self, p: LevelProgram, tag: str, texts: Texts, offsets: list[int], inputs: int,
                  reasons: dict[str, int]) -> None:
@@ -133,8 +145,13 @@ class ListText:
                 self.stop(step)
         self.listed = len(self.words)
         self.links = [(at, offset + 8 * self.listed) for at, offset in self.links]
+        self.columns: list[tuple[int, list[Column]]] = []
         for w in p.tail:
-            self.put(w)
+            if isinstance(w, Columns):
+                self.columns.append((len(self.words), w.columns))
+                self.words += [0] * words_of(w)
+            else:
+                self.put(w)
 
     def text(self) -> str:
         """The IR text of the words and of tables."""

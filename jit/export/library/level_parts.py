@@ -25,6 +25,28 @@ class Formula(NamedTuple):
     form: str = "int64"
 
 
+class Column(NamedTuple):
+    """`length` words, `most` at most: each is `word`, with 0, 1, 2, ... in the place of the part
+    `place`."""
+
+    length: int | Formula
+    place: str
+    word: int | Formula
+    most: int
+
+
+class Columns(NamedTuple):
+    """Columns of words behind the list, each directly behind the one before it, however long that
+    is."""
+
+    columns: list[Column]
+
+
+def words_of(x: int | Formula | Columns) -> int:
+    """For how many words something behind the list has room."""
+    return sum(c.most for c in x.columns) if isinstance(x, Columns) else 1
+
+
 class Base(NamedTuple):
     """Where a piece of memory begins that an argument lies in: `kind` is "arena", "room",
     "constants", "tables", "tail" (the words behind the list), "input" or "output"; the latter two
@@ -102,7 +124,7 @@ class LevelProgram(NamedTuple):
     copies: list[tuple[int, int]]  # a result that is the same as an earlier one: (that, it)
     refused: list[tuple[str, str]]
     case: Case | None = None
-    tail: list[int | Formula] = []
+    tail: list[int | Formula | Columns] = []
 
 
 REFUSED = LevelProgram([], [], [], [], [], 0, 0, [], [], [])

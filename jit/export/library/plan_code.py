@@ -36,6 +36,8 @@ def emit(m: Module, facts: Facts, levels: Sequence[Level]) -> None:
                 filling.hole(at, what)
             for at, name, offset_ in x.sums:
                 filling.sum(at, name, offset_)
+            for at, columns in x.columns:
+                filling.columns(at, columns)
             filling.shapes(facts.about, facts.itemsizes)
     within(m, facts)
     plan(m, facts)

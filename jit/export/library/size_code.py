@@ -7,6 +7,7 @@ same here: divisions round down, whole numbers become floats where they meet flo
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from whet.passes.lower_llvm.calls.word_records import size
 
 from .code_parts import named
 from .layout import About, Value
-from .level_parts import Case, Formula
+from .level_parts import Case, Column, Formula
 
 COMPARE: dict[type, tuple[str, str]] = {
     ast.Lt: ("slt", "olt"), ast.LtE: ("sle", "ole"), ast.Gt: ("sgt", "ogt"),
@@ -32,6 +33,12 @@ class Numbers:
         self.f, self.case, self.tag = f, case, tag
         self.known = {f"s{i}": f.load("i64", f.at(sizes, k, "i64"))
                       for i, k in enumerate(case.symbols)}
+
+    def with_index(self, name: str, i: Any) -> Numbers:
+        """The same in a loop, where a part is the loop's index."""
+        made = copy.copy(self)
+        made.known = {**self.known, name: i}
+        return made
 
     def __call__(self, expression: str) -> Any:
         """The value of an expression."""
@@ -148,13 +155,30 @@ class Filling:
 
     def hole(self, at: int, what: Formula) -> None:
         """A word that goes by sizes."""
-        f, made = self.f, self.numbers(what.text)
-        place = f.at(self.words, at, "i64")
+        self.f.store(self.word(what, self.numbers), self.f.at(self.words, at, "i64"))
+
+    def word(self, what: int | Formula, numbers: Numbers) -> Any:
+        """A word, in the form that it is read in."""
+        if isinstance(what, int):
+            return self.f.const("i64", what)
+        made = numbers(what.text)
         if what.form in FLOATS:
-            made = self.numbers.real(made)
+            made = numbers.real(made)
             if FLOATS[what.form] != made.ty:
-                made = f.conv("fptrunc", made, FLOATS[what.form])
-        f.store(made, place)
+                made = self.f.conv("fptrunc", made, FLOATS[what.form])
+        return made
+
+    def columns(self, at: int, columns: Sequence[Column]) -> None:
+        """Words of which there are as many as sizes say, one column behind another."""
+        f, place = self.f, self.f.const("i64", at)
+        for c in columns:
+            count = self.word(c.length, self.numbers)
+
+            def one(i: Any, c: Column = c, place: Any = place) -> None:
+                numbers = self.numbers.with_index(c.place, i)
+                f.store(self.word(c.word, numbers), f.at(self.words, place + i, "i64"))
+            f.loop(0, count, 1, one)
+            place = place + count
 
     def link(self, at: int, offset: int) -> None:
         """A word that is the address of another one."""

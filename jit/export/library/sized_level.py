@@ -18,8 +18,8 @@ from whet.cpu import native
 from whet.ir.graph import Graph, OpNode, Ref
 from whet.ir.memory_spans import address
 from whet.ir.op import find_op
-from whet.ir.outline import Numeral, Table
-from whet.ir.symbolic_size import SymbolicReal, SymbolicSize, Unsized, text
+from whet.ir.outline import Numeral, Series, Table
+from whet.ir.symbolic_size import Size, SymbolicReal, SymbolicSize, Unsized, text
 from whet.ir.values import Type
 from whet.layouts import contiguous_format
 from whet.passes.lower_llvm.calls import launch_list as L
@@ -34,7 +34,20 @@ from ...program.sized_program import SizedProgram
 from ...program.told_numbers import Stated, Told
 from ..layouts import layouts
 from ..sized_graph import AnyExpression, Path
-from .level_parts import Base, Case, Formula, Kernel, LevelProgram, Lookup, Place, Step, Stop
+from .level_parts import (
+    Base,
+    Case,
+    Column,
+    Columns,
+    Formula,
+    Kernel,
+    LevelProgram,
+    Lookup,
+    Place,
+    Step,
+    Stop,
+    words_of,
+)
 from .level_program import AtOnce, Writer
 
 CALL = re.compile(r"f\d+\(")  # a function of Python's in an expression
@@ -66,13 +79,13 @@ class ByPython(Unsized):
 
 class SizedLevel:
     """The plan for sizes like `sizes[0]`, of which those in `dims` are symbols; `graphs` are those
-    at these sizes and at `sizes[1]`. `stated`: node's first result -> where it has numbers that
-    are expressions of all sizes. Raises Unsized."""
+    at these sizes and at `sizes[1]`. `largest`: the largest sizes. `stated`: node's first result ->
+    where it has numbers that are expressions of all sizes. Raises Unsized."""
 
     def __init__(self, graphs: Sequence[Graph], constants: Mapping[str, Any],
-                 sizes: Sequence[Sequence[int]], dims: Sequence[int],
+                 sizes: Sequence[Sequence[int]], dims: Sequence[int], largest: Sequence[int],
                  stated: Mapping[int, Mapping[Path, AnyExpression]]) -> None:
-        g, self.sizes = graphs[0], list(sizes[0])
+        g, self.sizes, self.largest = graphs[0], list(sizes[0]), largest
         own = {x.value: constants[x.name] for x in g.inputs if x.place == "constant"}
         self.inputs = [x.value for x in g.inputs if x.place != "constant"]
         self.results = [v for v, _ in g.results]
@@ -94,9 +107,10 @@ class SizedLevel:
         self.symbols = [pairs[p] for p in symbols.pairs]
         follows = {o: {path: self.stated(e) for path, e in at.items()} for o, at in stated.items()}
         expressions = SizeExpressions(symbols, [a for a, _ in symbols.pairs])
+        expressions.facts.is_for_library = True
         self.program = Planned(first, other, expressions, own, follows)
         self.facts = self.program.facts
-        if any(type(s) is Done for s in self.program.steps):
+        if any(type(s) is Done and not self.is_empty(s.node) for s in self.program.steps):
             raise Unsized("Python does a part of it")
         if any(type(x) is tuple for f in self.facts.functions.values() for x in f.known.values()):
             raise ByPython("a kernel is cut in a way that Python finds for each size")
@@ -105,6 +119,11 @@ class SizedLevel:
         self.fits = self.facts.function([])
         self.own = self.facts.function(self.program.own.expressions)
         self.arena = self.facts.function([self.program.list.arena])
+
+    def is_empty(self, node: Any) -> bool:
+        """Does a node only make what has no elements at any sizes?"""
+        sizes = [self.program.arrays[o].size for o in node.outs]
+        return node.op is not None and not node.op.may_fail and sizes == [0] * len(sizes)
 
     def stated(self, e: AnyExpression) -> Stated:
         """A number of the graph, as a function of the symbols."""
@@ -122,6 +141,14 @@ class SizedLevel:
             return self.fits(*self.of(values)) is not None and self.arrays(values) is not None
         except (ZeroDivisionError, OverflowError):
             return False
+
+    def at_most(self, n: Size) -> int:
+        """What a number is at the largest sizes: at others it must not be more."""
+        if type(n) is not SymbolicSize:
+            return n
+        most = int(self.facts.scope(self.of(self.largest)).of(n.text()))
+        self.facts.ask(f"{n.text()}<={most}", True)
+        return most
 
     def of(self, values: Sequence[int]) -> list[int]:
         """The symbols for some sizes."""
@@ -228,7 +255,7 @@ class SizedWriter(Writer):
     """Writes a plan down. `own`: the arrays that go by sizes which launches are given."""
 
     def __init__(self, of: SizedLevel) -> None:
-        p = of.program
+        self.of, p = of, of.program
         self.b, self.values = p, of.values
         self.room, self.copies, self.own = 0, [], set[int]()
         position = p.roots.position
@@ -280,13 +307,22 @@ class SizedWriter(Writer):
     def number(self, w: Any) -> Any:
         """A word that is no address, or of what the plan has for itself."""
         if type(w) is Table:
-            first = len(self.tail)
-            self.tail += [formula(x) for x in w]
+            first = sum(words_of(x) for x in self.tail)
+            columns = [x for x in w if type(x) is Series]
+            self.tail += map(formula, w[:len(w) - len(columns)])
+            if columns:
+                self.tail.append(Columns([self.column(x) for x in columns]))
             return Place(Base("tail"), 8 * first)
         if type(w) is Address:
             self.own.add(w.which)
             return Place(Base("constants", f"own{w.which}"), formula(w.offset))
         return formula(w)
+
+    def column(self, x: Series) -> Column:
+        """Words of which there are as many as a size says. Sizes for which there are more than at
+        the largest ones are not the plan's."""
+        place = "" if x.place is None else text(x.place)
+        return Column(formula(x.length), place, formula(x.word), self.of.at_most(x.length))
 
     def is_kernel(self, w: Any) -> bool:
         """Is this the address of a kernel? Some were asked for after the plan was made."""

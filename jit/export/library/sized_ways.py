@@ -61,6 +61,7 @@ class Ways:
         self.constants: dict[bytes, bytes] = {}  # each once
         self.hopeless: set[tuple[int, ...]] = set()  # symbols for which there is never a plan
         sized = exported.sized
+        self.largest = [d.max for d in self.dims.dims]
         self.stated = {
             sized.graph.nodes[i].outs[0]: {p: e for p, e in holes.items() if type(p[0]) is str}
             for i, holes in sized.holes.items() if sized.graph.nodes[i].outs
@@ -113,7 +114,8 @@ class Ways:
             try:
                 graphs = [owning(self.exported.graph_at(v)) for v in (values, second)]
                 level = SizedLevel(
-                    graphs, self.exported.constants, (values, second), symbols, self.stated)
+                    graphs, self.exported.constants, (values, second), symbols, self.largest,
+                    self.stated)
                 served = [v for v in self.left
                           if self.alike(v, values, symbols) and level.serves(v)]
                 if values in served:
