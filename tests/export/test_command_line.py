@@ -103,15 +103,16 @@ def test_verify_bench_view_and_doctor(path, capsys):
     assert code in (0, 1) and "versions" in out and "cache" in out and "kernels" in out
 
 
-def test_the_command_is_there_as_a_module(path):
+@pytest.mark.parametrize("module", ("whet", "whet.jit.command_line"))
+def test_the_command_is_there_as_a_module(module, path):
     made = subprocess.run(
-        [sys.executable, "-m", "whet.jit.command_line", "verify", str(path / "model.whet")],
+        [sys.executable, "-m", module, "verify", str(path / "model.whet")],
         capture_output=True,
         text=True,
     )
     assert (made.returncode, made.stderr) == (0, "")
     made = subprocess.run(
-        [sys.executable, "-m", "whet.jit.command_line", "dance"], capture_output=True, text=True
+        [sys.executable, "-m", module, "dance"], capture_output=True, text=True
     )
     assert made.returncode == 2 and "invalid choice: 'dance'" in made.stderr
 
