@@ -127,6 +127,8 @@ class Outward:
             return Function(x, self, self.length)
         if x is type:
             return Type(x, self)
+        if x is min or x is max:
+            return Function(x, self, functools.partial(self.extreme, x))
         if x is id:
             return Function(x, self, self.identity)
         return Function(x, self, self.print if x is print else functools.partial(self.written, x))
@@ -168,6 +170,14 @@ class Outward:
         if type(value_of(x)) is kind:
             return x
         return x * 1.0 if kind is float else through(math.trunc, "trunc", x)
+
+    def extreme(self, python: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """min() or max(). Of whole numbers, where sizes are numbers that vary, it is such a number,
+        too: which of them is the one is no decision."""
+        if (self.rec.follows_extremes and len(args) > 1 and not kwargs
+                and {type(value_of(x) if type(x) in NUMBERS else x) for x in args} == {int}):
+            return through(python, python.__name__, *args)
+        return python(*args, **kwargs)
 
     def length(self, x: Any) -> Any:
         """len(). Applied to a tensor, the result is one of its sizes."""

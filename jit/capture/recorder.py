@@ -113,6 +113,7 @@ class Recorder(Writes):
         # ids of the tensors among the arguments that were others at the previous call
         self.new_arguments: Set[int] = frozenset()
         self.followed, self.follows = FollowedSizes(), False     # told sizes; are they followed?
+        self.follows_extremes = False        # and the least and the largest of some?
         self.calls_behind_gradients = CallsBehindGradients()
         self.runner: CodeType | None = None  # the code that calls the function
         # why the recording was refused; does that hold for some calls only?

@@ -55,6 +55,7 @@ class Session:
         self.model: Any = None               # a recording that this one is like, but for sizes
         self.is_unwatched = False            # a model shows that nothing needs to be watched for
         self.follows_sizes = False           # are sizes that Python is told taken as they come?
+        self.follows_extremes = False        # is what min() and max() make of them?
         # when the function did, and what compiling had taken this thread before
         self.began = self.compiled = 0.0
         self.searched = 0.0                  # seconds
@@ -241,6 +242,7 @@ class Session:
         self.identity_uses = IdentityUses(kinds, self.learned.arguments.objects, rec)
         rec.numpys.can_stand = not whole.solid
         rec.first, rec.codes, rec.follows = run.first, whole.codes, self.follows_sizes
+        rec.follows_extremes = self.follows_extremes
         rec.followed.counting = self.learned.counting
         rec.new_arguments = self.call.new_arguments
         self.exchange_arguments()

@@ -96,7 +96,7 @@ class ExportSession(Session):
         key, flat = learned.key(args, kwargs)
         call = Invocation(args, kwargs, key, flat, Kind(0.0, ()), 0.0)
         super().__init__(subject, learned, call, frozenset(), True)
-        self.follows_sizes = follows
+        self.follows_sizes = self.follows_extremes = follows
         self.arguments, self.lines = arguments, list[str]()
         self.recorded: Recorded | None = None
         self.may_learn = False               # Did it show code that is read from now on?

@@ -219,11 +219,13 @@ class Sized:
         a = self.sizes.outlines.get(value)
         for k, n in enumerate(self.base.arrays[value].shape):
             samples = [(values, run.arrays[value].shape[k]) for values, run in self.samples]
-            if all(m == n for _, m in samples):
-                out.append(str(n))
-                continue
             size = None if a is None else a.shape[k]
-            e = fitted(samples) or (formula_of(size) if type(size) is SymbolicSize else None)
+            # a size may be another one where nobody looked, as `min(n, 3)` is
+            formula = formula_of(size) if type(size) is SymbolicSize else None
+            if all(m == n for _, m in samples):
+                out.append(str(n) if formula is None else formula.text(self.dims.names))
+                continue
+            e = fitted(samples) or formula
             out.append("?" if e is None else e.text(self.dims.names))
         return out
 

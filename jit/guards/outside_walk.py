@@ -46,7 +46,8 @@ from .visitors_of_callables import class_, named_in
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
-STOOD_FOR = (float, int, len, type)  # of Python's own, in modules that do nothing but call them
+# of Python's own, in modules that do nothing but call them
+STOOD_FOR = (float, int, len, type, min, max)
 # what one walk has for itself
 COPIED = (list, dict, set, CodeFacts, EnteredNames, NamedAttributes, FunctionsOfC, MetBuiltins,
           MetCode, MetTensors, StandInSpots, VaryingSpots)

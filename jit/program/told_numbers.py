@@ -5,13 +5,22 @@ Repeating the computation on symbolic sizes gives each number at unknown sizes. 
 on the way become conditions on sizes."""
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whet.dtypes import float64, int64
 from whet.ir.graph import Guard, Node, Ref
-from whet.ir.symbolic_size import SYMBOLIC, SymbolicReal, SymbolicSize, Unsized, value
+from whet.ir.symbolic_size import (
+    SYMBOLIC,
+    SymbolicReal,
+    SymbolicSize,
+    Unsized,
+    at_least,
+    at_most,
+    value,
+)
 from whet.ops.casting import CASTS
 from whet.ops.python_calls import BY_NAME, of_numbers, size_of
 
@@ -33,6 +42,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "eq": operator.eq, "ne": operator.ne}
 # functions of whole numbers that symbolic sizes have themselves
 WHOLE = operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod
+EXTREMES: dict[Any, Callable[[Any, Any], Any]] = {min: at_most, max: at_least}
 
 
 class ToldNumbers:
@@ -79,7 +89,10 @@ class ToldNumbers:
 
     def of_numbers(self, function: Callable[..., Any], ins: Sequence[Any]) -> Any:
         """The result of a Python function."""
-        exact = function in WHOLE and all(type(x) in (int, SymbolicSize) for x in ins)
+        are_whole = all(type(x) in (int, SymbolicSize) for x in ins)
+        if function in EXTREMES and are_whole:
+            return functools.reduce(EXTREMES[function], ins)
+        exact = function in WHOLE and are_whole
         if exact or not any(type(x) in SYMBOLIC for x in ins):
             return function(*ins)
         now = function(*map(value, ins))

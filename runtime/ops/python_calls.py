@@ -22,7 +22,7 @@ BY_NAME = {
     "round": round, "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "true_divide": operator.truediv, "floor_divide": operator.floordiv, "remainder": operator.mod,
     "lshift": operator.lshift, "rshift": operator.rshift, "and": operator.and_, "or": operator.or_,
-    "xor": operator.xor}
+    "xor": operator.xor, "min": min, "max": max}
 MOST = 1 << 40                   # an int that a result can be
 
 

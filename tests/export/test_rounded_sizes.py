@@ -118,6 +118,15 @@ class Halves(nn.Module):
         return x[:, :n].softmax(1), x[:, n:], x.new_zeros(x.shape[1] % 3 + 1)
 
 
+class Extremes(nn.Module):
+    """A size is cut to a length, padded to another, and counted up to a third."""
+
+    def forward(self, x):
+        rows, n = x.shape
+        kept = x[:, :min(n, 10)].softmax(1)
+        return kept, F.pad(x, (0, max(n, 30) - n)) * min(n, 7), x[:min(rows, n - 3)]
+
+
 def of(*shape):
     """A function from sizes to arguments; None is where a size stands."""
     return lambda *sizes: [
@@ -148,6 +157,8 @@ CASES = {
                 ["[output: f32[2,h,w,3]]"]),
     "halves": (Halves, of(2, None), {1: TIME[1]}, [(n,) for _, n in SOUNDS],
                ["output.0: f32[2,(time+1)//2]", "f32[2,time-(time+1)//2]", "f32[time%3+1]"]),
+    "extremes": (Extremes, of(3, None), {1: TIME[1]}, [(n,) for _, n in SOUNDS],
+                 ["f32[3,min(time, 10)]", "f32[3,max(time, 30)]", "f32[min(3, time-3),time]"]),
 }
 
 
@@ -200,6 +211,7 @@ def test_the_onnx_model(exported, tmp_path):
 @test_library.pytestmark
 @pytest.mark.parametrize("name, sizes", (
     ("halves", {1: Dim("time", min=5, max=31)}),
+    ("extremes", {1: Dim("time", min=5, max=31)}),
     ("listener", {2: Dim("time", min=5, max=12)}),
     ("unet", {2: Dim("h", min=8, max=16, multiple=4)})))
 def test_the_library(name, sizes, tmp_path):
@@ -208,7 +220,7 @@ def test_the_library(name, sizes, tmp_path):
     (dim,) = sizes.values()
 
     def arguments(n):
-        return inputs(*{"halves": (n,), "listener": (2, n), "unet": (n, 8)}[name])
+        return inputs(*{"halves": (n,), "extremes": (n,), "listener": (2, n), "unet": (n, 8)}[name])
 
     function = whet.export(model, *arguments(dim.max), dynamic={"x": sizes})
     function.compile(tmp_path / "model.so", threads=1, target=targets.HERE)
