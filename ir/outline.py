@@ -38,8 +38,8 @@ class Series(NamedTuple):
     word: Any
 
 
-class Table(list[Size]):
-    """An array of numbers for a kernel, some of which may be symbolic sizes."""
+class Table(list[Any]):
+    """An array of numbers for a kernel, some of which may be symbolic sizes; series come last."""
     __slots__ = ()
     dtype, ndim, size, shape = (
         np.dtype(np.int64),
@@ -48,7 +48,7 @@ class Table(list[Size]):
         property(lambda self: (len(self),)),
     )
 
-    def tolist(self) -> list[Size]:
+    def tolist(self) -> list[Any]:
         """The numbers."""
         return list(self)
 

@@ -8,6 +8,7 @@ signal, code that runs, or much memory.
 import argparse
 import io
 import os
+import pathlib
 import random
 import re
 import tempfile
@@ -18,11 +19,13 @@ import whet
 from whet.jit import load_archive
 from whet.jit.export import ArchiveError
 
-from tests.export import models
+from tests.export import models, test_rounded_sizes
 
+GOLDEN = pathlib.Path(__file__).parent / "golden"
 MOST = 1 << 24  # bytes that a value may take
 ROOM = 1 << 20  # bytes beside ten times the file
 NAMES = "perceptron", "convolutional", "tied", "scored"
+ROUNDED = "halves", "padded unet", "windows"  # these have formulas of sizes
 SIZED = {"transformer": {"x": ("batch", "length", None)}}  # these have expressions of sizes
 
 
@@ -38,7 +41,16 @@ def originals():
             e.save(path)
             with open(path, "rb") as f:
                 out.append((f.read(), args, e(*args)))
-    return out
+    return out + [rounded(name) for name in ROUNDED]
+
+
+def rounded(name):
+    """(bytes, arguments, result) of an archive with formulas of sizes."""
+    path = GOLDEN / f"format4-{name.replace(' ', '-')}.whet"
+    _, inputs, _, sizes, _ = test_rounded_sizes.CASES[name]
+    args = inputs(*sizes[0])
+    with open(path, "rb") as f:
+        return f.read(), args, load_archive(path)(*args)
 
 
 # ---- damage to the file ----------------------------------------------------------

@@ -116,15 +116,14 @@ def largest(column):
 
 def table_of(*columns, dtype=np.int64):
     """A kernel's table: columns and single numbers, one after another."""
-    parts = [c if type(c) in (Column, np.ndarray) else Column(1, [c]) for c in columns]
-    if not any(type(c) is Column and sized((c.count, *c.words)) for c in parts):
-        numbers = [c.words if type(c) is Column else c for c in parts]
-        # with memory of its own, as all tables of plans are
-        return np.concatenate(numbers).astype(dtype).view(np.int64).copy()
+    parts = [column_of(c) for c in columns]
+    if not any(sized((c.count, *c.words)) for c in parts):
+        numbers = np.array([w for c in parts for w in c.words], dtype)
+        return numbers.view(np.int64).copy()             # with memory of its own, as all tables
     made = Table()
     for c in parts:
-        words = [as_word(w, np.dtype(dtype)) for w in getattr(c, "words", c)]
-        if getattr(c, "index", None) is not None:
+        words = [as_word(w, np.dtype(dtype)) for w in c.words]
+        if c.index is not None:
             made.append(Series(c.count, c.index, words[0]))
         elif made and type(made[-1]) is Series:
             # what follows a column of any length has no place of its own
@@ -132,6 +131,13 @@ def table_of(*columns, dtype=np.int64):
         else:
             made += words
     return made
+
+
+def column_of(x):
+    """A column with its numbers as a list, of an array or of one number."""
+    if type(x) is Column:
+        return x
+    return Column(len(x), x.tolist()) if type(x) is np.ndarray else Column(1, [x])
 
 
 def as_word(number, dtype):

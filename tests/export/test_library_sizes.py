@@ -9,7 +9,7 @@ import whet
 from whet import nn
 from whet.jit import Dim
 from whet.jit.export import ExportError
-from whet.jit.export.library import sized_ways, worker
+from whet.jit.export.library import worker
 from whet.jit.export.library.level_parts import Formula
 
 from tests.export import models, test_library
@@ -123,8 +123,7 @@ def test_a_program_in_c_says_the_sizes(rows, tmp_path):
     assert done.returncode == 1 and "`batch` is out of its bounds" in done.stderr
 
 
-# each goes another way: masks that go by sizes, views as results, places that are looked up,
-# convolutions, which have a list for each size
+# each goes another way: masks that go by sizes, views as results, places that are looked up
 CASES = {
     "causal": (lambda x: (x @ x.mT) * whet.ones(x.shape[1], x.shape[1]).tril(), (2, 6, 4),
                {0: "b", 1: "n"}),
@@ -174,14 +173,6 @@ def test_sizes_that_python_was_told_share_a_list(tmp_path):
     assert all(sizes[0] == sizes[1] for sizes in alone) and len(found) < 10
 
 
-def test_what_python_plans_for_each_size_is_tried_once():
-    exported = whet.export(nn.Conv1d(16, 32, 3).eval(), whet.ones(4, 16, 30),
-                           dynamic={"input": {0: Dim("n", min=2, max=9)}})
-    ways = sized_ways.Ways(exported)
-    assert all(ways.planned(values) is None for values in list(ways.left))
-    assert ways.plans == 1
-
-
 def test_what_has_no_bounds_is_refused(folder):
     for dims, said in (({0: "n"}, r"sizes without a largest one \(n\)"),
                        ({0: Dim("n", max=1 << 20)}, "at most 65,536: narrow them")):
@@ -198,19 +189,12 @@ def test_what_python_does_is_told_with_its_line(folder):
         exported.compile(folder / "no.so")
 
 
-def test_too_many_sizes_of_their_own_are_refused(monkeypatch):
-    exported = whet.export(nn.Conv1d(2, 2, 3).eval(), whet.ones(4, 2, 9),
-                           dynamic={"input": {0: Dim("n", max=9)}})
-    monkeypatch.setattr(sized_ways, "MOST_ALONE", 0)
-    with pytest.raises(ExportError, match=r"more than 0 sizes \(a kernel is cut"):
-        sized_ways.Ways(exported).find()
-
-
-def test_what_the_process_of_a_level_refuses_is_an_export_error(tmp_path, monkeypatch):
-    few = "from whet.jit.export.library import sized_ways; sized_ways.MOST_ALONE = 3; main("
+def test_too_many_sizes_of_their_own_are_refused(tmp_path, monkeypatch):
+    few = "from whet.jit.export.library import sized_ways; sized_ways.MOST_ALONE = 0; main("
     monkeypatch.setattr(worker, "START", worker.START.replace("main(", few))
     x = whet.ones(2, 1, 6, 6)
     exported = whet.export(
-        nn.Conv2d(1, 1, 3).eval(), x, dynamic={"input": {0: Dim("n", min=2, max=9)}})
-    with pytest.raises(ExportError, match="a program of its own for each of more than 3 sizes"):
+        nn.Conv2d(1, 1, 3).eval(), x, dynamic={"input": {0: Dim("n", min=1, max=9)}})
+    said = r"a program of its own for each of more than 0 sizes \(sizes of 0 and 1 are constants\)"
+    with pytest.raises(ExportError, match=said):
         exported.compile(tmp_path / "m.so", target="x86-64-v2")

@@ -73,10 +73,6 @@ def owning(g: Graph) -> Graph:
     return Graph(nodes, types, g.inputs, results, g.name)
 
 
-class ByPython(Unsized):
-    """Python computes for each size what the plan is, whatever the sizes are."""
-
-
 class SizedLevel:
     """The plan for sizes like `sizes[0]`, of which those in `dims` are symbols; `graphs` are those
     at these sizes and at `sizes[1]`. `largest`: the largest sizes. `stated`: node's first result ->
@@ -112,8 +108,6 @@ class SizedLevel:
         self.facts = self.program.facts
         if any(type(s) is Done and not self.is_empty(s.node) for s in self.program.steps):
             raise Unsized("Python does a part of it")
-        if any(type(x) is tuple for f in self.facts.functions.values() for x in f.known.values()):
-            raise ByPython("a kernel is cut in a way that Python finds for each size")
         self.writer = SizedWriter(self)
         self.draft = self.writer.draft()
         self.fits = self.facts.function([])

@@ -20,7 +20,7 @@ from ..dims import Values, sizes_of
 from ..errors import ExportError
 from .level_parts import Case, LevelProgram
 from .level_program import built
-from .sized_level import ByPython, SizedLevel, owning
+from .sized_level import SizedLevel, owning
 
 MOST_SIZES = 1 << 16  # within the bounds: each is looked at when the library is made
 MOST_ALONE = 512  # that have a program of their own
@@ -59,7 +59,6 @@ class Ways:
         self.plans = 0
         self.known = self.known_sizes()
         self.constants: dict[bytes, bytes] = {}  # each once
-        self.hopeless: set[tuple[int, ...]] = set()  # symbols for which there is never a plan
         sized = exported.sized
         self.largest = [d.max for d in self.dims.dims]
         self.stated = {
@@ -126,8 +125,6 @@ class Ways:
                 why = "it is no plan for the sizes that it is of"
             except Unsized as e:
                 why = str(e)
-                if isinstance(e, ByPython):
-                    self.hopeless.add(tuple(symbols))
             except Exception as e:  # code that was not written with symbolic sizes in mind
                 why = f"planning raises {e!r}"
         self.alone[values] = why
@@ -142,7 +139,7 @@ class Ways:
         for count in range(len(free), 0, -1):
             for symbols in itertools.combinations(free, count):
                 for second in self.beside(values, symbols):
-                    if second not in seen and symbols not in self.hopeless:
+                    if second not in seen:
                         seen.add(second)
                         yield second, list(symbols)
 
