@@ -286,3 +286,15 @@ def test_formulas_in_words():
     assert SizeFormula("((s0 - 1) // 2 + 1 - 1) // 2", 1).text(["time"]) == "((time-1)//2+1-1)//2"
     assert SizeFormula("(s1 // 2) // 3 + max(s0, 4)", 2).text("ab") == "b//6+max(a, 4)"
     assert SizeFormula("-(-s0 // 4) % 3", 1).at([9]) == 0
+
+
+def test_bags_of_any_number_of_words_are_onnx_models(tmp_path):
+    pytest.importorskip("onnx")
+    bag, ends = nn.EmbeddingBag(30, 6, mode="mean").eval(), whet.tensor([0, 4, 6])
+    function = whet.export(bag, whet.randint(0, 30, (9,)), ends, dynamic={"input": ("n",)})
+    function.to_onnx(tmp_path / "bag.onnx")
+    read = whet.onnx.load(tmp_path / "bag.onnx")
+    for n in (7, 9, 30):
+        words = whet.randint(0, 30, (n,))
+        np.testing.assert_allclose(
+            read(words, ends).detach().numpy(), bag(words, ends).detach().numpy(), rtol=1e-5)

@@ -156,7 +156,7 @@ def pointed_sums(b, values, pointers, come, dense):
     """The op `sparse_pointed_sums`: an entry's row is how many rows have ended before it."""
     (count,), (rows,) = values.shape, pointers.shape
     ends = b.unsqueeze(b.slice(pointers, 0, 1, rows), (1,))
-    ended = b.cast(b.LessOrEqual(ends, b.constant(np.arange(count))), "i64")
+    ended = b.cast(b.LessOrEqual(ends, b.range_of(count)), "i64")
     row = b.ReduceSum(ended, b.ints((0,)), keepdims=0)
     terms = b.Mul(b.Gather(dense, come, axis=0), b.unsqueeze(values, (1,)))
     zero = b.filled(b.ints((rows - 1, dense.shape[1])), np.zeros((), SHORT[values.dtype].np))
