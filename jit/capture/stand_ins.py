@@ -142,6 +142,10 @@ class Function(StandIn):
         # a run that is not recorded any more goes on with the stand-ins that it was given
         return real(*map(_plain, args), **{k: _plain(x) for k, x in kwargs.items()})
 
+    def __instancecheck__(self, x: Any) -> bool:
+        """isinstance(x, float), where `float` has a stand-in."""
+        return isinstance(x, held_by(self)[0])
+
 
 class Type(StandIn):
     """A stand-in for `type`, which knows what stand-ins stand for, also when the run is recorded no
@@ -150,6 +154,9 @@ class Type(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return type_of(*args, **kwargs)
+
+    def __instancecheck__(self, x: Any) -> bool:
+        return isinstance(x, type)
 
 
 class Stream(StandIn):

@@ -184,8 +184,8 @@ def asked_attribute(code: CodeType) -> str | None:
 
 
 def is_looked_into_by(found: Sequence[Instruction], i: int, name: str | None) -> bool:
-    """Is the dict that instruction i of a list gives only asked for an entry, by a constant text or
-    the variable of this name?
+    """Is of the dict that instruction i of a list gives only one entry read or set, by a constant
+    text or the variable of this name?
 
         >>> from whet.jit.guards.bytecode import instructions, is_looked_into_by
         >>> def f(self, name, other):
@@ -198,7 +198,7 @@ def is_looked_into_by(found: Sequence[Instruction], i: int, name: str | None) ->
     after = [*found[i + 1:i + 3], *[("", 0, None)] * 2]
     if after[0][0] == "CONTAINS_OP":
         return i >= 2 and _is_text(found[i - 2], name)
-    return _is_text(after[0], name) and after[1][0] == "BINARY_SUBSCR"
+    return _is_text(after[0], name) and after[1][0] in ("BINARY_SUBSCR", "STORE_SUBSCR")
 
 
 def is_asked_for_by_isinstance(found: Sequence[Instruction], i: int) -> bool:
@@ -224,8 +224,21 @@ def only_asked_for(code: CodeType) -> frozenset[str]:
         >>> sorted(only_asked_for(f.__code__))
         ['A', 'B', 'm']
     """
-    asked: set[int] = set()
     found = list(instructions(code))
+    asked = asked_by_isinstance(found)
+    said = {x for i, (_, _, x) in enumerate(found) if i not in asked and type(x) is str}
+    return frozenset(found[i][2] for i in asked) - said
+
+
+def asked_by_isinstance(found: Sequence[Instruction]) -> set[int]:
+    """Which instructions of a list load classes that `isinstance` asks a variable for.
+
+        >>> from whet.jit.guards.bytecode import asked_by_isinstance, instructions
+        >>> found = list(instructions((lambda x: isinstance(x, (int, float)) and int(x)).__code__))
+        >>> [found[i][2] for i in sorted(asked_by_isinstance(found))]
+        ['int', 'float']
+    """
+    asked: set[int] = set()
     for i in range(len(found) - 2):
         if found[i][::2] == ("LOAD_GLOBAL", "isinstance") \
                 and found[i + 1][0].startswith(("LOAD_FAST", "LOAD_DEREF")):
@@ -235,8 +248,7 @@ def only_asked_for(code: CodeType) -> frozenset[str]:
             call = found[end + (found[end][0] == "BUILD_TUPLE")]
             if call[0] in (_CALL, "CALL") and call[1] == 2:
                 asked.update(range(i + 2, end))
-    said = {x for i, (_, _, x) in enumerate(found) if i not in asked and type(x) is str}
-    return frozenset(found[i][2] for i in asked) - said
+    return asked
 
 
 def is_of_super(found: Sequence[Instruction], i: int) -> bool:

@@ -157,7 +157,7 @@ class MetBuiltins:
         self.names: set[str] = set()
         self.are_types = False
         self.asking: set[int] = set()
-        # (id of globals, name) -> the globals, the builtin, and whether they do nothing but call it
+        # (id of globals, name) -> the globals, the builtin, and whether they never take it
         self.calls: dict[tuple[int, str], tuple[dict[str, Any], Any, bool]] = {}
 
     def copy(self) -> "MetBuiltins":
@@ -166,11 +166,13 @@ class MetBuiltins:
         new.asking, new.calls = self.asking.copy(), self.calls.copy()
         return new
 
-    def note_call(self, names_of: dict[str, Any], name: str, f: Any, only_called: bool) -> None:
-        """Code with these globals uses one that numbers are passed to."""
+    def note_call(self, names_of: dict[str, Any], name: str, f: Any, only_called: bool,
+                  never_taken: bool) -> None:
+        """Code with these globals uses one that numbers are passed to. `never_taken`: it only calls
+        it, or asks by `isinstance` for it."""
         key = id(names_of), name
         before = self.calls.get(key)
-        self.calls[key] = names_of, f, only_called and (before is None or before[2])
+        self.calls[key] = names_of, f, never_taken and (before is None or before[2])
         self.are_types |= not only_called and f in (float, int)
 
     @property
@@ -180,7 +182,7 @@ class MetBuiltins:
                    for names_of, f, only in self.calls.values())
 
     def called(self) -> Iterator[tuple[Any, BuiltinName]]:
-        """Those that modules do nothing but call: each, and its name in the module."""
+        """Those that modules never take: each, and its name in the module."""
         for names_of, f, only in self.calls.values():
             if only and (f is not type or id(names_of) in self.asking):
                 yield f, BuiltinName(names_of, f.__name__)

@@ -25,6 +25,7 @@ from .bytecode import (
     Instruction,
     argument_is_text,
     asked_attribute,
+    asked_by_isinstance,
     class_is_only_named,
     gives_pythons_own,
     identities,
@@ -120,11 +121,12 @@ class NamesInCode:
     whether it compares the first argument; `entered`: attributes of which more is asked than what
     they contain; `taken`: those that are not just called; `entered_of`, `taken_of`: those of a
     global, with its name, as all are in `named_of`; `passed_on`: globals of which more is taken
-    than an attribute; `are_set`: attributes that it sets, `only_set`: those of them that it names
-    for nothing else."""
+    than an attribute; `never_taken`: those that are only called, or asked for by `isinstance`;
+    `are_set`: attributes that it sets, `only_set`: those of them that it names for nothing
+    else."""
     __slots__ = ("facts", "asks_types", "asks_type_of_first", "attributes", "entered",
-                 "entered_of", "named_of", "passed_on", "globals", "imports", "identities", "taken",
-                 "taken_of", "formats", "are_set", "only_set")
+                 "entered_of", "named_of", "passed_on", "never_taken", "globals", "imports",
+                 "identities", "taken", "taken_of", "formats", "are_set", "only_set")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -166,7 +168,8 @@ class NamesInCode:
             if name in FORMATS:
                 self._note_format(found, i)
             facts.looks_up_names |= _looks_up(found, i, asked)
-            facts.lists_names |= name in NAMING and value in LISTING
+            facts.lists_names |= name in NAMING and value in LISTING and not (
+                value == "__dict__" and is_looked_into_by(found, i, asked))
             if name == "MATCH_CLASS" and arg > 0:
                 # A class says itself which attributes a pattern without names is for.
                 facts.looks_up_names = True
@@ -178,10 +181,14 @@ class NamesInCode:
             if last == "type" and is_asked_for_by_isinstance(found, i):
                 last = None
             if name in NAMING:
-                self._note_names(code, found, i, constants[0])
+                self._note_names(code, found, i, constants[0], asked)
             elif name == "LOAD_CONST":
                 constants = constants[-1], value
         facts.notices_numbers |= not EXACT.isdisjoint(self.attributes)
+        by_isinstance = asked_by_isinstance(found)
+        self.never_taken = {name for name, _ in self.globals} - {
+            x for i, (name, _, x) in enumerate(found)
+            if name in GLOBALS and i not in by_isinstance and not is_called(found, i)}
 
     def _note_format(self, found: list[Instruction], i: int) -> None:
         """Note where an instruction makes text by a form."""
@@ -191,10 +198,10 @@ class NamesInCode:
             loaded, _, spec = found[i - 1]
             self.formats |= loaded != "LOAD_CONST" or bool(DIRECTIVE(str(spec)))
 
-    def _note_names(self, code: types.CodeType, found: list[Instruction], i: int,
-                    level: Any) -> None:
+    def _note_names(self, code: types.CodeType, found: list[Instruction], i: int, level: Any,
+                    asked: str | None) -> None:
         """Note the names of an instruction: of a global, a module or an attribute. `level`: of the
-        import, if it is one."""
+        import, if it is one; `asked`: see `_looks_up`."""
         name, _, value = found[i]
         of_a_global = bool(i) and looks_into(code, found, i - 1)
         if name in TAKING and not is_called(found, i):
@@ -214,9 +221,11 @@ class NamesInCode:
         elif name in ATTRIBUTES and value == "__init__" and is_of_super(found, i):
             pass                             # of a class that is met, and whose bases are
         elif name in ATTRIBUTES:
-            self.attributes.add(value)
             if of_a_global:
                 self.named_of.add((found[i - 1][2], value))
+            if value == "__dict__" and is_looked_into_by(found, i, asked):
+                return                       # What lies there has a name that is read elsewhere.
+            self.attributes.add(value)
             if name == "STORE_ATTR":
                 self.are_set.add(value)
             if name == "LOAD_ATTR" and found[i + 1][0] == "CONTAINS_OP":
@@ -317,8 +326,8 @@ def _looks_up(found: list[Instruction], i: int, asked: str | None) -> bool:
     if name not in ATTRIBUTES:
         return False
     if value in READING:
-        return asked is None or not (is_looked_into_by(found, i, asked) if value == "__dict__"
-                                     else argument_is_text(found, i, -1, asked))
+        return not (is_looked_into_by(found, i, asked) if value == "__dict__" else
+                    asked is not None and argument_is_text(found, i, -1, asked))
     return value in CHANGING and not (
         is_of_super(found, i) or argument_is_text(found, i, BEFORE_LAST))
 

@@ -46,7 +46,7 @@ from .visitors_of_callables import class_, named_in
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
-# of Python's own, in modules that do nothing but call them
+# of Python's own, in modules that only call them or ask by `isinstance` for them
 STOOD_FOR = (float, int, len, type, min, max)
 # what one walk has for itself
 COPIED = (list, dict, set, CodeFacts, EnteredNames, NamedAttributes, FunctionsOfC, MetBuiltins,
@@ -203,8 +203,9 @@ class Walk:
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
         # `__getattr__` gives what is not there
-        named = (self.named_in.of_module(m) if id(m) in self.entered.only_named else
-                 self.met_code.attributes)
+        named = self.named_in.of_module(m)
+        if id(m) not in self.entered.only_named or "__dict__" in named:
+            named = self.met_code.attributes
         there = named.intersection(held) | {"__getattr__"}.intersection(held)
         new = leave_out(self, m, there - done, done)
         done |= new
@@ -263,7 +264,7 @@ class Walk:
             if not_called:
                 self.of_c.met((names_of.get(name, getattr(builtins, name, None)),))
             if name not in names_of:
-                self.builtin(code, name, names_of, not_called)
+                self.builtin(code, name, names_of, not_called, name in names.never_taken)
         for name, level in names.imports:
             name = absolute(name, level, names_of)
             for n in {name, name.partition(".")[0]}:
@@ -279,14 +280,14 @@ class Walk:
                                   self.of_c.texts):
                         known |= named_in(s)
 
-    def builtin(self, code: types.CodeType, name: str, names_of: dict[str, Any],
-                not_called: bool) -> None:
+    def builtin(self, code: types.CodeType, name: str, names_of: dict[str, Any], not_called: bool,
+                never_taken: bool) -> None:
         """A name that some code looks up among Python's own."""
         if names_of.get("__builtins__", builtins) not in (builtins, vars(builtins)):
             raise Unwatchable(f"{code.co_name} has other builtins than Python's")
         f = getattr(builtins, name, None)
         if f in STOOD_FOR:                   # as a type, or a key to sort by, it has no stand-in
-            self.builtins.note_call(names_of, name, f, not not_called)
+            self.builtins.note_call(names_of, name, f, not not_called, never_taken)
         if f is id:                          # a stand-in for everybody would be asked all the time
             self.stand_ins.add(f, BuiltinName(names_of, "id"))
             self.places.append(Global(vars(builtins), "id"))

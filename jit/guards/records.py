@@ -34,8 +34,9 @@ CONTAINERS = frozenset((list, tuple, dict))
 MOST = 1 << 10                   # things in an object of data
 # objects without tensors that may take turns, such as states of players
 FEW = 3
-# what a class of data leaves as `object` has it
-OWN = ("__hash__", "__eq__", "__getattribute__", "__setattr__", "__delattr__")
+# What a class of data leaves as `object` has it. A `__getattr__`, or a `__setattr__` that keeps
+# elsewhere what is set, is code like any other: what lies in an object is looked up past it.
+OWN = ("__hash__", "__eq__", "__getattribute__")
 
 
 def may_be_record(t: type) -> bool:
@@ -43,7 +44,7 @@ def may_be_record(t: type) -> bool:
     return (all(b in (object, abc.ABC) or users(b) or is_data(b) for b in t.__mro__)
             and type(t) in (type, abc.ABCMeta) and not_of_c(t)
             and all(getattr(t, name) is getattr(object, name) for name in OWN)
-            and not any(hasattr(t, name) for name in ("__getattr__", "__del__")))
+            and not hasattr(t, "__del__"))
 
 
 class Contents:

@@ -136,3 +136,37 @@ def test_classes_of_the_users():
     traced = jit.trace(f)
     for k in range(5):
         assert traced(whet.full((2,), float(k))) == (True, False, 2.0 * k)
+
+
+def number_of(value):
+    """As loggers of metrics do: `float` is asked for, and called."""
+    if isinstance(value, (int, float)):
+        return value
+    return float(value) if isinstance(value, whet.Tensor) and not isinstance(value, type) else 0
+
+
+def test_classes_that_isinstance_asks_for_may_be_called():
+    def f(x, n):
+        loss = x.square().sum()
+        n = n if isinstance(n, int) else int(n)
+        return number_of(loss), number_of(loss.item()), number_of(n), number_of("text"), float(loss)
+    traced = jit.trace(f)
+    for k in range(8):
+        given = whet.full((3,), float(k)), (k, k + 0.5)[k % 2]
+        expected = f(*given)
+        got = traced(*given)
+        assert got == expected and [*map(type, got)] == [*map(type, expected)]
+    assert traced.explain(data=True)["calls"]["replayed"] == 4
+
+
+def test_a_class_that_is_matched_is_the_class():
+    def f(x):
+        match x.sum().item():
+            case float(n) if n > 2:
+                return n * 2, float(x.mean())
+            case int() | float():
+                return "small", float(x.mean())
+    traced = jit.trace(f)
+    for k in range(6):
+        x = whet.full((2,), float(k))
+        assert traced(x) == f(x)

@@ -197,10 +197,68 @@ def asked(m, name):
 
 @pytest.mark.parametrize("way", [
     lambda: HELPERS.scale, lambda: asked(HELPERS, "scale"), lambda: vars(HELPERS)["scale"],
-    lambda: [HELPERS][0].scale, lambda: Forwarding(HELPERS).scale])
+    lambda: [HELPERS][0].scale, lambda: Forwarding(HELPERS).scale,
+    lambda: HELPERS.__dict__["scale"]])
 def test_names_of_a_module_are_compared_however_they_are_read(way, monkeypatch):
     """Another module's function of a name that the code uses of something else is not reached."""
     f = jit.trace(lambda x: (whet.stack([x, x]).sum() * way() * (HELPERS.limit or 1)).item())
     for k, scale in enumerate([2.0, 2.0, 3.0, 3.0, 2.0]):
         monkeypatch.setattr(HELPERS, "scale", scale)
         assert f(whet.ones(2) * k) == 12 * k * scale
+
+
+class Stored:
+    """Keeps what is set in a dict of its own."""
+
+    def __init__(self, **held):
+        self.__dict__["_store"] = held
+        self.__dict__["aside"] = {"n": 1.0}
+
+    def __getattr__(self, name):
+        if name in self.__dict__["_store"]:
+            return self.__dict__["_store"][name]
+        raise AttributeError(name)
+
+    def __setattr__(self, name, value):
+        self.__dict__["_store"][name] = value
+
+    def kept(self):
+        return self.__dict__["aside"]["n"]
+
+
+CHANGES = {
+    "set": lambda s, k: setattr(s, "scale", 5.0 * k),
+    "in its dict": lambda s, k: s._store.update(scale=7.0 * k),
+    "another dict": lambda s, k: s.__dict__.update(_store={"scale": 3.0 * k}),
+    "deleted": lambda s, k: s._store.pop("scale", None),
+    "covered": lambda s, k: s.__dict__.update(scale=2.0 * k),
+    "aside": lambda s, k: s.__dict__["aside"].update(n=4.0 * k),
+    "another aside": lambda s, k: s.__dict__.update(aside={"n": 6.0 * k})}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_an_object_finds_itself_is_compared(change):
+    def make():
+        held = Stored(scale=2.0)
+
+        def f(x):
+            try:
+                return (x * held.scale).tolist(), held.kept(), hasattr(held, "other")
+            except AttributeError as e:
+                return str(e), held.kept()
+        return f, held
+    same(make, 9, replayed=2,
+         between=lambda held, k: CHANGES[change](held, k) if k in (3, 6) else None)
+
+
+def test_another_way_to_find_attributes_is_compared():
+    def make():
+        class Own(Stored):
+            pass
+        held = Own(scale=2.0)
+        return lambda x: (x * held.scale).tolist(), Own
+
+    def changed(kind, k):
+        if k == 4:
+            kind.__getattr__ = lambda self, name: 10.0
+    same(make, 8, between=changed)

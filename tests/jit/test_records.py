@@ -249,8 +249,8 @@ class Hashed(Data):
         return 3
 
 
-class Asked(Data):
-    def __getattr__(self, name):
+class Found(Data):
+    def __getattribute__(self, name):
         return 0
 
 
@@ -264,7 +264,7 @@ class Frozen:
     x: Any
 
 
-@pytest.mark.parametrize("kind", [Hashed, Asked, Deleted, Frozen, nn.Linear, int, list, dict])
+@pytest.mark.parametrize("kind", [Hashed, Found, Deleted, Frozen, nn.Linear, int, list, dict])
 def test_what_is_no_record(kind):
     assert not may_be_record(kind)
 
@@ -292,3 +292,45 @@ def test_attributes_of_arguments_are_written_to():
         del d
         gc.collect(0)
     assert calls_of(traced)["replayed"] >= CALLS - 4
+
+
+class Stored:
+    """Keeps what is set in a dict of its own, as graph libraries do."""
+
+    def __init__(self, x, edge_index, y):
+        self.__dict__["_store"] = {}
+        self.x, self.edge_index, self.y = x, edge_index, y
+
+    def __getattr__(self, name):
+        if name in self.__dict__["_store"]:
+            return self.__dict__["_store"][name]
+        raise AttributeError(name)
+
+    def __setattr__(self, name, value):
+        self._store[name] = value
+
+    @property
+    def num_nodes(self):
+        return self.x.shape[0]
+
+
+def test_a_record_may_find_its_attributes_itself():
+    assert may_be_record(Stored)
+    rng, traced = np.random.default_rng(0), whet.jit.trace(scores)
+    for _ in range(8):
+        g = graph(rng, Stored)
+        assert bits(traced(g)) == bits(scores(g))
+    assert served(traced) >= 5
+
+
+def test_what_a_record_keeps_is_written_to():
+    def write(d):
+        d.y = d.x * 2
+        d.edge_index = d.y.sum().item()
+        return d.num_nodes, hasattr(d, "nothing")
+    traced = whet.jit.trace(write)
+    for k in range(8):
+        a, b = (Stored(whet.full((3,), float(k)), 0, k) for _ in range(2))
+        assert traced(a) == write(b)
+        assert a.y.tolist() == b.y.tolist() and a.edge_index == b.edge_index
+        assert list(a._store) == list(b._store)
