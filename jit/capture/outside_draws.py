@@ -110,8 +110,10 @@ class OutsideDraws:
         if rec.trying is not None:
             rec.trying("it draws random numbers")
         if method.__name__ == "shuffle" and [type(x) for x in args] == [Array] and not kwargs \
-                and type(method.__self__) is not random.Random and real_of(args[0]).ndim:
-            return self.shuffle(rec, method, args[0])
+                and type(method.__self__) is not random.Random:
+            real = real_of(args[0])
+            if real.ndim and real.flags.writeable:       # others are errors, which NumPy raises
+                return self.shuffle(rec, method, args[0])
         y, args, kwargs = called_plainly(method, args, kwargs)
         if rec.outward is not None:
             rec.outward.watch.random_is_noted()

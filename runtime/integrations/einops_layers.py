@@ -8,6 +8,7 @@ from whet.nn import Module, Parameter
 class Rearrange(RearrangeMixin, Module):
     """`einops.rearrange` as a layer.
 
+    >>> import whet
     >>> from einops.layers.whet import Rearrange
     >>> Rearrange("b c h w -> b (c h w)")(whet.ones(2, 3, 4, 4)).shape
     whet.Size([2, 48])
@@ -20,6 +21,7 @@ class Rearrange(RearrangeMixin, Module):
 class Reduce(ReduceMixin, Module):
     """`einops.reduce` as a layer.
 
+    >>> import whet
     >>> from einops.layers.whet import Reduce
     >>> Reduce("b c (h p) (w q) -> b c h w", "mean", p=2, q=2)(whet.ones(2, 3, 4, 4)).shape
     whet.Size([2, 3, 2, 2])
@@ -32,6 +34,7 @@ class Reduce(ReduceMixin, Module):
 class EinMix(_EinmixMixin, Module):
     """A linear layer that is given by what it does with dimensions.
 
+    >>> import whet
     >>> from einops.layers.whet import EinMix
     >>> mix = EinMix("b t c -> b t d", "c d", bias_shape="d", c=8, d=16)
     >>> mix(whet.ones(2, 5, 8)).shape
