@@ -97,6 +97,7 @@ class CodeFacts:
     looks_up_names: bool = False     # names that are made at run time
     lists_names: bool = False        # all names that something has
     takes_classes: bool = False      # the class of something, for more than its name
+    reads_dicts: bool = False        # single attributes, by an object's `__dict__`
 
     def copy(self) -> CodeFacts:
         """A copy, to be added to."""
@@ -111,6 +112,7 @@ class CodeFacts:
         self.looks_up_names |= other.looks_up_names
         self.lists_names |= other.lists_names
         self.takes_classes |= other.takes_classes
+        self.reads_dicts |= other.reads_dicts
 
 
 class NamesInCode:
@@ -218,12 +220,13 @@ class NamesInCode:
             self.imports[value, level] = None
             self.attributes.add(value)
             self.entered.add(value)
-        elif name in ATTRIBUTES and value == "__init__" and is_of_super(found, i):
+        elif value == "__init__" == code.co_name and is_of_super(found, i):
             pass                             # of a class that is met, and whose bases are
         elif name in ATTRIBUTES:
             if of_a_global:
                 self.named_of.add((found[i - 1][2], value))
             if value == "__dict__" and is_looked_into_by(found, i, asked):
+                self.facts.reads_dicts = True
                 return                       # What lies there has a name that is read elsewhere.
             self.attributes.add(value)
             if name == "STORE_ATTR":

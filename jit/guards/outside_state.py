@@ -43,7 +43,8 @@ class World:
         # could it read a slot without naming it: by a name made at run time, or its descriptor?
         self.reads_unnamed = (walk.facts.looks_up_names or "__get__" in walk.met_code.attributes
                               or any(type(x) in OF_SLOTS for x in walk.seen.values()))
-        self.takes_apart = takes_objects_apart(walk)
+        # could a run read an attribute past its class, which notes what is set first?
+        self.takes_apart = takes_objects_apart(walk) or walk.facts.reads_dicts
         self.tells_identities = tells_identities(walk)
         self.sets_up, self.gathers = walk.sets_up, walk.gathers
         self.bare, self.places = walk.tensors.bare, walk.places

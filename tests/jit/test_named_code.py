@@ -157,6 +157,23 @@ def test_constructors_that_a_subclass_calls_get_numbers(kind):
     same(make)
 
 
+def test_a_method_may_make_its_object_anew():
+    class Counter(Meter):
+        def reset(self):
+            super().__init__(2)
+
+    def make():
+        counter = Counter()
+
+        def f(x):
+            counter.update(x.sum().item())
+            if counter.count > 3:
+                counter.reset()
+            return [*counter.values], counter.total
+        return f, counter
+    same(make, 12)
+
+
 class Forwarding:
     def __init__(self, inner, **more):
         self.inner = inner
@@ -262,3 +279,35 @@ def test_another_way_to_find_attributes_is_compared():
         if k == 4:
             kind.__getattr__ = lambda self, name: 10.0
     same(make, 8, between=changed)
+
+
+@pytest.mark.parametrize("way", ["tensor", "number", "dict", "by the name that is asked for"])
+def test_what_is_set_may_have_been_read_past_its_class(way):
+    class State:
+        def __init__(self):
+            self.last, self.seen, self.held = whet.zeros(3), 1.0, {"n": 1.0}
+
+        def __getattr__(self, name):
+            return self.__dict__["held" if name == "kept" else name]
+
+    def make():
+        state = State()
+
+        def f(x):
+            if way == "tensor":
+                x = x + state.__dict__["last"]
+                state.last = x * 0.5
+            elif way == "number":
+                x = x * state.__dict__["seen"]
+                state.seen = x.mean().item() / 4
+            else:
+                held = state.__dict__["held"] if way == "dict" else state.kept
+                x = x + held["n"]
+                state.held = {"n": x.mean().item() / 2}
+            return x.tolist()
+        return f, state
+
+    def changed(state, k):
+        if k in (4, 7):
+            state.last, state.seen, state.held = whet.full((3,), 9.0 * k), 3.0 * k, {"n": 5.0 * k}
+    same(make, 10, between=changed)
