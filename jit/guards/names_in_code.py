@@ -37,6 +37,7 @@ from .bytecode import (
     looks_into,
     returns_a_hash,
 )
+from .marked_calls import reaches_its_call
 
 # Python's own functions that look up a name which they get as their second argument, or all names
 LOOKING_UP = frozenset(name for name, f in vars(builtins).items()
@@ -190,7 +191,8 @@ class NamesInCode:
         by_isinstance = asked_by_isinstance(found)
         self.never_taken = {name for name, _ in self.globals} - {
             x for i, (name, _, x) in enumerate(found)
-            if name in GLOBALS and i not in by_isinstance and not is_called(found, i)}
+            if name in GLOBALS and i not in by_isinstance
+            and not (is_called(found, i) and reaches_its_call(found, i))}
 
     def _note_format(self, found: list[Instruction], i: int) -> None:
         """Note where an instruction makes text by a form."""

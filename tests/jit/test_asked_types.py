@@ -85,7 +85,7 @@ def test_types_are_those_of_eager_mode(name):
 def handled(x):
     """Chooses by type, as a collate function or a printer does."""
     return {float: lambda: x * 2, int: lambda: -x, whet.Tensor: lambda: x.sum().item(),
-            np.ndarray: lambda: float(x[0]), list: lambda: handled(x[0])}[type(x)]()
+            np.ndarray: lambda: x[0] * 3, list: lambda: handled(x[0])}[type(x)]()
 
 
 @pytest.mark.parametrize("pick", [0, 1, 2, 3])
@@ -170,3 +170,31 @@ def test_a_class_that_is_matched_is_the_class():
     for k in range(6):
         x = whet.full((2,), float(k))
         assert traced(x) == f(x)
+
+
+def doubled(x):
+    return x * 2
+
+
+def tripled(x):
+    return x * 3
+
+
+CHOICES = {
+    "float": (float, lambda x, k: (doubled if float is k else tripled)(x).sum().item()
+              + float(x[0])),
+    "len": (len, lambda x, k: (len is k and doubled or tripled)(x).sum().item() + len(x)),
+    "type": (type, lambda x, k: (doubled if type is k else tripled)(x).sum().item()
+             + (type(x) is k)),
+    "max": (max, lambda x, k: (doubled if max is k else tripled)(x).sum().item() + max(1, 2))}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_builtin_by_which_a_function_is_chosen_is_itself(name):
+    """It comes first in what is called, and is not what is called."""
+    builtin, f = CHOICES[name]
+    traced = jit.trace(f)
+    for k in range(5):
+        for kind in (builtin, str):
+            x = whet.full((3,), k + 1.0)
+            assert traced(x, kind) == f(x, kind)
