@@ -23,7 +23,7 @@ def moved(n: Node, types: Types) -> int:
     """The bytes that a node reads and writes."""
     if n.is_view:
         return 0
-    changed = [n.ins[0]] if isinstance(n, Write) else []         # read as an operand, and written
+    changed = n.written() if isinstance(n, Write) else ()        # read as an operand, and written
     return sum(types[x].extent for x in [*dict.fromkeys(n.refs()), *n.outs, *changed])
 
 
@@ -35,6 +35,9 @@ def operations(n: Node, types: Types) -> int:
         return sum(operations(m, types) for m in n.members)
     if n.op is None or n.is_view:
         return 0
+    if n.op.family == "optimizer":
+        each = sum(e.op not in FREE for e in scalar.walk(*n.op.roots))
+        return each * sum(types[x].size for x in n.ins[:n.attrs["tensors"]])
     made = types[n.outs[0] if n.outs else n.ins[0]]
     return of_op(n.op, made, [types[x] if type(x) is Ref else None for x in n.ins])
 

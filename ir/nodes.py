@@ -366,19 +366,20 @@ def _types_of(n: Node, types: Types) -> tuple[Type | None, ...]:
 
 
 class Write(Node):
-    """An op changes its first operand in place. `counted`: is that a change of the tensor's
-    version? In a recorded run `cell` is the counter of these."""
-    __slots__ = ("cell", "counted")
+    """An op changes its first operand in place, or the first few (`Op.targets`). `counted`: is that
+    a change of the tensors' versions? In a recorded run `cells` are the counters of these."""
+    __slots__ = ("cells", "counted")
     kind, prefix, between = "write", "write ", "a write"
     op: Op
 
     def __init__(self, op: Op, ins: tuple[Any, ...], attrs: Mapping[str, Any], line: str,
-                 cell: object = None, counted: bool = True, source: Node | None = None) -> None:
+                 cells: tuple[Any, ...] = (), counted: bool = True,
+                 source: Node | None = None) -> None:
         super().__init__(op, ins, attrs, (), line, source)
-        self.cell, self.counted = cell, counted
+        self.cells, self.counted = cells, counted
 
     def of(self, ins: tuple[Any, ...]) -> Write:
-        return Write(self.op, ins, self.attrs, self.line, self.cell, self.counted,
+        return Write(self.op, ins, self.attrs, self.line, self.cells, self.counted,
                      self.source or self)
 
     def as_value(self, out: int) -> OpNode:
@@ -386,10 +387,10 @@ class Write(Node):
         return OpNode(self.op, self.ins, {}, [out], self.line, self.source or self)
 
     def detached(self, streams: Streams) -> Write:
-        return Write(self.op, self.ins, self.attrs, self.line, None, self.counted)
+        return Write(self.op, self.ins, self.attrs, self.line, (), self.counted)
 
     def written(self) -> Sequence[int]:
-        return self.ins[:1]
+        return self.ins[:self.op.targets(self.attrs)]
 
     @property
     def steady(self) -> bool:
@@ -404,10 +405,6 @@ class Write(Node):
     def fact(self) -> bool:
         return self.counted
 
-    @property
-    def value(self) -> Any:
-        return self.counted if self.cell is None else self.cell
-
     def head(self, table: Table | None = None, most: int | None = None) -> str:
         return super().head(table, most) + ("" if self.counted else " uncounted")
 
@@ -420,11 +417,13 @@ class Write(Node):
         if not ins or type(ins[0]) is not Ref:
             reader.fail("a write changes its first operand, a value", token)
         counted = not reader.skip("uncounted", "name")
-        return cls(op, ins, attrs, reader.end_line(), None, counted)
+        return cls(op, ins, attrs, reader.end_line(), (), counted)
 
     def wrong(self, known: set[int], types: Types, streams: int) -> str | None:
         if not self.ins or type(self.ins[0]) is not Ref or self.outs:
             return "a write changes its first operand, and makes nothing"
+        if not all(type(x) is Ref for x in self.written()):
+            return f"{self.op.name} writes to what is no value"
         if self.op.write is not None:
             return None
         made, problem = ask(self.op, self.ins, self.attrs, _types_of(self, types))

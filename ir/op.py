@@ -45,6 +45,7 @@ class Op(Protocol):
     forward: Callable[..., Any]
     compute: Callable[..., Any]          # the same on the device of the operands
     write: Callable[..., Any] | None
+    targets: Callable[[Mapping[str, Any]], int]  # attributes -> how many operands `write` changes
     fills: Callable[..., Any] | None
     is_unset: bool
     rows_at: tuple[int | None, ...]      # of a recurrent op: the operands' sequence dimensions
@@ -59,6 +60,7 @@ class Op(Protocol):
     draw: Any                    # how its random numbers are made, if it draws some
     result: Any
     gradient: Callable[..., Any]
+    roots: tuple[Expr, ...]      # of the update of an optimizer: what it computes for each element
     _number: Callable[..., Any]
 
     @property
@@ -98,14 +100,15 @@ def _is_complex(op: Op) -> bool:
 
 def find_op(name: str) -> Any:
     """The op of a name: a defined op; a gradient of a pointwise op, as `mul_grad0`, also with
-    `.complex`; or a formula of an optimizer, as `Adam.param/0,,0,1`. None if there is none."""
+    `.complex`; or an update of an optimizer, or a formula of it, as `Adam.step/0,l2,0,1` and
+    `Adam.param/0,l2,0,1`. None if there is none."""
     from whet.ops.registry import REGISTRY
     name, complex_ = (name[:-8], True) if name.endswith(".complex") else (name, False)
     if name in REGISTRY and not complex_:
         return REGISTRY[name]
     if "/" in name and "_grad" not in name:
-        from whet.optim import formula_ops
-        return formula_ops.find_op(name)
+        from whet.optim import update_ops
+        return update_ops.find_op(name)
     if name.count("_grad") > 4:
         return None
     before, found, i = name.rpartition("_grad")

@@ -80,7 +80,7 @@ def touched(node: Node) -> list[int]:
 
 def written(node: Node) -> Iterable[int]:
     """The values that a node writes in place."""
-    return [node.ins[0]] if isinstance(node, Write) else node.attrs.get("into", {}).values()
+    return node.written() if isinstance(node, Write) else node.attrs.get("into", {}).values()
 
 
 def copies_a_value(node: Node) -> TypeGuard[Write]:

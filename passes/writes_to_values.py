@@ -121,7 +121,7 @@ def propagate_copies(nodes: Sequence[Node], root: Roots, arrays: Arrays,
     of: dict[int, list[int]] = {}            # memory -> the places that it has to do with
     for node in nodes:
         copy = copied(node, root, arrays)
-        first = 1 if isinstance(node, Write) else 0
+        first = len(node.written()) if isinstance(node, Write) else 0
         if (
             isinstance(node, (OpNode, Write))
             and not is_view(node)

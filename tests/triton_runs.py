@@ -12,7 +12,7 @@ from whet.dtypes import FROM_NUMPY, SHORT
 from whet.ir import kernel as K
 from whet.ir import rows as R
 from whet.ir import scalar as S
-from whet.ops import registry
+from whet.ops.observer import Observer
 
 needs_triton = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="Triton has wheels for Linux only")
@@ -149,7 +149,7 @@ def run_matmul(x, y, kind="chains", operands=(), ones=(), tile=None, **parts):
 
 
 # ---- listening to eager --------------------------------------------------------------------------
-class Launches(registry.Observer):
+class Launches(Observer):
     """What ran: (kind, what, operands before, results after)."""
 
     def __init__(self):

@@ -41,7 +41,7 @@ class Body:
         if any(n not in inside or origin[n] != n for n in self.results):
             raise NotANode("a result is a view, or an operand")
         if any(n.kind == "draw" or n.op is not None and n.op.random
-               or n.kind == "write" and origin[n.ins[0]] not in inside for n in self.nodes):
+               or any(origin[x] not in inside for x in n.written()) for n in self.nodes):
             raise NotANode("it writes to tensors from outside, or draws random numbers")
         return program
 

@@ -2,6 +2,7 @@
 from typing import Any
 
 from whet.autograd.inplace import edge_of
+from whet.ir.graph import Write
 
 from ..effects.describe_results import Results
 from ..effects.left_behind import LeftBehind
@@ -103,8 +104,8 @@ class Findings:
             *rec.streams.key(rec.nodes), *rec.outside_draws.key()]
         # of tensors around one array the program is given one, and any may be written by
         at = places_of_counters([*rec.outside.values(), *self.run.tensors], source_of)
-        writes = [n for n in rec.nodes if n.kind == "write"]
-        bumps = [(at[id(n.value)], n.value.writer) for n in writes if id(n.value) in at]
+        cells = [c for n in rec.nodes if isinstance(n, Write) for c in n.cells]
+        bumps = [(at[id(c)], c.writer) for c in cells if id(c) in at]
         bumps += self.run.unseen(rec, source_of)
         self.effects = Effects(self.result, self.left, self.grads, bumps)
 

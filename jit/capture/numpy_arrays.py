@@ -331,7 +331,7 @@ class Arrays:
         rec = self.rec
         if rec.reason is None:
             n, m = rec.value(tensor_of(target)), rec.value(made)
-            rec.nodes.append(Write(REGISTRY["copy"], (Ref(n), Ref(m)), {}, where(), None, False))
+            rec.nodes.append(Write(REGISTRY["copy"], (Ref(n), Ref(m)), {}, where(), (), False))
         rec.originals.write(real_of(target))
         np.copyto(real_of(target), made._array)
         self.wrote = True

@@ -347,8 +347,8 @@ class Outward:
             n = rec.memory.get(n, n)
             return "outside" if n in rec.outside else n
 
-        return any(n.kind == "write" and root(n.ins[0]) == root(rec.value(t))
-                   for n in rec.nodes[after:])
+        return any(root(x) == root(rec.value(t))
+                   for n in rec.nodes[after:] for x in n.written())
 
     def keep(self, function: Any) -> None:
         """Called when a cache is about to keep a function's result: from now on nothing that the

@@ -17,6 +17,7 @@ from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.formatting import OPTIONS
 from whet.ir.graph import Ask, Guard, Ref
 from whet.ops import pointwise_family, registry
+from whet.ops.observer import Observer
 from whet.ops.question_kernels import asked
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
@@ -43,7 +44,7 @@ GUARDED = 64                     # elements of a tensor whose value may be a gua
 LISTED = 256                     # elements of a tensor that may be numbers in a list
 
 
-class Questions(registry.Observer):
+class Questions(Observer):
     """The part of a recorder that answers Python's questions."""
     places: dict[int, tuple[Base, int]]
     number_stand_ins: NumberStandIns

@@ -172,8 +172,8 @@ class Recorder(Writes):
             if (n.kind == "op" and n.op is not None and n.op.random
                     or any(x in found or self.memory.get(x, x) in roots for x in n.refs())):
                 found.update(n.outs)
-                if n.kind == "write":
-                    roots[self.memory.get(n.ins[0], n.ins[0])] = True
+                if n.written():
+                    roots.update((self.memory.get(x, x), True) for x in n.written())
                     found.update(k for k in range(len(self.arrays))
                                  if self.memory.get(k, k) in roots)
         return found

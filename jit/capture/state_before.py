@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from whet import random
 from whet.autograd import modes
 from whet.cpu import tiered_compilation
+from whet.ir.graph import Write
 
 from ..guards.call_settings import CallSettings
 from ..report.reasons import Memory, Settings
@@ -85,8 +86,9 @@ class StateBefore:
     def unseen(self, rec: Recorder,
                place_of: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
         """Version bumps of outside tensors that are not writes: (place, the cell)."""
-        seen, places = (collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"),
-                        places_of_counters(self.tensors, place_of))
+        seen = collections.Counter(
+            id(c) for n in rec.nodes if isinstance(n, Write) for c in n.cells)
+        places = places_of_counters(self.tensors, place_of)
         found = {
             id(c): (c, c.v - self.cells.get(id(c), (c, 0))[1] - seen[id(c)]) for t in self.tensors
             for c in counters(t)}

@@ -4,7 +4,7 @@ A write that a replay can repeat is a node. Other writes are made as in eager mo
 recording."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.autograd import inplace as ip
@@ -68,10 +68,41 @@ class Writes(Questions):
             raise
         if op.may_fail:
             self.run_memory.released.look(len(self.nodes))
-        self.nodes.append(Write(op, ins, attrs, where(), t._cell))
+        self.nodes.append(Write(op, ins, attrs, where(), (t._cell,)))
         if t._node is not node and not self.is_made(t):
             self.refuse(Memory("a tensor that was there before got a history"))
         return t
+
+    def update(self, op: Op, targets: Sequence[Base], others: Sequence[Any],
+               attrs: Mapping[str, Any]) -> bool:
+        """Write to several tensors by one op, and record it."""
+        alone = op.ours and not modes.state.saved_hooks
+        return (Watch.unwatched(self.write_all, op, targets, others, attrs) if alone
+                else self.write_all(op, targets, others, attrs))
+
+    def write_all(self, op: Op, targets: Sequence[Base], others: Sequence[Any],
+                  attrs: Mapping[str, Any]) -> bool:
+        """Write as eager does, and note it, where that is simple: nothing has a history, and
+        nobody else knows the memory."""
+        if self.trying is not None or modes.state.flags & modes.GRAD:
+            return False
+        try:
+            ins = self.operands((*targets, *others))
+        except Refused as e:
+            self.refuse(e.reason)
+            return False
+        roots = [self.memory.get(n, n) for n in ins[:len(targets)]]
+        if any(map(self.numpys.frozen, roots, [t._array for t in targets])):
+            return False
+        for t, root in zip(targets, roots, strict=True):
+            if root in self.outside:
+                self.originals.write(t._array)
+        assert op.write is not None
+        op.write(*registry.arrays_of(op, (*targets, *others)), **attrs)
+        for t in targets:
+            t._bump(op.writer)
+        self.nodes.append(Write(op, ins, attrs, where(), tuple([t._cell for t in targets])))
+        return True
 
     def reshape(self, op: Op, t: Base, attrs: Mapping[str, Any]) -> Any:
         """Change the shape of a tensor in place. A tensor that the run made becomes another

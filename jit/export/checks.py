@@ -52,7 +52,7 @@ def check(g: Graph, constants: Mapping[str, Array]) -> None:
         raise Unsound("its results are not made, or not each once")
     roots = g.roots()
     for n in g.nodes:
-        if isinstance(n, Write) and roots[n.ins[0]] not in made:
+        if any(roots[x] not in made for x in n.written()):
             raise Unsound(f"{n} writes to an input")
 
 

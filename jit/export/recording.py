@@ -191,9 +191,9 @@ class ExportSession(Session):
         if found.draws or rec.outside_draws.made:
             raise Refused(DrawsNumbers("it draws random numbers"))
         for n in rec.nodes:
-            root = rec.memory.get(n.ins[0], n.ins[0]) if n.kind == "write" else -1
-            if root in rec.outside:
-                raise Refused(WritesOutside(f"it writes to {self.called(found, root)}", n.line))
+            for root in [rec.memory.get(x, x) for x in n.written()]:
+                if root in rec.outside:
+                    raise Refused(WritesOutside(f"it writes to {self.called(found, root)}", n.line))
         if found.effects.bumps or found.grads or found.run.marks:
             raise Refused(WritesOutside("it changes a tensor that was there before"))
         changes = self.run.whole.changes()

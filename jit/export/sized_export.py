@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from whet.ir.graph import Ask, OpNode, Write
+from whet.ir.graph import Ask, OpNode
 from whet.ir.question_names import name_of
 from whet.ir.symbolic_size import SymbolicSize
 from whet.passes.compare_nodes import is_one_node
@@ -271,7 +271,7 @@ def only_looks(a: Any, b: Any, run: Recorded) -> bool:
     for n in run.nodes:
         if isinstance(n, OpNode) and n.is_view:
             roots.update((o, roots.get(n.ins[0], n.ins[0])) for o in n.outs)
-    written = {roots.get(n.ins[0], n.ins[0]) for n in run.nodes if isinstance(n, Write)}
+    written = {roots.get(x, x) for n in run.nodes for x in n.written()}
     return roots.get(b.outs[0], b.outs[0]) not in written
 
 

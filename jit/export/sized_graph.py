@@ -90,7 +90,7 @@ def filled(n: Node, holes: Mapping[Path, AnyExpression], values: Values) -> Node
             made = made * 1.0
         where[path[0]] = put(where[path[0]], path[1:], made)
     if isinstance(n, Write):
-        return Write(n.op, tuple(ins), attrs, n.line, None, n.counted)
+        return Write(n.op, tuple(ins), attrs, n.line, (), n.counted)
     return OpNode(n.op, tuple(ins), attrs, n.outs, n.line)
 
 

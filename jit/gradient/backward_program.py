@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from whet.ir.graph import Draw, Guard, Node, OpNode, Ref, Type, Write
+from whet.ir.graph import Draw, Guard, Node, OpNode, Ref, Type
 from whet.ops.registry import REGISTRY, execute
 from whet.passes.partition import Partition
 from whet.tensor_base import is_strided, wrap
@@ -108,7 +108,7 @@ class BackwardProgram:
             nodes, rec.values, [*self.saved, *self.incoming], got,
             Options(like=None if like is None else like.program))
         origin = self.program.origin
-        writes = {origin[n.ins[0]] for n in nodes if isinstance(n, Write)}
+        writes = {origin[x] for n in nodes for x in n.written()}
         if writes - inside or any(isinstance(n, (Draw, Guard)) for n in nodes):
             raise Refused(PythonBackward("its backward writes to tensors, or depends on values"))
         # memory that something else holds too must not become a leaf's gradient

@@ -27,6 +27,7 @@ from whet.passes.lower_llvm.scalar import Unsupported
 from .launch_entries import Fixed, Launch, Number, placed
 
 if TYPE_CHECKING:
+    from whet.ir import kernel as kernels
     from whet.ir.expressions import Expr
     from whet.ir.graph import Fused, Many, Node, Parts, Picks, Rows
     from whet.ir.groups import View
@@ -131,7 +132,17 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
     places, members, work = node.attrs.get("into", {}), node.value, node.kernel
     if work is None:
         return None
+    count = len(node.ins) // len(members)            # operands of each
+    values = [x for k in range(count) for x in node.ins[k::count]]
+    values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
     sizes = [b.arrays[m.outs[0]].size for m in members]
+    return over_many(b, work, sizes, [where(b, x) for x in values])
+
+
+def over_many(b: ProgramBuilder, work: kernels.Pointwise, sizes: Sequence[Any],
+              operands: Sequence[Argument | None]) -> Entries | None:
+    """One kernel over tensors of these sizes. `operands`: those of the kernel, inputs and results,
+    each for all tensors."""
     blocks = [-(-n // many_tensors.BLOCK) for n in sizes]
     starts = itertools.accumulate(blocks[:-1], initial=0)
     numbers = table([n for pair in zip(starts, sizes, strict=True) for n in pair])
@@ -145,20 +156,17 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
         return None
     each = GRAIN_NS / nanoseconds(work)
     grain = chosen(lambda n, m: max(1, int(each * n / m)), sum(blocks), sum(sizes))
-    count = len(node.ins) // len(members)            # operands of each
-    values = [x for k in range(count) for x in node.ins[k::count]]
-    values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
     arguments = placed([
         # The address of a Table is a word that is known later.
         Fixed(numbers) if type(numbers) is np.ndarray else Number(cast(int, numbers)),
-        Number(len(members)), *[_where(b, x) for x in values]])
+        Number(len(sizes)), *operands])
     if arguments is None:
         return None
     b.tapes.launches(kernel)
     return [Launch(kernel, sum(blocks), grain, arguments)]
 
 
-def _where(b: ProgramBuilder, x: Any) -> Argument | None:
+def where(b: ProgramBuilder, x: Any) -> Argument | None:
     """The address of a value, or a number."""
     if type(x) is np.ndarray:
         return Fixed(x)

@@ -45,7 +45,7 @@ def seen_nodes(nodes: Sequence[Node], root: Any, outside: Iterable[int],
     kept, roots, values = [], {root[n] for n in results} | set(outside), set(results)
     for node in reversed(nodes):
         if isinstance(node, Write):
-            wanted = root[node.ins[0]] in roots or node.op.may_fail
+            wanted = any(root[x] in roots for x in node.written()) or node.op.may_fail
         elif isinstance(node, OpNode):
             wanted = any(o in values for o in node.outs) or node.op.may_fail
         else:

@@ -17,11 +17,19 @@ from whet.ir.graph import Group as GroupNode
 from whet.ir.graph import Node, Ref
 from whet.ir.outline import broadcast_shapes
 from whet.ops.pointwise_family import PointwiseOp
+from whet.optim.update_ops import Update
 from whet.passes.fuse_epilogues import CONTRACTIONS
 
 from ..report.reasons import Shapes
 from ..verify.same_bits import template
-from . import chains, contractions, kernel_groups, numpy_launches, rolled_loops
+from . import (
+    chains,
+    contractions,
+    kernel_groups,
+    numpy_launches,
+    optimizer_updates,
+    rolled_loops,
+)
 from .misses import Miss, broken
 from .value_places import equivalent_layout
 
@@ -160,9 +168,11 @@ class Draw(Kind[graph.Draw]):
 
 
 class Write(Kind[graph.Write]):
-    """An op that writes to its first operand."""
+    """An op that writes to its first operand; the update of an optimizer writes to more."""
 
     def entries(self, b: ProgramBuilder, node: graph.Write, ins: Sequence[Any]) -> Entries | None:
+        if isinstance(node.op, Update):
+            return optimizer_updates.launches(b, node.op, node)
         others = [x for x in node.ins[1:] if type(x) is Ref]
         if numpy_launches.is_moved(node.op):
             if node.op.write is None:        # What it moves makes a new value, of all operands.

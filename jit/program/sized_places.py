@@ -115,6 +115,10 @@ class SizedTapes(TapeEntries):
     places: SizedPlaces
     rooms: dict[int, Any]                    # of pieces whose sizes are not known
 
+    @staticmethod
+    def room(size: int) -> SizedPiece:
+        return SizedPiece(size)
+
     def take(self, run: Callable[[], Any], known: Sequence[Any], made: Sequence[Any] = (),
              outs: Sequence[Any] = (), node: Node | None = None) -> Entries | None:
         tape = self.listened(run, node)

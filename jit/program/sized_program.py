@@ -157,7 +157,7 @@ class SizedProgram:
     def kept(self, steady: Mapping[int, Base]) -> SizedSteady:
         """What is kept between calls."""
         nodes = self.like.recorded
-        writes = {self.roots[n.ins[0]] for n in nodes if isinstance(n, Write)} & set(self.outside)
+        writes = {self.roots[x] for n in nodes for x in n.written()} & set(self.outside)
         tensors = {n: t for n, t in steady.items() if n not in writes}
         return SizedSteady(tensors, set(), writes, self.roots, self.arrays)
 

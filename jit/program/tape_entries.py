@@ -97,6 +97,11 @@ class TapeEntries:
         """An argument of a tape's launch, as an argument of an entry."""
         return TRANSLATIONS[type(x)](self, x, operands, mine)
 
+    @staticmethod
+    def room(size: int) -> Any:
+        """A piece of the arena for so many bytes, for the launches of one node."""
+        return Piece(size)
+
     def scratch(self, x: Any) -> InArena:
         """Scratch memory that a node's launches share: a piece of the arena, as large as the
         largest launch needs."""

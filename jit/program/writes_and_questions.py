@@ -102,6 +102,6 @@ def order_of(nodes: Iterable[Node], root: Any, inputs: set[int]) -> Order:
         made.update(root[o] for o in node.outs)
         if may_miss(node):
             last, undone, early = node, list(written), made.copy()
-        if isinstance(node, Write) and root[node.ins[0]] in inputs:
-            written[root[node.ins[0]]] = True
+        if isinstance(node, Write):
+            written.update((root[x], True) for x in node.written() if root[x] in inputs)
     return Order(last is not None, set(written), undone, early, last)

@@ -7,7 +7,6 @@ from typing import Any
 from whet.autograd import modes
 from whet.autograd.node import OutputOf
 from whet.cpu import memory, ordered_kernels
-from whet.ir.graph import Write
 from whet.tensor import wants_gradient
 
 from ..capture.refused import Refused
@@ -190,7 +189,7 @@ def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:
            for n, source in zip(found.outside, inputs.sources)):
         raise Refused(PythonBackward("it reads a gradient that has a gradient of its own"))
     # Some bump no version.
-    written = {program.origin[n.ins[0]] for n in rec.nodes if isinstance(n, Write)}
+    written = {program.origin[x] for n in rec.nodes for x in n.written()}
     return (inputs,
             Overlaps(arrays, [i for i, n in enumerate(found.outside) if n in written], inputs))
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import whet
 from whet.cpu import cache
-from whet.ir.graph import Draw, Graph, Input, Node, Write
+from whet.ir.graph import Draw, Graph, Input, Node
 from whet.ir.interpret import step
 from whet.ir.parse import parse
 from whet.ir.values import short, types
@@ -102,7 +102,7 @@ def part(g: Graph, nodes: Sequence[Node], wanted: Iterable[int]) -> Graph:
             if x not in made:
                 inputs[x] = Input(x, f"argument {len(inputs)}")
         made.update(n.outs)
-    changed = {int(n.ins[0]) for n in nodes if isinstance(n, Write)}
+    changed = {int(x) for n in nodes for x in n.written()}
     results = [v for n in nodes for v in n.outs if v in wanted or v not in read or v in changed]
     known = {*inputs, *made}
     return Graph(

@@ -12,6 +12,7 @@ nodes in their layer at the same time, for who differentiates outside.
 """
 from .. import function_protocol
 from ..ops import changes_in_place, pointwise_family, registry
+from ..ops.observer import Observer
 from ..ops.random import draw_op
 from ..tensor import Tensor
 from . import inplace as ip
@@ -70,7 +71,7 @@ class NeedsNumbers(RuntimeError):
     """Python asks for numbers that a transform does not have."""
 
 
-class Level(registry.Observer):
+class Level(Observer):
     """The observer of one call of a transform, as long as that runs."""
     name = "transform"
     records = False

@@ -25,8 +25,9 @@ from ..layouts import layout, memory_format
 from ..tensor import Size
 from . import registry
 from .changes_in_place import in_place
+from .observer import Observer
 from .pointwise_family import inplace
-from .registry import REGISTRY, Observer, apply, is_tensor
+from .registry import REGISTRY, apply, is_tensor
 
 declared_for_tracing.only_computes(globals())
 call_key = tensor_base.native_call_key

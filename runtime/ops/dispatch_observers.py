@@ -3,11 +3,12 @@ from .. import devices
 from ..autograd import modes
 from . import control_flow, registry
 from .changes_in_place import in_place
+from .observer import Observer
 
 state = modes.state
 
 
-class Passing(registry.Observer):
+class Passing(Observer):
     """Sees each op that is computed on the thread while it is entered, those of transforms after
     these have made them of a user's. Several of them see an op one after the other, the one that
     was entered last first. A traced function runs eagerly inside."""

@@ -1,29 +1,27 @@
 """Optimizers whose update is a formula over the elements. A subclass states the formula once; it
-runs as one compiled kernel over all tensors of a group, or by one op for each new tensor (while a
-trace records, for `differentiable=True`, for odd layouts), with equal bits.
+runs as one compiled kernel over all tensors of a group, which a trace records as one op, or by one
+op for each new tensor (for `differentiable=True`, for odd layouts), with equal bits.
 """
 import operator
-import os
 
 import numpy as np
 import whet
-from whet.ir import scalar as S
 from whet.ir.memory_spans import address
 
 from .. import devices
 from ..autograd import modes
 from ..cpu import native
-from ..dtypes import bfloat16, float16
 from ..ops import registry
 from .formula_ops import Formulas, formulas
 from .optimizer import Optimizer, reevaluate
 from .sparse_gradients import is_sparse, leaves_alone, refused, update_rows
+from .update_ops import FLOATS, blocks, update_op
+from .update_ops import address as kernel_address
 
-_FLOATS = {
-    np.dtype(np.float32): "f32",
-    np.dtype(np.float64): "f64", float16.np: "f16", bfloat16.np: "bf16"}
 MAX_ARGS = 1000                  # arrays of one launch
-ELEMENTS_OF_A_GRAIN = 8192
+# elements of a parameter that is updated by an op of its own, and of those that share one. A check
+# of a program copies what an op writes to
+ALONE, TOGETHER = 1 << 16, 1 << 18
 NOTHING: dict = {}               # the state of a parameter that has none
 _same = operator.is_
 
@@ -188,8 +186,59 @@ class Elementwise(Optimizer):
     def _step_by_ops(self, group, live, kind):
         """An update with tensors."""
         fresh = self._prepare(group, live, kind)
-        for p in live:
-            self._update_by_ops(group, (*kind, "first") if p in fresh else kind, p)
+        forms = [(p, (*kind, "first") if p in fresh else kind) for p in live]
+        for p, form in self._recorded(group, forms):
+            self._update_by_ops(group, form, p)
+
+    def _recorded(self, group, forms):
+        """Let whoever records do the update of many parameters as one op. Returns the others, with
+        the form of the formula that each has."""
+        if not modes.state.observers or self.scalars or group.get("differentiable"):
+            return forms
+        left: list = []
+        together: dict = {}
+        for p, form in forms:
+            if (tensors := self._alike(p, form)) is None:
+                left.append((p, form))
+            else:
+                together.setdefault((p._array.dtype, form), []).append(tensors)
+        hypers = [_as_number(h) for h in self.hypers(group)] if together else ()
+        for (dtype, form), rows in together.items():
+            has_kernel = kernel_address(type(self), form, dtype) is not None
+            for some in _shares(rows):
+                if not (has_kernel and self._recorded_together(some, form, hypers)):
+                    left += [(row[0], form) for row in some]
+        return left
+
+    def _recorded_together(self, rows, form, hypers):
+        """Let whoever records update some parameters by one op; a row has the tensors of one. Was
+        it done?"""
+        columns = [*zip(*rows)]
+        *targets, gradients = columns
+        if not modes.state.observers or _overlap([t._array for row in columns for t in row]):
+            return False
+        op = update_op(type(self), form)  # type: ignore[arg-type]
+        with whet.no_grad():
+            return modes.state.observers[-1].update(
+                op, [t for row in targets for t in row], [*gradients, *hypers],
+                {"tensors": len(rows)})
+
+    def _alike(self, p, form):
+        """The tensors that an update of a parameter writes to, then its gradient, if all lie in
+        memory as the parameter does; else None."""
+        g, state = p.grad, self.state.get(p, NOTHING)
+        if is_sparse(g) or not p._array.size:
+            return None
+        tensors = [p, *(state[name] for name in self.states(form))]
+        if not _uniform([*(t._array for t in tensors), g._array]):
+            return None
+        if self.counts:
+            step = state["step"]
+            if step._array.shape or step.dtype is not whet.float32 or devices.is_elsewhere(
+                    step._array):
+                return None
+            tensors.append(step)
+        return *tensors, g
 
     def _update_by_ops(self, group, kind, p):
         """The same with tensors."""
@@ -220,11 +269,7 @@ class Elementwise(Optimizer):
             computed = values[0].dtype
             if computed in (whet.float16, whet.bfloat16):
                 computed = whet.float32
-            # as in the kernel, where a number has the elements' type also when the parameter is a
-            # single element
-            rounded = form.numbers["f32" if computed is whet.float32 else None]
-            numbers = [formula((step, *hypers)) for formula in rounded]
-            numbers = [n.to(computed) if isinstance(n, whet.Tensor) else n for n in numbers]
+            numbers = form.rounded_numbers(computed, step, hypers)
             writer = f"{type(self).__name__}.step"
             if not group.get("differentiable") and _at_once(form, values, numbers):
                 for t in held:
@@ -241,6 +286,20 @@ class Elementwise(Optimizer):
                     t.copy_(x)
                     t._cell.writer = writer
             self.after(group, state)
+
+
+def _shares(rows):
+    """The parameters that an op updates together; a row has the tensors of one."""
+    out: list = []
+    elements, most = 0, MAX_ARGS // len(rows[0])
+    for row in sorted(rows, key=lambda row: row[0]._array.size):
+        n = row[0]._array.size
+        if not out or n > ALONE or elements + n > TOGETHER or len(out[-1]) >= most:
+            out.append([])
+            elements = 0
+        out[-1].append(row)
+        elements += n
+    return out
 
 
 def _at_once(form, values, numbers):
@@ -280,7 +339,6 @@ class _Batch:
                  "addr", "table", "total", "grain", "count", "filled")
 
     def __init__(self, rows, states, dtype, number, extra, addr):
-        from whet.passes.lower_llvm.elements.many_tensors import BLOCK
         self.params = [p for p, _ in rows]
         self.arrays = [a for column in zip(*(arrays for _, arrays in rows)) for a in column]
         self.cells = [t._shared() for t in (*self.params, *states)]
@@ -293,11 +351,8 @@ class _Batch:
         self.filled = (None if len(full) == len(rows) else [
             k * len(rows) + i for k in range(every) for i in full])
         sizes = [self.params[i]._array.size for i in full]
-        blocks = [-(-n // BLOCK) for n in sizes]
-        self.count, self.total = len(sizes), sum(blocks)
-        self.grain = max(1, ELEMENTS_OF_A_GRAIN * self.total // max(1, sum(sizes)))
-        starts = np.cumsum([0, *blocks])[:-1]
-        self.table = np.stack([starts, np.array(sizes, np.int64)], 1).astype(np.int64)
+        self.count = len(sizes)
+        self.table, self.total, self.grain = blocks(sizes)
 
 
 class _Plan:
@@ -321,8 +376,7 @@ class _Plan:
             together.setdefault((p._array.dtype, number, extra, form), []).append((p, arrays))
         width = 2 + len(self.states)
         for (dtype, number, extra, form), rows in together.items():
-            addr = _address(optimizer, form, dtype,
-                            len(optimizer.hypers(group)) + len(optimizer.scalars), len(self.states))
+            addr = kernel_address(type(optimizer), form, dtype)
             if addr is None or _overlap([a for _, arrays in rows for a in arrays]):
                 self.rest += [(p, form) for p, _ in rows]
                 continue
@@ -350,7 +404,7 @@ def _uniform(arrays):
     a = arrays[0]
     if any(map(devices.is_elsewhere, arrays)):
         return False
-    if a.dtype not in _FLOATS or not all(b.dtype == a.dtype and b.strides == a.strides and b.shape
+    if a.dtype not in FLOATS or not all(b.dtype == a.dtype and b.strides == a.strides and b.shape
                                          == a.shape and b.flags.writeable and b.flags.aligned
                                          for b in arrays):
         return False
@@ -369,23 +423,3 @@ def _overlap(arrays):
     """Does any memory belong to two of the (dense) arrays?"""
     spans = sorted((address(a), a.nbytes) for a in arrays if a.size)
     return any(at + n > after for (at, n), (after, _) in zip(spans, spans[1:]))
-
-
-def _address(optimizer, kind, dtype, hypers, states):
-    """The address of the kernel of an update; None if it cannot be compiled."""
-    if os.environ.get("WHET_CPU") == "numpy":
-        return None
-    cls, short = type(optimizer), _FLOATS[dtype]
-    formula = next(c for c in cls.__mro__ if "elements" in c.__dict__)
-    from whet.passes.lower_llvm.elements import optimizer_steps as lower
-    from whet.passes.lower_llvm.scalar import Unsupported
-    numbers = tuple(optimizer.numbers(S, kind, *(S.arg(i) for i in range(1 + hypers))))
-    p, g, *rest = (S.arg(i) for i in range(2 + states + len(numbers)))
-    elements = tuple(optimizer.elements(S, kind, p, g, rest[:states], rest[states:]))
-    key = (f"optim/{formula.__module__}.{formula.__qualname__}/{kind}/{short}/"
-           + ";".join(map(str, (*numbers, *elements))))
-    update = lower.Update(key, numbers, elements, hypers, states, short)
-    try:
-        return native.kernel(key, lambda module, symbol: lower.emit(update, module, symbol))
-    except Unsupported:
-        return None

@@ -1,12 +1,12 @@
 """The formulas of an optimizer's update as pointwise ops: one for each number that is worked out
-once a step, and one for each new tensor. So a recorded step is a few operations per parameter.
+once a step, and one for each new tensor. With these a parameter is updated by itself, as where
+gradients flow through the update; `update_ops.py` has ops for many parameters.
 
 Such an op goes by a name that says all of it, `Adam.exp_avg/0,l2,0,1`: the class, the number or
 tensor, and the kind of the formula. A graph that was written down finds it by that.
 """
 import functools
 import inspect
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,8 @@ class Formulas:
         states, is_ours = cls.states(kind), by_name(cls.__name__) is cls
 
         def named(part):
-            return f"{cls.__name__}.{part}/{','.join(map(_written, kind))}"
+            return f"{cls.__name__}.{part}/{kind_text(kind)}"
+        self.hypers = len(hypers)
         operands = ["step", *hypers]
         numbers = cls.numbers(S, kind, *S.args(len(operands)))
         self.numbers = {
@@ -98,6 +99,13 @@ class Formulas:
         # Does none want what an earlier one replaces?
         self.may_replace = not any(set(targets[:k]).intersection(f.reads)
                                    for k, f in enumerate(self.elements))
+
+    def rounded_numbers(self, computed, step, hypers):
+        """The numbers of a step, for elements that are computed in this type. As in the kernel, a
+        number has the elements' type also where the parameter is a single element."""
+        rounded = self.numbers["f32" if computed is whet.float32 else None]
+        numbers = [formula((step, *hypers)) for formula in rounded]
+        return [n.to(computed) if isinstance(n, whet.Tensor) else n for n in numbers]
 
     def update(self, param, grad, states, numbers):
         """The new parameter, then the new states."""
@@ -134,23 +142,11 @@ def by_name(name):
     return cls if hasattr(cls, "numbers") and hasattr(cls, "elements") else None
 
 
-def find_op(name):
-    """The op of this name; None if it is not an optimizer's formula."""
-    whose, _, kind = name.partition("/")
-    cls = by_name(whose.partition(".")[0])
-    if cls is None:
-        return None
-    try:
-        known = formulas(cls, tuple(map(_read, kind.split(","))))
-    except (ValueError, TypeError, LookupError):
-        return None
-    ops = (f.op for f in (*chain(*known.numbers.values()), *known.elements) if f.op is not None)
-    return next((op for op in ops if op.name == name), None)
+def kind_text(kind):
+    """The kind of a formula as a part of an op's name."""
+    return ",".join([x if type(x) is str else str(int(x)) for x in kind])
 
 
-def _written(x):
-    return x if type(x) is str else str(int(x))
-
-
-def _read(text):
-    return text == "1" if text in ("0", "1") else text
+def kind_of_text(text):
+    """The kind that is written so."""
+    return tuple([x == "1" if x in ("0", "1") else x for x in text.split(",")])

@@ -7,7 +7,7 @@ import whet.nn.functional as F
 from whet import func, jit, nn
 from whet.autograd import modes
 from whet.func.trees import tensors
-from whet.ops.registry import Observer
+from whet.ops.observer import Observer
 from whet.testing import assert_close
 
 from tests.autograd.test_autograd import Wrong

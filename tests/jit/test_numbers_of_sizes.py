@@ -6,7 +6,8 @@ import whet
 import whet.nn.functional as F
 from whet import indexing
 from whet.autograd import modes
-from whet.ops.registry import Observer, execute
+from whet.ops.observer import Observer
+from whet.ops.registry import execute
 from whet.size import Size
 
 ROWS = 7                                 # no other size is that
