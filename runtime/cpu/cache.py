@@ -221,18 +221,25 @@ class Loaded:
         self.folders = {os.path.dirname(path) for path in self.listed}
         # what code is compiled by besides: LLVM is loaded where code is
         self.waiting = [path for path in self.listed if not path.endswith(".py")]
-        self.known, self.unchanged = set(), True
+        # the last module of all that were there at the last look, and whether all were as listed
+        self.last, self.unchanged = None, True
 
     def are_as_listed(self):
         """Are all that were loaded so far as they were listed?"""
         if self.unchanged:
-            new = {name: module for name, module in list(sys.modules.items())
-                   if name.partition(".")[0] == "whet" and name not in self.known}
-            self.known |= new.keys()
-            files = [getattr(module, "__file__", None) for module in new.values()]
+            files = [getattr(module, "__file__", None) for module in self._new()]
             self.unchanged = all(self._as_listed(file) for file in [*files, *self.waiting] if file)
             self.waiting = []
         return self.unchanged
+
+    def _new(self):
+        """Our modules that were loaded since the last look. Later ones stand behind those."""
+        names = list(sys.modules)
+        start = len(names)
+        while start and names[start - 1] != self.last:
+            start -= 1
+        self.last = names[-1]
+        return [sys.modules.get(name) for name in names[start:] if name.partition(".")[0] == "whet"]
 
     def _as_listed(self, path):
         """Is a source as it was? Also where no source is listed beside it, as paths may be written
