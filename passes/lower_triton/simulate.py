@@ -247,47 +247,79 @@ def _checked_access(access: Callable[..., Any], what: str, mask_at: int,
 @contextlib.contextmanager
 def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
     """The interpreter with our patches, which are all taken back."""
+    from triton import knobs
+    from triton.runtime import interpreter as ti
+    undo, knob = [], knobs.runtime.interpret
+    _running.check, before = _checked(regions), _running.check
+    try:
+        for where, name, value in _patches("triton.language.extra.libdevice" in sys.modules):
+            undo.append((where, name, vars(where).get(name, _ABSENT)))
+            setattr(where, name, value)
+        knobs.runtime.interpret = True
+        yield ti
+    finally:
+        knobs.runtime.interpret, _running.check = knob, before
+        for where, name, value in reversed(undo):
+            delattr(where, name) if value is _ABSENT else setattr(where, name, value)
+
+
+class _Running:
+    """What the program that runs now may touch: `check` raises an error where it does more."""
+    check: Callable[..., Any]
+
+    def __init__(self) -> None:
+        self.check = lambda *args: None
+
+    def __call__(self, *args: Any) -> None:
+        self.check(*args)
+
+
+_running, _ABSENT = _Running(), object()
+
+
+@functools.lru_cache(2)
+def _patches(has_libdevice: bool) -> list[tuple[Any, str, Any]]:
+    """All that a run patches: (where, name, value). Triton looks for what it patches in all that
+    its language has, which takes longer than a small kernel. So it does it once."""
     # it keeps what is patched below, so it must be loaded before
     import triton.compiler.code_generator  # noqa: F401
     import triton.language as tl
-    from triton import knobs
+    from triton.runtime import interpreter as ti
+    found: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+
+    def put(where: Any, name: str, value: Any) -> None:
+        found[id(where), name] = where, name, value
+    _patch_builder(put)
+    if has_libdevice:
+        simulate_libdevice.patch(put, sys.modules["triton.language.extra.libdevice"])
+    scope = ti._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    for where, name, _ in scope._changes:
+        put(where, name, vars(where)[name])
+    scope.restore()
+    return list(found.values())
+
+
+def _patch_builder(put: Callable[[Any, str, Any], None]) -> None:
+    """What the interpreter computes otherwise here."""
     from triton.runtime import interpreter as ti
     from triton.runtime.jit import JITFunction
-    B, undo = ti.InterpreterBuilder, []
-
-    def put(obj: Any, name: str, value: Any) -> None:
-        undo.append((obj, name, vars(obj).get(name), name in vars(obj)))
-        setattr(obj, name, value)
-
-    check, builder = _checked(regions), ti.interpreter_builder
-    knob = knobs.runtime.interpret
+    B, builder = ti.InterpreterBuilder, ti.interpreter_builder
     # Whether integers overflow is computed for each of their sums, and told in debugging alone.
     put(builder, "options",
         dataclasses.replace(builder.options, sanitize_overflow=builder.options.debug))
     put(ti, "_get_np_dtype", _remembered(ti._get_np_dtype))
-    put(B, "create_fma", _fma_without_broadcasts(B.create_fma))
     put(B, "cast_impl", _rounding_cast(B.cast_impl))
     put(B, "create_fp_to_fp", _rounding_cast(B.create_fp_to_fp))
-    for name, operands in (("binary_op", 2), ("unary_op", 1), ("ternary_op", 3), ("create_fma", 3)):
+    for name, operands in (("binary_op", 2), ("unary_op", 1), ("ternary_op", 3)):
         put(B, name, _through_f32(getattr(B, name), operands))
+    put(B, "create_fma", _through_f32(_fma_without_broadcasts(B.create_fma), 3))
     put(B, "create_dot", _fused_dot)
     put(B, "create_splat", _splat)
     put(ti.ReduceOps, "generic_reduce", _reduce_in_order)
     put(JITFunction, "__call__", lambda self, *args, **kwargs: _rewritten(self.fn)(*args, **kwargs))
-    put(B, "create_atomic_rmw", _checked_update(B.create_atomic_rmw, check))
-    put(B, "create_masked_load", _checked_access(B.create_masked_load, "load", 0, check))
-    put(B, "create_masked_store", _checked_access(B.create_masked_store, "store", 1, check))
-    if (libdevice := sys.modules.get("triton.language.extra.libdevice")) is not None:
-        simulate_libdevice.patch(put, libdevice)
-    scope = ti._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
-    knobs.runtime.interpret = True
-    try:
-        yield ti
-    finally:
-        knobs.runtime.interpret = knob
-        scope.restore()
-        for obj, name, value, had in reversed(undo):
-            setattr(obj, name, value) if had else delattr(obj, name)
+    put(B, "create_atomic_rmw", _checked_update(B.create_atomic_rmw, _running))
+    put(B, "create_masked_load", _checked_access(B.create_masked_load, "load", 0, _running))
+    put(B, "create_masked_store", _checked_access(B.create_masked_store, "store", 1, _running))
 
 
 def _checked_update(update: Callable[..., Any], check: Callable[..., Any]) -> Callable[..., Any]:
