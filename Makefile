@@ -15,7 +15,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs docs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted planted-gpu gpu-kernels examples leaks libraries opinfo names export-table onnx-tests clean
+.PHONY: demo test quick test-all lint types stubs dist docs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted planted-gpu gpu-kernels examples leaks libraries opinfo names export-table onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,10 +26,12 @@ $(TRITON): $(STAMP)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[triton]'
 	touch $@
 
-# what the demo needs and no more, with what is downloaded on the screen
+# what the demo needs and no more, with what is downloaded on the screen: of scikit-learn one file
+# of images is read, which needs nothing else of it. Python compiles what it imports.
 $(DEMO): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check -e '.[demo]'
+	PIP_NO_COMPILE=1 $(BIN)/python -m pip install --disable-pip-version-check -e .
+	PIP_NO_COMPILE=1 $(BIN)/python -m pip install --disable-pip-version-check --no-deps 'scikit-learn>=1.4'
 	touch $@
 
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO))
@@ -37,8 +39,12 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO))
 
 test: lint types quick
 
+# of some tests with many cases another part every day: `test-all` has all of them
 quick: $(STAMP) $(TRITON)
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --durations=40 --durations-min=3
+
+test-all: $(STAMP) $(TRITON)
+	WHET_DRAW=all $(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -48,6 +54,13 @@ types: $(STAMP)
 
 stubs: $(STAMP)
 	$(BIN)/python -m stubs
+
+# the wheel and the sdist, then tried where no source lies
+dist: $(STAMP)
+	rm -rf build/dist
+	$(BIN)/python -m pip install -q --disable-pip-version-check build
+	$(BIN)/python -m build -o build/dist
+	$(BIN)/python -m tests.dist build/dist
 
 # the documents, and a reference of all that is public, as a site in build/docs/site
 docs: $(STAMP)

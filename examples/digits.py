@@ -12,17 +12,14 @@ import tempfile
 import time
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 EPOCHS, BATCH = 12, 64
 
 
 def images():
     """1797 images of 8x8 pixels, split into training and held-out ones."""
-    x, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    x, y = x[order].reshape(-1, 1, 8, 8).astype("f4") / 16, y[order].astype("i8")
-    return (x[:1437], y[:1437]), (x[1437:], y[1437:])
+    from whet.datasets import Digits
+    return [(part.images.numpy(), part.labels.numpy()) for part in (Digits(), Digits(train=False))]
 
 
 def network(nn):

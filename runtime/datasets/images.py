@@ -3,7 +3,7 @@ import numpy as np
 from whet import from_numpy, tensor
 from whet.utils.data import Dataset, TensorDataset
 
-from .packages import package
+from .packages import file_of, package
 
 TRAINING = 1437          # of the 1797 images of digits: four fifths
 
@@ -13,11 +13,13 @@ class Digits(TensorDataset):
     train with, or the 360 others. The order is drawn once: both parts have all writers."""
 
     def __init__(self, train=True):
-        images, labels = package("sklearn.datasets", "scikit-learn").load_digits(return_X_y=True)
-        order = np.random.default_rng(0).permutation(len(labels))
-        order = order[:TRAINING] if train else order[TRAINING:]
-        self.images = from_numpy((images[order].reshape(-1, 1, 8, 8) / 16).astype(np.float32))
-        self.labels = from_numpy(labels[order].astype(np.int64))
+        table = np.loadtxt(file_of("sklearn", "scikit-learn", "datasets", "data", "digits.csv.gz"),
+                           delimiter=",")
+        order = np.random.default_rng(0).permutation(len(table))
+        table = table[order[:TRAINING] if train else order[TRAINING:]]
+        images = table[:, :-1].reshape(-1, 1, 8, 8) / 16
+        self.images = from_numpy(images.astype(np.float32))
+        self.labels = from_numpy(table[:, -1].astype(np.int64))
         super().__init__(self.images, self.labels)
 
 

@@ -1,5 +1,7 @@
 """Packages that ship data, asked for when they are needed."""
 import importlib
+import importlib.util
+import pathlib
 
 
 def package(name, installed_as):
@@ -7,5 +9,20 @@ def package(name, installed_as):
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(f"these data come with {installed_as}, which is not there: "
-                          f"pip install {installed_as}") from error
+        raise _missing(installed_as) from error
+
+
+def file_of(name, installed_as, *parts):
+    """The path of a file in a package. The package is not imported, nor what it depends on."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except ValueError:                   # something stands in its place in `sys.modules`
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        raise _missing(installed_as)
+    return pathlib.Path(spec.submodule_search_locations[0], *parts)
+
+
+def _missing(installed_as):
+    return ImportError(f"these data come with {installed_as}, which is not there: "
+                       f"pip install {installed_as}")
