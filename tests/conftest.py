@@ -18,6 +18,27 @@ sys.dont_write_bytecode = False
 sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"]
 
 
+def pytest_configure(config):
+    """A run of the whole suite takes a part of what `tests/drawn.py` tells of."""
+    from tests import drawn
+    config.addinivalue_line("markers", "drawn(of): the whole suite has one in so many cases a day")
+    if not config.getoption("file_or_dir"):
+        drawn.decide()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Which part it was, so that it can be run again."""
+    from tests import drawn
+    if drawn.draw() is not None:
+        terminalreporter.write_line(f"a part of the cases was drawn by WHET_DRAW={drawn.draw()}")
+
+
+def pytest_collection_modifyitems(config, items):
+    from tests import drawn
+    before, items[:] = list(items), drawn.chosen(items)
+    config.hook.pytest_deselected(items=set(before) - set(items))
+
+
 def pytest_collection_finish():
     """Take the tests and what they import out of garbage collection: they stay until the end, and
     many tests collect, or look for all that refers to an object."""

@@ -17,6 +17,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [*CALLS, *OPERATORS])
 def test_random_calls(name):
     with warnings.catch_warnings():

@@ -17,6 +17,7 @@ def inner_product(xs, ys):
     return sum(float((x * y.conj()).sum().real) for x, y in zip(xs, ys))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_the_forward_product_is_the_transposed_backward(name):
     op, rng = REGISTRY[name], np.random.default_rng(0)

@@ -160,6 +160,7 @@ def test_pairs(names):
     check(names)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("names", random.Random(0).sample(TRIPLES, 60), ids="-".join)
 def test_triples(names):
     """Some of them; `python -m tests.autograd.test_nesting` takes all."""

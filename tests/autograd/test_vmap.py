@@ -203,6 +203,7 @@ def test_drawn_numbers_of_a_batch(f):
 DIFFERENTIABLE = [n for n in TESTED if REGISTRY[n].differentiable]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradients_in_a_batch_and_of_a_batch_are_the_loops(name):
     """The gradient of each example, by a backward that runs in the batch, and the gradient of all,
@@ -254,6 +255,7 @@ def by_matmul(x, w):
     return x @ w.mT
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("product", [by_linear, by_matmul])
 @pytest.mark.parametrize("which", [(0, None), (None, 0), (0, 0)])
 @pytest.mark.parametrize("around", [(0, None), (None, 0), (0, 0), None])

@@ -49,7 +49,7 @@ class Copy:
         self.folder = folder
         planted.copy(folder)
         self.env = {**os.environ, "PYTHONPATH": folder,
-                    "PYTHONPYCACHEPREFIX": os.path.join(folder, "compiled")}
+                    "PYTHONPYCACHEPREFIX": os.path.join(folder, "compiled"), "WHET_DRAW": "all"}
         self.env.pop("PYTHONDONTWRITEBYTECODE", None)
 
     def fails(self, family):

@@ -35,11 +35,13 @@ def numbers():
     return found | {"x": found["r"](4, 4), "v": found["r"](5), "b": found["r"](2, 3, 4)}
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("call", compositions.expressions(compositions.FUNCTIONS))
 def test_functions(gpus, call):
     assert eval(call, numbers()).is_cuda
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("call", compositions.expressions(compositions.MODULES))
 def test_modules_forward_and_backward(gpus, call):
     y = eval(call, names())
@@ -48,6 +50,7 @@ def test_modules_forward_and_backward(gpus, call):
         y.sum().backward()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("make", compositions.expressions(compositions.DISTRIBUTIONS))
 def test_distributions(gpus, make):
     d = eval(make, names())
@@ -57,6 +60,7 @@ def test_distributions(gpus, make):
         assert d.enumerate_support().is_cuda
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers(gpus, name):
     p = nn.Parameter(whet.randn(3, 4, device=C))

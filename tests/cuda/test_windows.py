@@ -59,6 +59,7 @@ ON_TENSOR_CORES = {
     "three dimensions": ((2, 8, 3, 4, 4), (8, 8, 1, 3, 2), dict(stride=(1, 2, 2)))}
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("dtype", (whet.float16, whet.float32))
 @pytest.mark.parametrize("name", ON_TENSOR_CORES)
 def test_convolutions_on_tensor_cores(gpus, monkeypatch, name, dtype):

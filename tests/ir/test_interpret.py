@@ -76,6 +76,7 @@ def test_draws_come_from_the_streams():
         interpret(g, *args, streams=[(5, 0)])
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", TESTED)
 def test_every_op_after_the_passes_is_the_op(name):
     """The program's graph against the op's results, and the program itself against its graph."""

@@ -98,6 +98,7 @@ def test_lines_of_all_names():
         assert again(g) == g
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", TESTED)
 def test_every_op_is_printed_and_read(name):
     for before, after in samples(name):

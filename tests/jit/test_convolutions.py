@@ -64,6 +64,7 @@ def conv(n):
     return {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[n]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("x, w, at", CONVOLUTIONS)
 @pytest.mark.parametrize("bias", [False, True])
 def test_convolutions_are_launches(x, w, at, bias):
@@ -80,6 +81,7 @@ def by_channels_last(y):
 LAYOUTS_OF_GRADIENTS = [lambda y: y, by_channels_last]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("x, w, at", CONVOLUTIONS)
 @pytest.mark.parametrize("read", LAYOUTS_OF_GRADIENTS)
 def test_gradients_of_convolutions(x, w, at, read):
@@ -110,6 +112,7 @@ def test_pools_are_launches(fn, shape):
     check(fn, whet.randn(shape))
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("fn", POOLS)
 @pytest.mark.parametrize("read", LAYOUTS_OF_GRADIENTS)
 def test_gradients_of_pools(fn, read):
@@ -173,6 +176,7 @@ EPILOGUES = [
 ]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("x, w, at", CONVOLUTIONS)
 @pytest.mark.parametrize("which", range(len(EPILOGUES)))
 def test_epilogues_of_convolutions(x, w, at, which):
@@ -189,6 +193,7 @@ PRODUCTS = [((7, 30), (30, 19)), ((1, 300), (300, 33)), ((40, 64), (64, 1)), ((6
             ((3, 9, 17), (3, 17, 8)), ((2, 4, 8, 16), (16, 5))]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("a, b", PRODUCTS)
 @pytest.mark.parametrize("which", range(len(EPILOGUES)))
 @pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.float16, whet.bfloat16])
@@ -530,6 +535,7 @@ KEPT = [    # x, w, attributes: is the weight kept in another order?
              False), ((1, 64, 7, 7), (64, 1, 3, 3), dict(groups=64), False)]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("x, w, at, kept", KEPT)
 @pytest.mark.parametrize("dtype", [whet.float32, whet.float64])
 @pytest.mark.parametrize("threads", [1, 3])
@@ -553,6 +559,7 @@ def test_kept_weights(x, w, at, kept, dtype, threads):
         thread_pool.set_num_threads(before)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("a, b",
                          [((40, 64), (64, 48)), ((9, 300), (300, 33)), ((3, 20, 130), (130, 70)),
                           ((400, 20), (20, 64)), ((4, 30), (30, 50)), ((2000, 8), (8, 40))])

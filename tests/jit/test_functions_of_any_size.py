@@ -19,6 +19,7 @@ SIZES = range(41, 53)
 LEAST = 4
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_sizes_that_no_run_had_are_replayed(name, monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)

@@ -62,6 +62,7 @@ def gradients(fn, x, differentiate):
         None if g is None else (g.numpy().tobytes(), g.stride()) for g in found]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in OTHERS])
 def test_gradients_of_sizes_that_no_run_had(name, monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)

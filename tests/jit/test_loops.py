@@ -14,6 +14,7 @@ EAGER = {"progress_bar": "`bar.postfix` is", "cycle_gan": "`self.fake_B_pool.ima
 PARTLY = {"mixtral": 0.5, "wgan_gp": 0.5}
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_replays(name):
     want = harness.run(LOOPS[name], lambda fn: fn)

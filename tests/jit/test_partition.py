@@ -135,6 +135,7 @@ def walked(out, x, w):
     return said
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("use", [
     every, twice, in_parts, of_one, second, seen, operand_written, weight_written, result_written,
     used_outside, walked])

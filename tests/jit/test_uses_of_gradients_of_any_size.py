@@ -192,6 +192,7 @@ def seen(traced, sizes, uses):
     return found, f
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("seed", range(16))
 def test_uses_of_gradients_at_sizes_that_no_run_had(seed, monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)

@@ -247,6 +247,7 @@ def test_bits_do_not_depend_on_layout(x, w, at):
             assert_same_bits(a, r)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("x, w, at", SHAPES)
 def test_bits_do_not_depend_on_threads_or_parts(x, w, at, threads, fresh, monkeypatch):
     x, w, b = make(*x), make(*w), make(w[0])
@@ -339,6 +340,7 @@ DEPTHWISE = [
     ((2, 4, 200), (4, 1, 3), ((1,), (2,), (1,), 4))]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("cpu", ["", "avx2"])
 @pytest.mark.parametrize("x, w, at", DEPTHWISE)
 def test_depthwise_kernels_have_the_bits_of_the_others(x, w, at, cpu, fresh, monkeypatch, threads):
@@ -386,6 +388,7 @@ PLANES = [
     ((1, 4, 6, 7, 47), (12, 2, 2, 3, 3), ((2, 1, 1), (2, 1, 1), (3, 1, 2), 2))]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("cpu", ["", "avx2"])
 @pytest.mark.parametrize("x, w, at", PLANES)
 def test_pixels_read_in_planes_give_the_same_bits(x, w, at, cpu, fresh, monkeypatch, threads):
@@ -494,6 +497,7 @@ def test_packed_weights_give_the_same_bits(x, w, at):
         assert_same_bits(K.conv(x, packed, b, *at), K.conv(x, w, b, *at))
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("x, w, at",
                          [*SHAPES, ((2, 70, 5, 7), (66, 70, 3, 2), ((1, 1), (1, 0), (1, 2), 1))])
 @pytest.mark.parametrize("cpu", ["", "avx2"])

@@ -26,6 +26,7 @@ def numbers(dtype, *shape):
     return (a + 1j * rng.standard_normal(shape) if dtype in "FD" else a).astype(dtype)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("n", FEW + MANY + CONVOLVED)
 @pytest.mark.parametrize("dtype", ["F", "D"])
 @pytest.mark.parametrize("inverse", [False, True])
@@ -37,6 +38,7 @@ def test_complex_numbers(n, dtype, inverse):
         near(got, getattr(np.fft, name)(a.astype("D"), axis=dim, norm=norm))
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("n", [
     *(2 * half for half in FEW + MANY + CONVOLVED), *(n for n in FEW + MANY + CONVOLVED if n % 2)])
 @pytest.mark.parametrize("dtype", ["f", "d"])

@@ -96,6 +96,7 @@ ONE_ROW = [(1, 1, 1), (1, 0, 3), (1, 2048, 1), (1, 8192, 1), (1, 16389, 1), (1, 
            (2, 9000, 1), (3, 17, 1), (1, 31, 33), (1, 2100, 70), (6, 40, 1), (1, 64, 600)]
 
 
+@pytest.mark.drawn(3)
 @ours
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("m, k, n", SIZES + ONE_ROW)
@@ -140,6 +141,7 @@ def threads():
     thread_pool.set_num_threads(before)
 
 
+@pytest.mark.drawn(2)
 @ours
 @pytest.mark.parametrize("dtype", ["f4", "f8", BF16], ids=str)
 @pytest.mark.parametrize("sizes",
@@ -233,6 +235,7 @@ def test_one_row_has_one_order_however_it_is_asked_for(dtype):
 
 # Shapes
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "i8", "u1", "c8"])
 @pytest.mark.parametrize("sa, sb",
                          [((2, 3, 4), (4, 5)), ((3, 4), (6, 4, 5)), ((2, 3, 4), (2, 4, 5)),
@@ -281,6 +284,7 @@ def same_numbers(x, y):
     return same and np.array_equal(np.signbit(x) & (x == x), np.signbit(y) & (y == y))
 
 
+@pytest.mark.drawn(3)
 @ours
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 @pytest.mark.parametrize("m, k, n", [
@@ -456,6 +460,7 @@ def test_out_may_overlap_the_operands():
     assert same(out, want)
 
 
+@pytest.mark.drawn(2)
 @ours
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("m, k, n",

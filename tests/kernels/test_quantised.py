@@ -57,6 +57,7 @@ def wanted(total, parameters, residual, epilogue):
     return v if epilogue.zero is None else (np.round(v) + epilogue.zero).astype("u1")
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("epilogue", EPILOGUES, ids=str)
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize(
@@ -118,6 +119,7 @@ CONVOLUTIONS = [
 ]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("epilogue", EPILOGUES[:2], ids=str)
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize("plan", CONVOLUTIONS, ids=str)

@@ -99,6 +99,7 @@ def threads():
     thread_pool.set_num_threads(before)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("shape,axes",
                          [((1 << 19,), (0,)), ((3, 1 << 18), (1,)), ((1 << 18, 5), (0,)),
                           ((30000, 20), (0,)), ((300, 700), (1,)), ((300, 700), (0,)),
@@ -277,6 +278,7 @@ def wide(program, operands):
         for x in operands])
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("make", PROGRAMS, ids=lambda p: p.__name__)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16"])
 def test_row_programs_agree_with_f64(make, dtype):

@@ -123,6 +123,7 @@ def test_mode_is_the_least_of_the_most_frequent_and_its_last_position():
     assert sort.mode(x.T.copy().astype("f4"), 0)[1].tolist() == [[2, 4]]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [n for n in REAL if n != "bool"])
 @pytest.mark.parametrize("right", [False, True])
 def test_searches_find_places_in_sequences_of_any_length(name, right):
@@ -163,6 +164,7 @@ def test_members_of_a_set(name):
                         np.isin(as_numpy(x), as_numpy(tests), invert=invert))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize("n", [1, 2, 9, 36, 300])
 def test_runs_of_equal_elements(name, n):
@@ -249,6 +251,7 @@ def boundaries(size):
         yield from (n - 1, n, n + 1)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("style", ["few", "equal", "close", "any"])
 @pytest.mark.parametrize("name", ["f32", "f64", "i8", "i32", "u64", "bf16"])
 def test_all_order_statistics_around_the_boundaries(name, style):

@@ -54,6 +54,7 @@ def test_what_llvm_has_triton_has(op):
                 lower.lower(kernel(root, *[t] * arity(op)))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("op", PRIMITIVES)
 def test_primitives_have_the_bits_of_the_cpu(op):
     n, tested = arity(op), 0
@@ -69,6 +70,7 @@ def test_primitives_have_the_bits_of_the_cpu(op):
     assert tested
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("src", TYPES)
 def test_casts(src):
     x = values(src)
@@ -125,6 +127,7 @@ def test_numbers_take_the_type_of_what_they_meet():
             same(out, want)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_expressions(seed):
     """Operations on what other operations gave, with casts, choices and plain numbers between
@@ -254,6 +257,7 @@ def check(compiled, source):
     assert "tl.fma" in source.text or not re.findall(r"\bfma\.rn", compiled.ptx)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("op", PRIMITIVES)
 def test_primitives_compile(op):
     from whet.passes.lower_triton import compile
@@ -262,6 +266,7 @@ def test_primitives_compile(op):
     check(compile.compile(source), source)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "types", ["bool bool", "bf16 f32", "f16 u8", "f32 bf16", "f64 i64", "u64 f32", "i64 f64"])
 def test_types_compile(types):

@@ -10,6 +10,7 @@ from tests.triton_runs import listening, needs_triton
 done: set = set()               # equal kernels on equal layouts are run once
 
 
+@pytest.mark.drawn(2)
 @needs_triton
 @pytest.mark.parametrize("name", TESTED)
 def test_what_an_op_launches_has_the_same_bits_in_triton(name, monkeypatch):

@@ -94,6 +94,7 @@ def test_positions_are_the_first_and_see_what_is_computed():
         check(reduce.reduction_program(kind, "f32", pre=S.sin(S.arg(0))), [x])
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "make", [*PROGRAMS, row_programs.batch_norm, row_programs.batch_norm_backward],
     ids=lambda p: p.__name__)
@@ -202,6 +203,7 @@ def test_the_text():
     assert "r3_sum = tl.sum(tl.reshape(r3, [4, 1, 2, 16]), 2)\n" in text
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "make", [*PROGRAMS, row_programs.batch_norm, row_programs.batch_norm_backward],
     ids=lambda p: p.__name__)
@@ -209,6 +211,7 @@ def test_programs_compile(make):
     compiles(lower.lower(make("f32"), lower.Layout(), lower.tile(1000, 700)))
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_reductions_compile(kind):
     t = "bool" if kind in ("any", "all") else "f32"

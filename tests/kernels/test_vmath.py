@@ -220,6 +220,7 @@ def test_special_values(name, dtype):
         zip(x, got, wanted, strict=True))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ONE + TWO)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_the_number_of_lanes_changes_no_bit(name, dtype):

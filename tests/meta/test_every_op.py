@@ -46,6 +46,7 @@ def given(op):
                 yield args, sample.kwargs
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [n for n in SAMPLED if n not in SIZED_BY_DATA | OF_NUMBERS])
 def test_results_are_like_those_of_the_cpu(name):
     op = REGISTRY[name]
@@ -86,6 +87,7 @@ def gradients(op, args, attrs):
     return [told(g) for g in found]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [n for n in SAMPLED if REGISTRY[n].differentiable])
 def test_gradients_are_like_those_of_the_cpu(name):
     """Through the backwards of all ops."""

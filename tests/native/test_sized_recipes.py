@@ -112,6 +112,7 @@ SIZED = [n for n in TESTED if REGISTRY[n].any_sizes and REGISTRY[n].family != "w
          and n not in TRUSTING]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", SIZED)
 def test_every_op_has_the_bits_that_it_has_without(name, monkeypatch):
     op = REGISTRY[name]

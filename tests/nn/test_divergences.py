@@ -84,6 +84,7 @@ def test_a_divergence_has_its_value(p, q, value):
     assert float(D.kl_divergence(*made(p, q))) == pytest.approx(value, rel=1e-5)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("p, q", [(p, q) for p, q, value in PAIRS if value < math.inf])
 def test_a_divergence_is_the_mean_over_samples(p, q):
     whet.manual_seed(2)
@@ -94,6 +95,7 @@ def test_a_divergence_is_the_mean_over_samples(p, q):
     assert abs(float(gaps.mean(0) - D.kl_divergence(p, q))) <= 5 * error + 1e-9
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("p, q", [(p, q) for p, q, value in PAIRS if value < math.inf])
 def test_a_divergence_has_the_gradient_of_its_parameters(p, q):
     if "MultivariateNormal" in (p, q) or "Binomial" in (p, q):

@@ -10,6 +10,7 @@ from whet.signal import windows
 
 
 # ---- windows -------------------------------------------------------------------------------------
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("sym", [True, False])
 @pytest.mark.parametrize("size", [0, 1, 2, 5, 8])
 @pytest.mark.parametrize("name,given", [

@@ -114,6 +114,7 @@ def test_gradients(name):
         assert gradcheck(fn, tensors), f"sample {k}"
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [n for n in TESTED if REGISTRY[n].differentiable])
 def test_second_gradients(name):
     op = REGISTRY[name]
@@ -135,6 +136,7 @@ def test_second_gradients(name):
         assert gradgradcheck(fn, tensors, atol=1e-4), f"sample {k}"
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "name", [n for n in POINTWISE if REGISTRY[n].differentiable and 3 in REGISTRY[n].kinds])
 def test_gradients_of_complex_operands(name):
@@ -159,6 +161,7 @@ def test_gradients_of_complex_operands(name):
     assert gradgradcheck(fn, leaves, atol=1e-4)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", TESTED)
 def test_bits_do_not_depend_on_threads(name):
     op = REGISTRY[name]
@@ -176,6 +179,7 @@ def test_bits_do_not_depend_on_threads(name):
         whet.set_num_threads(before)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", TESTED)
 def test_layout_does_not_matter(name):
     """The same values in transposed, strided and reversed memory give the same bits."""
@@ -205,6 +209,7 @@ def _reversed_memory(t):
     return whet.from_numpy(np.asfortranarray(a))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", TESTED)
 def test_bad_operands_raise(name):
     op = REGISTRY[name]
@@ -236,6 +241,7 @@ def test_draws_of_any_size_lie_alone(make, size):
         x.as_strided((size + 1,), (1,))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", TESTED)
 def test_results_lie_in_no_larger_memory(name):
     """`as_strided` may look at all of it."""

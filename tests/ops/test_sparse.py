@@ -237,6 +237,7 @@ CASES = {
     "norm": (lambda s: s.norm(), np.linalg.norm)}
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("form", [*LAYOUTS, "unordered"], ids=str)
 def test_it_is_what_dense_tensors_give(name, form):

@@ -160,6 +160,7 @@ def test_extrema_of_equal_values_are_the_second():
         same(got, b)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("src,dst", list(itertools.product(TYPES, TYPES)))
 def test_casts(src, dst):
     x = values(src)

@@ -9,6 +9,7 @@ harness compares what was printed and warned, the modes, the generators and the 
 moment, and at the end every yielded value once more.
 
     python -m tests.traps                       a table: right or wrong, and what was refused
+    python -m tests.traps recorded=given_up     recorded in a way that users seldom meet
     WHET_GPU=sim python -m tests.traps device=cuda      the same on a device
     python -m tests.traps --peers [name ...]    the same programs under the tracers of others (`tests/traps/peers.py`)
     WHET_TRAPS_EAGER=1 python -m pytest tests/traps     eager against eager: are the programs themselves the same every time?
@@ -227,9 +228,10 @@ def run(build, trace):
     return seen
 
 
-def difference(build, trace):
-    """Where a traced run first differs from the eager one, in words, or None."""
-    want = run(build, eager)
+def difference(build, trace, want=None):
+    """Where a traced run first differs from the eager one, in words, or None. `want` is the eager
+    run, where there was one."""
+    want = run(build, eager) if want is None else want
     try:
         got = run(build, trace)
     except Exception as e:
@@ -280,9 +282,11 @@ def runs(build):
     return True
 
 
-def table(part=slice(None), device="cpu", **options):
+def table(part=slice(None), device="cpu", recorded="usual", **options):
     """A line for each trap: is it right, and was it compiled or refused (and why). Gives the number
-    of wrong ones. On another device those are left out that do not run there."""
+    of wrong ones. On another device those are left out that do not run there. `recorded` is one of
+    `KINDS` in `tests/traps/kinds_of_recording.py`."""
+    from tests.traps.kinds_of_recording import KINDS
     wrong, names = 0, list(traps())[part]
     whet.set_default_device(device)
     for name in names:
@@ -290,7 +294,9 @@ def table(part=slice(None), device="cpu", **options):
         if device != "cpu" and not runs(TRAPS[name]):
             print(f"-      {name}")
             continue
-        problem = difference(TRAPS[name], traced(made, **options))
+        want = run(TRAPS[name], eager)
+        with KINDS[recorded]():
+            problem = difference(TRAPS[name], traced(made, **options), want)
         wrong += problem is not None
         reasons = []
         for t in made:
