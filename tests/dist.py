@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 # what the programs of an environment are called with: nothing of this clone, nor of its caches
 OUTSIDE = {name: value for name, value in os.environ.items()
            if name not in ("PYTHONPATH", "VIRTUAL_ENV") and not name.startswith("WHET_")}
+SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = SETUP["project"]["optional-dependencies"]
 FILES_OF_PACKAGES = (".py", ".pyi", ".css", ".js", "py.typed")
 
 
@@ -30,7 +32,7 @@ def first_program():
 
 def files_of_packages():
     """The names that the files of all packages have in a wheel."""
-    setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    setup = SETUP["tool"]["setuptools"]
     folders = setup["package-dir"]
     for package in setup["packages"]:
         parts = package.split(".")
@@ -90,9 +92,6 @@ def check_extras(python, wheel):
         lacking = [w for w in map(name_of, wanted) if normal(w) not in map(normal, names)]
         if lacking:
             sys.exit(f"whet[{extra}] does not bring {', '.join(lacking)}")
-
-
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
 def name_of(requirement):
