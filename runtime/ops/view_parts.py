@@ -127,6 +127,12 @@ def narrow_copy(input, dim, start, length):
     >>> whet.narrow_copy(whet.arange(5), 0, 1, 3)
     tensor([1, 2, 3])
     """
+    if hasattr(start, "_array") and start._array.ndim:
+        raise TypeError("narrow_copy(): argument 'start' must be int, not a Tensor with dimensions")
+    try:
+        dims.one(dim, input._array.ndim, "narrow_copy")
+    except IndexError as error:          # PyTorch's `narrow` raises that, its copy does not
+        raise RuntimeError(f"narrow_copy: {error}") from None
     return narrow(input, dim, start, length).clone()
 
 

@@ -56,6 +56,8 @@ def test_parameters_of_norms_may_be_wider_than_halves():
 
 
 WRONG = [
+    (RuntimeError, lambda: whet.narrow_copy(x, 2, 0, 1)),
+    (TypeError, lambda: x.narrow_copy(0, whet.tensor([0, 1]), 1)),
     (RuntimeError, lambda: F.max_pool2d(image, 9, 1, ceil_mode=True)),
     (RuntimeError, lambda: F.avg_pool2d(image, 9, 1, ceil_mode=True)),
     (TypeError, lambda: F.avg_pool2d(image, 2, divisor_override=1.5)),
