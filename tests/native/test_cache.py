@@ -325,6 +325,15 @@ def test_a_source_that_was_loaded_as_listed_may_change(folder, monkeypatch, tmp_
     assert len(list(folder.glob("*/*.new"))) == 2
 
 
+def test_what_was_loaded_since_the_last_look_is_looked_at(monkeypatch, tmp_path):
+    loaded = cache.Loaded([])
+    assert sys.modules["whet"] in loaded._new() and loaded._new() == []
+    loads(monkeypatch, tmp_path / "late.py")
+    assert [module.__name__ for module in loaded._new()] == ["whet.late"]
+    monkeypatch.delitem(sys.modules, "whet.late")      # the last one is gone: all are looked at
+    assert sys.modules["whet"] in loaded._new()
+
+
 def test_sources_that_changed_just_now_are_not_cached(folder, monkeypatch, tmp_path):
     (tmp_path / "source.py").write_text("changed")
     monkeypatch.setattr(cache, "_started", (tmp_path / "source.py").stat().st_mtime_ns + 10**9)
