@@ -120,7 +120,7 @@ def ways(op, operands):
 def moves_onto_new(op):
     """Does an op move elements, possibly combining them, into a result of known sizes?"""
     return op.moves is not None and (
-        op.shape is not None
+        op.shape is not None or op.room is not None
         or op.makes is not None and op.write is None and op.put_alone is None)
 
 
@@ -137,7 +137,9 @@ def mover(op):
 
 
 def _moved(op, *arrays, **attrs):
-    if op.shape is not None:
+    if op.room is not None:
+        out = op.room(*arrays, **attrs)
+    elif op.shape is not None:
         out = memory.empty(op.shape(*arrays, **attrs), arrays[0].dtype)
     else:
         outline, = op.makes(*arrays, **attrs)

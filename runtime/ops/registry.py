@@ -100,6 +100,8 @@ class Op:
     moves: Any = None
     # shape(*arrays, **attrs), of an op that does nothing but these moves: the result's sizes
     shape: Any = None
+    # room(*arrays, **attrs), of such an op: memory for its result, however that lies
+    room: Any = None
     # may its operands be on different devices?
     crosses_devices = False
     # picks(*arrays, **attrs), of an op that gathers from its first operand by an index along a
@@ -111,8 +113,7 @@ class Op:
     gathered: Any = None
     # there(*arrays, **attrs): the result of `forward`, on a device
     there: Any = None
-    # put(array, *arrays, **attrs): what comes after the moves, by kernels; False if there are none,
-    # and then nothing was done
+    # put(array, *arrays, **attrs): what comes after the moves, by kernels. False: nothing was done
     put = None
     # put_alone(array, *arrays, **attrs): the same for programs without NumPy, and for few elements;
     # for many, NumPy is quicker

@@ -179,6 +179,24 @@ def test_new_sizes_enter_no_python(by_python):
     assert not {*by_python} & {"linear", "mul", "add", "softmax", "layer_norm", "sum"}
 
 
+@pytest.mark.parametrize("copied", [
+    lambda x: x.transpose(1, 3).contiguous(), lambda x: x[:, :1].expand_as(x).contiguous(),
+    lambda x: x.contiguous(memory_format=whet.channels_last), lambda x: x[..., 1:].contiguous(),
+    lambda x: x.flip(0).mT.clone(memory_format=whet.contiguous_format)])
+def test_copies_into_another_order_enter_no_python(copied, by_python, monkeypatch):
+    """Neither of sizes that were there before, nor of new ones."""
+    def made(x):
+        y = copied(x)
+        return bits(y), y.stride()
+    given = [whet.randn(3, 4, n, 5) for n in (*[6] * 5, *range(40, 70), 6)]
+    got = [made(x) for x in given[:-6]]
+    by_python.clear()
+    got += [made(x) for x in given[-6:]]
+    assert "clone_format" not in by_python
+    without_recipes(monkeypatch)
+    assert got == [made(x) for x in given]
+
+
 def test_gradients_and_what_a_backward_asks_of_shapes(by_python):
     """Inputs that no gradient reads are known to a backward by shape alone."""
     w = whet.linspace(-1, 1, 16 * 24).reshape(16, 24).requires_grad_()
