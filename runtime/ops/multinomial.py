@@ -24,13 +24,14 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
-    p = input.detach().to(dtypes.float64)
+    weights = input.detach() if input.requires_grad else input
+    p = weights.to(dtypes.float64)
     n = p.shape[-1]
     if not replacement and num_samples > n:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     # Types that NumPy does not know are compared as doubles.
-    if not ask(_are_weights, input.detach() if input.dtype in COMPARED else p):
+    if not ask(_are_weights, weights if input.dtype in COMPARED else p):
         raise about_numbers(RuntimeError(
             "probability tensor contains either `inf`, `nan` or element < 0"))
     edges = p.cumsum(-1) if replacement else None
