@@ -233,7 +233,7 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
 
 def _noted(listener: Any) -> Callable[[], None]:
     """What traced functions do, for a profiler."""
-    from .report.profiled import attach
+    from .report.profiler_spans import attach
     return attach(listener)
 
 

@@ -5,7 +5,7 @@ from whet.autograd.inplace import edge_of
 from whet.ir.graph import Write
 
 from ..effects.describe_results import Results
-from ..effects.left_behind import LeftBehind
+from ..effects.describe_state_changes import LeftBehind
 from ..effects.recipes import Constant
 from ..effects.run_effects import Effects
 from ..effects.tensor_recipes import MadeTensor

@@ -22,6 +22,7 @@ from ..policy.outcomes import Outcome
 from ..replay import families
 from ..verify.recheck import Checks
 from .invocation import Invocation
+from .learned_variation import Learned
 from .recording_attempts import Attempts, FirstRecording
 from .recordings import Recordings
 from .refusals import Refusals
@@ -29,7 +30,6 @@ from .replays import Replays
 from .switch import is_off
 from .tables import Tables
 from .traced_function import TracedFunction
-from .what_varies import Learned
 
 if TYPE_CHECKING:
     import weakref

@@ -29,10 +29,10 @@ from ..report.reasons import OtherWays, Raises
 from ..verify import recheck
 from .code_that_ran import CodeThatRan
 from .comparison_run import Comparison
+from .learned_variation import Learned
 from .recordings import Recordings
 from .refusals import Refusals
 from .traced_function import TracedFunction
-from .what_varies import Learned
 
 if TYPE_CHECKING:
     from ..guards.signature import Key

@@ -11,11 +11,11 @@ from ..guards import sizes
 from ..policy.account import FREE, Policy
 from ..policy.outcomes import Event
 from ..replay import families
-from .known_objects import KnownObjects
+from .learned_variation import Learned
+from .objects_in_keys import KnownObjects
 from .refusals import Refusals
 from .tables import Tables
 from .traced_function import TracedFunction
-from .what_varies import Learned
 
 if TYPE_CHECKING:
     from whet.cpu.ordered_kernels import Order

@@ -10,8 +10,8 @@ from whet.tensor_base import Base
 from ..guards import native_entry, table_index
 from ..guards.number_paths import positions
 from ..policy.account import Policy
+from .learned_variation import Learned
 from .traced_function import TracedFunction
-from .what_varies import Learned
 
 if TYPE_CHECKING:
     from ..guards.sized_table import SizedTable

@@ -27,8 +27,8 @@ from ..guards.origin import users
 from ..guards.tensor_facts import named, only_marks
 from ..report.reasons import Foreign, Returns
 from ..report.type_names import full_thing, thing
-from . import made_objects
-from .made_objects import MadeDict, MadeTuple, TensorKeyedDict
+from . import object_recipes
+from .object_recipes import MadeDict, MadeTuple, TensorKeyedDict
 from .python_state import GROWING
 from .recipes import (
     ArrayArgument,
@@ -87,8 +87,8 @@ class Results:
         found = self.found(x)
         if found is not None:
             return found
-        return (self.make(x, made_objects.ANEW) or self.constant(x)
-                or self.make(x, made_objects.KINDS) or self.refuse(x))
+        return (self.make(x, object_recipes.ANEW) or self.constant(x)
+                or self.make(x, object_recipes.KINDS) or self.refuse(x))
 
     def argument(self, x: Any) -> Recipe:
         """The recipe of an argument of a call that acts outside of Python's state."""
@@ -137,7 +137,7 @@ class Results:
         """Did the object exist before the run, in a place where a replay finds it, too?"""
         return id(x) in self.before or id(x) in self.guarded
 
-    def make(self, x: Any, kinds: tuple[type[made_objects.Made], ...]) -> Recipe | None:
+    def make(self, x: Any, kinds: tuple[type[object_recipes.Made], ...]) -> Recipe | None:
         """The recipe of a new object of one of these kinds; None where it is of none of them."""
         for kind in kinds:
             if kind.takes(x):

@@ -15,7 +15,7 @@ from whet.layouts import contiguous_format
 from whet.tensor import Size, wrap
 from whet.tensor_base import is_strided
 
-from ..effects import made_objects
+from ..effects import object_recipes
 from ..effects.recipes import ArrayArgument, Constant, Found, MadeArray, Number, Recipe
 from ..effects.tensor_recipes import MadeTensor, MadeView
 from ..report.type_names import full_thing
@@ -182,7 +182,7 @@ class ResultParts:
 
     def sequence(self, r: Any, name: str) -> Part:
         """A tuple or a list."""
-        kind = TuplePart if isinstance(r, made_objects.MadeTuple) else ListPart
+        kind = TuplePart if isinstance(r, object_recipes.MadeTuple) else ListPart
         return kind(name, self.several(name, range(len(r.held)), r.held))
 
     def dict(self, r: Any, name: str) -> Part:
@@ -219,9 +219,9 @@ KINDS: dict[type, Any] = {
     MadeArray: ResultParts.array,
     ArrayArgument: ResultParts.found,
     Constant: ResultParts.constant,
-    made_objects.MadeTuple: ResultParts.sequence,
-    made_objects.MadeList: ResultParts.sequence,
-    made_objects.MadeDict: ResultParts.dict,
-    made_objects.MadeRecord: ResultParts.record,
-    made_objects.MadeObject: ResultParts.dataclass,
+    object_recipes.MadeTuple: ResultParts.sequence,
+    object_recipes.MadeList: ResultParts.sequence,
+    object_recipes.MadeDict: ResultParts.dict,
+    object_recipes.MadeRecord: ResultParts.record,
+    object_recipes.MadeObject: ResultParts.dataclass,
 }

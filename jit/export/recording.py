@@ -19,8 +19,8 @@ from ..capture.tensor_sources import Argument
 from ..capture.user_lines import where
 from ..dispatch.code_that_ran import CodeThatRan
 from ..dispatch.invocation import Invocation
+from ..dispatch.learned_variation import Learned
 from ..dispatch.traced_function import TracedFunction
-from ..dispatch.what_varies import Learned
 from ..guards.visitors import Unwatchable
 from ..policy.ledger import Kind
 from ..report.names import Names

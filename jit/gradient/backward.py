@@ -29,8 +29,8 @@ from ..report.reasons import PythonBackward
 from . import second_derivatives
 from .backward_program import BackwardProgram, BackwardRun
 from .eager_graph import Found, History, walk
+from .example_gradients import beside, unlike
 from .graph_maker import GraphMaker
-from .tried_gradients import beside, unlike
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder

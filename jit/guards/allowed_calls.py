@@ -2,7 +2,7 @@
 
 It says what is allowed. All that is not in it is taken to act on the world or to read it, and a
 function that calls it runs eagerly, with a warning. Functions and types of C in the table are asked
-what they do with numbers, lists and names (`asked_functions.py`): what a trace would have to know
+what they do with numbers, lists and names (`probed_functions.py`): what a trace would have to know
 of one of them is found there, and listed nowhere. Modules are known by names, for which the import
 system vouches (`origin.py`); functions and types as the objects that they are, whatever name leads
 to them.
@@ -31,7 +31,7 @@ import numpy as np
 from whet.tensor_base import Base
 
 from ..report.reasons import Calls, Draws, Reason
-from . import asked_functions as asked
+from . import probed_functions as asked
 from .origin import Origin, origin_of_module, origin_of_what
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..capture.replaced_objects import stands
 from ..report.reasons import Calls, Inspects
 from .allowed_calls import problem_of_call
-from .asked_functions import array_opens_files_by
-from .entered_names import NamedAttributes
+from .followed_module_names import NamedAttributes
+from .probed_functions import array_opens_files_by
 from .visitors import Unwatchable
 
 if TYPE_CHECKING:

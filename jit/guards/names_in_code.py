@@ -12,14 +12,6 @@ from typing import Any
 
 from ..capture.varying_numbers import TELLTALE
 from .allowed_calls import COMPUTE
-from .asked_functions import (
-    attributes_that,
-    changes_names,
-    lists_names,
-    looks_up_names,
-    methods_that_give_numbers,
-    reads_names,
-)
 from .bytecode import (
     ATTRIBUTES,
     Instruction,
@@ -37,7 +29,15 @@ from .bytecode import (
     looks_into,
     returns_a_hash,
 )
-from .marked_calls import reaches_its_call
+from .bytecode_calls import reaches_its_call
+from .probed_functions import (
+    attributes_that,
+    changes_names,
+    lists_names,
+    looks_up_names,
+    methods_that_give_numbers,
+    reads_names,
+)
 
 # Python's own functions that look up a name which they get as their second argument, or all names
 LOOKING_UP = frozenset(name for name, f in vars(builtins).items()

@@ -8,12 +8,12 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import allowed_calls as known
-from .asked_functions import wants_pythons_numbers
 from .bytecode import Instruction, call_of, instructions, is_called
 from .name_places import Attribute, Global
 from .names_in_code import TAKING
 from .object_places import TypeOf
 from .origin import origin_of_what
+from .probed_functions import wants_pythons_numbers
 
 if TYPE_CHECKING:
     from .outside_walk import Walk

@@ -13,6 +13,7 @@ from ..report.reasons import Changed
 from .array_places import ArrayContents, BareTensors
 from .container_places import entries
 from .immutable_types import same_key
+from .incomparable_objects import Unread
 from .name_places import AbsentNames
 from .origin import origin_of
 from .outside_walk import Walk
@@ -20,7 +21,6 @@ from .overwritten_attributes import SetFirst
 from .places import Change, Place
 from .slots import Twin
 from .unnamed_objects import takes_objects_apart, tells_identities
-from .unread_objects import Unread
 
 # a slot's descriptor, and a method of it
 OF_SLOTS = types.MemberDescriptorType, types.MethodWrapperType

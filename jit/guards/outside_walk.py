@@ -24,10 +24,9 @@ from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
 from .container_places import OtherEntries, entries
 from .data_in_modules import compare_data
-from .entered_names import EnteredNames, NamedAttributes, leave_out, look_into
+from .followed_module_names import EnteredNames, NamedAttributes, leave_out, look_into
 from .functions_of_c import FunctionsOfC
 from .immutable_types import PLAIN
-from .met_on_walk import MetBuiltins, MetCode, MetTensors, StandInSpots, VaryingSpots
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
 from .number_settings import SETTINGS
@@ -42,6 +41,7 @@ from .unnamed_objects import Held, let_through
 from .visitors import MOST, MOST_CODE, Unwatchable, Visit
 from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
 from .visitors_of_callables import class_, named_in
+from .walk_findings import MetBuiltins, MetCode, MetTensors, StandInSpots, VaryingSpots
 
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))

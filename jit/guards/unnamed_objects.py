@@ -15,7 +15,7 @@ A method that is called nevertheless was not within reach, and the watch over th
 Objects that lie in attributes are held back, too: a trainer holds its environment and its log
 beside the model that a step of it trains. Who lies there is compared, but not what is in it. Where
 code of others that the walk has not read could come to it, as `copy.copy` does, the watch refuses
-that: see `unread_objects.py`.
+that: see `incomparable_objects.py`.
 """
 from __future__ import annotations
 

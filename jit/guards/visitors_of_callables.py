@@ -19,8 +19,8 @@ from whet.tensor_base import Base
 from ..capture.replaced_objects import stands
 from ..report.reasons import Calls, Inspects
 from . import allowed_calls as known
-from . import asked_functions as asked
-from .asking_code import asks_what_others_say
+from . import probed_functions as asked
+from .annotation_readers import asks_what_others_say
 from .name_places import AttributesDict
 from .names_in_code import EXACT, could_give_a_number
 from .numbers_passed_to_c import constructor_wants_numbers

@@ -15,9 +15,9 @@ from whet import jit
 from whet.cpu import native
 from whet.jit.capture import purity
 from whet.jit.guards import allowed_calls as library
-from whet.jit.guards.met_on_walk import MetCode
+from whet.jit.guards.incomparable_objects import Unread
 from whet.jit.guards.origin import origin_of, origin_of_class, ours
-from whet.jit.guards.unread_objects import Unread
+from whet.jit.guards.walk_findings import MetCode
 
 
 def code(k):

@@ -42,7 +42,7 @@ FILES = (
     "callers outside streams indirect_state everyday state_in_methods self_descriptions beneath "
     "several_places arrays transforms state origins containers_of_numbers unnamed_methods "
     "unseen_calls memory_of_arrays methods_of_numbers exact_types training_of_papers "
-    "asked_functions freed_objects kinds_of_numbers changes_of_modules context_variables "
+    "probed_functions freed_objects kinds_of_numbers changes_of_modules context_variables "
     "ends_of_steps reviewers reviewers_of_python reviewers_of_tensors reviewers_of_models "
     "doubters_of_python doubters_of_classes doubters_of_containers doubters_of_tensors "
     "doubters_of_memory doubters_of_objects state_of_loops tensor_classes growing_objects "

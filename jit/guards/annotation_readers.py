@@ -17,7 +17,7 @@ def asks_what_others_say(f: types.FunctionType) -> bool:
     """Does a function of the standard library, or what it names there, ask for that?
 
     >>> import copy, dataclasses, inspect
-    >>> from whet.jit.guards.asking_code import asks_what_others_say
+    >>> from whet.jit.guards.annotation_readers import asks_what_others_say
     >>> [asks_what_others_say(f) for f in (inspect.signature, dataclasses.fields, copy.copy)]
     [True, True, False]
     """

@@ -19,7 +19,7 @@ def reaches_its_call(found: Sequence[Instruction], i: int) -> bool:
     """Does what instruction i of a list loads, marked as called, stay on the stack until the call?
 
         >>> from whet.jit.guards.bytecode import instructions
-        >>> from whet.jit.guards.marked_calls import reaches_its_call
+        >>> from whet.jit.guards.bytecode_calls import reaches_its_call
         >>> def asks(f):
         ...     found = list(instructions(f.__code__))
         ...     return [reaches_its_call(found, i) for i, x in enumerate(found) if x[2] == "int"]

@@ -97,7 +97,7 @@ def wants_pythons_numbers(f: Any) -> frozenset[int]:
     and nothing that only looks like one, or tells one from another.
 
     >>> import collections, math, operator
-    >>> from whet.jit.guards.asked_functions import wants_pythons_numbers
+    >>> from whet.jit.guards.probed_functions import wants_pythons_numbers
     >>> [sorted(wants_pythons_numbers(f)) for f in (math.sin, math.ldexp, collections.deque)]
     [[], [1], [1]]
     >>> sorted(wants_pythons_numbers(operator.is_))
@@ -152,7 +152,7 @@ def reads_past_methods(f: Any) -> bool:
     """Does a function of C read or change what a list holds without calling its methods?
 
     >>> import bisect, heapq, operator
-    >>> from whet.jit.guards.asked_functions import reads_past_methods
+    >>> from whet.jit.guards.probed_functions import reads_past_methods
     >>> [reads_past_methods(f) for f in (len, sorted, isinstance, bisect.insort)]
     [False, False, False, False]
     >>> [reads_past_methods(f) for f in (operator.concat, heapq.heappush)]
@@ -190,7 +190,7 @@ def looks_up_names(f: Any) -> bool:
     that lies there, or does it change that?
 
     >>> import inspect, operator
-    >>> from whet.jit.guards.asked_functions import looks_up_names
+    >>> from whet.jit.guards.probed_functions import looks_up_names
     >>> [looks_up_names(f) for f in (getattr, setattr, vars, operator.attrgetter, len, operator.eq)]
     [True, True, True, True, False, False]
     >>> looks_up_names(inspect.getmembers), looks_up_names(inspect.getdoc)
@@ -212,7 +212,7 @@ def lists_names(f: Any) -> bool:
     """Does a function tell all that lies in a module, without being given a name?
 
     >>> import inspect
-    >>> from whet.jit.guards.asked_functions import lists_names
+    >>> from whet.jit.guards.probed_functions import lists_names
     >>> [lists_names(f) for f in (dir, vars, inspect.getmembers, getattr, hasattr, len)]
     [True, True, True, False, False, False]
     """
@@ -254,7 +254,7 @@ def _called_in(module: types.ModuleType, f: Any, held: type | None) -> Any:
 def attributes_that(do: Callable[[Any], bool]) -> frozenset[str]:
     """The names of attributes of all modules that, taken and called, read names, or change them.
 
-    >>> from whet.jit.guards.asked_functions import attributes_that, changes_names, reads_names
+    >>> from whet.jit.guards.probed_functions import attributes_that, changes_names, reads_names
     >>> attributes_that(reads_names) >= {"__dict__", "__dir__", "__getattribute__"}
     True
     >>> sorted(attributes_that(changes_names))
@@ -274,7 +274,7 @@ def opens_files(f: Any) -> bool:
     """Does a function of C take the name of a file, to open it?
 
     >>> import numpy as np
-    >>> from whet.jit.guards.asked_functions import opens_files
+    >>> from whet.jit.guards.probed_functions import opens_files
     >>> opens_files(np.fromfile), opens_files(np.zeros), opens_files(np.zeros(1).tofile)
     (True, False, True)
     """
@@ -292,7 +292,7 @@ def array_opens_files_by(name: str) -> bool:
     """Is this the name of a method of C of NumPy's arrays that takes the name of a file, to open
     it?
 
-    >>> from whet.jit.guards.asked_functions import array_opens_files_by
+    >>> from whet.jit.guards.probed_functions import array_opens_files_by
     >>> [array_opens_files_by(name) for name in ("tofile", "dump", "sum", "shape")]
     [True, True, False, False]
     """
@@ -314,7 +314,7 @@ def methods_that_give_numbers() -> frozenset[str]:
     """The names of methods of which Python takes a number of its own, and nothing that only looks
     like one.
 
-    >>> from whet.jit.guards.asked_functions import methods_that_give_numbers
+    >>> from whet.jit.guards.probed_functions import methods_that_give_numbers
     >>> sorted(methods_that_give_numbers())
     ['__bool__', '__float__', '__hash__', '__index__', '__int__', '__length_hint__']
     """

@@ -18,7 +18,7 @@ def beside(t: Any, numbers: Any) -> Any:
 def unlike(shapes: Iterable[tuple[int, ...]]) -> Iterator[Any]:
     """Numbers from 0.5 to 1.5 for arrays of these shapes: no two are alike.
 
-    >>> from whet.jit.gradient.tried_gradients import unlike
+    >>> from whet.jit.gradient.example_gradients import unlike
     >>> [a.round(2).tolist() for a in unlike([(2,), (1, 2)])]
     [[0.5, 1.12], [[0.74, 1.35]]]
     """
