@@ -22,7 +22,7 @@ from whet.ops.type_queries import asks_for_its_caller
 from whet.tensor import Size
 
 from ..guards.lengths import length_of, tensor_of_length
-from ..guards.number_paths import of_all
+from ..guards.number_paths import shared_path
 from ..guards.origin import ours
 from .new_data import is_new_data, made_of
 from .refused import Refused
@@ -164,7 +164,7 @@ class FollowedSizes:
         """Pass a number of the call as the size of a tensor."""
         path, _ = self.possible[id(t)]
         if path not in self.known:
-            alike = {p: x for p, x in self.possible.values() if of_all(p) == of_all(path)}
+            alike = {p: x for p, x in self.possible.values() if shared_path(p) == shared_path(path)}
             self.lengths |= {p: tensor_of_length(x) for p, x in alike.items()}
             self.known |= self.lengths
         length = self.known[path]

@@ -25,7 +25,7 @@ from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
 
 from ..guards import allowed_calls as known
-from ..guards.bytecode import instructions, only_asked_for
+from ..guards.bytecode import instructions, names_only_in_isinstance
 from ..guards.origin import makes_a_tuple, origin_of, ours
 from ..guards.sizes import catches, informs, tells
 from ..report.reasons import Calls, Draws, Inspects
@@ -256,7 +256,7 @@ class Watch:
                 self.told = line_of(code, code.co_firstlineno)
                 self.informed = self.informed or self.told
             watching = self.watching.intersection(code.co_names)
-            if watching and not watching <= only_asked_for(code):
+            if watching and not watching <= names_only_in_isinstance(code):
                 self.stop_watching()
             return
         origin = origin_of(frame.f_globals)

@@ -180,7 +180,7 @@ class Session:
                                  ran=codes)
         set_first = frozenset(self.learned.set_first)
         search = None if self.is_unwatched else searched(self.loose)
-        world = self.model.world.of_another_run() if search is None else search.world
+        world = self.model.world.copy_for_another_run() if search is None else search.world
         if world.takes_apart and set_first:
             set_first = frozenset()
             search = search and searched(self.loose)

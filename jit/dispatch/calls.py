@@ -60,10 +60,10 @@ class Calls:
                 self.policy.count(Outcome.WATCHED)
             return self.subject.fn(*args, **kwargs)
         if self.refusals.drift is not None:
-            return self.distrusted(args, kwargs)
+            return self.eager_after_drift(args, kwargs)
         policy, begun = self.policy, timing.clock()
         if policy.resting:
-            return self.unasked(args, kwargs)
+            return self.eager_without_key(args, kwargs)
         try:
             key, flat = self.learned.key(args, kwargs)
             kind = policy.kind(key, flat.others, flat.leaves)
@@ -75,49 +75,36 @@ class Calls:
         if out is not MISSED:
             policy.pay(kind, timing.clock() - begun)
             return out
-        out = self.unseen(call)
+        out = self.serve_new_sizes(call)
         if out is not MISSED:
             return out
-        why = self.against(call)
-        if why is not None:
-            return self.eager(call, why)
-        taken = False
-        try:
-            taken = self.attempts.lock.acquire(False)
-            if not taken:
-                return self.eager(call, Outcome.BUSY)
-            out = self.replays.passed_over(call)
-            if out is MISSED and not self.recordings.are_enough(call.key):
-                return self.recorded(call)
-        finally:
-            if taken:
-                self.attempts.lock.release()
-        if out is MISSED:
-            return self.eager(call, Outcome.CROWDED)
-        policy.pay(kind, timing.clock() - begun)
-        return out
+        why = self.why_not_record(call)
+        return self.record_alone(call) if why is None else self.run_eagerly(call, why)
 
     # ---- eager calls -----------------------------------------------------------------------------
-    def distrusted(self, args: Args, kwargs: Kwargs) -> Any:
-        """A call of a function that did something else than its recording."""
+    def eager_after_drift(self, args: Args, kwargs: Kwargs) -> Any:
+        """Run a function that once did something else than its recording: it is not replayed any
+        more."""
         if self.subject.strict and self.refusals.drift is not None:
             self.refusals.stop(self.refusals.drift)
         self.policy.count(Outcome.REFUSED)
         return self.subject.fn(*args, **kwargs)
 
-    def unasked(self, args: Args, kwargs: Kwargs) -> Any:
-        """An eager call of which nobody asks what kind it is."""
+    def eager_without_key(self, args: Args, kwargs: Kwargs) -> Any:
+        """Run the function without finding the call's key, because finding it would take more
+        time than is left to spend."""
         policy = self.policy
         if policy.bypass is not None:        # Machine code has made the others, up to this one.
             policy.bypassed()
             policy.bypass, policy.resting = None, 0
             self.tables.lay()
         policy.rested(1)
-        self.doubt()
+        self.warn_if_tracing_does_not_help()
         return self.subject.fn(*args, **kwargs)
 
-    def eager(self, call: Invocation, why: Outcome) -> Any:
-        """A call that no recording fits and that is not recorded, for this reason."""
+    def run_eagerly(self, call: Invocation, why: Outcome) -> Any:
+        """Run a call that no recording fits and that is not recorded, and note its time. `why`: the
+        reason for which it is not recorded."""
         policy, asked, start = self.policy, timing.clock() - call.begun, timing.busy()
         compiled = native.compiling_seconds()
         has_raised = True
@@ -134,10 +121,10 @@ class Calls:
             if policy.resting:
                 self.tables.lay()
             if not policy.idle % LOOKS or policy.idle == FIRST_LOOK or policy.resting:
-                self.doubt()
+                self.warn_if_tracing_does_not_help()
         return out
 
-    def doubt(self) -> None:
+    def warn_if_tracing_does_not_help(self) -> None:
         """Warn, once, if tracing has turned out not to pay, or if runs could not be recorded and
         the next try is not due for long."""
         refusals, policy = self.refusals, self.policy
@@ -150,11 +137,11 @@ class Calls:
                 and not policy.summary().replayed:
             refusals.say(f"runs eagerly so far: {refusals.why.full()}")
 
-    # ---- calls of sizes that none had ------------------------------------------------------------
-    def unseen(self, call: Invocation) -> Any:
-        """The result of a call of sizes that were never seen, or not on the way that it goes,
-        without a run: by a table for all sizes that is told of them, or by a recording for them;
-        or MISSED."""
+    # ---- calls of new sizes ----------------------------------------------------------------------
+    def serve_new_sizes(self, call: Invocation) -> Any:
+        """The result of a call whose sizes were never recorded on its way through the function, or
+        MISSED. No run is recorded: a table for all sizes serves the call, or a recording that is
+        made from one of other sizes."""
         start, key, recordings = timing.busy(), call.key, self.recordings
         if not recordings.models or key in self.refusals.by_key or key in recordings.watched:
             return MISSED
@@ -165,18 +152,18 @@ class Calls:
             return MISSED
         call.kind.tried = plans
         if key not in recordings.by_key:
-            table = self.alone(self.knowing, call)
+            table = self.make_alone(self.sized_table, call)
             if table is not None:
-                return self.told(table, call, start)
+                return self.call_by_sized_table(table, call, start)
         aside, making, out = call.seconds_aside, 0.0, MISSED
         # Recordings may lead different ways: which is the call's is seen as it goes.
         while out is MISSED:
             began = timing.busy()
-            r = self.alone(self.made, call)
+            r = self.make_alone(self.recording_without_run, call)
             if r is None:
                 break
             making = timing.busy() - began
-            out = self.replays.tried(r, call)
+            out = self.replays.try_recording(r, call)
         took = timing.busy() - start - (call.seconds_aside - aside)  # compiling has an account
         if out is MISSED:
             call.begun += took
@@ -185,8 +172,8 @@ class Calls:
             self.policy.unrun(call.kind, making, took)
         return out
 
-    def alone(self, make: Callable[[Invocation], Any], call: Invocation) -> Any:
-        """What `make` has for a call; None where another thread makes something."""
+    def make_alone(self, make: Callable[[Invocation], Any], call: Invocation) -> Any:
+        """`make(call)` with the lock of attempts; None where another thread holds it."""
         if not self.attempts.lock.acquire(False):
             return None
         try:
@@ -194,9 +181,8 @@ class Calls:
         finally:
             self.attempts.lock.release()
 
-    def knowing(self, call: Invocation) -> SizedTable | None:
-        """A table for all sizes that are like a call's, once Python's functions were asked what
-        these want; or None."""
+    def sized_table(self, call: Invocation) -> SizedTable | None:
+        """A table for all sizes that now knows the call's sizes, or None."""
         policy = self.policy
         if not policy.sized or not policy.tells(call.kind):
             return None
@@ -208,18 +194,18 @@ class Calls:
                 return table
         return None
 
-    def told(self, table: SizedTable, call: Invocation, start: float) -> Any:
-        """The result of a call by a table that knows of its sizes; now and then by an eager call,
-        for comparison; or MISSED."""
+    def call_by_sized_table(self, table: SizedTable, call: Invocation, start: float) -> Any:
+        """The result of a call by a table that knows its sizes, or MISSED. Now and then the call is
+        eager, so that times can be compared."""
         if table.is_sounding:
             table.sound()
-            return self.eager(call, Outcome.TIMED)
+            return self.run_eagerly(call, Outcome.TIMED)
         out = native_entry.enter(table.table, call.args, call.kwargs)
         if out is not MISSED:
             self.policy.told(call.kind, timing.busy() - start)
         return out
 
-    def made(self, call: Invocation) -> Recording | None:
+    def recording_without_run(self, call: Invocation) -> Recording | None:
         """A new recording for the sizes of a call, without a run, or None."""
         recordings, key = self.recordings, call.key
         models = recordings.untried(call)
@@ -235,7 +221,7 @@ class Calls:
         for may_plan in (False, True):
             for model in models:
                 if not may_plan or self.policy.may_plan(call.kind):
-                    r = self.planned(model, call, may_plan)
+                    r = self.recording_of_family(model, call, may_plan)
                     if r is not None:
                         r.kind, r.key = call.kind, key
                         r.checks = self.checks(model, r.table_of_all_sizes)
@@ -254,9 +240,10 @@ class Calls:
             checks.at = 0
         return checks
 
-    def planned(self, model: Recording, call: Invocation, may_plan: bool) -> Recording | None:
-        """The recording for a call by the family of another one, or None. Where kernels had better
-        be compiled with later calls, it is planned after that."""
+    def recording_of_family(self, model: Recording, call: Invocation,
+                            may_plan: bool) -> Recording | None:
+        """The recording that the family of `model` makes for a call, or None. It waits for kernels
+        that should rather be compiled with later calls."""
         start, compiled = timing.busy(), native.compiling_seconds()
         family = model.sizes.family
         assert family is not None
@@ -267,8 +254,8 @@ class Calls:
         return r
 
     def with_kernels(self, call: Invocation, make: Callable[[], Any]) -> Any:
-        """make(), with the kernels that it asks for; None where these had better be compiled with
-        later calls."""
+        """`make()`, after the kernels that it asks for were compiled; None where these should
+        rather be compiled with later calls."""
         elements = max((t._array.size for t in call.flat.leaves), default=0)
         try:
             # somebody waits for the result
@@ -279,8 +266,9 @@ class Calls:
             return None
 
     # ---- recorded calls --------------------------------------------------------------------------
-    def against(self, call: Invocation) -> Outcome | None:
-        """Why a call that no recording fits is eager; None where it is to be recorded."""
+    def why_not_record(self, call: Invocation) -> Outcome | None:
+        """The reason why a call that no recording fits should not be recorded; None where it
+        should."""
         if call.declined:
             self.policy.declined(call.kind)
             return Outcome.COSTLY
@@ -307,15 +295,34 @@ class Calls:
             return families.may_begin(model(), [t._array.shape for t in call.flat.leaves])
         is_worth_it = bool(self.recordings.free) or not known and self.recordings.ventures(
             call.kind, has_model)
-        why = self.policy.against(call.kind, Candidate(
+        why = self.policy.why_not_record(call.kind, Candidate(
             known, any([r.program.goes_by_counts for r in of_kind]), is_worth_it, has_model, grows))
         if why is None and not known and not has_model() and self.recordings.had_better_wait(
                 call.args, call.kwargs, call.flat):
             return Outcome.NEW
         return why
 
-    def recorded(self, call: Invocation) -> Any:
-        """A call that is made eagerly and recorded."""
+    def record_alone(self, call: Invocation) -> Any:
+        """Record a call, unless another thread is recording one, or a recording serves it that was
+        skipped so far."""
+        taken = False
+        try:
+            taken = self.attempts.lock.acquire(False)
+            if not taken:
+                return self.run_eagerly(call, Outcome.BUSY)
+            out = self.replays.result_of_skipped(call)
+            if out is MISSED and not self.recordings.are_enough(call.key):
+                return self.record(call)
+        finally:
+            if taken:
+                self.attempts.lock.release()
+        if out is MISSED:
+            return self.run_eagerly(call, Outcome.CROWDED)
+        self.policy.pay(call.kind, timing.clock() - call.begun)
+        return out
+
+    def record(self, call: Invocation) -> Any:
+        """Run a call eagerly, and record it."""
         start = timing.busy()
         before, is_new = self.recordings.before(call.key), call.key not in self.recordings.by_key
         if self.learned.learn(before, is_new, call.args, call.kwargs):
@@ -325,10 +332,10 @@ class Calls:
         compiled = native.compiling_seconds()
         attempt = FirstRecording(self.attempts, call)
         try:
-            out = self.attempts.first(attempt)
+            out = self.attempts.record_first(attempt)
         finally:                             # An error of the user's costs as much.
             took, kernels = timing.busy() - start, native.compiling_seconds() - compiled
-            self.account(attempt, took, kernels)
+            self.enter_in_account(attempt, took, kernels)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
         else:
@@ -337,8 +344,9 @@ class Calls:
                 self.recordings.was_set_up(call)
         return out
 
-    def account(self, attempt: FirstRecording, took: float, kernels: float) -> None:
-        """An attempt to record a call took so many seconds, so many of them for kernels."""
+    def enter_in_account(self, attempt: FirstRecording, took: float, kernels: float) -> None:
+        """Note that an attempt to record a call took `took` seconds, `kernels` of them for
+        kernels."""
         if attempt.only_set_up:
             self.policy.set_up(took, attempt.run_seconds)
             return

@@ -17,7 +17,7 @@ from ..capture.session import Session, Unrecorded
 from ..effects.write_back import Left
 from ..guards import sizes
 from ..guards.lengths import is_one, key_with_lengths
-from ..guards.number_paths import of_all
+from ..guards.number_paths import shared_path
 from ..guards.outside_state import OutsideSearch, World
 from ..guards.visitors import Unwatchable
 from ..policy import timing
@@ -54,7 +54,7 @@ class Attempts:
         self.subject, self.learned, self.policy = subject, learned, policy
         self.refusals, self.recordings, self.lock = refusals, recordings, threading.Lock()
 
-    def first(self, attempt: FirstRecording) -> Any:
+    def record_first(self, attempt: FirstRecording) -> Any:
         """The result of a call that is recorded for the first time."""
         call = attempt.call
         try:
@@ -72,7 +72,7 @@ class Attempts:
                 r.lock.release()
         return out
 
-    def compared(self, call: Invocation, known: Recording) -> Any:
+    def record_and_compare(self, call: Invocation, known: Recording) -> Any:
         """The result of a call that a known recording fits, with which the run is compared."""
         return Comparison(self, call, known).result()
 
@@ -153,7 +153,8 @@ class FirstRecording(Session):
         """Is a recording of other sizes proof that the run does nothing that must be watched
         for?"""
         model, flat = self.model, self.call.flat
-        if (model is None or not model.sizes.leads or paths or flat.numbers or flat.lengths
+        if (model is None or not model.sizes.are_mostly_followed or paths
+                or flat.numbers or flat.lengths
                 or self.call.key in self.recordings.watched or self.learned.ran is not None):
             return False
         return sizes.unwatched(model) and model.fits(self.leaves, flat.boxes)
@@ -233,7 +234,7 @@ class FirstRecording(Session):
         self.model = None
         self.model_key = key_with_lengths(self.model_key, numbers, lengths, sizes=False)
         self.recordings.begin(call.key, flat.others)
-        return not any(of_all(path) in learned.lengths for path in flat.numbers)
+        return not any(shared_path(path) in learned.lengths for path in flat.numbers)
 
     def conclude(self, out: Any) -> None:
         """Make the recording, and keep it if numbers that vary were only computed with."""
@@ -265,7 +266,8 @@ class FirstRecording(Session):
             self.became = Outcome.ORDERED
             self.recordings.put_off(e.order)
             return
-        if self.is_unwatched and not self.model.sizes.led(sizes.same_way(self.model, r.program)):
+        if self.is_unwatched and not self.model.sizes.note_followed(
+                sizes.took_same_way(self.model, r.program)):
             self.recordings.watched.add(self.call.key)
         elif self.only_computed():
             known = self.recordings.served_by(r, self.call.key)
@@ -375,9 +377,9 @@ class FirstRecording(Session):
             self.became = Outcome.SET_UP
             return
         if type(error) is Wrong and self.model is not None:
-            self.model.sizes.leave()
+            self.model.sizes.give_up_family()
         if self.is_unwatched:                # The next call is recorded in full.
-            self.model.sizes.led(False)
+            self.model.sizes.note_followed(False)
             self.recordings.watched.add(self.call.key)
         else:
             self.refusals.failed(self.call.key, error, self.rec.passing)

@@ -136,7 +136,7 @@ class Recordings:
         """The best model for a run: one whose nodes are those of the run, with sizes that scale to
         the run's. `model` where there is none."""
         _, found = self.fitting(call.args, call.kwargs, call.flat)
-        return next((m for m in found if sizes.came_to(m, rec.nodes)
+        return next((m for m in found if sizes.has_nodes_of(m, rec.nodes)
                      and sizes.scales(m, rec.nodes, rec.values.arrays)), model)
 
     def untried(self, call: Invocation) -> list[Recording]:
@@ -177,7 +177,7 @@ class Recordings:
         kind = self.learned.key_without_sizes(args, kwargs)
         models, set_up = self.models.get(kind), self.set_up.get(kind, ())
         waits = (sizes.coincide(models[0], flat.leaves) if models else
-                 sizes.by_chance([*zip([t._array.shape for t in flat.leaves], set_up)]))
+                 sizes.equal_by_chance([*zip([t._array.shape for t in flat.leaves], set_up)]))
         self.waited += waits
         return waits
 

@@ -33,7 +33,7 @@ class Replays:
         self.recordings, self.tables, self.attempts = recordings, recordings.tables, attempts
 
     def result(self, call: Invocation) -> Any:
-        """The result by one of the recordings of calls like this one, or MISSED."""
+        """The result by the first recording with the call's key that fits it, or MISSED."""
         policy, out = self.policy, MISSED
         known = policy.eager_seconds(call.kind) < math.inf
         gain = policy.gain(call.kind) if known else math.inf
@@ -44,26 +44,26 @@ class Replays:
             if not r.second_look.pays(gain):
                 policy.count(Event.MISSED)
                 continue
-            out = self.tried(r, call)
+            out = self.try_recording(r, call)
             if out is not MISSED:
                 break
         return out
 
-    def passed_over(self, call: Invocation) -> Any:
-        """The result by a recording that `result` did not try because it rarely fits, or MISSED.
-        Trying one takes less time than a new recording."""
+    def result_of_skipped(self, call: Invocation) -> Any:
+        """The result by a recording that `result` skipped because it rarely fits, or MISSED. Trying
+        one takes less time than making a new recording."""
         out = MISSED
         for r in list(self.recordings.of(call.key)):
             if not r.slow and r.second_look.passed:
-                out = self.tried(r, call)
+                out = self.try_recording(r, call)
                 if out is not MISSED:
                     break
         return out
 
-    def tried(self, r: Recording, call: Invocation) -> Any:
-        """The result by a recording, or MISSED."""
+    def try_recording(self, r: Recording, call: Invocation) -> Any:
+        """The result by a recording if it fits, or MISSED. Notes which it was."""
         start, was_open, in_vain = timing.clock(), self.tables.is_open(r), r.in_vain
-        out = self.by(r, call)
+        out = self.run_what_is_due(r, call)
         r.in_vain = in_vain                  # the account has all that Python asks for
         if out is not MISSED:
             r.entered += 1
@@ -75,19 +75,20 @@ class Replays:
             self.tables.put(r)
         return out
 
-    def by(self, r: Recording, call: Invocation) -> Any:
-        """The result by a recording, by what is due: a replay, a round, a comparison; or MISSED."""
+    def run_what_is_due(self, r: Recording, call: Invocation) -> Any:
+        """The result by whatever is due of a recording: a replay, a call in a round of timing, or a
+        comparison with a new recording; or MISSED."""
         calls, trial = r.calls, r.trial
         if calls and r.may_be_hasty:
             # What is called a third time will be called more often.
             self.improve_kernels(r, call)
         if calls >= r.checks.at and not r.slow and not trial.running:
-            return self.compared(r, call)
+            return self.compare(r, call)
         if calls < trial.at or not trial.lock.acquire(False):
             # One thread at a time takes part in a round.
-            return self.replayed(r, call)[0]
+            return self.replay(r, call)[0]
         try:
-            return self.timed(r, call, calls)
+            return self.call_in_round(r, call, calls)
         finally:
             trial.lock.release()
 
@@ -102,9 +103,9 @@ class Replays:
         r.may_be_hasty = r.is_hasty
 
     # ---- one replay ------------------------------------------------------------------------------
-    def replayed(self, r: Recording, call: Invocation) -> tuple[Any, float]:
-        """The result by a recording, or MISSED, and the seconds that it took. They leave out the
-        account, which machine code does not keep."""
+    def replay(self, r: Recording, call: Invocation) -> tuple[Any, float]:
+        """Replay a recording: the result or MISSED, and the seconds that it took. These leave out
+        the keeping of the account, because machine code keeps none."""
         start = timing.clock()
         out = r.by_table(call.args, call.kwargs, call.flat)
         if out is not MISSED:
@@ -136,8 +137,8 @@ class Replays:
         return out, took
 
     # ---- rounds ----------------------------------------------------------------------------------
-    def timed(self, r: Recording, call: Invocation, calls: int) -> Any:
-        """A call in a round of timing. `calls`: how many of the recording there were before."""
+    def call_in_round(self, r: Recording, call: Invocation, calls: int) -> Any:
+        """Make a call in a round of timing. `calls`: how many the recording had before."""
         trial, eager = r.trial, r.trial.eager
         if eager:
             out, took = trial.call(self.subject.fn, call.args, call.kwargs)
@@ -145,7 +146,7 @@ class Replays:
             self.policy.timed(call.kind, took)
         else:
             tabled = r.tables.ready is not None and not r.is_given_leaves
-            out, took = self.replayed(r, call)
+            out, took = self.replay(r, call)
             if out is MISSED:
                 return out
             if not tabled:                   # Each such replay is asked for by Python.
@@ -156,10 +157,10 @@ class Replays:
             r.limit()
             self.tables.first(r, call.args)
         elif trial.note(eager, took, calls + 1):
-            self.round_is_over(r, call, calls)
+            self.end_round(r, call, calls)
         return out
 
-    def round_is_over(self, r: Recording, call: Invocation, calls: int) -> None:
+    def end_round(self, r: Recording, call: Invocation, calls: int) -> None:
         """End a round of timing: the faster kind of call goes on."""
         trial = r.trial
         r.slow = trial.slow
@@ -173,29 +174,29 @@ class Replays:
         self.tables.first(r, call.args)
 
     # ---- comparisons -----------------------------------------------------------------------------
-    def compared(self, r: Recording, call: Invocation) -> Any:
+    def compare(self, r: Recording, call: Invocation) -> Any:
         """Make a call that a recording fits eagerly, and record it again. Both recordings must be
         the same."""
         taken = False
         try:
             taken = self.attempts.lock.acquire(False)
-            return self.verified(r, call) if taken else self.replayed(r, call)[0]
+            return self.compare_alone(r, call) if taken else self.replay(r, call)[0]
         finally:
             if taken:
                 self.attempts.lock.release()
 
-    def verified(self, r: Recording, call: Invocation) -> Any:
-        """A comparison, by the thread that holds the lock of attempts."""
+    def compare_alone(self, r: Recording, call: Invocation) -> Any:
+        """Compare; this thread holds the lock of attempts."""
         start, before = timing.clock(), r.checks.made
         try:
-            if not _serves(r, call.flat):
+            if not _fits_now(r, call.flat):
                 return MISSED
             if r.unseen or r.program.goes_by_counts:
-                return self.rerun(r, call)
+                return self.record_again(r, call)
             r.checks.made += 1
             r.counted += 1
             self.policy.count(Outcome.CHECKED)
-            out = self.attempts.compared(call, r)
+            out = self.attempts.record_and_compare(call, r)
             r.checks.cost = timing.clock() - start
             return out
         finally:                             # An error that the call raises says nothing.
@@ -203,9 +204,9 @@ class Replays:
                 r.checks.plan(r.calls, r.trial.seconds[0])
                 r.limit()
 
-    def rerun(self, r: Recording, call: Invocation) -> Any:
-        """Record a call of sizes that were never run, and put that recording in the place of the
-        one made without a run, with which it is compared. Where data decides sizes, the parts of a
+    def record_again(self, r: Recording, call: Invocation) -> Any:
+        """Record a call whose recording was made without a run, and put the new recording in the
+        place of that one, with which it is compared. Where data decides sizes, the parts of a
         recording are compared."""
         if r.unseen:
             self.recordings.drop(r)
@@ -213,14 +214,14 @@ class Replays:
             r.checks.made += 1
         self.policy.count(Outcome.CHECKED)
         attempt = FirstRecording(self.attempts, call)
-        out = self.attempts.first(attempt)
+        out = self.attempts.record_first(attempt)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
         return out
 
 
-def _serves(r: Recording, flat: FlatArguments) -> bool:
-    """Does a recording fit a call with these arguments?"""
+def _fits_now(r: Recording, flat: FlatArguments) -> bool:
+    """Does a recording fit a call with these arguments? False while another thread uses it."""
     if not r.lock.acquire(False):
         return False
     try:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..capture.array_parts import is_number
-from ..guards.number_paths import Branch, Path, branches, numbers_within, of_all
+from ..guards.number_paths import Branch, Path, branches, numbers_within, shared_path
 from ..guards.records import SeenObjects
 
 SEEN = 4                         # calls of which the numbers among the arguments are remembered
@@ -60,12 +60,12 @@ class VaryingArguments:
     def fix(self, paths: Iterable[Path]) -> None:
         """Python went on from the numbers at these paths: they are part of what tells calls
         apart."""
-        self.fixed.update(map(of_all, paths))
+        self.fixed.update(map(shared_path, paths))
         self.update_branches()
 
     def become_lengths(self, paths: Iterable[Path]) -> None:
         """The numbers at these paths became sizes: they are given as such (see `lengths.py`)."""
-        self.lengths.update(map(of_all, paths))
+        self.lengths.update(map(shared_path, paths))
         self.update_branches()
 
     def fix_all(self) -> None:

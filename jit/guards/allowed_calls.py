@@ -203,10 +203,10 @@ def only_makes_an_object(t: type) -> bool:
     [True, True, False]
     """
     return all(_is_allowed(made_by) for name in ("__new__", "__init__")
-               if (made_by := _who_has(t, name)) is not None)
+               if (made_by := _c_class_with_method(t, name)) is not None)
 
 
-def _who_has(t: type, name: str) -> type | None:
+def _c_class_with_method(t: type, name: str) -> type | None:
     """The class of C that gives a class a method; None where it is Python."""
     found = next(c for c in t.__mro__ if name in vars(c))
     of_c = types.BuiltinFunctionType, types.WrapperDescriptorType
@@ -239,7 +239,7 @@ def problem_of_call(f: Any) -> Reason | None:
         return None
     if isinstance(owner, np.ndarray | np.generic):   # what else a method changes is compared
         return Calls(what) if asked.array_opens_files_by(f.__name__) else None
-    if _goes_over_arrays(type(owner)):
+    if _is_array_helper(type(owner)):
         return None
     if f.__name__ in OF_ALL_OBJECTS and getattr(type(owner), f.__name__) is getattr(
             object, f.__name__):
@@ -249,7 +249,7 @@ def problem_of_call(f: Any) -> Reason | None:
     return None if isinstance(owner, TYPES) else Calls(what)
 
 
-def _goes_over_arrays(t: type) -> bool:
+def _is_array_helper(t: type) -> bool:
     """Is it one of NumPy's types beside arrays: an iterator, a converter, a dtype? They see no more
     than the arrays that they are given, and what these hold is compared."""
     origin = origin_of_what(t)
@@ -305,7 +305,7 @@ def looks_at_things(origin: Origin) -> bool:
 def can_be_asked(x: Any, origin: Origin) -> bool:
     """Is it a function or type of C, of Python's own, that only computes?"""
     if isinstance(x, type):
-        return origin.is_pythons and _who_has(x, "__new__") not in (None, object) \
+        return origin.is_pythons and _c_class_with_method(x, "__new__") not in (None, object) \
             and only_makes_an_object(x)
     return origin.is_pythons and type(x) is types.BuiltinFunctionType and only_computes(x)
 

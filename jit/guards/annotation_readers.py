@@ -13,12 +13,12 @@ TOLD = frozenset(SAID) - {*NAMES, "__module__"}
 
 
 @functools.cache
-def asks_what_others_say(f: types.FunctionType) -> bool:
+def reads_annotations(f: types.FunctionType) -> bool:
     """Does a function of the standard library, or what it names there, ask for that?
 
     >>> import copy, dataclasses, inspect
-    >>> from whet.jit.guards.annotation_readers import asks_what_others_say
-    >>> [asks_what_others_say(f) for f in (inspect.signature, dataclasses.fields, copy.copy)]
+    >>> from whet.jit.guards.annotation_readers import reads_annotations
+    >>> [reads_annotations(f) for f in (inspect.signature, dataclasses.fields, copy.copy)]
     [True, True, False]
     """
     met: set[int] = set()

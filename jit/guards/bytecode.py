@@ -1,5 +1,9 @@
-"""The instructions of a function, as `dis` has them, without what it adds for people to read: a
-recording looks at all code that it can reach."""
+"""Reads the instructions of functions, and answers questions about them: what is called with which
+arguments, what is only compared, what an attribute is taken of.
+
+The instructions are those of `dis`, without what `dis` adds for people to read: a recording reads
+all code that it can reach, so reading has to be fast. Most functions here take a list of
+instructions and the number of one of them."""
 import dis
 import functools
 import sys
@@ -7,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any, TypeAlias
 
-# its name, its argument, and what that stands for
+# (name, argument, what the argument stands for)
 Instruction: TypeAlias = tuple[str, int, Any]
-# flags beside the number of a name
+# by instruction: how many bits of the argument are flags; the others are the number of a name
 _BITS = {
     "LOAD_GLOBAL": 1, "LOAD_ATTR": 1 if sys.version_info >= (3, 12) else 0, "LOAD_SUPER_ATTR": 2}
 _OPS: list[tuple[str, str | None, int]] = [
@@ -22,10 +26,11 @@ _LOADS = frozenset(name for name in dis.opmap if name.startswith(
 _PAIRS = {f"{first}_FAST_{second}_FAST": (f"{first}_FAST", f"{second}_FAST")
           for first, second in (("LOAD", "LOAD"), ("STORE", "LOAD"), ("STORE", "STORE"))}
 _CALL_NAMED = "CALL_KW"          # its last operand is the names (from 3.13 on)
-# what gives a constant or a boolean, and flags of generators and coroutines
+# instructions whose result is a constant or a boolean
 _PYTHONS_OWN = frozenset(("LOAD_CONST", "UNARY_NOT", "IS_OP", "CONTAINS_OP"))
-_NOT_AT_ONCE = 0x20 | 0x80 | 0x200
-_NULL_FOLLOWS = sys.version_info >= (3, 13)  # what is called
+_NOT_AT_ONCE = 0x20 | 0x80 | 0x200           # flags of the code of generators and coroutines
+# Does PUSH_NULL come after what is called? It comes before it up to 3.12.
+_NULL_FOLLOWS = sys.version_info >= (3, 13)
 _CALL = "PRECALL" if "PRECALL" in dis.opmap else "CALL"
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
@@ -35,8 +40,8 @@ _CACHE, _EXTENDED = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
 
 
 @functools.lru_cache(256)
-def meeting_points(code: CodeType) -> frozenset[int]:
-    """The numbers of the instructions that something jumps to."""
+def jump_targets(code: CodeType) -> frozenset[int]:
+    """The numbers of the instructions that are the target of a jump."""
     raw: Any = code.co_code
     labels, n, found = set(dis.findlabels(raw)), 0, []
     for place in range(0, len(raw), 2):
@@ -46,13 +51,13 @@ def meeting_points(code: CodeType) -> frozenset[int]:
     return frozenset(found)
 
 
-def looks_into(code: CodeType, found: Sequence[Instruction], i: int) -> bool:
-    """Is an attribute all that is taken of the global that instruction i of some code loads?
+def only_attribute_taken(code: CodeType, found: Sequence[Instruction], i: int) -> bool:
+    """Instruction i loads a global: does the code only take an attribute of it?
 
-        >>> from whet.jit.guards.bytecode import instructions, looks_into
+        >>> from whet.jit.guards.bytecode import instructions, only_attribute_taken
         >>> code = (lambda: (np.pi, f(np), (np or re).pi, 1 and os.name)).__code__
         >>> found = list(instructions(code))
-        >>> {(x[2], looks_into(code, found, i))
+        >>> {(x[2], only_attribute_taken(code, found, i))
         ...  for i, x in enumerate(found) if x[2] in ("np", "re", "os")} == {
         ...      ("np", True), ("np", False), ("re", False), ("os", True)}
         True
@@ -61,11 +66,11 @@ def looks_into(code: CodeType, found: Sequence[Instruction], i: int) -> bool:
         return False
     before = found[i - 1][0] if i else ""
     branch_ends = before == "POP_TOP" or before.startswith("JUMP")
-    return not branch_ends or i + 1 not in meeting_points(code)
+    return not branch_ends or i + 1 not in jump_targets(code)
 
 
 def is_called(found: Sequence[Instruction], i: int) -> bool:
-    """Is what instruction i of a list loads called by the code itself, not passed or looked into?
+    """Does the code itself call what instruction i loads, rather than pass it on?
 
         >>> from whet.jit.guards.bytecode import instructions, is_called
         >>> found = list(instructions((lambda f, o: (len(o), o.f(o.f))).__code__))
@@ -78,33 +83,34 @@ def is_called(found: Sequence[Instruction], i: int) -> bool:
         return _is_marked(found[i]) or follows[0] == "PUSH_NULL"
     if name in ("LOAD_ATTR", "LOAD_METHOD") and _is_marked(found[i]):
         return True
-    if _looks_into(follows):
+    if _takes_attribute(follows):
         return False
-    while i and _looks_into(found[i]):       # the mark is before what the names begin with
+    while i and _takes_attribute(found[i]):       # the mark is before what the names begin with
         i -= 1
     return _is_marked(found[i]) or i > 0 and found[i - 1][0] == "PUSH_NULL"
 
 
 def _is_marked(instruction: Instruction) -> bool:
-    """Does it say by a flag that a call follows?"""
+    """Does a flag of the instruction say that a call follows?"""
     name, arg, _ = instruction
     return name == "LOAD_METHOD" or name in _BITS and bool(_BITS[name] and arg & 1)
 
 
-def _looks_into(instruction: Instruction) -> bool:
-    """Does it take an attribute, which is not called as a method?"""
+def _takes_attribute(instruction: Instruction) -> bool:
+    """Does the instruction take an attribute that is not called as a method?"""
     return instruction[0] == "LOAD_ATTR" and not _is_marked(instruction)
 
 
-def call_of(found: Sequence[Instruction], i: int) -> dict[int | str, Instruction | None] | None:
-    """The arguments of the call of what instruction i of a list loads, by position or name: the
-    instruction that loads one, None for one that more than an instruction makes. None where there
-    is no such call, or it is hard to say.
+def call_arguments(found: Sequence[Instruction],
+                   i: int) -> dict[int | str, Instruction | None] | None:
+    """Instruction i loads a function: the arguments of its call, by position or name. Each is the
+    instruction that loads the argument; None if it takes several instructions. The result is None
+    if there is no call, or if its arguments cannot be told.
 
-        >>> from whet.jit.guards.bytecode import call_of, instructions
+        >>> from whet.jit.guards.bytecode import call_arguments, instructions
         >>> found = list(instructions((lambda f, x: f(x, x.y, n=3)).__code__))
         >>> i = next(i for i, (name, _, value) in enumerate(found) if value == "f")
-        >>> {k: x and x[2] for k, x in call_of(found, i).items()}
+        >>> {k: x and x[2] for k, x in call_arguments(found, i).items()}
         {0: 'x', 1: None, 'n': 3}
     """
     # what lies on the stack besides the function
@@ -119,9 +125,9 @@ def call_of(found: Sequence[Instruction], i: int) -> dict[int | str, Instruction
             names = value
         elif name == _CALL_NAMED and arg == depth - 1:
             last = stack.pop()
-            return _by_place(stack, last[2] if last is not None else ())
+            return _by_position_and_name(stack, last[2] if last is not None else ())
         elif name == _CALL and arg == depth:
-            return _by_place(stack, names)
+            return _by_position_and_name(stack, names)
         depth += dis.stack_effect(op, arg if op >= dis.HAVE_ARGUMENT else None)
         if op in _JUMPS or depth < 0:
             return None
@@ -133,18 +139,18 @@ def call_of(found: Sequence[Instruction], i: int) -> dict[int | str, Instruction
     return None
 
 
-def _by_place(stack: list[Instruction | None],
+def _by_position_and_name(stack: list[Instruction | None],
               names: tuple[str, ...]) -> dict[int | str, Instruction | None]:
-    """Arguments as they lie on the stack, of which the last ones have names."""
+    """The arguments on the stack, the last of which have names."""
     plain = len(stack) - len(names)
     return {**dict(enumerate(stack[:plain])), **dict(zip(names, stack[plain:]))}
 
 
 def argument_is_text(found: Sequence[Instruction], i: int, position: int,
                      name: str | None = None) -> bool:
-    """Is an argument of the call of what instruction i of a list loads a constant text, or the
-    variable of this name? `position` counts from the end where it is negative. False also where
-    that is hard to say.
+    """Instruction i loads a function: is the argument at `position` of its call a constant text, or
+    the variable called `name`? A negative position counts from the end. False if that cannot be
+    told.
 
         >>> from whet.jit.guards.bytecode import argument_is_text, instructions
         >>> def asks(f):
@@ -154,26 +160,26 @@ def argument_is_text(found: Sequence[Instruction], i: int, position: int,
         >>> asks(lambda o: getattr(o.part, "x", o.y)), asks(lambda o, k: getattr(o, f"lr_{k}"))
         (True, False)
     """
-    call = call_of(found, i) or {}
+    call = call_arguments(found, i) or {}
     x: Instruction | None = call.get(position if position >= 0 else len(call) + position)
     return x is not None and _is_text(x, name)
 
 
 def _is_text(x: Instruction, name: str | None) -> bool:
-    """Does an instruction load a constant text, or the variable of this name?"""
+    """Does an instruction load a constant text, or the variable called `name`?"""
     return (x[0] == "LOAD_CONST" and type(x[2]) is str
             or name is not None and x[::2] == ("LOAD_FAST", name))
 
 
-def asked_attribute(code: CodeType) -> str | None:
-    """The variable of a `__getattr__` that has the name which somebody asks for; None in other
-    code, and where another value is put into it.
+def getattr_parameter(code: CodeType) -> str | None:
+    """The parameter of a `__getattr__` method that holds the name of the attribute. None for other
+    code, and for a method that assigns to this parameter.
 
-        >>> from whet.jit.guards.bytecode import asked_attribute
+        >>> from whet.jit.guards.bytecode import getattr_parameter
         >>> class Logs:
         ...     def __getattr__(self, name): return self.__dict__["meters"][name]
         ...     def get(self, name): return self.meters[name]
-        >>> asked_attribute(Logs.__getattr__.__code__), asked_attribute(Logs.get.__code__)
+        >>> getattr_parameter(Logs.__getattr__.__code__), getattr_parameter(Logs.get.__code__)
         ('name', None)
     """
     if code.co_name != "__getattr__" or code.co_argcount != 2:
@@ -183,16 +189,16 @@ def asked_attribute(code: CodeType) -> str | None:
     return name if is_kept and name not in code.co_cellvars else None
 
 
-def is_looked_into_by(found: Sequence[Instruction], i: int, name: str | None) -> bool:
-    """Is of the dict that instruction i of a list gives only one entry read or set, by a constant
-    text or the variable of this name?
+def is_one_entry_used(found: Sequence[Instruction], i: int, name: str | None) -> bool:
+    """Instruction i loads a dict: does the code only read or set one entry of it, whose key is a
+    constant text or the variable called `name`?
 
-        >>> from whet.jit.guards.bytecode import instructions, is_looked_into_by
+        >>> from whet.jit.guards.bytecode import instructions, is_one_entry_used
         >>> def f(self, name, other):
         ...     return name in self.__dict__ and self.__dict__[name], self.__dict__[other]
         >>> found = list(instructions(f.__code__))
         >>> at = [i for i, x in enumerate(found) if x[2] == "__dict__"]
-        >>> [is_looked_into_by(found, i, "name") for i in at]
+        >>> [is_one_entry_used(found, i, "name") for i in at]
         [True, True, False]
     """
     after = [*found[i + 1:i + 3], *[("", 0, None)] * 2]
@@ -201,12 +207,12 @@ def is_looked_into_by(found: Sequence[Instruction], i: int, name: str | None) ->
     return _is_text(after[0], name) and after[1][0] in ("BINARY_SUBSCR", "STORE_SUBSCR")
 
 
-def is_asked_for_by_isinstance(found: Sequence[Instruction], i: int) -> bool:
-    """Is what instruction i of a list loads the class in `isinstance(variable, class)`?
+def is_isinstance_class(found: Sequence[Instruction], i: int) -> bool:
+    """Does instruction i load the class in `isinstance(variable, class)`?
 
-        >>> from whet.jit.guards.bytecode import instructions, is_asked_for_by_isinstance
+        >>> from whet.jit.guards.bytecode import instructions, is_isinstance_class
         >>> found = list(instructions((lambda x: isinstance(x, type) or type(x)).__code__))
-        >>> [is_asked_for_by_isinstance(found, i) for i, x in enumerate(found) if x[2] == "type"]
+        >>> [is_isinstance_class(found, i) for i, x in enumerate(found) if x[2] == "type"]
         [True, False]
     """
     return (i >= 2 and found[i - 2][0] == "LOAD_GLOBAL" and found[i - 2][2] == "isinstance"
@@ -215,27 +221,27 @@ def is_asked_for_by_isinstance(found: Sequence[Instruction], i: int) -> bool:
 
 
 @functools.lru_cache(1024)
-def only_asked_for(code: CodeType) -> frozenset[str]:
-    """The names in some code that stand for nothing but a class that `isinstance` asks a variable
-    for, alone or among others.
+def names_only_in_isinstance(code: CodeType) -> frozenset[str]:
+    """The names that some code uses only for classes in `isinstance(variable, class)` or
+    `isinstance(variable, (class, ...))`.
 
-        >>> from whet.jit.guards.bytecode import only_asked_for
+        >>> from whet.jit.guards.bytecode import names_only_in_isinstance
         >>> f = lambda x: isinstance(x, (A, m.B)) or isinstance(x, C) and C(x)
-        >>> sorted(only_asked_for(f.__code__))
+        >>> sorted(names_only_in_isinstance(f.__code__))
         ['A', 'B', 'm']
     """
     found = list(instructions(code))
-    asked = asked_by_isinstance(found)
+    asked = isinstance_classes(found)
     said = {x for i, (_, _, x) in enumerate(found) if i not in asked and type(x) is str}
     return frozenset(found[i][2] for i in asked) - said
 
 
-def asked_by_isinstance(found: Sequence[Instruction]) -> set[int]:
-    """Which instructions of a list load classes that `isinstance` asks a variable for.
+def isinstance_classes(found: Sequence[Instruction]) -> set[int]:
+    """The numbers of the instructions that load the classes in calls of `isinstance`.
 
-        >>> from whet.jit.guards.bytecode import asked_by_isinstance, instructions
+        >>> from whet.jit.guards.bytecode import isinstance_classes, instructions
         >>> found = list(instructions((lambda x: isinstance(x, (int, float)) and int(x)).__code__))
-        >>> [found[i][2] for i in sorted(asked_by_isinstance(found))]
+        >>> [found[i][2] for i in sorted(isinstance_classes(found))]
         ['int', 'float']
     """
     asked: set[int] = set()
@@ -251,16 +257,16 @@ def asked_by_isinstance(found: Sequence[Instruction]) -> set[int]:
     return asked
 
 
-def is_of_super(found: Sequence[Instruction], i: int) -> bool:
-    """Does instruction i of a list take an attribute of `super()`, or of `super(Class, self)`?
+def is_super_attribute(found: Sequence[Instruction], i: int) -> bool:
+    """Does instruction i take an attribute of `super()`, or of `super(Class, self)`?
 
-        >>> from whet.jit.guards.bytecode import instructions, is_of_super
+        >>> from whet.jit.guards.bytecode import instructions, is_super_attribute
         >>> class Own:
         ...     def __init__(self): super(Own, self).__init__()
         ...     def __setattr__(self, name, value): super().__setattr__(name, self.value)
         >>> def asks(f, *names):
         ...     found = list(instructions(f.__code__))
-        ...     return [is_of_super(found, i) for i, x in enumerate(found) if x[2] in names]
+        ...     return [is_super_attribute(found, i) for i, x in enumerate(found) if x[2] in names]
         >>> asks(Own.__init__, "__init__"), asks(Own.__setattr__, "__setattr__", "value")
         ([True], [True, False])
     """
@@ -273,15 +279,14 @@ def is_of_super(found: Sequence[Instruction], i: int) -> bool:
         and all(x[0] in _LOADS for x in found[at + 1:i - 2])
 
 
-def identities(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | None, ...]]:
-    """For each `is` in a list of instructions the one that loads its first operand and the one that
-    loads its second, or takes it as an attribute; None for an operand that is made otherwise. A
-    second operand that is an attribute of a global, or of an attribute of one, comes as
-    `("LOAD_CHAIN", 0, (global, attribute, ...))`.
+def operands_of_is(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | None, ...]]:
+    """For each `is`: the instruction that loads its first operand, and the one that loads its
+    second. None for an operand that is made in another way. A second operand such as
+    `module.Class.attribute` is given as `("LOAD_CHAIN", 0, ("module", "Class", "attribute"))`.
 
-        >>> from whet.jit.guards.bytecode import identities, instructions
+        >>> from whet.jit.guards.bytecode import instructions, operands_of_is
         >>> found = list(instructions((lambda x, y: (x is len, x.y is y, x is x.y)).__code__))
-        >>> [tuple(load and load[0] for load in loads) for loads in identities(found)][0]
+        >>> [tuple(load and load[0] for load in loads) for loads in operands_of_is(found)][0]
         ('LOAD_FAST', 'LOAD_GLOBAL')
     """
     for i, (name, _, _) in enumerate(found):
@@ -294,8 +299,8 @@ def identities(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | Non
 
 
 def _chain(found: Sequence[Instruction], i: int) -> tuple[str, ...]:
-    """The names of a global, and of attributes, by which instruction i of a list ends a lookup such
-    as `inspect.Parameter.empty`; () where it ends none."""
+    """The names in a lookup such as `inspect.Parameter.empty` that ends with instruction i; () if
+    none ends there."""
     names: list[str] = []
     while i >= 0 and found[i][0] == "LOAD_ATTR":
         names.append(found[i][2])
@@ -304,8 +309,7 @@ def _chain(found: Sequence[Instruction], i: int) -> tuple[str, ...]:
 
 
 def class_is_only_named(found: Sequence[Instruction], i: int) -> bool:
-    """Is a class that instruction i of a list gives compared by `is`, or asked for its name, and
-    nothing else done with it?
+    """Instruction i loads a class: does the code only compare it by `is`, or ask for its name?
 
         >>> from whet.jit.guards.bytecode import class_is_only_named, instructions
         >>> def asks(f):
@@ -326,8 +330,8 @@ def class_is_only_named(found: Sequence[Instruction], i: int) -> bool:
 
 
 def instructions(code: CodeType) -> Iterator[Instruction]:
-    """(name, argument as a number, what that stands for: a name, a constant, a variable, or None)
-    of each instruction.
+    """The instructions of some code. What an argument stands for is a name, a constant, a variable
+    or None.
 
         >>> from whet.jit.guards.bytecode import instructions
         >>> code = (lambda x: len(x.shape)).__code__
@@ -355,13 +359,13 @@ def instructions(code: CodeType) -> Iterator[Instruction]:
             operand = 0
 
 
-def gives_pythons_own(code: CodeType) -> bool:
-    """Is what some code returns a constant or a boolean of Python's own, whatever it computes with?
+def returns_pythons_constant(code: CodeType) -> bool:
+    """Does some code return only constants, or booleans of Python's own?
 
-        >>> from whet.jit.guards.bytecode import gives_pythons_own
+        >>> from whet.jit.guards.bytecode import returns_pythons_constant
         >>> def full(self): return not self.n or self.n
         >>> def known(self): return self.n in self.names
-        >>> gives_pythons_own(full.__code__), gives_pythons_own(known.__code__)
+        >>> returns_pythons_constant(full.__code__), returns_pythons_constant(known.__code__)
         (False, True)
     """
     found = list(dis.get_instructions(code))
@@ -371,8 +375,8 @@ def gives_pythons_own(code: CodeType) -> bool:
 
 
 def returns_a_hash(code: CodeType) -> bool:
-    """Does some code, without branches, give what one call of `hash` gives, as the methods do that
-    dataclasses write?
+    """Is some code just `return hash(...)` without branches, as the methods are that dataclasses
+    write?
 
         >>> from whet.jit.guards.bytecode import returns_a_hash
         >>> def own(self): return hash((self.a, self.b))

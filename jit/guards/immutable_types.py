@@ -51,7 +51,7 @@ class Itself:
         return repr(self.of)
 
 
-def one_number(x: Any) -> Any:
+def number_key(x: Any) -> Any:
     """A number as something that equals what stands for the same one. A NaN is no other NaN: what
     looks for one in a list or a dict finds that very object."""
     if x != x:
@@ -65,7 +65,7 @@ def equal(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if type(a) in (float, complex):
-        return bool(one_number(a) == one_number(b))
+        return bool(number_key(a) == number_key(b))
     if type(a) in PLAIN:
         return bool(a == b)
     if type(a) is tuple:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..report.reasons import Inspects, Reaches, Reason
 from ..report.type_names import full_thing
-from .bytecode import only_asked_for
+from .bytecode import names_only_in_isinstance
 from .container_places import Entries, OtherEntries
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import names_in
@@ -97,7 +97,7 @@ class Unread:
         if walked:
             if code not in self.read:
                 # Code that asks whether something is of a class does no more with it.
-                asked = only_asked_for(code) - self.not_classes
+                asked = names_only_in_isinstance(code) - self.not_classes
                 self.read[code] = _read_by(code, self.names, asked)
             return self.read[code]
         if code is OF_ONE_NAME:

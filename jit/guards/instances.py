@@ -62,7 +62,7 @@ def own_dict(x: Any) -> dict[str, Any]:
     return held
 
 
-def made_dict(x: Any) -> dict[str, Any]:
+def existing_dict(x: Any) -> dict[str, Any]:
     """The dict that holds the attributes of an instance, if it was ever asked for; else an empty
     one. It is not made to find out."""
     offset = type(x).__dictoffset__

@@ -16,26 +16,26 @@ from .bytecode import (
     ATTRIBUTES,
     Instruction,
     argument_is_text,
-    asked_attribute,
-    asked_by_isinstance,
     class_is_only_named,
-    gives_pythons_own,
-    identities,
+    getattr_parameter,
     instructions,
-    is_asked_for_by_isinstance,
     is_called,
-    is_looked_into_by,
-    is_of_super,
-    looks_into,
+    is_isinstance_class,
+    is_one_entry_used,
+    is_super_attribute,
+    isinstance_classes,
+    only_attribute_taken,
+    operands_of_is,
     returns_a_hash,
+    returns_pythons_constant,
 )
 from .bytecode_calls import reaches_its_call
 from .probed_functions import (
-    attributes_that,
     changes_names,
     lists_names,
     looks_up_names,
     methods_that_give_numbers,
+    module_attributes_that,
     reads_names,
 )
 
@@ -43,11 +43,11 @@ from .probed_functions import (
 LOOKING_UP = frozenset(name for name, f in vars(builtins).items()
                        if f in COMPUTE and looks_up_names(f))
 # attributes that set what lies there by a name, and those that tell it
-CHANGING = attributes_that(changes_names)
-READING = attributes_that(reads_names) - CHANGING
+CHANGING = module_attributes_that(changes_names)
+READING = module_attributes_that(reads_names) - CHANGING
 # what tells all names that lie somewhere
 LISTING = frozenset(name for name in LOOKING_UP if lists_names(vars(builtins)[name])) \
-    | attributes_that(lists_names)
+    | module_attributes_that(lists_names)
 BEFORE_LAST = -2                 # o.__setattr__(name, value), object.__setattr__(o, name, value)
 TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".split())
 # Names for methods that must give exactly a number of Python's, or an array of NumPy's. A class
@@ -165,14 +165,14 @@ class NamesInCode:
         facts = self.facts
         constants: tuple[Any, ...] = None, None  # the last two: of an import, its level and names
         last, before = None, None
-        found, asked = list(instructions(code)), asked_attribute(code)
+        found, asked = list(instructions(code)), getattr_parameter(code)
         for i, (name, arg, value) in enumerate(found):
             self._notice(code, name, value, last, before, i > 0 and is_called(found, i - 1))
             if name in FORMATS:
                 self._note_format(found, i)
             facts.looks_up_names |= _looks_up(found, i, asked)
             facts.lists_names |= name in NAMING and value in LISTING and not (
-                value == "__dict__" and is_looked_into_by(found, i, asked))
+                value == "__dict__" and is_one_entry_used(found, i, asked))
             if name == "MATCH_CLASS" and arg > 0:
                 # A class says itself which attributes a pattern without names is for.
                 facts.looks_up_names = True
@@ -181,14 +181,14 @@ class NamesInCode:
             # the methods of NumPy's arrays, past an array: they take arrays alone
             facts.notices_numbers |= name in TAKING and i > 0 and found[i - 1][2] == "ndarray"
             last, before = value if name == "LOAD_GLOBAL" else None, name
-            if last == "type" and is_asked_for_by_isinstance(found, i):
+            if last == "type" and is_isinstance_class(found, i):
                 last = None
             if name in NAMING:
                 self._note_names(code, found, i, constants[0], asked)
             elif name == "LOAD_CONST":
                 constants = constants[-1], value
         facts.notices_numbers |= not EXACT.isdisjoint(self.attributes)
-        by_isinstance = asked_by_isinstance(found)
+        by_isinstance = isinstance_classes(found)
         self.never_taken = {name for name, _ in self.globals} - {
             x for i, (name, _, x) in enumerate(found)
             if name in GLOBALS and i not in by_isinstance
@@ -207,7 +207,7 @@ class NamesInCode:
         """Note the names of an instruction: of a global, a module or an attribute. `level`: of the
         import, if it is one; `asked`: see `_looks_up`."""
         name, _, value = found[i]
-        of_a_global = bool(i) and looks_into(code, found, i - 1)
+        of_a_global = bool(i) and only_attribute_taken(code, found, i - 1)
         if name in TAKING and not is_called(found, i):
             if of_a_global:
                 self.taken_of.add((found[i - 1][2], value))
@@ -216,18 +216,18 @@ class NamesInCode:
         if name in GLOBALS:
             is_taken = name in ("LOAD_GLOBAL", "LOAD_NAME") and not is_called(found, i)
             self.globals[value, is_taken] = None
-            if not looks_into(code, found, i):
+            if not only_attribute_taken(code, found, i):
                 self.passed_on.add(value)
         elif name == "IMPORT_NAME":
             self.imports[value, level] = None
             self.attributes.add(value)
             self.entered.add(value)
-        elif value == "__init__" == code.co_name and is_of_super(found, i):
+        elif value == "__init__" == code.co_name and is_super_attribute(found, i):
             pass                             # of a class that is met, and whose bases are
         elif name in ATTRIBUTES:
             if of_a_global:
                 self.named_of.add((found[i - 1][2], value))
-            if value == "__dict__" and is_looked_into_by(found, i, asked):
+            if value == "__dict__" and is_one_entry_used(found, i, asked):
                 self.facts.reads_dicts = True
                 return                       # What lies there has a name that is read elsewhere.
             self.attributes.add(value)
@@ -307,7 +307,7 @@ def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[Called], bool
     if any(name in ("STORE_FAST", "DELETE_FAST") and x == first for name, _, x in found):
         first = None
     lasting = {*code.co_freevars} - {x for name, _, x in found if name == "STORE_DEREF"}
-    for loads in identities(found):
+    for loads in operands_of_is(found):
         if not any(x is not None and (x[0] == "LOAD_CONST" and not could_be_number(x[2])
                                       or x[0] == "LOAD_ATTR" and x[2] == "__class__")
                    for x in loads):
@@ -331,10 +331,10 @@ def _looks_up(found: list[Instruction], i: int, asked: str | None) -> bool:
     if name not in ATTRIBUTES:
         return False
     if value in READING:
-        return not (is_looked_into_by(found, i, asked) if value == "__dict__" else
+        return not (is_one_entry_used(found, i, asked) if value == "__dict__" else
                     asked is not None and argument_is_text(found, i, -1, asked))
     return value in CHANGING and not (
-        is_of_super(found, i) or argument_is_text(found, i, BEFORE_LAST))
+        is_super_attribute(found, i) or argument_is_text(found, i, BEFORE_LAST))
 
 
 def _takes_a_class(found: list[Instruction], i: int) -> bool:
@@ -349,7 +349,7 @@ def _takes_a_class(found: list[Instruction], i: int) -> bool:
 
 def could_give_a_number(code: types.CodeType) -> bool:
     """Could some code return a Number, where Python wants its own?"""
-    return not (gives_pythons_own(code) or returns_a_hash(code))
+    return not (returns_pythons_constant(code) or returns_a_hash(code))
 
 
 def absolute(name: str, level: int, names_of: dict[str, Any]) -> str:

@@ -49,16 +49,18 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     if not _can_have_one(r, flat):
         return None
     reached = r.reach(flat.leaves)
-    if reached is None or not r.world.takes_equals():
+    if reached is None or not r.world.accept_equal_objects():
         return None
-    ready = _made(r, args, kwargs, flat, reached) if _tells_boxes(r, flat) else None
+    ready = None
+    if _distinguishes_containers(r, flat):
+        ready = _build_table(r, args, kwargs, flat, reached)
     if ready is None and (flat.boxes or flat.arrays):
         leaves, of_leaves = flat.by_leaves()
-        return _made(r, leaves, {}, of_leaves, reached, by_leaves=True)
+        return _build_table(r, leaves, {}, of_leaves, reached, by_leaves=True)
     return ready
 
 
-def _made(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], flat: FlatArguments,
+def _build_table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], flat: FlatArguments,
           reached: Sequence[Any], by_leaves: bool = False) -> Table | None:
     """The table for these arguments, and what is `reached` from them; None where they cannot be
     compared."""
@@ -78,7 +80,7 @@ def _made(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], flat: Fl
         header.update(done or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))
     except NotInTable:
         return None
-    words = _laid_out(t, header)
+    words = _words_of_table(t, header)
     return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [
         r, handed, *t.owned]
 
@@ -95,7 +97,7 @@ def _can_have_one(r: Recording, flat: FlatArguments) -> bool:
         and r.replay.inputs.are_arguments_like(flat.looks)
 
 
-def _tells_boxes(r: Recording, flat: FlatArguments) -> bool:
+def _distinguishes_containers(r: Recording, flat: FlatArguments) -> bool:
     """Does machine code tell the containers among a call's arguments apart, as far as a replay
     makes use of them?"""
     if r.wants_boxes:
@@ -106,7 +108,7 @@ def _tells_boxes(r: Recording, flat: FlatArguments) -> bool:
     return not any(like(x, y) for x, y in itertools.chain(alike, outside_too))
 
 
-def _laid_out(t: Rows, header: dict[str, Any]) -> list[int]:
+def _words_of_table(t: Rows, header: dict[str, Any]) -> list[int]:
     """The words of a table: its header, which gets the addresses of the parts, then these."""
     words = [0] * L.HEADER
     for name in SECTIONS:

@@ -30,11 +30,11 @@ class Element(NamedTuple):
     at: int
 
 
-def of_all(path: Path) -> Path:
+def shared_path(path: Path) -> Path:
     """The path that says whether a number varies: that of all elements, within lists.
 
-    >>> from whet.jit.guards.number_paths import Element, of_all
-    >>> of_all((0, Element(3), "lr")) == (0, Element, "lr")
+    >>> from whet.jit.guards.number_paths import Element, shared_path
+    >>> shared_path((0, Element(3), "lr")) == (0, Element, "lr")
     True
     """
     return tuple([Element if type(step) is Element else step for step in path])

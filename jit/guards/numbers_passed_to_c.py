@@ -8,7 +8,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import allowed_calls as known
-from .bytecode import Instruction, call_of, instructions, is_called
+from .bytecode import Instruction, call_arguments, instructions, is_called
 from .name_places import Attribute, Global
 from .names_in_code import TAKING
 from .object_places import TypeOf
@@ -73,7 +73,7 @@ def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: NumberAr
     for i, (kind, _, value) in enumerate(found):
         if kind in LOADING and value in named and not _is_of_self(walk, code, found[i - 1]) \
                 and not _is_factory(walk, found, i):
-            call = call_of(found, i) if is_called(found, i) else None
+            call = call_arguments(found, i) if is_called(found, i) else None
             if call is None or not all(
                     x is not None and (x[0] == "LOAD_CONST" or by_constructors
                                        and _is_passed(walk, code, found, x))
@@ -93,7 +93,8 @@ def _is_factory(walk: Walk, found: list[Instruction], i: int) -> bool:
     name, before = "defaultdict", found[i - 1]
     is_named = before[2] == name and (before[0] == "LOAD_GLOBAL" or before[0] in TAKING and
                                       found[i - 2][::2] == ("LOAD_GLOBAL", "collections"))
-    return is_named and is_called(found, i - 1) and len(call_of(found, i - 1) or ()) == 1 and all(
+    has_one_argument = is_called(found, i - 1) and len(call_arguments(found, i - 1) or ()) == 1
+    return is_named and has_one_argument and all(
         x is collections.defaultdict for p in walk.places
         if type(p) in (Global, Attribute) for k, x in enumerate(p.objects) if p.name_of(k) == name)
 

@@ -68,7 +68,7 @@ class World:
             kinds.setdefault(type(place), []).append(place)
         self._kinds = [(kind.check(places), places) for kind, places in kinds.items()]
 
-    def of_another_run(self) -> World:
+    def copy_for_another_run(self) -> World:
         """This world for one more run. Other runs may use the original meanwhile."""
         if not self.overwritten:
             return self
@@ -107,7 +107,7 @@ class World:
         self.bare[:] = [t for t in self.bare if id(t) not in gone]
         self.grads = []
 
-    def takes_as_it_comes(self, boxes: Iterable[Any]) -> bool:
+    def holds_varying_parts(self, boxes: Iterable[Any]) -> bool:
         """Is one of these containers a list that grows, or one of which parts vary between
         calls?"""
         there = {id(s.spot.found()) for s in self.slots if s.item is not None}
@@ -160,7 +160,7 @@ class World:
         unlike = {type(places[0]) for check, places in self._kinds if not check()}
         return (p for p in self.places if type(p) in unlike)
 
-    def takes_equals(self) -> bool:
+    def accept_equal_objects(self) -> bool:
         """Replace the objects that were found by equal ones that are there now, because machine
         code compares identities. False where some are not even equal."""
         if self.same():

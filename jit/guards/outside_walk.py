@@ -33,11 +33,16 @@ from .number_settings import SETTINGS
 from .numbers_passed_to_c import may_get_stand_ins
 from .object_places import ClassAttribute, FrameworkState, Setting
 from .origin import is_as_it_was_made, origin_of, origin_of_class
-from .overwritten_attributes import SetFirst, is_set_first, leave_alone, not_left_alone
+from .overwritten_attributes import (
+    SetFirst,
+    is_set_first,
+    skip_overwritten,
+    take_readable_attributes,
+)
 from .places import Place
-from .self_descriptions import UNNAMED, say_of_themselves
+from .self_descriptions import UNNAMED, compare_self_descriptions
 from .spots import BuiltinName, Spot
-from .unnamed_objects import Held, let_through
+from .unnamed_objects import Held, release_held_back
 from .visitors import MOST, MOST_CODE, Unwatchable, Visit
 from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
 from .visitors_of_callables import class_, named_in
@@ -118,7 +123,7 @@ class Walk:
             while self.stack:
                 self.visit(self.stack.pop())
             again = any([*(self.module(m, done) for m, done in list(self.modules.values())),
-                         let_through(self)])
+                         release_held_back(self)])
 
     def visit(self, x: Any) -> None:
         t, i = type(x), id(x)
@@ -299,11 +304,11 @@ class Walk:
     # ---- the end ---------------------------------------------------------------------------------
     def finish(self) -> None:
         """What the walk leads to besides."""
-        self.stack += not_left_alone(self)
+        self.stack += take_readable_attributes(self)
         self.walk()
         self.stack += self.tensors.only_gradients(self.seen)
         self.walk()
-        say_of_themselves(self)
+        compare_self_descriptions(self)
         if self.builtins.see_types:
             self.facts.notices_numbers = self.facts.notices_types = True
         attributes = self.met_code.attributes
@@ -325,7 +330,7 @@ class Walk:
                 self.stand_ins.add(f, spot)
         self.stand_ins.drop_elsewhere()
         self.refuse()
-        self.overwritten = leave_alone(self)
+        self.overwritten = skip_overwritten(self)
 
     def bases_and_watchers(self) -> None:
         """What is known by what code names only: which tensors are views, and by what names code

@@ -126,7 +126,7 @@ def is_set_first(walk: Walk, spot: Spot, x: Any) -> bool:
     return key in walk.set_first
 
 
-def not_left_alone(walk: Walk) -> list[Any]:
+def take_readable_attributes(walk: Walk) -> list[Any]:
     """What the walk has to go on from after all, as others than the user's code may read it."""
     holders = {id(p.objects[0]): p.owner for p in walk.places if type(p) is AttributesDict}
     gone = [key for key in walk.set_first
@@ -134,7 +134,7 @@ def not_left_alone(walk: Walk) -> list[Any]:
     return [walk.set_first.pop(key) for key in gone]
 
 
-def leave_alone(walk: Walk) -> list[Overwritten]:
+def skip_overwritten(walk: Walk) -> list[Overwritten]:
     """Compare the other attributes alone, in the places that a walk has found. Its last step."""
     learned, names = walk.set_first.keys(), only_set(walk)
     if takes_objects_apart(walk) or not (names or learned):
@@ -160,7 +160,7 @@ def names_of(x: Any, d: dict[str, Any], names: set[str]) -> frozenset[str]:
     """The attributes of such names that an object has, or that methods of its class give it."""
     if type(d) is not dict:
         return frozenset()
-    mine = names & (d.keys() | only_set_by_methods(type(x)))
+    mine = names & (d.keys() | names_only_set_by_methods(type(x)))
     return frozenset(name for name in mine if only_named(x, name))
 
 
@@ -170,7 +170,7 @@ def only_named(x: Any, name: str) -> bool:
     return known is not None and name not in known and not is_member(x, name)
 
 
-def only_set_by_methods(t: type) -> set[str]:
+def names_only_set_by_methods(t: type) -> set[str]:
     """The names that methods of a class set, of whatever object, and do nothing else with."""
     return {name for names in _in_methods(t) for name in names.only_set}
 

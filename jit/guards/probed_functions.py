@@ -1,9 +1,9 @@
-"""What a function or type of C does with what it is given, found by giving it something.
+"""Finds out what a function or type of C does with its arguments, by calling it.
 
-C cannot be read, but it can be asked: with a number that only looks like one of Python's, a list
-whose methods all raise, an object that notes what it is asked for, or the name of a file that
-cannot be there. Only what is known to do no more than compute is asked, and each once; a method of
-a container by way of another container, as it may change that.
+C code cannot be read, but it can be probed: with a number that only looks like one of Python's, a
+list whose methods all raise, or the name of a file that cannot exist. Only functions that are known
+to do no more than compute are probed, each once. A method of a container is probed on another
+container, because it may change that.
 """
 import collections
 import functools
@@ -19,15 +19,15 @@ import numpy as np
 
 from ..capture.varying_numbers import NUMBERS, idle_number, value_of
 
-MOST_ARGUMENTS = 3               # so many are tried; no function of C asks more of a later one
-CONSUMED = 8                     # of what an iterator gives, so much is looked at
+MOST_ARGUMENTS = 3               # no function of C wants more of a later argument
+CONSUMED = 8                     # how many elements of an iterator are compared
 NAME = "a_name_that_nobody_has"
 NOWHERE = os.path.join(os.devnull, "file")       # nothing lies within what is no folder
 T = TypeVar("T")
 Asked = Callable[[Any], T]
 
 
-# how what a method could change is made, for each answer anew
+# by type: a new object for a method to change
 _CHANGED_BY_METHODS: dict[type, Callable[[], Any]] = {
     collections.OrderedDict: lambda: collections.OrderedDict({1: 2, "d": 3}),
     collections.defaultdict: lambda: collections.defaultdict(int, {1: 2, "d": 3}),
@@ -38,39 +38,39 @@ _CHANGED_BY_METHODS: dict[type, Callable[[], Any]] = {
 
 @functools.cache
 def _method_of_another(kind: type, name: str) -> Callable[..., Any]:
-    """A method of such an object, which is made for each call."""
+    """A method that is called on a new object each time."""
     return lambda *args: getattr(_CHANGED_BY_METHODS[kind](), name)(*args)
 
 
-def _not_to_change(f: Any) -> Any:
-    """What can be called in place of a function: it, if it is no method that changes something."""
+def _harmless_form(f: Any) -> Any:
+    """The function itself, or, if it is a method of a container, the same method of others."""
     owner = getattr(f, "__self__", None)
     kind = next((t for t in _CHANGED_BY_METHODS if isinstance(owner, t)), None)
     return f if kind is None else _method_of_another(kind, f.__name__)
 
 
-def _once(ask: Asked[T]) -> Asked[T]:
-    """A question that is asked once of each function: its answers are kept by identity."""
+def _asked_once(ask: Asked[T]) -> Asked[T]:
+    """Cache the answers to a question about functions, by the function's identity."""
     answers: dict[int, tuple[Any, T]] = {}
 
     def answer(f: Any) -> T:
-        f = _not_to_change(f)
+        f = _harmless_form(f)
         if id(f) not in answers:
             answers[id(f)] = f, ask(f)
         return answers[id(f)][1]
     return answer
 
 
-def _said(x: Any) -> Any:
+def _visible_parts(x: Any) -> Any:
     """What can be seen of a result, with the values of Numbers."""
     if type(x) in NUMBERS:
         x = value_of(x)
     if isinstance(x, list | tuple | set | frozenset | collections.deque):
-        return [_said(y) for y in x]
+        return [_visible_parts(y) for y in x]
     if isinstance(x, dict):
-        return [(_said(k), _said(v)) for k, v in x.items()]
+        return [(_visible_parts(k), _visible_parts(v)) for k, v in x.items()]
     if isinstance(x, Iterator):
-        return [_said(y) for y in itertools.islice(x, CONSUMED)]
+        return [_visible_parts(y) for y in itertools.islice(x, CONSUMED)]
     kind = type(x).__qualname__
     return kind, repr(x) if type(x) in (int, float, complex, bool, str, bytes) else ""
 
@@ -79,19 +79,19 @@ def _outcome(f: Any, make: Iterable[Callable[[], Any]]) -> Any:
     """What can be seen of a call: its result and its arguments; None where it raises an error."""
     args = [m() for m in make]
     try:
-        return _said(f(*args)), [_said(x) for x in args]
+        return _visible_parts(f(*args)), [_visible_parts(x) for x in args]
     except Exception:
         return None
 
 
 # ---- numbers -------------------------------------------------------------------------------------
-# each made anew for each call
+# arguments, made anew for each call; the first two are numbers, with stand-ins below
 _EXAMPLES: Sequence[Callable[[], Any]] = (
     lambda: 2, lambda: 0.5, lambda: [1, 2, 3, 4], lambda: "d")
-_STANDING_IN: Sequence[Callable[[], Any]] = lambda: idle_number(2), lambda: idle_number(0.5)
+_STAND_INS: Sequence[Callable[[], Any]] = lambda: idle_number(2), lambda: idle_number(0.5)
 
 
-@_once
+@_asked_once
 def wants_pythons_numbers(f: Any) -> frozenset[int]:
     """The positions of arguments for which a function or type of C takes a number of Python's own
     and nothing that only looks like one, or tells one from another.
@@ -108,7 +108,7 @@ def wants_pythons_numbers(f: Any) -> frozenset[int]:
     for n in range(1, MOST_ARGUMENTS + 1):
         are_taken = False
         for chosen in itertools.product(range(len(_EXAMPLES)), repeat=n):
-            numbers = [i for i, which in enumerate(chosen) if which < len(_STANDING_IN)]
+            numbers = [i for i, which in enumerate(chosen) if which < len(_STAND_INS)]
             want = _outcome(f, [_EXAMPLES[k] for k in chosen])
             are_taken |= want is not None
             if want is not None and numbers:
@@ -121,11 +121,11 @@ def wants_pythons_numbers(f: Any) -> frozenset[int]:
 
 def _add_what_matters(found: set[int], f: Any, chosen: Sequence[int], numbers: list[int],
                       want: Any) -> None:
-    """Add the positions at which something that stands for a number makes a difference, alone or
-    beside others."""
+    """Add to `found` the positions at which a stand-in for a number changes the outcome, alone or
+    together with others."""
     for count in range(1, len(numbers) + 1):
         for replaced in itertools.combinations(numbers, count):
-            make = [_STANDING_IN[k] if i in replaced else _EXAMPLES[k]
+            make = [_STAND_INS[k] if i in replaced else _EXAMPLES[k]
                     for i, k in enumerate(chosen)]
             if found.isdisjoint(replaced) and _outcome(f, make) != want:
                 found.update(replaced)
@@ -147,15 +147,15 @@ _Asking: Any = type("_Asking", (list,), {"__radd__": _raising} | {
     and name not in ("__init__", "__getattribute__")})
 
 
-@_once
-def reads_past_methods(f: Any) -> bool:
+@_asked_once
+def bypasses_list_methods(f: Any) -> bool:
     """Does a function of C read or change what a list holds without calling its methods?
 
     >>> import bisect, heapq, operator
-    >>> from whet.jit.guards.probed_functions import reads_past_methods
-    >>> [reads_past_methods(f) for f in (len, sorted, isinstance, bisect.insort)]
+    >>> from whet.jit.guards.probed_functions import bypasses_list_methods
+    >>> [bypasses_list_methods(f) for f in (len, sorted, isinstance, bisect.insort)]
     [False, False, False, False]
-    >>> [reads_past_methods(f) for f in (operator.concat, heapq.heappush)]
+    >>> [bypasses_list_methods(f) for f in (operator.concat, heapq.heappush)]
     [True, True]
     """
     others = [(), (2,), ([1],), (list,), (2, 2)]
@@ -164,13 +164,13 @@ def reads_past_methods(f: Any) -> bool:
 
 
 def _reads(f: Any, before: Sequence[Any], after: Sequence[Any]) -> bool:
-    """Does what can be seen of a call depend on what a list holds that nobody is to ask?"""
+    """Does the outcome of a call depend on the contents of a list whose methods all raise?"""
     seen = []
     for held in ([5, 7], [5, 8, 9]):
         asking = _Asking(held)
         try:
             result = f(*before, asking, *after)
-            said = None if result is asking else _said(result)
+            said = None if result is asking else _visible_parts(result)
         except Exception:                    # among them, that a method was called
             return False
         if list(list.__iter__(asking)) != held:
@@ -180,14 +180,14 @@ def _reads(f: Any, before: Sequence[Any], after: Sequence[Any]) -> bool:
 
 
 # ---- names ---------------------------------------------------------------------------------------
-# What lies there by a name: nothing, and types, which can be called and tell that they were.
-_THERE: Sequence[type | None] = (None, int, float)
+# What a module may hold under NAME: nothing, or a type, whose result shows that it was called.
+_HELD: Sequence[type | None] = (None, int, float)
 
 
-@_once
+@_asked_once
 def looks_up_names(f: Any) -> bool:
-    """Does a function or type ask a module for what lies there by a name that is given, or for all
-    that lies there, or does it change that?
+    """Does a function or type read or change an attribute of a module whose name it is given, or
+    read all attributes?
 
     >>> import inspect, operator
     >>> from whet.jit.guards.probed_functions import looks_up_names
@@ -200,16 +200,16 @@ def looks_up_names(f: Any) -> bool:
 
 
 def reads_names(f: Any) -> bool:
-    """Does what can be seen of a call depend on what lies in a module?"""
+    """Does the outcome of a call depend on what a module holds?"""
     module = types.ModuleType(NAME)
     return any(_outcome_in(module, f, args, held) != _outcome_in(module, f, args, None)
-               for args in ((), (NAME,)) for held in _THERE[1:]) \
-        or len({repr(_called_in(module, f, held)) for held in _THERE}) > 1
+               for args in ((), (NAME,)) for held in _HELD[1:]) \
+        or len({repr(_called_in(module, f, held)) for held in _HELD}) > 1
 
 
-@_once
+@_asked_once
 def lists_names(f: Any) -> bool:
-    """Does a function tell all that lies in a module, without being given a name?
+    """Does a function list all that a module holds, without being given a name?
 
     >>> import inspect
     >>> from whet.jit.guards.probed_functions import lists_names
@@ -218,11 +218,11 @@ def lists_names(f: Any) -> bool:
     """
     module = types.ModuleType(NAME)
     return any(_outcome_in(module, f, (), held) != _outcome_in(module, f, (), None)
-               for held in _THERE[1:])
+               for held in _HELD[1:])
 
 
 def changes_names(f: Any) -> bool:
-    """Does a call exchange what lies in a module by a name that is given?"""
+    """Does a call replace what a module holds under a given name?"""
     module = types.ModuleType(NAME)
     for args in ((), (NAME,), (NAME, 1)):
         _outcome_in(module, f, args, int)
@@ -232,18 +232,18 @@ def changes_names(f: Any) -> bool:
 
 
 def _outcome_in(module: types.ModuleType, f: Any, args: Sequence[Any], held: type | None) -> Any:
-    """What can be seen of the result of a call with a module, where this lies there by a name."""
+    """The visible result of a call with a module that holds `held` under NAME."""
     names = vars(module)
     names.clear()
     names.update({NAME: held} if held is not None else {})
     try:
-        return _said(f(module, *args))
+        return _visible_parts(f(module, *args))
     except Exception:
         return None
 
 
 def _called_in(module: types.ModuleType, f: Any, held: type | None) -> Any:
-    """What can be seen of the result of what a function makes of a name, called with a module."""
+    """The visible result of calling `f(NAME)(module)`, as with `operator.attrgetter`."""
     try:
         made = f(NAME)
     except Exception:
@@ -251,13 +251,14 @@ def _called_in(module: types.ModuleType, f: Any, held: type | None) -> Any:
     return _outcome_in(module, made, (), held) if callable(made) else None
 
 
-def attributes_that(do: Callable[[Any], bool]) -> frozenset[str]:
-    """The names of attributes of all modules that, taken and called, read names, or change them.
+def module_attributes_that(do: Callable[[Any], bool]) -> frozenset[str]:
+    """The attributes that all modules have and that, taken and called, do this.
 
-    >>> from whet.jit.guards.probed_functions import attributes_that, changes_names, reads_names
-    >>> attributes_that(reads_names) >= {"__dict__", "__dir__", "__getattribute__"}
+    >>> from whet.jit.guards.probed_functions import (
+    ...     changes_names, module_attributes_that, reads_names)
+    >>> module_attributes_that(reads_names) >= {"__dict__", "__dir__", "__getattribute__"}
     True
-    >>> sorted(attributes_that(changes_names))
+    >>> sorted(module_attributes_that(changes_names))
     ['__delattr__', '__setattr__']
     """
     def called(name: str) -> Callable[..., Any]:
@@ -269,9 +270,9 @@ def attributes_that(do: Callable[[Any], bool]) -> frozenset[str]:
 
 
 # ---- files ---------------------------------------------------------------------------------------
-@_once
+@_asked_once
 def opens_files(f: Any) -> bool:
-    """Does a function of C take the name of a file, to open it?
+    """Does a function of C open a file whose name it is given?
 
     >>> import numpy as np
     >>> from whet.jit.guards.probed_functions import opens_files
@@ -289,8 +290,7 @@ def opens_files(f: Any) -> bool:
 
 @functools.cache
 def array_opens_files_by(name: str) -> bool:
-    """Is this the name of a method of C of NumPy's arrays that takes the name of a file, to open
-    it?
+    """Is there such a method of NumPy's arrays that opens a file whose name it is given?
 
     >>> from whet.jit.guards.probed_functions import array_opens_files_by
     >>> [array_opens_files_by(name) for name in ("tofile", "dump", "sum", "shape")]
@@ -302,7 +302,7 @@ def array_opens_files_by(name: str) -> bool:
 
 
 # ---- methods that Python calls -------------------------------------------------------------------
-# what asks an object for its size or its number, by a method
+# by the name of a method: the function that calls it for a number
 _ASKING_FOR_NUMBERS: dict[str, Callable[[Any], Any]] = {
     "__bool__": bool, "__int__": int, "__float__": float, "__complex__": complex,
     "__index__": operator.index, "__hash__": hash, "__len__": len,
@@ -311,7 +311,7 @@ _ASKING_FOR_NUMBERS: dict[str, Callable[[Any], Any]] = {
 
 
 def methods_that_give_numbers() -> frozenset[str]:
-    """The names of methods of which Python takes a number of its own, and nothing that only looks
+    """The names of methods that must return a number of Python's own, and nothing that only looks
     like one.
 
     >>> from whet.jit.guards.probed_functions import methods_that_give_numbers
@@ -321,10 +321,10 @@ def methods_that_give_numbers() -> frozenset[str]:
     return frozenset(
         name for name, ask in _ASKING_FOR_NUMBERS.items()
         for number in ((True,) if ask is bool else (2, 0.5))
-        if (want := _outcome(ask, [lambda: _giving(name, number)])) is not None
-        and _outcome(ask, [lambda: _giving(name, idle_number(number))]) != want)
+        if (want := _outcome(ask, [lambda: _object_giving(name, number)])) is not None
+        and _outcome(ask, [lambda: _object_giving(name, idle_number(number))]) != want)
 
 
-def _giving(name: str, number: Any) -> Any:
-    """An object whose method gives a number."""
+def _object_giving(name: str, number: Any) -> Any:
+    """An object whose method `name` returns a number."""
     return type("_Giving", (), {name: lambda self: number})()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 UNNAMED = ("__builtins__", "__spec__", "__loader__")
 
 
-def say_of_themselves(walk: Walk) -> None:
+def compare_self_descriptions(walk: Walk) -> None:
     """Watch what functions and classes say of themselves, as far as anybody asks for it."""
     names: tuple[str, ...] = ()
     done: set[int] = set()

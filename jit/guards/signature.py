@@ -12,7 +12,7 @@ from whet.tensor_base import is_strided
 from ..capture.array_parts import is_number, takes
 from ..capture.varying_numbers import tensor_of, varies
 from . import lengths
-from .immutable_types import PLAIN, one_number
+from .immutable_types import PLAIN, number_key
 from .instances import attributes
 from .number_paths import Branch, Path, is_record, parts
 from .tensor_facts import Look, look, named
@@ -74,7 +74,7 @@ class FlatArguments:
         if t in PLAIN:
             if branch is not None and branch.is_number and varies(x) and len(self.numbers) < MOST:
                 return self.number(path, x, branch.is_length)
-            return t, one_number(x) if t in (float, complex) else x
+            return t, number_key(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
             i = self.box(x) if t is not tuple or x else None         # there is one empty tuple
             if i is not None:
@@ -106,7 +106,7 @@ class FlatArguments:
         if isinstance(x, np.generic):
             if self.arrays is not None and self.numpys_vary and is_number(x):
                 return self.array(x, self.arrays)
-            return t, x.dtype, one_number(x)
+            return t, x.dtype, number_key(x)
         if is_record(x, self.records):
             self.others.append(t)
             i = self.box(x)
@@ -148,7 +148,7 @@ class FlatArguments:
         none here, is as it is."""
         if is_length:
             return (self.length(path, int(x)) if lengths.is_one(x)
-                    else (type(x), one_number(x) if type(x) is float else x))
+                    else (type(x), number_key(x) if type(x) is float else x))
         t = self.numbers[path] = tensor_of(x)
         self.leaves.append(t)
         self.looks.append(None)

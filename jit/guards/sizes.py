@@ -173,12 +173,12 @@ def coincide(r: Recording, leaves: Sequence[Any]) -> bool:
     """Are sizes in which a call differs from recording `r` equal to others by chance? Hardly any
     call could be made like a recording of it, as such sizes must be equal again."""
     inputs = r.replay.inputs
-    return by_chance(_shapes(r, leaves), {
+    return equal_by_chance(_shapes(r, leaves), {
         size for source, x in zip(inputs.sources, inputs.types)
         if not isinstance(source, Argument) for size in x.shape})
 
 
-def by_chance(shapes: Sequence[tuple[Any, Any]], others: Set[int] = frozenset()) -> bool:
+def equal_by_chance(shapes: Sequence[tuple[Any, Any]], others: Set[int] = frozenset()) -> bool:
     """Of shapes now and before, in pairs: are sizes that differ equal to one another, to sizes that
     do not differ, or to `others`?"""
     if any(len(now) != len(before) for now, before in shapes):
@@ -196,15 +196,15 @@ def _shapes(r: Recording, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:
             if i not in r.sizes.lengths]
 
 
-def same_way(r: Recording, program: Program) -> bool:
+def took_same_way(r: Recording, program: Program) -> bool:
     """Did the run that a program is of come to the nodes of recording `r`, and to no others?
     Where both are of one plan, the nodes in it were compared already."""
     plan = r.program.plan
     compared = set(map(id, plan.nodes)) if program.plan is plan else frozenset[int]()
-    return came_to(r, program.recorded, compared)
+    return has_nodes_of(r, program.recorded, compared)
 
 
-def came_to(r: Recording, nodes: Sequence[Node], compared: Set[int] = frozenset()) -> bool:
+def has_nodes_of(r: Recording, nodes: Sequence[Node], compared: Set[int] = frozenset()) -> bool:
     """Did a run come to the nodes of recording `r`? Those were `compared`, by their ids."""
     known = r.program.recorded
     return (len(known) == len(nodes)

@@ -107,7 +107,7 @@ class TensorGuards:
         seen = self.world.seen
         if boxes and not all(map(is_, [seen.get(id(x)) for x in boxes], self.boxes)):
             return False
-        return not (boxes and self.may_hold_boxes and self.world.takes_as_it_comes(boxes))
+        return not (boxes and self.may_hold_boxes and self.world.holds_varying_parts(boxes))
 
     def tensors_fit(self) -> bool:
         """Are the tensors from outside as they were, apart from their numbers?"""

@@ -148,7 +148,7 @@ def tells_identities(walk: Walk) -> bool:
         for x in (*p.objects, *(p.owner if type(p) is Entries else ())))
 
 
-def let_through(walk: Walk) -> bool:
+def release_held_back(walk: Walk) -> bool:
     """Go on with what is held back and could be run or read after all; was there anything? Tensors
     come last: what else is read may set the attribute in which one lies, and that is all."""
     asked_for = walk.met_code.asked_for

@@ -20,7 +20,7 @@ from ..capture.replaced_objects import stands
 from ..report.reasons import Calls, Inspects
 from . import allowed_calls as known
 from . import probed_functions as asked
-from .annotation_readers import asks_what_others_say
+from .annotation_readers import reads_annotations
 from .name_places import AttributesDict
 from .names_in_code import EXACT, could_give_a_number
 from .numbers_passed_to_c import constructor_wants_numbers
@@ -50,7 +50,7 @@ def named_in(text: str) -> set[str]:
     return {*text.split("."), *fields}
 
 
-def _what_is_known(walk: Walk, x: Any) -> Origin | None:
+def _note_from_table(walk: Walk, x: Any) -> Origin | None:
     """Note what the table says of a function or class, and what that is found to do; whose it
     is."""
     origin = origin_of_what(x)
@@ -65,7 +65,7 @@ def _what_is_known(walk: Walk, x: Any) -> Origin | None:
     if known.can_be_asked(x, origin):
         if asked.wants_pythons_numbers(x):
             walk.want_numbers[id(x)] = x
-        walk.facts.notices_lists |= asked.reads_past_methods(x)
+        walk.facts.notices_lists |= asked.bypasses_list_methods(x)
         walk.facts.looks_up_names |= asked.looks_up_names(x)
         walk.facts.lists_names |= asked.lists_names(x)
     walk.watched_for |= known.tells_who_watches(x)
@@ -79,7 +79,7 @@ def _what_is_known(walk: Walk, x: Any) -> Origin | None:
 def function_of_c(walk: Walk, x: Any) -> None:
     if x is id:
         walk.unread[id(x)] = Inspects("it keeps the function `id`")
-    _what_is_known(walk, x)
+    _note_from_table(walk, x)
     bound(walk, x)
 
 
@@ -100,9 +100,9 @@ def bound(walk: Walk, x: Any) -> None:
 
 @CALLABLES.of_just(types.FunctionType)
 def function(walk: Walk, fn: types.FunctionType) -> None:
-    origin = _what_is_known(walk, fn)
+    origin = _note_from_table(walk, fn)
     if origin is not None and origin.is_pythons:
-        walk.asking |= asks_what_others_say(fn)
+        walk.asking |= reads_annotations(fn)
         if known.looks_at_things(origin):
             walk.facts.looks_up_names |= asked.looks_up_names(fn)
             walk.facts.lists_names |= asked.lists_names(fn)
@@ -216,7 +216,7 @@ def class_of_instance(walk: Walk, c: type) -> None:
 
 def bodies(walk: Walk, c: type, aside: Set[str]) -> None:
     """What a class and its bases hold, the functions of these names aside."""
-    _what_is_known(walk, c)
+    _note_from_table(walk, c)
     if c is type:                            # by another name
         walk.facts.notices_numbers = walk.facts.notices_types = True
     if isinstance(c, abc.ABCMeta) and not walk.abstract:

@@ -267,7 +267,7 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         """What replays of a kind bring in, by seconds of eager calls since it was first met."""
         return (kind.calls - 1) * self.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
 
-    def against(self, kind: Kind, call: Candidate) -> Outcome | None:
+    def why_not_record(self, kind: Kind, call: Candidate) -> Outcome | None:
         """Why a call of a kind is not to be recorded; None where it is."""
         kind.missed += kind.weight
         self.unserved += kind.weight * max(self.gain(kind), 0.0)

@@ -39,7 +39,7 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
             or not (learned.counts_vary or learned.counting or counts_new_data(rec, nodes))):
         return None
     model = next((r for r in session.in_this_state
-                  if r.program.goes_by_counts and sizes.came_to(r, rec.nodes)), None)
+                  if r.program.goes_by_counts and sizes.has_nodes_of(r, rec.nodes)), None)
     options = dataclasses.replace(options, like=model and model.program)
     told = rec.followed.at if rec.follows else None
     origins = NumberOrigins(rec.followed.values, told, rec.followed.rests,

@@ -169,7 +169,7 @@ def proved(first: Recording, made: AtThese, compare: Callable[[AtThese], object]
     except Refused as e:
         if verify.CHECK:
             raise
-        first.sizes.leave(str(e))
+        first.sizes.give_up_family(str(e))
         return False
     return True
 
@@ -178,7 +178,7 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
     """Plan a family from a recording and a run with programs like it (see `may_grow`), if possible.
     `compare`: compares the plan with the run."""
     narrower = first.sizes.family
-    first.sizes.leave()
+    first.sizes.give_up_family()
     try:
         if first.recorded.follows != other.follows:
             raise Unsized("sizes that Python was told went elsewhere")
@@ -187,13 +187,13 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
         if made is None:
             raise Unsized("its programs are planned in other ways")
         if proved(first, made, compare):
-            first.sizes.join(family)
+            first.sizes.join_family(family)
     except Unsized as e:
         if narrower is None:
-            first.sizes.leave(str(e))
+            first.sizes.give_up_family(str(e))
         else:
             narrower.may_widen = False
-            first.sizes.join(narrower)
+            first.sizes.join_family(narrower)
 
 
 def serves(first: Recording) -> bool:

@@ -100,20 +100,20 @@ class AmongSizes:
         return cls(shapes, [*arguments.lengths.values()])
 
     @property
-    def leads(self) -> bool:
+    def are_mostly_followed(self) -> bool:
         """Do most calls of other sizes take the same way?"""
         return self.strayed < STRAYED or self.followed > self.strayed
 
-    def leave(self, why: str = "") -> None:
+    def give_up_family(self, why: str = "") -> None:
         """Give up the family: each size is recorded from now on."""
         self.family, self.is_alone, self.unsized = None, True, why
 
-    def join(self, family: Family) -> None:
+    def join_family(self, family: Family) -> None:
         """Join a family."""
         self.family, self.is_alone = family, False
 
-    def led(self, followed: bool) -> bool:
-        """Note whether a call of other sizes took the same way. Returns the answer."""
+    def note_followed(self, followed: bool) -> bool:
+        """Note whether a call of other sizes took the same way, and return that."""
         self.followed, self.strayed = self.followed + followed, self.strayed + (not followed)
         return followed
 

@@ -84,9 +84,10 @@ class Replay:
     def __call__(self, leaves: Any, boxes: Any = ()) -> Any:
         """The result of a call whose guards were compared in Python; raises Miss if a value
         differs."""
-        return self.with_arrays(self.inputs.arrays, leaves, boxes)
+        return self.run_with_arrays(self.inputs.arrays, leaves, boxes)
 
-    def with_arrays(self, arrays_of: Callable[[Any], list[Any]], leaves: Any, boxes: Any) -> Any:
+    def run_with_arrays(self, arrays_of: Callable[[Any], list[Any]], leaves: Any,
+                        boxes: Any) -> Any:
         """Run all stages; `arrays_of` is the first. Foreign generators are drawn from before it."""
         if not self.outside_draws:
             return self.run(arrays_of(leaves), leaves, boxes)
@@ -106,9 +107,11 @@ class Replay:
             self.ask()
         try:
             if self.generators:
-                env = self.drawn(arrays)
+                env = self.run_with_draws(arrays)
+            elif self.spent.values:
+                env = self.run_over_spent_gradients(arrays, leaves)
             else:
-                env = self.over_spent(arrays, leaves) if self.spent.values else self.program(arrays)
+                env = self.program(arrays)
         except Miss:
             raise
         except BaseException:                # An interrupt: some of it may have been written.
@@ -145,7 +148,7 @@ class Replay:
             if not c.ready() or not (self.does_nothing_but_acts or c.calm()):
                 raise Miss("what the function prints, logs or warns would go another way")
 
-    def over_spent(self, arrays: list[Any], leaves: Any) -> Any:
+    def run_over_spent_gradients(self, arrays: list[Any], leaves: Any) -> Any:
         """Run the program. Its gradients may overwrite the old gradients that they replace."""
         taken = self.spent.take(self.graded.find(leaves))
         try:
@@ -154,7 +157,7 @@ class Replay:
             taken.give_back()
             raise
 
-    def drawn(self, arrays: list[Any]) -> Any:
+    def run_with_draws(self, arrays: list[Any]) -> Any:
         """Run a program that may miss after it has drawn random numbers."""
         before = [(g, g._seed, g._offset) for g in self.generators]
         try:
@@ -192,7 +195,7 @@ def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
     """A function that takes what machine code hands over and does the rest of a replay: it returns
     the result or MISSED. If the containers among the arguments are needed, it returns a function of
     these instead."""
-    lock, run = recording.lock, recording.replay.with_arrays
+    lock, run = recording.lock, recording.replay.run_with_arrays
     order, number, known = handed.order, handed.number, handed.known
     arrays_of = recording.replay.inputs.arrays_beside(known)
     in_order = order == list(range(len(number))) and not any(number)

@@ -13,7 +13,7 @@ from whet import dtypes
 from whet.tensor_base import REQUIRES_GRAD, is_strided
 
 from ..guards.immutable_types import PLAIN
-from ..guards.instances import made_dict
+from ..guards.instances import existing_dict
 from ..guards.origin import ours, users
 from .arguments_in_words import arguments
 from .type_names import thing
@@ -53,7 +53,7 @@ class Names:
             x for x in (getattr(fn, "__func__", fn), *met) if isinstance(x, types.FunctionType)]
         self.cells = {id(c): name for x in functions
                       for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
-        held = [(x, made_dict(x)) for x in met if type(x) is not type]
+        held = [(x, existing_dict(x)) for x in met if type(x) is not type]
         self.attributes = {id(d): id(x) for x, d in held if d and type(d) is dict}
         # a plainer name of an owner gives what is in it one, too
         for _ in range(4):

@@ -51,8 +51,9 @@ def attach(listener: Any) -> Callable[[], None]:
     """Note what traced functions do; returns what ends it."""
     undo = [
         Exchanged(Calls, "__call__", _named_call(listener, Calls.__call__)),
-        Exchanged(Attempts, "first", _recording(listener, Attempts.first)),
-        Exchanged(Attempts, "compared", _recording(listener, Attempts.compared)),
+        Exchanged(Attempts, "record_first", _recording(listener, Attempts.record_first)),
+        Exchanged(Attempts, "record_and_compare",
+                  _recording(listener, Attempts.record_and_compare)),
         Exchanged(TensorGuards, "fit", _span(listener, TensorGuards.fit, "guard", "guards")),
     ]
     if native_entry.enter is not None:

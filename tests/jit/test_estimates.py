@@ -107,7 +107,7 @@ def test_a_plan_that_was_tried_before_is_no_part_of_a_recording():
     kind = policy.kind(0, ())
     policy.ran(kind, 0.01, 0.01, Outcome.COSTLY)
     policy.planned(0.05, 0.0)
-    policy.against(kind, Candidate(like=lambda: True))
+    policy.why_not_record(kind, Candidate(like=lambda: True))
     policy.recorded(kind, 0.06, 0.012, True, Outcome.RESIZED)
     assert policy.like.of(0.01) == pytest.approx(0.06 - 0.01)
 
@@ -122,7 +122,7 @@ def test_kernels_that_are_new_to_eager_mode_are_not_what_its_calls_take(monkeypa
         compiling[0] += 0.02
         return x + 1
     monkeypatch.setattr(native, "compiling_seconds", lambda: compiling[0])
-    monkeypatch.setattr(Policy, "against", lambda *_: Outcome.COSTLY)
+    monkeypatch.setattr(Policy, "why_not_record", lambda *_: Outcome.COSTLY)
 
     def seconds():
         traced = whet.jit.trace(lambda x: compiled(x))

@@ -73,7 +73,7 @@ class Simulated:
             return self.asks + self.replay * worth
         like = bool(self.recordings)
         grows = like and self.grows is not None and not self.has_plan
-        why = p.against(kind, Candidate(like=lambda: like, grows=lambda: grows))
+        why = p.why_not_record(kind, Candidate(like=lambda: like, grows=lambda: grows))
         if why is not None:
             p.ran(kind, worth, self.asks + worth, why)
             return self.asks + worth
@@ -125,11 +125,11 @@ def test_what_it_spends_beyond_the_opening_is_within_the_bound():
     f = Simulated(lambda n: 1e-3, full=0.3, like=0.1)
     f.call(0)
     kind = f.policy.kind(0, ())
-    assert f.policy.against(kind, Candidate(is_known=True)) is None
+    assert f.policy.why_not_record(kind, Candidate(is_known=True)) is None
     for n in 1, 2:
         f.call(n)
     assert len(f.recordings) == 1 and f.worst > 0
-    assert f.policy.against(kind, Candidate(is_known=True)) is Outcome.COSTLY
+    assert f.policy.why_not_record(kind, Candidate(is_known=True)) is Outcome.COSTLY
     behind = f.spent - f.eager
     for n in range(3, 2000):
         f.call(n)
@@ -457,7 +457,7 @@ def test_what_misses_after_many_replays_is_no_opening():
     for _ in range(20):
         f.call(0)
     kind = f.policy.kind(0, ())
-    assert f.policy.against(kind, Candidate(is_known=True)) is Outcome.COSTLY
+    assert f.policy.why_not_record(kind, Candidate(is_known=True)) is Outcome.COSTLY
 
 
 def test_a_second_way_is_recorded_once_it_would_have_paid():
@@ -481,7 +481,7 @@ def test_a_plan_for_a_range_of_sizes_pays_by_the_calls_of_all_of_them():
         kind = policy.kind(n, ())
         if policy.may_plan(kind):
             break
-        policy.against(kind, Candidate())
+        policy.why_not_record(kind, Candidate())
     assert 4 < n < 20
     policy.planned(0.02, 0.0)
     assert not policy.may_plan(kind)
@@ -586,7 +586,7 @@ def test_a_failed_recording_is_told_of_where_no_other_is_due(monkeypatch):
     """Three tries are made before a function is given up, but they may be far apart."""
     f, x = jit.trace(lambda x: (time.sleep(0), x * 2)[1]), whet.ones(3)
     f(x)
-    monkeypatch.setattr(account.Policy, "against", lambda self, *given: Outcome.COSTLY)
+    monkeypatch.setattr(account.Policy, "why_not_record", lambda self, *given: Outcome.COSTLY)
     with pytest.warns(jit.TraceWarning, match="eagerly so far: it calls time.sleep"):
         for _ in range(40):
             f(x)

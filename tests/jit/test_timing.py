@@ -27,7 +27,7 @@ class Clock:
         monkeypatch.setattr(tiered_compilation, "among",
                             lambda keys: ["a kernel"] if self.pending else [])
         monkeypatch.setattr(Policy, "affords_better", lambda policy, seconds: not self.pending)
-        replay, gradients, walk = Replays.replayed, backward.Backward.gradients, timing.walk
+        replay, gradients, walk = Replays.replay, backward.Backward.gradients, timing.walk
 
         def timed_replay(*args):
             out, took = replay(*args)
@@ -43,7 +43,7 @@ class Clock:
         def timed_walk(*args):
             self.now += self.eager_back + self.noise()
             return walk(*args)
-        monkeypatch.setattr(Replays, "replayed", timed_replay)
+        monkeypatch.setattr(Replays, "replay", timed_replay)
         monkeypatch.setattr(backward.Backward, "gradients", timed_gradients)
         monkeypatch.setattr(timing, "walk", timed_walk)
 

@@ -164,7 +164,7 @@ class Changing:
             p.rested(1)
             return self.worth
         kind = p.kind("key", ())
-        why = p.against(kind, Candidate(is_known=bool(self.known)))
+        why = p.why_not_record(kind, Candidate(is_known=bool(self.known)))
         if why is not None:
             p.ran(kind, self.worth, self.asks + self.worth, why)
             return self.asks + self.worth
@@ -269,10 +269,10 @@ def test_a_dear_second_recording_waits_where_data_decides_sizes(took, why):
     """What the first one took is enough to know: there may be a recording for each call."""
     policy = Policy()
     kind = policy.kind(0, ())
-    assert policy.against(kind, Candidate()) is None
+    assert policy.why_not_record(kind, Candidate()) is None
     policy.recorded(kind, took, 0.001, False, Outcome.RECORDED)
-    assert policy.against(kind, Candidate(is_known=True, goes_by_counts=True)) is why
-    assert policy.against(kind, Candidate(is_known=True)) is None
+    assert policy.why_not_record(kind, Candidate(is_known=True, goes_by_counts=True)) is why
+    assert policy.why_not_record(kind, Candidate(is_known=True)) is None
 
 
 def test_kernels_of_the_first_recording_are_no_credit():
