@@ -1,0 +1,121 @@
+"""Numbers of tensors that become sizes or places, or that Python decides on."""
+import functools
+
+import numpy as np
+import whet
+from whet import nn, optim
+
+from .row import Box, row
+
+
+@row("a place that a tensor of one number says: `bank[t]`, `bank[t] = x`, `bank[:t]`")
+def _at_a_tensor():
+    bank = whet.ones(32, 3)
+    def f(x, t):
+        bank[t] = x
+        return bank[t] + bank[:t].sum(0)
+    return f, lambda i: (whet.ones(3) * i, whet.tensor(i))
+
+
+@row("`x[mask]`, `nonzero`, `unique`, whatever number of elements they come to")
+def _counted():
+    weight = whet.ones(4, 4)
+
+    def f(x):
+        chosen, values = x[x[:, 0] > 0], whet.unique(x.round())
+        return (chosen @ weight).sum(0) / max(len(chosen), 1), values.sum()
+
+    def inputs(i):
+        return (whet.from_numpy(np.random.default_rng(i).normal(size=(12, 4)).astype("f")),)
+    return f, inputs
+
+
+@row("a size that is a number of a tensor: `x[:, :int(lengths.max())]`")
+def _longest():
+    def f(x, lengths): return x[:, :int(lengths.max())].sum(1)
+
+    def inputs(i):
+        return whet.full((4, 12), float(i)), whet.tensor([2, 3 + i % 7, 2, 2])
+    return f, inputs
+
+
+@row("a loss of chosen examples, whatever number of them, whose gradients flow out")
+def _chosen():
+    model = nn.Linear(4, 3)
+
+    def f(x, y):
+        known = y >= 0
+        return nn.functional.cross_entropy(model(x)[known], y[known])
+
+    def inputs(i):
+        rng = np.random.default_rng(i)
+        return (whet.from_numpy(rng.normal(size=(12, 4)).astype("f")),
+                whet.from_numpy(rng.integers(-2, 3, 12)))
+    return f, inputs
+
+
+@row("a loss as a number, beside a function with `functools.lru_cache`")
+def _beside_a_cache():
+    @functools.lru_cache(maxsize=8)
+    def positions(n): return whet.arange(n)
+    return (lambda x: (x * positions(x.shape[0])).sum().item()), lambda i: (whet.ones(3) * i,)
+
+
+@row("`.tolist()` of what was made, up to 256 numbers")
+def _listed():
+    return (lambda x: [(a, b + 1) for a, b in (x * 2).tolist()]), (
+        lambda i: (whet.full((3, 2), float(i)),))
+
+
+@row("a loop in Python over the numbers of `.numpy()`, and a tensor of what it gathers")
+def _gathered():
+    def f(x):
+        found, last = [], 0.0
+        for numbers in (x * 2).numpy()[::-1]:
+            last = 0.5 * last + numbers[0]
+            found.append([last])
+        return whet.tensor(found, dtype=whet.float)
+    return f, lambda i: (whet.full((3, 2), float(i)),)
+
+
+@row("a loss or a metric that decides something after the optimizer's step")
+def _decided_late():
+    model, best = nn.Linear(3, 1), Box(loss=1e9)
+    opt = optim.AdamW(model.parameters())
+    def f(x):
+        opt.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        opt.step()
+        if loss.item() < 1e6:
+            best.loss = min(best.loss, loss.item())
+        return loss.item()
+    return f, lambda i: (whet.full((2, 3), float(i)),)
+
+
+@row("a step that keeps its graph (`retain_graph=True`) and returns the loss")
+def _kept():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = optim.Adam(model.parameters())
+    def f(x):
+        loss = model(x).square().mean()
+        opt.zero_grad()
+        loss.backward(retain_graph=True)
+        opt.step()
+        return loss
+    return f, lambda i: (whet.ones(2, 3),)
+
+
+@row("gradients of several calls, then a step of the optimizer")
+def _accumulated():
+    model, calls = nn.Linear(3, 1), [0]
+    opt = optim.AdamW(model.parameters())
+    def f(x):
+        loss = model(x).square().mean()
+        loss.backward()
+        calls[0] += 1
+        if calls[0] % 2 == 0:
+            opt.step()
+            opt.zero_grad()
+        return loss.item()
+    return f, lambda i: (whet.ones(2, 3),)

@@ -1,0 +1,85 @@
+"""Arrays and numbers of NumPy: as arguments, in computations, written to, and given back."""
+import collections
+
+import numpy as np
+import whet
+
+from .row import CALLS, Box, row
+
+
+@row("a NumPy array as an index")
+def _index():
+    x = whet.randn(8, 2)
+    def f(idx): return x[idx].sum(0)
+    return f, lambda i: (np.array([i % 8, 3]),)
+
+
+@row("a batch of NumPy arrays in a dict: `from_numpy`, `as_tensor`, `tensor`")
+def _batch():
+    def f(batch):
+        return (whet.from_numpy(batch["x"]) * 2 + whet.as_tensor(batch["y"], dtype=whet.float32)
+                + whet.tensor(batch["x"]))
+    return f, lambda i: ({"x": np.full(3, i, np.float32), "y": np.full(3, i)},)
+
+
+@row("NumPy functions on such arrays, and their results")
+def _functions():
+    def f(a):
+        return (whet.from_numpy(np.concatenate([a, a * 2])), (a - a.mean()) /
+                (a.std() + 1e-8), a.argmax())
+    return f, lambda i: (np.arange(4.0) * i,)
+
+
+@row("a NumPy array that the function makes of constants, and a tensor over it")
+def _made():
+    def f(x):
+        eye = whet.from_numpy(np.array([1, 0, 0, 1]).astype(np.float32)).view(2, 2)
+        return x @ eye + whet.from_numpy(np.tile(np.arange(2.0), (2, 1)))
+    return f, lambda i: (whet.ones(2, 2) * i,)
+
+
+@row("NumPy functions of lists: `np.cumsum([0] + lengths)`")
+def _lists():
+    lengths = [2, 1, 1]
+    def f(x):
+        at = np.cumsum([0] + lengths)
+        return [x[i:j].sum() for i, j in zip(at[:-1], at[1:])], x[np.argsort(lengths)]
+    return f, lambda i: (whet.ones(4) * i,)
+
+
+@row("NumPy functions of a deque of arrays: `np.stack(frames)`")
+def _frames():
+    o = Box(frames=collections.deque([np.zeros(3)] * 2, maxlen=2))
+    def f(a):
+        o.frames.append(a)
+        return whet.from_numpy(np.stack(o.frames)).sum(0)
+    return f, lambda i: (np.arange(3.0) * i,)
+
+
+@row("a number of NumPy's, another at each call, such as an entry of a schedule")
+def _number_of_numpy():
+    rates = np.linspace(1, 0.1, CALLS)
+    def f(x, rate): return x * rate, (1 - rate) / 2
+    return f, lambda i: (whet.ones(3) * i, rates[i])
+
+
+@row("a write to such an array, or to a tensor over it")
+def _writes():
+    def f(a):
+        a[0] = 1
+        whet.from_numpy(a).add_(2)
+        return a.sum()
+    return f, lambda i: (np.arange(4.0) * i,)
+
+
+@row("a NumPy replay buffer outside of the function, of any size")
+def _buffer():
+    o = Box(obs=np.random.rand(20000, 4).astype(np.float32))
+    def f(idx): return whet.as_tensor(o.obs[idx]).mean()
+    return f, lambda i: (np.array([i, 5]),)
+
+
+@row("`t.numpy()` that is computed with or returned")
+def _numpy():
+    def f(x): return np.sort(x.numpy()), (x * 2).numpy().mean()
+    return f, lambda i: (whet.ones(3) * i,)

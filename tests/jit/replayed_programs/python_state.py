@@ -1,0 +1,142 @@
+"""State that a step changes: schedules, histories, attributes, caches."""
+import collections
+
+import whet
+from whet import nn, optim
+
+from .row import Box, row
+
+
+def _schedule(make):
+    def build():
+        model = nn.Linear(2, 1)
+        opt = optim.AdamW(model.parameters(), lr=0.1)
+        schedule = make(opt)
+        def f(x):
+            loss = model(x).sum()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            schedule.step()
+            return loss.item()
+        return f, lambda i: (whet.ones(3, 2) * i,)
+    return build
+
+
+for _name, _make in {
+        "StepLR": lambda o: optim.lr_scheduler.StepLR(o, 30),
+        "MultiStepLR": lambda o: optim.lr_scheduler.MultiStepLR(o, [2, 6]),
+        "LambdaLR": lambda o: optim.lr_scheduler.LambdaLR(o, lambda n: min(1.0, n / 10)),
+        "LinearLR": lambda o: optim.lr_scheduler.LinearLR(o),
+        "ExponentialLR": lambda o: optim.lr_scheduler.ExponentialLR(o, 0.9),
+        "PolynomialLR": lambda o: optim.lr_scheduler.PolynomialLR(o, 99),
+        "CosineAnnealingLR": lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 50),
+        "CosineAnnealingWarmRestarts": lambda o: optim.lr_scheduler.CosineAnnealingWarmRestarts(
+            o, 40), "CyclicLR": lambda o: optim.lr_scheduler.CyclicLR(o, 0.01, 0.1, 40),
+        "OneCycleLR": lambda o: optim.lr_scheduler.OneCycleLR(o, 0.1, 99)}.items():
+    row(f"`{_name}` stepped inside, with the optimizer")(_schedule(_make))
+
+
+@row("a loss that is appended to a list or a deque, with or without a `maxlen`")
+def _deque():
+    o = Box(all=[], last=collections.deque(maxlen=5))
+    def f(x):
+        o.all.append(x.sum().item())
+        o.last.append(x.sum().item())
+        return x * 2
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("a list that is only appended to, at some calls")
+def _now_and_then():
+    o, log = Box(step=0), []
+    def f(x):
+        o.step += 1
+        if o.step % 5 == 0:
+            log.append(x.sum().item())
+        return x * 2
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("metrics in a dict, a tensor or a view of one as an attribute")
+def _metrics():
+    o, m = Box(last=None), {}
+    def f(x):
+        m["loss"], m["n"] = x.sum().item(), m.get("n", 0) + 1
+        o.last = x[0]
+        return x * 2
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("what it computed, in attributes that it only sets, of any size")
+def _kept():
+    class Layer:
+        last = losses = None
+    o = Layer()
+    def f(x):
+        o.last, o.losses = x[0], {"loss": x.sum(), "all": x * 3}
+        return x * 2
+    return f, lambda i: (whet.ones(3 + i % 7) * i,)
+
+
+@row("attributes that it sets before it reads them, a dict that it fills among them, of any size")
+def _handed_on():
+    class Layer:
+        def step(self, x):
+            self.losses = {}
+            self.encode(x)
+            self.losses["norm"] = self.hidden.norm()
+            return self.losses["norm"] * x
+
+        def encode(self, x):
+            self.hidden = x * 3
+    return Layer().step, lambda i: (whet.ones(3 + i % 7) * i,)
+
+
+@row("a hidden state `(h, c)` that is laid anew")
+def _hidden():
+    o = Box(state=(whet.zeros(2), whet.zeros(2)))
+    def f(x):
+        h, c = o.state
+        o.state = ((x + h).tanh(), c * 0.5 + x)
+        return o.state[0] * 1
+    return f, lambda i: (whet.ones(2) * i,)
+
+
+@row("a list or a dict of tensors that is laid anew")
+def _memories():
+    o = Box(memories=[whet.zeros(2), whet.zeros(2)], last={"mean": whet.zeros(2)})
+    def f(x):
+        o.memories = [x + m * 0.5 for m in o.memories]
+        o.last = {"mean": o.last["mean"] + o.memories[1]}
+        return o.last["mean"] * 1
+    return f, lambda i: (whet.ones(2) * i,)
+
+
+@row("a cache that is written to at a position, a tensor of one element")
+def _cache():
+    room = whet.zeros(64, 2)
+    def f(x, at):
+        room[at] = x
+        return room.sum()
+    return f, lambda i: (whet.ones(2), whet.tensor([i]))
+
+
+@row("a cache that is written to at a position, a number of Python's")
+def _position():
+    room = whet.zeros(64, 2)
+    def f(x, at):
+        room[at] = x
+        return room.sum()
+    return f, lambda i: (whet.ones(2), i)
+
+
+@row("a cache that is written to, and read up to a position, a number of Python's")
+def _start_pos():
+    keys = whet.zeros(1, 2, 64, 4)
+    def f(x, start_pos):
+        k = x.expand(1, 2, 1, 4)
+        keys[:, :, start_pos:start_pos + 1] = k
+        seen = keys[:, :, :start_pos + 1]
+        return (k @ seen.mT).softmax(-1) @ seen
+    return f, lambda i: (whet.full((4,), 0.1 * i), i)
