@@ -66,25 +66,10 @@ def step(whet, model, opt, loss_of):
 
 def gpt(whet):
     """A step of a transformer block of GPT's kind: 384 wide, 8 sequences of 128, AdamW."""
-    nn, F = whet.nn, whet.nn.functional
-
-    class Block(nn.Module):
-        def __init__(self, width, heads):
-            super().__init__()
-            self.heads = heads
-            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-        def forward(self, x):
-            b, t, w = x.shape
-            q, k, v = (z.reshape(b, t, self.heads, -1).transpose(1, 2)
-                       for z in self.qkv(self.first(x)).chunk(3, -1))
-            a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(a.transpose(1, 2).reshape(b, t, w))
-            return x + self.down(F.gelu(self.up(self.second(x))))
-    model, x, y = Block(384, 6), whet.randn(8, 128, 384), whet.randn(8, 128, 384)
-    return step(whet, model, whet.optim.AdamW(model.parameters(), lr=1e-3), F.mse_loss), (x, y)
+    from .networks import GPTBlock
+    model, x, y = GPTBlock(384, 6), whet.randn(8, 128, 384), whet.randn(8, 128, 384)
+    return step(whet, model, whet.optim.AdamW(model.parameters(), lr=1e-3),
+                whet.nn.functional.mse_loss), (x, y)
 
 
 def residual(whet):
