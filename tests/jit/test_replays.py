@@ -16,7 +16,8 @@ from .replayed_programs.row import CALLS
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "replays.md"
 BEGIN, END = "<!-- the table is written by tests/jit/test_replays.py -->\n", "<!-- its end -->\n"
-LATE = 8                         # the last calls, which must be replayed, or be eager with a warning
+# the last calls of each program, which must be replayed, or be eager with a warning
+LATE = 8
 
 
 def fate(what):
