@@ -1,21 +1,16 @@
 """Tensor: an array, its place in the recorded graph, and methods that the ops bring.
 
-The fields live in `tensor_base.Base`; `Tensor` adds everything else. Ops attach their methods in
-`whet/ops/__init__.py`.
+The fields live in `tensor_base.Base`. What a tensor is besides its elements is told by the methods
+in `tensor_properties.py`. Ops attach their methods in `whet/ops/__init__.py`.
 """
-import math
-import operator
-
 import numpy as np
 
-from . import declared_for_tracing, devices, dtypes, function_protocol, indexing
+from . import declared_for_tracing, devices, dtypes, function_protocol
 from .autograd import modes
 from .composite import Composite
-from .dtypes import FROM_NUMPY
-from .ir.memory_spans import address
-from .layouts import channels_last, channels_last_3d, contiguous_format, strided
-from .size import Size, of_lengths
+from .size import Size as Size
 from .tensor_base import IN_INFERENCE, REQUIRES_GRAD, Cell, count_writes_of, extend, new, wrap
+from .tensor_properties import TensorProperties
 
 declared_for_tracing.only_computes(globals())
 
@@ -26,7 +21,7 @@ def _before_the_ops(*args, **kwargs):
 
 
 @extend
-class Tensor:
+class Tensor(TensorProperties):
     """A multi-dimensional array that can be differentiated through.
 
     >>> import whet
@@ -287,202 +282,6 @@ class Tensor:
         """Keep the gradient of this non-leaf in `.grad`."""
         engine.retain_grad(self)
 
-    # ---- what it is ----
-    @property
-    def shape(self):
-        """The sizes."""
-        followed = indexing.followers and modes.followed_sizes(self)
-        return followed or of_lengths(Size, self._array.shape)
-
-    def size(self, dim=None):
-        """The sizes, or the size of one dimension."""
-        if dim is None:
-            followed = indexing.followers and modes.followed_sizes(self)
-            return followed or of_lengths(Size, self._array.shape)
-        n = self._array.ndim
-        if not -max(n, 1) <= dim < max(n, 1) or n == 0:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-max(n, 1)}, "
-                f"{max(n, 1) - 1}], but got {dim})")
-        return (indexing.followers and modes.followed_sizes(self) or self._array.shape)[dim]
-
-    @property
-    def dtype(self):
-        """The element type."""
-        return FROM_NUMPY[self._array.dtype]
-
-    @property
-    def device(self):
-        """Where the memory is."""
-        return devices.of(self._array)
-
-    @property
-    @declared_for_tracing.goes_by_no_size
-    def ndim(self):
-        """The number of dimensions."""
-        return self._array.ndim
-
-    @declared_for_tracing.goes_by_no_size
-    def dim(self):
-        """The number of dimensions."""
-        return self._array.ndim
-
-    ndimension = dim
-
-    def numel(self):
-        """The number of elements."""
-        followed = indexing.followers and modes.followed_sizes(self)
-        return followed.numel() if followed else self._array.size
-
-    nelement = numel
-
-    def stride(self, dim=None):
-        """Steps in memory, in elements."""
-        a = self._array
-        s = tuple(b // a.itemsize for b in a.strides)
-        if not a.size and not any(s):        # so NumPy makes what has no elements
-            s = tuple(math.prod(n or 1 for n in a.shape[d + 1:]) for d in range(a.ndim))
-        if dim is None:
-            return s
-        if not -a.ndim <= dim < a.ndim:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-max(a.ndim, 1)}, "
-                f"{max(a.ndim, 1) - 1}], but got {dim})")
-        return s[dim]
-
-    def storage_offset(self):
-        """Elements between the start of the storage and the first element."""
-        if modes.state.observers:
-            seen = modes.state.observers[-1].asked(self, "place in memory")
-            if seen is not None:
-                return seen
-        if devices.is_elsewhere(self._array):
-            return (self._array.address - self._array.start) // self._array.itemsize
-        root = owner(self._array)
-        return (address(self._array) - address(root)) // self._array.itemsize
-
-    def data_ptr(self):
-        """The address of the first element."""
-        if modes.state.observers:
-            seen = modes.state.observers[-1].asked(self, "address")
-            if seen is not None:
-                return seen
-        self._shared().shown = 1
-        if devices.is_elsewhere(self._array):
-            return self._array.pointer if self._array.size else 0
-        return address(self._array) if self._array.size else 0
-
-    const_data_ptr = data_ptr
-
-    @declared_for_tracing.goes_by_no_size
-    def element_size(self):
-        """Bytes of an element."""
-        return self._array.itemsize
-
-    @property
-    @declared_for_tracing.goes_by_no_size
-    def itemsize(self):
-        """Bytes of an element."""
-        return self._array.itemsize
-
-    @property
-    def nbytes(self):
-        """Bytes of all elements."""
-        return self._array.size * self._array.itemsize
-
-    def is_contiguous(self, memory_format=None):
-        """Is the memory in row-major order without gaps?"""
-        a = self._array
-        if memory_format is None or memory_format is contiguous_format:
-            return a.flags.c_contiguous
-        if memory_format is channels_last:
-            return a.ndim == 4 and a.transpose(0, 2, 3, 1).flags.c_contiguous
-        if memory_format is channels_last_3d:
-            return a.ndim == 5 and a.transpose(0, 2, 3, 4, 1).flags.c_contiguous
-        raise RuntimeError(f"is_contiguous: memory_format {memory_format} is not supported")
-
-    @declared_for_tracing.goes_by_no_size
-    def is_floating_point(self):
-        """Is the element type a floating point type?"""
-        return self.dtype.is_floating_point
-
-    @declared_for_tracing.goes_by_no_size
-    def is_complex(self):
-        """Is the element type complex?"""
-        return self.dtype.kind == 3
-
-    @declared_for_tracing.goes_by_no_size
-    def is_signed(self):
-        """Can elements be negative?"""
-        return self.dtype.is_signed
-
-    @declared_for_tracing.goes_by_no_size
-    def is_conj(self):
-        """Is it conjugated, or negated, only when its elements are read? Never here."""
-        return False
-
-    is_neg = is_conj
-
-    is_sparse, is_sparse_csr, is_quantized, is_mps, is_nested, is_xpu = [False] * 6
-    is_ipu, is_maia, is_mkldnn, is_mtia, is_vulkan, is_xla = [False] * 6
-
-    @property
-    @declared_for_tracing.goes_by_no_size
-    def is_cuda(self):
-        """Is the memory on a CUDA device?"""
-        return devices.of(self._array).type == "cuda"
-
-    @property
-    @declared_for_tracing.goes_by_no_size
-    def is_meta(self):
-        """Is there no memory? Such a tensor has all but elements.
-
-        >>> import whet
-        >>> whet.empty(2, device="meta").is_meta
-        True
-        """
-        return devices.of(self._array).type == "meta"
-
-    @property
-    @declared_for_tracing.goes_by_no_size
-    def is_cpu(self):
-        """Is the memory the CPU's?"""
-        return not devices.is_elsewhere(self._array)
-
-    @property
-    def layout(self):
-        return strided
-
-    @declared_for_tracing.goes_by_no_size
-    def get_device(self):
-        """The number of the device; -1 where devices of its type have none."""
-        index = devices.of(self._array).index
-        return -1 if index is None else index
-
-    @declared_for_tracing.goes_by_no_size
-    def is_pinned(self, device=None):
-        """Is it in memory of the host that devices copy from and to by themselves?"""
-        return devices.beyond is not None and devices.beyond.is_pinned(self._array)
-
-    @declared_for_tracing.acts
-    def record_stream(self, stream):
-        """Say that work of another stream uses the memory, which is not reused before that."""
-        if not self.is_cuda:
-            raise RuntimeError("record_stream: the tensor is not on a CUDA device")
-        modes.beyond("it says which stream uses the memory of a tensor")
-        held = self._array.held
-        held.allocator.record_stream(held.block, stream.cuda_stream)
-
-    @property
-    def name(self):
-        return None
-
-    def __len__(self):
-        if self._array.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
-        followed = indexing.followers and modes.followed_sizes(self)
-        return operator.index((followed or self._array.shape)[0])
-
     # ---- numbers out ----
     @declared_for_tracing.tells_elements
     def item(self):
@@ -584,13 +383,6 @@ def shown(t):
     if modes.state.observers:
         modes.state.observers[-1].laid(t)
     return t
-
-
-def owner(a):
-    """The array at the bottom of a chain of views."""
-    while isinstance(a.base, np.ndarray):
-        a = a.base
-    return a
 
 
 from .autograd import engine  # noqa: E402  (the engine makes tensors)

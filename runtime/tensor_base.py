@@ -11,6 +11,7 @@ _hist    the history count of the cell at which `_node` was valid
 _extra   dict of rare things: hooks, retains_grad
 """
 import itertools
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -85,13 +86,22 @@ def is_strided(x):
 new = PyBase.__new__ if Base is PyBase else object.__new__
 
 
+def _body(cls):
+    """The attributes of a class and of those that it is made of, as if all were its own."""
+    body = {k: v for c in reversed(cls.__mro__[:-1]) for k, v in vars(c).items()
+            if k not in ("__dict__", "__weakref__", "__slots__", "__module__", "__annotations__")}
+    for value in body.values():
+        f = value.fget if isinstance(value, property) else value
+        if isinstance(f, FunctionType):
+            f.__qualname__ = f"{cls.__qualname__}.{f.__name__}"
+    return body
+
+
 def extend(cls):
     """The tensor class with the attributes of `cls`: the native type itself (a Python subclass of
     it would be tracked by the garbage collector), or a subclass of the Python fields."""
     global _tensor
-    body = {
-        k: v for k, v in vars(cls).items()
-        if k not in ("__dict__", "__weakref__", "__slots__", "__module__")}
+    body = _body(cls)
     if Base is PyBase:
         names = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
         _tensor = type(cls.__name__, (Base,), {**body, **names})

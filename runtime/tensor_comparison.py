@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import dtypes
+from .layouts import strided
 from .ops.surface import FUNCTIONS as F
-from .tensor import Tensor, strided
+from .tensor import Tensor
 
 # (rtol, atol) by type, as PyTorch has them
 TOLERANCES = {

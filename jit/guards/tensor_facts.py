@@ -6,8 +6,9 @@ import numpy as np
 from whet import devices
 from whet.ir.memory_spans import address
 from whet.passes.lower_llvm.calls.traced_layouts import BEHIND
-from whet.tensor import Tensor, owner
+from whet.tensor import Tensor
 from whet.tensor_base import Base
+from whet.tensor_properties import owner
 
 NOTHING: dict[str, Any] = {}
 FLAGS = 0x500                    # of an array: is it aligned, may it be written to?

@@ -7,8 +7,9 @@ import numpy as np
 
 from .. import devices
 from ..ir.memory_spans import address
-from ..tensor import Tensor, owner, shown, wrap
+from ..tensor import Tensor, shown, wrap
 from ..tensor_base import REQUIRES_GRAD
+from ..tensor_properties import owner
 from .casting import copy_array
 from .surface import FUNCTIONS, method
 

@@ -9,7 +9,8 @@ from ..dtypes import FROM_NUMPY, get_default_dtype, uint8
 from ..ir.memory_spans import address, span
 from ..ir.outline import Outline
 from ..layouts import contiguous_format
-from ..tensor import owner, shown, wrap
+from ..tensor import shown, wrap
+from ..tensor_properties import owner
 from .convert import resize_each
 from .creation import new_array
 from .onnx import shapes as in_onnx
