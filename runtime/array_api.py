@@ -8,6 +8,7 @@ import builtins as _b
 import inspect as _inspect
 import math as _math
 
+from .array_api_examples import add_examples as _add_examples
 from .array_api_fft import fft as fft
 from .array_api_linalg import linalg as linalg
 from .array_api_object import Array as Array
@@ -498,4 +499,5 @@ def _publish():
 
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]
+_add_examples(globals())
 _publish()

@@ -9,6 +9,7 @@ from .dtypes import COMPLEX as _COMPLEX
 from .dtypes import FLOAT as _FLOAT
 from .dtypes import INT as _INT
 from .dtypes import promote_types as _promote
+from .ops.docstrings import of_variant as _of_variant
 from .ops.surface import FUNCTIONS as _F
 from .tensor import Tensor as _Tensor
 
@@ -20,13 +21,20 @@ def _named(name, fn, doc=None):
     return fn
 
 
+def _named_as(name, fn, ours):
+    """A function of the standard that gives what one of ours gives, and so has its example."""
+    says = f"`{name}` of the array API standard. See `whet.{ours.__name__}`."
+    return _named(name, fn, _of_variant(says, ours.__name__, f"array_api.{name}",
+                                       ours.__doc__ or ""))
+
+
 # ---- elements ------------------------------------------------------------------------------------
 def _one(name, ours=None):
     call = _F[ours or name]
 
     def fn(x, /):
         return call(x)
-    return _named(name, fn)
+    return _named_as(name, fn, call)
 
 
 def _whole(name):
@@ -35,7 +43,7 @@ def _whole(name):
 
     def fn(x, /):
         return call(x) if x.dtype.kind >= _FLOAT else x.clone()
-    return _named(name, fn)
+    return _named_as(name, fn, call)
 
 
 def _pair(x1, x2):
@@ -74,7 +82,7 @@ def _two(name, ours=None):
 
     def fn(x1, x2, /):
         return call(*_pair(x1, x2))
-    return _named(name, fn)
+    return _named_as(name, fn, call)
 
 
 def _floor_divide(x1, x2):

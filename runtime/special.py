@@ -2,6 +2,7 @@
 from math import inf as _inf
 
 from .ops.argument_guards import guarded as _guarded
+from .ops.docstrings import with_example as _with_example
 from .ops.out_arguments import with_out as _with_out
 from .ops.registry import ask as _ask
 from .ops.registry import is_tensor as _is_tensor
@@ -23,6 +24,15 @@ _OWN = ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "xlog1
 globals().update({name: _F[shared] for name, shared in _SHARED.items()},
                  **{name: _F[f"special_{name}"] for name in _OWN})
 modified_bessel_i1 = _F["special_i1"]
+
+# the polynomials of degree 2 at 0 and at 1, for their docstrings
+_VALUES = {
+    "chebyshev_polynomial_t": "[-1.,  1.]", "chebyshev_polynomial_u": "[-1.,  3.]",
+    "chebyshev_polynomial_v": "[-1.,  1.]", "chebyshev_polynomial_w": "[-1.,  5.]",
+    "hermite_polynomial_h": "[-2.,  2.]", "hermite_polynomial_he": "[-1.,  0.]",
+    "laguerre_polynomial_l": "[ 1.0000, -0.5000]", "legendre_polynomial_p": "[-0.5000,  1.0000]",
+    "shifted_chebyshev_polynomial_t": "[1., 1.]", "shifted_chebyshev_polynomial_u": "[3., 3.]",
+    "shifted_chebyshev_polynomial_v": "[5., 1.]", "shifted_chebyshev_polynomial_w": "[1., 5.]"}
 
 
 def _polynomial(name, first, step):
@@ -68,9 +78,10 @@ def _polynomial(name, first, step):
             y = _F["where"](n == k, now, y)
         return y
     polynomial.__name__ = polynomial.__qualname__ = name
-    polynomial.__doc__ = (
-        f"The {name.rpartition('_')[0].replace('_', ' ')} {name.rpartition('_')[2].upper()} of "
-        "degree n.")
+    words, _, letter = name.rpartition("_")
+    polynomial.__doc__ = _with_example(
+        f"The {words.replace('_', ' ')} {letter.upper()} of degree n.",
+        f"whet.special.{name}(whet.tensor([0., 1.]), 2)", f"tensor({_VALUES[name]})")
     return _with_out(polynomial)
 
 

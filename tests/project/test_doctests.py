@@ -12,7 +12,7 @@ from tests.project import statements
 
 ROOT = pathlib.Path(__file__).parents[2]
 # spaces whose functions are made from statements, and get docstrings of them
-MADE = "whet whet.special whet.linalg whet.nn whet.nn.functional".split()
+MADE = "whet whet.special whet.linalg whet.nn whet.nn.functional whet.array_api".split()
 
 
 def examples():

@@ -1,0 +1,83 @@
+"""Examples of the functions of the array API standard, for their docstrings: a call and its result
+on a line. Functions that give what one of ours gives have that one's example instead."""
+from .ops.docstrings import with_example
+
+EXAMPLES = """
+__array_namespace_info__().default_dtypes()["integral"] -> whet.int64
+all(whet.tensor([True, False])) -> tensor(False)
+any(whet.tensor([True, False])) -> tensor(True)
+arange(1, 7, 2) -> Array([1, 3, 5])
+argmax(whet.tensor([1., 5., 2.])) -> tensor(1)
+argmin(whet.tensor([3., 1., 2.])) -> tensor(1)
+argsort(whet.tensor([3., 1., 2.]), descending=True) -> tensor([0, 2, 1])
+asarray([1, 2.5]) -> Array([1.0000, 2.5000])
+astype(whet.tensor([1.5, -1.5]), whet.int64) -> tensor([ 1, -1])
+broadcast_arrays(whet.ones(3, 1), whet.ones(2))[0].shape -> whet.Size([3, 2])
+broadcast_to(whet.tensor([1, 2]), (1, 2)) -> tensor([[1, 2]])
+can_cast(whet.int8, whet.int16) -> True
+clip(whet.tensor([-2, 0, 5]), -1, 3) -> tensor([-1,  0,  3])
+concat([whet.tensor([1]), whet.tensor([2, 3])]) -> tensor([1, 2, 3])
+count_nonzero(whet.tensor([[0, 1], [2, 3]]), axis=1) -> tensor([1, 2])
+cumulative_prod(whet.tensor([1, 2, 3]), include_initial=True) -> tensor([1, 1, 2, 6])
+cumulative_sum(whet.tensor([1, 2, 3])) -> tensor([1, 3, 6])
+diff(whet.tensor([1, 4, 9])) -> tensor([3, 5])
+empty((2, 3)).shape -> whet.Size([2, 3])
+empty_like(whet.ones(2, 3)).shape -> whet.Size([2, 3])
+expand_dims(whet.ones(2, 3), axis=1).shape -> whet.Size([2, 1, 3])
+eye(1, 2) -> Array([[1., 0.]])
+flip(whet.tensor([1, 2, 3])) -> tensor([3, 2, 1])
+floor_divide(whet.tensor([7, -7]), 2) -> tensor([ 3, -4])
+from_dlpack(whet.arange(3)) -> Array([0, 1, 2])
+full((2,), 7) -> Array([7, 7])
+full_like(whet.ones(2), 7.0) -> Array([7., 7.])
+isin(whet.tensor([1, 2, 3]), whet.tensor([2])) -> tensor([False,  True, False])
+linspace(0, 1, 3) -> Array([0.0000, 0.5000, 1.0000])
+matmul(whet.ones(1, 3), whet.ones(3, 2)) -> tensor([[3., 3.]])
+matrix_transpose(whet.ones(4, 2, 3)).shape -> whet.Size([4, 3, 2])
+max(whet.tensor([[1., 5.], [7., 2.]]), axis=0) -> tensor([7., 5.])
+mean(whet.tensor([[1., 2.], [3., 4.]]), axis=0) -> tensor([2., 3.])
+meshgrid(whet.tensor([1, 2]), whet.tensor([3]))[0].shape -> whet.Size([1, 2])
+min(whet.tensor([[1., 5.], [7., 2.]]), axis=0) -> tensor([1., 2.])
+moveaxis(whet.ones(2, 3, 4), 0, -1).shape -> whet.Size([3, 4, 2])
+nonzero(whet.tensor([0, 3, 0, 4])) -> (tensor([1, 3]),)
+ones(2) -> Array([1., 1.])
+ones_like(whet.tensor([3, 4])) -> Array([1, 1])
+permute_dims(whet.ones(2, 3, 4), (2, 0, 1)).shape -> whet.Size([4, 2, 3])
+prod(whet.tensor([2, 3, 4])) -> tensor(24)
+repeat(whet.tensor([1, 2]), 2) -> tensor([1, 1, 2, 2])
+reshape(whet.arange(4), (1, -1)) -> tensor([[0, 1, 2, 3]])
+result_type(whet.int8, whet.uint8) -> whet.int16
+roll(whet.tensor([1, 2, 3]), 1) -> tensor([3, 1, 2])
+round(whet.tensor([0.5, 1.5])) -> tensor([0., 2.])
+searchsorted(whet.tensor([1, 3, 5]), whet.tensor([2, 5])) -> tensor([1, 2])
+sign(whet.tensor([-2., 0., 3.])) -> tensor([-1.,  0.,  1.])
+sort(whet.tensor([3, 1, 2])) -> tensor([1, 2, 3])
+squeeze(whet.ones(2, 1, 3), 1).shape -> whet.Size([2, 3])
+stack([whet.tensor([1, 2]), whet.tensor([3, 4])]).shape -> whet.Size([2, 2])
+std(whet.tensor([1., 3.])) -> tensor(1.)
+sum(whet.tensor([[1, 2], [3, 4]]), axis=1) -> tensor([3, 7])
+take(whet.tensor([5, 6, 7]), whet.tensor([2, 0])) -> tensor([7, 5])
+take_along_axis(whet.tensor([[1, 2]]), whet.tensor([[1]]), axis=1) -> tensor([[2]])
+tensordot(whet.ones(2, 3), whet.ones(3, 4), axes=1).shape -> whet.Size([2, 4])
+tile(whet.tensor([1, 2]), (2,)) -> tensor([1, 2, 1, 2])
+tril(whet.ones(1, 2)) -> tensor([[1., 0.]])
+triu(whet.ones(1, 2), k=1) -> tensor([[0., 1.]])
+unique_all(whet.tensor([2, 1, 2])).indices -> tensor([1, 0])
+unique_counts(whet.tensor([2, 1, 2])).counts -> tensor([1, 2])
+unique_inverse(whet.tensor([2, 1, 2])).inverse_indices -> tensor([1, 0, 1])
+unique_values(whet.tensor([2, 1, 2])) -> tensor([1, 2])
+unstack(whet.tensor([[1, 2], [3, 4]])) -> (tensor([1, 2]), tensor([3, 4]))
+var(whet.tensor([1., 3.]), correction=1) -> tensor(2.)
+vecdot(whet.tensor([1., 2.]), whet.tensor([3., 4.])) -> tensor(11.)
+where(whet.tensor([True, False]), 1, whet.tensor([2, 3])) -> tensor([1, 3])
+zeros(2) -> Array([0., 0.])
+zeros_like(whet.tensor([3., 4.])) -> Array([0., 0.])
+"""
+
+
+def add_examples(functions):
+    """Add the examples to the docstrings of these functions, by name."""
+    for line in EXAMPLES.strip().splitlines():
+        call, _, result = line.partition(" -> ")
+        fn = functions[call.partition("(")[0]]
+        fn.__doc__ = with_example(fn.__doc__ or "", f"whet.array_api.{call}", result)
