@@ -10,7 +10,7 @@ class TraceWarning(UserWarning):
 
 
 class TraceError(RuntimeError):
-    """A traced function would run eagerly, and why: what `strict=True` raises in the place of a
+    """The reason why a traced function would run eagerly. `strict=True` raises it in place of a
     warning."""
 
 

@@ -29,7 +29,7 @@ class Error(RuntimeError):
 
 
 class TracerWarning(Warning):
-    """What PyTorch's tracer says: it is never given here. `TraceWarning` is."""
+    """The warning of PyTorch's tracer, for code that names it. Here it is `TraceWarning`."""
 
 
 def script(obj: Any = None, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None,
@@ -102,7 +102,7 @@ _overload = _overload_method = unused       # of one signature among several: de
 
 
 def fork(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """A `Future` of what a function gives: it is called at once.
+    """Call a function at once, and return a `Future` of its result.
 
     >>> import whet
     >>> whet.jit.wait(whet.jit.fork(whet.add, whet.ones(2), 1))
@@ -129,7 +129,7 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module, in eval mode: what is traced is compiled for where it runs anyway."""
+    """The module in eval mode. Traced code is always compiled for the machine that it runs on."""
     return freeze(mod.eval() if hasattr(mod, "eval") else mod)
 
 

@@ -299,7 +299,7 @@ def matrix_exp(A):
 
 
 def cond(A, p=None):
-    """The condition number: how much a solution may grow what is wrong with its right side.
+    """The condition number: by how much a solution may amplify errors of its right side.
 
     >>> import whet
     >>> whet.linalg.cond(whet.tensor([[2., 0.], [0., 4.]]))
@@ -360,7 +360,7 @@ def cholesky_solve(B, L, upper=False):
 
 
 def cholesky_inverse(L, upper=False):
-    """The inverse of a matrix of which this is the Cholesky factor.
+    """The inverse of a matrix, from its Cholesky factor.
 
     >>> import whet
     >>> L = whet.linalg.cholesky(whet.tensor([[2., 0.], [0., 4.]]))
@@ -582,7 +582,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 
 def pca_lowrank(A, q=None, center=True, niter=2):
-    """The principal components of rows, as `svd_lowrank` of what is left without their mean."""
+    """The principal components of rows: `svd_lowrank` after their mean is subtracted."""
     q = min(6, *A.shape[-2:]) if q is None else q
     if not 0 <= q <= min(A.shape[-2:]):
         raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="

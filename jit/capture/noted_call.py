@@ -55,30 +55,31 @@ def _yes() -> bool:
 
 
 # ---- arguments -----------------------------------------------------------------------------------
-def passed(x: Any) -> Any:
-    """An argument in a form that a replay can provide again."""
+def repeatable_argument(x: Any) -> Any:
+    """An argument, or its text, in a form that a replay can make again."""
     if type(x) in FIXED or type(x) in NUMBERS or type(x) is Text:
         return x
     # Of a tensor that is refused.
-    return x if is_strided(x) and bare(x) else str(x)
+    return x if is_strided(x) and shows_only_numbers(x) else str(x)
 
 
-def bare(t: Base) -> bool:
+def shows_only_numbers(t: Base) -> bool:
     """Does the text of a tensor show nothing but its numbers?"""
     return not wants_gradient(t) and not t._extra
 
 
-def kept(x: Any) -> Any:
+def argument_as_text(x: Any) -> Any:
     """An argument of which only the current text matters. A small tensor is copied, so that nobody
     writes to it."""
-    x = passed(x)
+    x = repeatable_argument(x)
     if type(x) is Tensor and x._array.size <= SMALL:
         with modes.no_grad():
             return x.clone()
     return x
 
 
-def fits(x: object, way: str) -> bool:
-    """Does something turn into text, in a certain way, as its counterpart in a replay does?"""
+def formats_alike(x: object, way: str) -> bool:
+    """Does an object become the text, by conversion `way`, that its counterpart in a replay
+    becomes?"""
     return (type(x) in FIXED or type(x) in NUMBERS or way == "s"
-            or is_strided(x) and (way in NUMERALS or bare(x)))
+            or is_strided(x) and (way in NUMERALS or shows_only_numbers(x)))

@@ -30,7 +30,14 @@ from ..guards.origin import is_compiled_function, ours
 from ..report.reasons import Caches, Calls, Inspects, Prints
 from ..report.type_names import thing
 from .caches import Cache
-from .noted_call import CONVERSIONS, NUMERALS, Call, fits, kept, passed
+from .noted_call import (
+    CONVERSIONS,
+    NUMERALS,
+    Call,
+    argument_as_text,
+    formats_alike,
+    repeatable_argument,
+)
 from .numpy_functions import KINDS, MAKERS
 from .numpy_stand_in import Array, tensor_of
 from .outside_draws import Drawer, draws, is_generator
@@ -236,7 +243,7 @@ class Outward:
             if issubclass(type(sys.stdout), Stream):
                 file = kwargs["file"] = real(sys.stdout)
             elif type(sys.stdout) is io.StringIO and id(sys.stdout) not in self.met:
-                self.do(PRINT, [kept(x) for x in self.texts(args)],
+                self.do(PRINT, [argument_as_text(x) for x in self.texts(args)],
                         {**kwargs, "file": sys.stdout})
                 # The run made it, and whoever reads it is refused: this leaves nothing behind.
                 self.rec.acts = self.rec.acts[:-1]
@@ -246,7 +253,7 @@ class Outward:
             self.rec.refuse(Prints("it prints to an object of its own"))
             PRINT(*args, **kwargs)
             return
-        self.do(PRINT, [kept(x) for x in self.texts(args)],
+        self.do(PRINT, [argument_as_text(x) for x in self.texts(args)],
                 kwargs, lambda: not getattr(file or sys.stdout, "closed", False),
                 lambda: is_pythons_own(file or sys.stdout))
 
@@ -296,8 +303,8 @@ class Outward:
         where = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
         ways = [way for way in CONVERSIONS(msg) if way != "%"] if type(msg) is str else []
         plain_places = (type(msg) is str and len(ways) == len(args) and "*" not in msg
-                        and "%(" not in msg if args else passed(msg) is msg)
-        if not plain_places or not all(map(fits, args, ways)):
+                        and "%(" not in msg if args else repeatable_argument(msg) is msg)
+        if not plain_places or not all(map(formats_alike, args, ways)):
             if not self.asked(logger.isEnabledFor, level):
                 return
             self.rec.refuse(Prints("it logs an object of its own, or by a text with places of "
@@ -306,8 +313,8 @@ class Outward:
             return
         text, *values = self.texts([msg, *args])
         shown = [
-            passed(text),
-            *(x.detach() if is_strided(x) and way in NUMERALS else passed(x)
+            repeatable_argument(text),
+            *(x.detach() if is_strided(x) and way in NUMERALS else repeatable_argument(x)
               for x, way in zip(values, ways))]
         self.do(functools.partial(log_at, logger, level, where), shown, {}, None,
                 lambda: all(is_pythons_own(h) for h in handlers_of(logger)))

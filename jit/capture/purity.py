@@ -27,7 +27,7 @@ from whet.tensor import Tensor
 from ..guards import allowed_calls as known
 from ..guards.bytecode import instructions, names_only_in_isinstance
 from ..guards.origin import makes_a_tuple, origin_of, ours
-from ..guards.sizes import catches, informs, tells
+from ..guards.sizes import may_catch_errors, tells_anything, tells_sizes
 from ..report.reasons import Calls, Draws, Inspects
 from .asked_gradients import AskedGradients, names_gradients
 from .stand_ins import Function
@@ -190,7 +190,7 @@ class Watch:
         elif event == "c_call":
             self.native(arg, frame)
         elif (event == "return" and self.told is None and arg is not None and ours(frame)
-              and not declared_for_tracing.is_sizeless(frame) and informs(arg)):
+              and not declared_for_tracing.is_sizeless(frame) and tells_anything(arg)):
             self.returned(frame, arg)
 
     def returned(self, of: types.FrameType, x: Any) -> None:
@@ -204,7 +204,7 @@ class Watch:
         if frame is not None:
             is_guarded = (code is STAND_IN or code in declared_for_tracing.TELLING
                           or code is LENGTH and self.follows)
-            self.note_told(frame, is_guarded or not tells(x))
+            self.note_told(frame, is_guarded or not tells_sizes(x))
 
     def note_told(self, frame: types.FrameType, is_guarded: bool) -> None:
         """Note that the user's code, in this frame, learns something that may depend on sizes."""
@@ -241,7 +241,7 @@ class Watch:
         """Does a frame have an argument that a framework caller made?"""
         assert frame.f_back is not None
         known = self.passed_on(frame.f_back)
-        return tells([x for x in frame.f_locals.values() if id(x) not in known])
+        return tells_sizes([x for x in frame.f_locals.values() if id(x) not in known])
 
     def called(self, frame: types.FrameType) -> None:
         code = frame.f_code
@@ -252,7 +252,7 @@ class Watch:
                 self.refuse(reason.within(self.world))
         if code in self.codes:
             if (self.told is None and
-                (catches(code) or self.called_with(frame.f_back) and self.is_told(frame))):
+                (may_catch_errors(code) or self.called_with(frame.f_back) and self.is_told(frame))):
                 self.told = line_of(code, code.co_firstlineno)
                 self.informed = self.informed or self.told
             watching = self.watching.intersection(code.co_names)

@@ -21,7 +21,7 @@ from ..guards.immutable_types import PLAIN
 from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import FlatArguments
-from ..guards.slots import items, several
+from ..guards.slots import holds_slots, names_of_parts
 from ..report.reasons import Branches, Shapes
 from .varying_arguments import VaryingArguments
 
@@ -233,6 +233,6 @@ def _may_be_exchanged(before: Any, now: Any) -> bool:
     if varies(now) or (is_strided(now) or isinstance(now, np.ndarray)):
         # Sums begin as 0, or as None.
         return type(before) is type(now) or before is None or varies(before)
-    return type(before) is type(now) and several(before) and several(now) \
-        and items(before) == items(now) \
-        and all(type(before[i]) is type(now[i]) for i in items(now))
+    return type(before) is type(now) and holds_slots(before) and holds_slots(now) \
+        and names_of_parts(before) == names_of_parts(now) \
+        and all(type(before[i]) is type(now[i]) for i in names_of_parts(now))

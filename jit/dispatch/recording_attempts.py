@@ -157,7 +157,7 @@ class FirstRecording(Session):
                 or flat.numbers or flat.lengths
                 or self.call.key in self.recordings.watched or self.learned.ran is not None):
             return False
-        return sizes.unwatched(model) and model.fits(self.leaves, flat.boxes)
+        return sizes.needs_no_watching(model) and model.fits(self.leaves, flat.boxes)
 
     def numbers_become_known(self) -> None:
         """The function would notice a stand-in of a number, so numbers are part of a call's key

@@ -13,7 +13,7 @@ from ..guards.container_places import Elements, entries
 from ..guards.instances import contents_of
 from ..guards.overwritten_attributes import Overwritten, could_be_found_elsewhere
 from ..guards.places import ABSENT, Change
-from ..guards.slots import items
+from ..guards.slots import names_of_parts
 from ..guards.spots import MemoryOf
 from ..report.reasons import Changes, Inspects, OtherMemory
 from .write_back import Left
@@ -68,7 +68,7 @@ class LeftBehind:
                 continue
             fix = functools.partial(learned.fix, [s.spot.key])
             self.results.of_slots[id(was)] = fix
-            if items(was) != s.items or was[s.item] is not t:
+            if names_of_parts(was) != s.items or was[s.item] is not t:
                 fix()
                 change = Change(Elements(was) if type(was) is list else entries(was), None)
                 raise Refused(Changes(self.run.world, change, "which is another at each call"))

@@ -1,9 +1,9 @@
-"""Names in modules by which code goes on to what lies there, and those by which it does not.
+"""Decides which names in a module the walk over what a function can reach follows.
 
-Code may only ask whether a dict in a module contains something: `name in sys.modules`. What such a
-dict holds is not read, so the walk does not go on to it: from `sys.modules` that would be all that
-is loaded. `model.modules()` somewhere else is no reason to, as long as the module `sys` is only
-named where names in it are looked up, and so can be nothing that `modules` is asked of there.
+Code may only ask whether a dict in a module contains something: `name in sys.modules`. It does not
+read what the dict holds, so the walk does not follow the name: `sys.modules` would lead it to all
+that is loaded. `model.modules()` in other code is no reason to follow it either, as long as code
+names the module `sys` only to look up names in it: then `model` cannot be `sys`.
 """
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class NamedAttributes:
-    """Attributes that code names for some use. `of_anything`: of what may be any object;
-    `of_modules`: of modules that it names there, by id."""
+    """Attributes that code names. `of_modules`: (id of the module, attribute), where the code names
+    the module, too. `of_anything`: attributes of what may be any object."""
 
     def __init__(self) -> None:
         self.of_anything: set[str] = set()
@@ -35,7 +35,8 @@ class NamedAttributes:
 
     def note(self, of_anything: set[str], of_globals: set[tuple[str, str]],
              names_of: dict[str, Any]) -> None:
-        """More of them: (global, attribute), and others. `names_of`: the globals of the code."""
+        """Add attributes, those `of_globals` as (global, attribute). `names_of`: the globals of the
+        code."""
         self.of_anything |= of_anything
         for name, attribute in of_globals:
             x = names_of.get(name)
@@ -45,27 +46,28 @@ class NamedAttributes:
                 self.of_anything.add(attribute)
 
     def of_module(self, m: types.ModuleType) -> set[str]:
-        """Those of a module that code names there."""
+        """The attributes of a module that code names together with it."""
         return {name for i, name in self.of_modules if i == id(m)}
 
     def has(self, module: int, name: str, only_named: set[int]) -> bool:
-        """Could a module, of this id, be what such a name is used of? `only_named`: ids of modules
-        of which nothing but names in them is taken."""
+        """Could code take attribute `name` of the module with this id? `only_named`: ids of modules
+        that code names only to look up names in them."""
         return (module, name) in self.of_modules or (
             name in self.of_anything and module not in only_named)
 
 
 class EnteredNames(NamedAttributes):
-    """Attributes that code goes on to. `only_named`: ids of modules of which nothing but names in
-    them is taken."""
+    """Attributes whose contents code reads. `only_named`: ids of modules that code names only to
+    look up names in them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.only_named: set[int] = set()
 
 
-def look_into(walk: Walk, x: Any) -> None:
-    """The walk has come to something of which some code only takes attributes: a module?"""
+def visit_module_by_names(walk: Walk, x: Any) -> None:
+    """Code only takes attributes of the object that the walk has just met. If that is a module,
+    visit it, and note that."""
     if type(x) is types.ModuleType and walk.stack and walk.stack[-1] is x:
         walk.stack.pop()
         if id(x) not in walk.seen:
@@ -73,9 +75,9 @@ def look_into(walk: Walk, x: Any) -> None:
             walk.entered.only_named.add(id(x))
 
 
-def leave_out(walk: Walk, m: types.ModuleType, new: set[str], done: set[str]) -> set[str]:
-    """Of some names in a module those that the walk goes on to. Of dicts by other names only the
-    keys are compared."""
+def names_to_follow(walk: Walk, m: types.ModuleType, new: set[str], done: set[str]) -> set[str]:
+    """Those of the `new` names in a module that the walk follows. Of a dict under another name only
+    the keys are compared."""
     held, wanted = vars(m), new
     for name in new:
         x, noted = held[name], f"in {name}"

@@ -1,15 +1,14 @@
-"""Objects that cannot be compared, in places that only code which names them comes to.
+"""Objects that cannot be compared, but that no code which runs can read.
 
 A function that reads a lock, a queue, an open connection or a generator cannot be replayed. A
 trainer holds such things beside what its step reads:
 
     self.model, self.lock = model, threading.Lock()
 
-The walk that looks for what a function can reach goes by objects, so it comes to the lock, if some
-code within reach names it. What lies there is compared by who it is, as anything else, and the run
-is watched: where no code that ran names the place, nothing in it was read. The same holds for what
-the walk has held back as no code within reach names it (see `unnamed_objects.py`), and code of
-others does.
+The walk over what a function can reach goes from object to object. So it finds the lock if some
+code within reach names it. The lock is compared by identity, and the run is watched: if no code
+that ran names the attribute, nothing has read the lock. The same holds for what the walk has held
+back because only code of others names it (see `unnamed_objects.py`).
 """
 from __future__ import annotations
 
@@ -39,8 +38,8 @@ OF_ONE_NAME = functools.cached_property.__get__.__code__
 
 
 class Unread:
-    """What a run must not read. `names`: what lies in places that code within reach names; `of`: by
-    id of an object that was walked, what in it was not."""
+    """What a run must not read. `names`: by attribute or global name, why its object must not be
+    read. `of`: the same for single objects, by their ids."""
 
     def __init__(self, walk: Walk) -> None:
         self.names: dict[str, Reason] = {}
@@ -61,8 +60,8 @@ class Unread:
             self.find(walk)
 
     def find(self, walk: Walk) -> None:
-        """Find by which names code comes to what cannot be compared. Raise where it can come to it
-        in another way."""
+        """Find the names by which code can come to objects that cannot be compared. Raise
+        Unwatchable if it can come to one in another way."""
         unread: dict[int, Reason] = walk.unread
         owner_of = {id(p.objects[0]): p.owner for p in walk.places if type(p) is AttributesDict}
         placed = set()
@@ -84,15 +83,16 @@ class Unread:
         return bool(self.of)
 
     def run_by(self, frame: types.FrameType) -> set[types.CodeType]:
-        """The user's code in a function that was taken for one that does not run, as it begins
-        to."""
+        """The user's code in a function that the walk took for one that does not run. Called when
+        the function begins to run after all."""
         found = self.wrappers.get(frame.f_code, ())
         held = frame.f_locals if found else {}
         return {code for fn in found for code in codes_around(fn)
                 if all(held.get(name) is x for name, x in variables(fn).items())}
 
     def read_by(self, frame: types.FrameType, walked: bool) -> Reason | None:
-        """What of this code could read that begins to run. `walked`: has the walk read the code?"""
+        """The reason why code that begins to run may not: it could read one of these objects. None
+        if it cannot. `walked`: has the walk read the code?"""
         code = frame.f_code
         if walked:
             if code not in self.read:
@@ -109,7 +109,7 @@ class Unread:
         return next((reason for names in found if (reason := _read_by(code, names))), None)
 
     def read_by_template(self, f: Any) -> Reason | None:
-        """What `text.format` could read, by a text like `{0.name}`. `f`: a function of C."""
+        """The same for a function of C that is `text.format`, whose text may be like `{0.name}`."""
         text = getattr(f, "__self__", None)
         if type(text) is not str or f.__name__ not in ("format", "format_map"):
             return None
@@ -120,7 +120,7 @@ class Unread:
 
 def _read_by(code: types.CodeType, names: dict[str, Reason],
              harmless: Set[str] = frozenset()) -> Reason | None:
-    """Which of these some code could read, by other names than the harmless ones."""
+    """The reason for one of the names that some code could read, apart from `harmless` ones."""
     said = {*code.co_names, *_texts(code.co_consts)} - harmless
     if names_in(code).facts.looks_up_names or not TAKING_APART.isdisjoint(said):
         return next(iter(names.values()), None)
@@ -128,7 +128,7 @@ def _read_by(code: types.CodeType, names: dict[str, Reason],
 
 
 def _only_names_lead_to(place: Place, name: Any, owner_of: dict[int, Any]) -> bool:
-    """Does nothing read this part of a place but code that says its name? Python itself asks for
+    """Can only code that contains the name read this part of a place? Python itself asks for
     special names, and our own code for those that our classes have."""
     kind, owner = type(place), place.owner
     if kind in (Entries, OtherEntries):

@@ -24,7 +24,12 @@ from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
 from .container_places import OtherEntries, entries
 from .data_in_modules import compare_data
-from .followed_module_names import EnteredNames, NamedAttributes, leave_out, look_into
+from .followed_module_names import (
+    EnteredNames,
+    NamedAttributes,
+    names_to_follow,
+    visit_module_by_names,
+)
 from .functions_of_c import FunctionsOfC
 from .immutable_types import PLAIN
 from .name_places import Attribute, AttributesDict, Global
@@ -212,7 +217,7 @@ class Walk:
         if id(m) not in self.entered.only_named or "__dict__" in named:
             named = self.met_code.attributes
         there = named.intersection(held) | {"__getattr__"}.intersection(held)
-        new = leave_out(self, m, there - done, done)
+        new = names_to_follow(self, m, there - done, done)
         done |= new
         for name in sorted(new):
             self.add(Global(held, name))
@@ -265,7 +270,7 @@ class Walk:
         for name, not_called in names.globals:
             self.add(Global(names_of, name))
             if name not in names.passed_on:
-                look_into(self, names_of.get(name))
+                visit_module_by_names(self, names_of.get(name))
             if not_called:
                 self.of_c.met((names_of.get(name, getattr(builtins, name, None)),))
             if name not in names_of:

@@ -5,12 +5,12 @@ A layer keeps what it computed for whoever looks at it later:
     self.last = h.detach()
     self.losses = {"mean": h.mean().detach()}
 
-What lay there before is of no matter to a run. It is not compared before a replay, whatever it is
-(that something lay there, or nothing, is), and the walk over what a function can reach does not go
-on from it. What the run leaves there is laid there by a replay.
+What lay there before does not matter to a run. So only whether there was something is compared
+before a replay, and the walk over what a function can reach does not go on from it. A replay puts
+there what the run left.
 
-That is so where no code within reach asks for the name, or where the runs before this one have set
-it first: then each further run is watched for that (see `capture/first_uses.py`).
+This holds where no code within reach asks for the name. It also holds where earlier runs have set
+the attribute first; then each further run is watched for that (see `capture/first_uses.py`).
 """
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def is_set_first(walk: Walk, spot: Spot, x: Any) -> bool:
 
 
 def take_readable_attributes(walk: Walk) -> list[Any]:
-    """What the walk has to go on from after all, as others than the user's code may read it."""
+    """Take the objects that code other than the user's may read out of `walk.set_first`, and return
+    them: the walk has to go on from them after all."""
     holders = {id(p.objects[0]): p.owner for p in walk.places if type(p) is AttributesDict}
     gone = [key for key in walk.set_first
             if key.owner not in holders or not only_named(holders[key.owner], key.name)]
@@ -135,7 +136,8 @@ def take_readable_attributes(walk: Walk) -> list[Any]:
 
 
 def skip_overwritten(walk: Walk) -> list[Overwritten]:
-    """Compare the other attributes alone, in the places that a walk has found. Its last step."""
+    """The last step of a walk: replace the places of dicts by places that skip the attributes which
+    runs set first."""
     learned, names = walk.set_first.keys(), only_set(walk)
     if takes_objects_apart(walk) or not (names or learned):
         return []
@@ -157,7 +159,8 @@ def skip_overwritten(walk: Walk) -> list[Overwritten]:
 
 
 def names_of(x: Any, d: dict[str, Any], names: set[str]) -> frozenset[str]:
-    """The attributes of such names that an object has, or that methods of its class give it."""
+    """Those of these names under which an object has attributes, or gets some by methods of its
+    class."""
     if type(d) is not dict:
         return frozenset()
     mine = names & (d.keys() | names_only_set_by_methods(type(x)))
@@ -165,18 +168,18 @@ def names_of(x: Any, d: dict[str, Any], names: set[str]) -> frozenset[str]:
 
 
 def only_named(x: Any, name: str) -> bool:
-    """Can nobody come to an attribute of an object but code of the user's, by its name?"""
+    """Can only the user's code read an attribute of an object, by naming it?"""
     known = names_that_others_use(type(x))
     return known is not None and name not in known and not is_member(x, name)
 
 
 def names_only_set_by_methods(t: type) -> set[str]:
-    """The names that methods of a class set, of whatever object, and do nothing else with."""
+    """The names of attributes, of any object, that methods of a class set and never read."""
     return {name for names in _in_methods(t) for name in names.only_set}
 
 
 def set_by_methods(t: type) -> set[str]:
-    """The names that methods of a class set, of whatever object."""
+    """The names of attributes, of any object, that methods of a class set."""
     return {name for names in _in_methods(t) for name in names.are_set}
 
 
@@ -188,7 +191,7 @@ def _in_methods(t: type) -> list[NamesInCode]:
 
 
 def _skip(walk: Walk, k: int, names: frozenset[str]) -> None:
-    """Compare a dict but for some names: place `k` of a walk becomes another."""
+    """Replace place `k` of a walk, that of a dict, by one that skips some names."""
     old = walk.places[k]
     skipped = names | frozenset(getattr(old, "skipped", ()))
     new = walk.places[k] = OtherEntries(old.owner, skipped)
@@ -202,8 +205,8 @@ def _skip(walk: Walk, k: int, names: frozenset[str]) -> None:
 
 
 def could_be_found_elsewhere(x: Any, known: Iterable[Any]) -> bool:
-    """Could a run lay a value where it already lay, having it from somewhere else? `known`: what
-    the run could reach."""
+    """Could a run have put a value where it already was, after finding it elsewhere? `known`: the
+    objects that the run could reach."""
     if type(x) in PLAIN or not (type(x) in NEVER_CONSTANT or is_strided(x)):
         return True
     return any(y is x for y in known)

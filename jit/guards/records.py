@@ -10,7 +10,7 @@ dataclass. So they are where a tensor that it holds has another size than at an 
     for token in prompt:             # a cache of keys and values, which grows at each call
         logits = step(token, cache)
 
-Its identity must be of no matter then: a run in which somebody hashes or compares it is not
+Its identity must not matter then: a run in which somebody hashes or compares it is not
 recorded so (see `capture/identity_uses.py`).
 """
 from __future__ import annotations

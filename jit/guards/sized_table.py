@@ -21,7 +21,7 @@ from ..program.size_stores import SizeStores
 from ..program.sized_lists import Segment
 from .native_entry import L
 from .native_table import SIZES, VALUE
-from .table_index import FOREVER, calls, limit
+from .table_index import FOREVER, limit_uses, uses_of
 from .table_rows import Table
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class SizedTable:
     @property
     def calls(self) -> int:
         """How often it was used."""
-        return calls(self.table)
+        return uses_of(self.table)
 
     @property
     def is_due(self) -> bool:
@@ -81,7 +81,7 @@ class SizedTable:
 
     def limit(self) -> None:
         """Machine code makes the calls until then."""
-        limit(self.table, int(min(self.checks.at, self.sounding, FOREVER)))
+        limit_uses(self.table, int(min(self.checks.at, self.sounding, FOREVER)))
 
 
 class SizedTableMaker(SizeStores):

@@ -8,11 +8,11 @@ made again (`passes/repeat_for_sizes.py`), of the kernels that there are. The no
 each time: nothing is inferred from one size about another.
 
 Such a call is not watched for what a recording cannot see, if the recorded run showed that it need
-not be: Python does the same if all that it is told is the same, and the user's code was told
-nothing that depends on sizes. It had tensors, and asked for no number, text or shape (`tells`) but
-such as go by no sizes (those functions of ours say so, see declared_for_tracing.py), and it caught
-no error (`catches`). What prints, or reaches what could (see outside_calls.py), is watched each
-time.
+not be. Python does the same if all that it is told is the same. So the user's code must have been
+told nothing that depends on sizes: no number, text or shape (`tells_sizes`), other than by
+functions that say of themselves that they go by no sizes (see declared_for_tracing.py). And it must
+catch no error (`may_catch_errors`). A call that prints, or reaches what could, is watched each time
+(see outside_calls.py).
 """
 from __future__ import annotations
 
@@ -142,9 +142,9 @@ def may_differ(allowed: Mapping[Any, Mapping[int, Dim]], before: Sequence[Sequen
     return True
 
 
-def unwatched(r: Recording) -> bool:
-    """Need a call like recording `r`, but for sizes, which fits but for these, not be watched
-    for what a recording cannot see?"""
+def needs_no_watching(r: Recording) -> bool:
+    """May a call that fits recording `r` apart from its sizes go unwatched? Nothing that the run
+    did could go unseen then."""
     return (r.recorded.told_at is None
             and not (r.replay.acts or r.world.outward or r.world.taken_keys
                      or r.world.growing))
@@ -169,9 +169,9 @@ def fits(r: Recording, leaves: Sequence[Any]) -> bool:
         for b, a in zip(now, before))
 
 
-def coincide(r: Recording, leaves: Sequence[Any]) -> bool:
-    """Are sizes in which a call differs from recording `r` equal to others by chance? Hardly any
-    call could be made like a recording of it, as such sizes must be equal again."""
+def equals_by_chance(r: Recording, leaves: Sequence[Any]) -> bool:
+    """Are sizes in which a call differs from recording `r` equal to other sizes by chance? A
+    recording of such a call serves hardly any other, because these sizes must be equal again."""
     inputs = r.replay.inputs
     return equal_by_chance(_shapes(r, leaves), {
         size for source, x in zip(inputs.sources, inputs.types)
@@ -212,8 +212,8 @@ def has_nodes_of(r: Recording, nodes: Sequence[Node], compared: Set[int] = froze
 
 
 def scales(r: Recording, nodes: Sequence[Node], arrays: Sequence[Any]) -> bool:
-    """Have the values of a run that came to the nodes of recording `r`, which lie as `arrays`, for
-    each size of its own another one, and do they lie densely where its own do?"""
+    """Can sizes of recording `r` be mapped one by one to those of a run with the same nodes? Are
+    the run's values also dense where those of `r` are? `arrays`: how the run's values lie."""
     there = {0: 0, 1: 1}
     for o in itertools.chain(*[n.outs for n in nodes]):
         t, a = r.program.arrays[o], arrays[o]
@@ -223,8 +223,8 @@ def scales(r: Recording, nodes: Sequence[Node], arrays: Sequence[Any]) -> bool:
     return True
 
 
-def tells(x: Any) -> bool:
-    """Can something that the framework gives to the user's code be another where sizes are?"""
+def tells_sizes(x: Any) -> bool:
+    """Could a value that the framework gives to the user's code differ where sizes differ?"""
     # What is done with a number that varies is recorded, and so it is of what stands for an array.
     if x is None or is_strided(x) or type(x) in NUMBERS or type(x) is Array:
         return False
@@ -233,18 +233,18 @@ def tells(x: Any) -> bool:
     if isinstance(x, int | float | complex | str | bytes | Size | np.generic | np.ndarray):
         return True
     return (isinstance(x, tuple | list | set | dict)
-            and any(map(tells,
+            and any(map(tells_sizes,
                         x.values() if isinstance(x, dict) else x)))
 
 
-def informs(x: Any) -> bool:
-    """Is it anything but a tensor?"""
+def tells_anything(x: Any) -> bool:
+    """Is it a number, a text, a shape or an array, rather than a tensor or None?"""
     return x is not None and not is_strided(x) and (
-        type(x) in NUMBERS or type(x) is Array or type(x) is Size or tells(x))
+        type(x) in NUMBERS or type(x) is Array or type(x) is Size or tells_sizes(x))
 
 
 @functools.lru_cache(4096)
-def catches(code: CodeType) -> bool:
+def may_catch_errors(code: CodeType) -> bool:
     """Could this code catch an error, or look at a tensor in a way that nobody sees?"""
     if (code.co_name == "__exit__" or not WITHIN.isdisjoint(code.co_names)
             or not WITHIN.isdisjoint(x for x in code.co_consts if type(x) is str)):

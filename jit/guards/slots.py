@@ -1,4 +1,4 @@
-"""Slots: spots whose number or tensor is another at each call. A recording takes it as it comes,
+"""Slots: spots that hold another number or tensor at each call. A recording takes that as an input,
 like an argument that nobody passes."""
 from typing import Any
 
@@ -13,8 +13,8 @@ from .tensor_facts import look, named
 
 
 class Slot:
-    """A spot, or with `item` one number or tensor of the container that lies there: a tuple, or a
-    list or dict that calls lay anew. `container`: its type, `items`: all that it has."""
+    """A spot, or, with `item`, one number or tensor of the container in it: a tuple, or a list or
+    dict that each call makes anew. `container`: its type, `items`: the names of its parts."""
     __slots__ = ("spot", "item", "container", "items", "cells", "is_number", "is_array", "type",
                  "look")
 
@@ -24,7 +24,7 @@ class Slot:
         self.container: type | None = None
         self.items: tuple[Any, ...] = ()
         if item is not None:
-            self.container, self.items, value = type(value), items(value), value[item]
+            self.container, self.items, value = type(value), names_of_parts(value), value[item]
         self.type, self.is_array = type(value), type(value) is np.ndarray
         self.is_number = not (self.is_array or is_strided(value))
         self.look = array_parts.layout(value) if self.is_array else \
@@ -32,15 +32,16 @@ class Slot:
 
     @staticmethod
     def takes(value: Any) -> bool:
-        """Can a slot, or several, hold such a value?"""
+        """Can a slot, or holds_slots, hold such a value?"""
         if is_strided(value):
             return not (value._extra or named(value))
-        return varies(value) or array_parts.takes(value) or several(value)
+        return varies(value) or array_parts.takes(value) or holds_slots(value)
 
     @staticmethod
     def at(spot: Spot, value: Any) -> "list[Slot]":
         """The slots of a spot."""
-        return [Slot(spot, value, i) for i in (items(value) if several(value) else (None,))]
+        parts = names_of_parts(value) if holds_slots(value) else (None,)
+        return [Slot(spot, value, i) for i in parts]
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -48,16 +49,15 @@ class Slot:
         return *self.spot.key, self.item, self.container, self.items
 
     def fetch(self, known: dict[int, Any], leaves: list[Any]) -> Any:
-        """The tensor that is there now, or that stands for the number.
-
-        None where it is of another kind, or known under another name."""
+        """The tensor that is there now, or one that stands for the number. None if it is of another
+        kind, or is known in another way, too."""
         there: Any = self.spot.found()
         if there is None:
             return None
         v = there
         if self.item is not None:
             kind: type = type(v)
-            if kind is not self.container or items(v) != self.items:
+            if kind is not self.container or names_of_parts(v) != self.items:
                 return None
             v = v[self.item]
         t = self.tensor(v, known, leaves)
@@ -95,7 +95,7 @@ class Slot:
 
     @property
     def may_be_twin(self) -> bool:
-        """May the tensor be one that is known otherwise, too, as long as it is that each time?"""
+        """May the tensor be an argument or another slot's, as long as it is so each time?"""
         return self.item is None and not (self.is_number or self.is_array)
 
 
@@ -121,14 +121,14 @@ class Twin:
         return True
 
 
-def items(value: Any) -> tuple[Any, ...]:
+def names_of_parts(value: Any) -> tuple[Any, ...]:
     """The names of a container's parts: positions or keys."""
     return tuple(value) if type(value) is dict else tuple(range(len(value)))
 
 
-def several(value: Any) -> bool:
-    """Is this a tuple of numbers and tensors, or a list or dict of tensors, each of which may be
-    another at each call?"""
+def holds_slots(value: Any) -> bool:
+    """Can each part of a container have a slot of its own? The container is a tuple of numbers and
+    tensors, or a list or dict of tensors."""
     kind = type(value)
     if kind is not tuple and kind is not list and kind is not dict or not value:
         return False

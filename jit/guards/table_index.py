@@ -1,5 +1,5 @@
-"""Tables that go by less than a recording's: those of functions that are faster without one, and
-an index of many."""
+"""Tables that compare less than a recording's does: those that call the function itself, because it
+is faster eagerly, and an index of many tables."""
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +17,8 @@ _never: Any = None if L is None else np.full(L.HEADER, -1, np.int64)
 
 
 def bypass(fn: Callable[..., Any], first: Any) -> Table:
-    """A table for a function that is faster without a recording, where its first argument is
-    like this one."""
+    """A table that calls the function itself, because it is faster eagerly, where its first
+    argument is like this one."""
     words, a = np.zeros(L.HEADER, np.int64), first._array
     size = id(a.kind) if devices.is_elsewhere(a) else a.size
     for name, v in dict(kind=L.EAGER, finish=id(fn), type=id(type(first)), size=size).items():
@@ -27,7 +27,7 @@ def bypass(fn: Callable[..., Any], first: Any) -> Table:
 
 
 def bypass_all(fn: Callable[..., Any], uses: int) -> Table:
-    """A table for so many calls of a function, whatever their arguments: they are eager."""
+    """A table that makes this many calls of a function eager, whatever their arguments."""
     words = np.zeros(L.HEADER, np.int64)
     for name, v in dict(kind=L.EAGER, finish=id(fn), until=uses).items():
         words[L.H[name] // 8] = v
@@ -35,8 +35,8 @@ def bypass_all(fn: Callable[..., Any], uses: int) -> Table:
 
 
 def fingerprint(args: Sequence[Any], kwargs: Mapping[str, Any], aside: Collection[int] = ()) -> int:
-    """What an index goes by: the sizes of tensors and the ints among the arguments, those `aside`
-    left out, as `_seek` in machine code has it. Without machine code nothing goes by it."""
+    """A hash of the sizes of tensors and of the ints among the arguments, without those at the
+    positions `aside`. `_seek` in machine code computes the same. 0 without machine code."""
     h = 0
     if L is None:
         return h
@@ -53,19 +53,19 @@ def fingerprint(args: Sequence[Any], kwargs: Mapping[str, Any], aside: Collectio
 
 
 class Index:
-    """Tables that machine code finds by a fingerprint of the arguments, however many there are:
-    `ready` is itself one.
+    """An index of tables that machine code searches by a fingerprint of the arguments. `ready` is
+    the index in the form of a table. `aside`: positions of ints that do not count.
 
-    Threads may be reading it: what they could be in is kept until it is laid out anew, in other
-    memory. `aside`: positions of ints that do not count."""
+    Other threads may be reading it. So tables stay alive until the index is built again, in other
+    memory."""
 
     def __init__(self, aside: Iterable[int] = ()) -> None:
         self.aside = frozenset(aside)
         self.there: dict[int, list[Table]] = {}          # fingerprint -> tables for such arguments
-        self.lay(8)
+        self.rebuild(8)
 
     def put(self, finger: int, table: Table) -> None:
-        """One more table, for arguments of this fingerprint."""
+        """Add a table for arguments with this fingerprint."""
         there = self.there.setdefault(finger, [])
         if any(x is table for x in there):
             return
@@ -74,12 +74,12 @@ class Index:
             there = self.there[finger]
         there.append(table)
         if 2 * self.used >= self.size:
-            self.lay(4 * sum(map(len, self.there.values())))
+            self.rebuild(4 * sum(map(len, self.there.values())))
         else:
             self.enter(finger, table)
 
     def drop(self, finger: int, table: Table) -> None:
-        """A table is no more."""
+        """Remove a table."""
         left = [x for x in self.there.get(finger, ()) if x is not table]
         if left:
             self.there[finger] = left
@@ -89,8 +89,8 @@ class Index:
             if self.rows[2 * at + 1] == table[0].ctypes.data:
                 self.rows[2 * at + 1] = _never.ctypes.data
 
-    def lay(self, least: int) -> None:
-        """Lay all tables out anew, with room for so many."""
+    def rebuild(self, least: int) -> None:
+        """Build the index again, with room for at least this many tables."""
         self.size, self.used = 1 << max(least, 8).bit_length(), 0
         words = np.zeros(L.HEADER + 2 * self.size, np.int64)
         held: list[Table] = []
@@ -119,16 +119,16 @@ class Index:
         self.rows[2 * at + 1] = table[0].ctypes.data
 
 
-def limit(ready: Table, uses: int) -> None:
-    """After so many uses of a table Python makes the calls."""
+def limit_uses(ready: Table, uses: int) -> None:
+    """Let machine code use a table this often. Python makes the calls after that."""
     ready[0][L.H["until"] // 8] = min(max(uses, 0), FOREVER)
 
 
-def count(ready: Table, n: int) -> None:
-    """A table was used so often."""
+def set_uses(ready: Table, n: int) -> None:
+    """Set how often a table was used."""
     ready[0][L.H["count"] // 8] = n
 
 
-def calls(ready: Table) -> int:
+def uses_of(ready: Table) -> int:
     """How often a table was used."""
     return int(ready[0][L.H["count"] // 8])

@@ -1,8 +1,8 @@
-"""What no code within reach names is held back from the walk over what a function can reach.
+"""Holds back from the walk what no code within reach names.
 
-An instance leads to its class, for its methods. But its `__init__` ran when it was made, and a
-`reset` that only others call is not run by a call that finds the instance there. What these draw,
-open or write does not count. They are walked after all where code could run them:
+An instance leads the walk to its class, for its methods. But its `__init__` ran when it was made,
+and a `reset` that only others call does not run in the traced function. What these draw, open or
+write does not matter. The walk follows them after all where code could run them:
 
 - it names one of them,
 - it meets the class by another way than an instance,
@@ -10,12 +10,12 @@ open or write does not count. They are walked after all where code could run the
 - or it asks something for its class and does more with that than to compare or name it. Methods
   that dataclasses write do no more.
 
-A method that is called nevertheless was not within reach, and the watch over the run refuses it.
+If such a method is called nevertheless, the watch over the run refuses the recording.
 
-Objects that lie in attributes are held back, too: a trainer holds its environment and its log
-beside the model that a step of it trains. Who lies there is compared, but not what is in it. Where
-code of others that the walk has not read could come to it, as `copy.copy` does, the watch refuses
-that: see `incomparable_objects.py`.
+Objects in attributes are held back, too: a trainer holds its environment and its log beside the
+model that its step trains. They are compared by identity, and not by what is in them. Where code
+that the walk has not read could come to them, as `copy.copy` does, the watch refuses the recording:
+see `incomparable_objects.py`.
 """
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ IDENTITIES = frozenset(("__hash__", "__repr__", "__str__", "__format__", "__eq__
 
 
 def may_be_held_back(c: type) -> set[str]:
-    """The names of such methods of a class of the user's, if nobody names them. Others call what
-    their own bases have, and Python calls what it has a name of its own for."""
+    """The names of methods of a user's class that can be held back. Methods that bases of others
+    have may be called by these, and special methods by Python."""
     own = {k for b in c.__mro__ if users(b) for k in vars(b)}
     others = {k for b in c.__mro__ if not users(b) for k in vars(b)}
     return {k for k in own - others
@@ -57,13 +57,13 @@ def may_be_held_back(c: type) -> set[str]:
 
 
 def hold_back(b: type, names: Set[str]) -> Held:
-    """What the body of a class has of these names, as far as it is code alone."""
+    """The plain functions that the body of a class has under these names."""
     return {k: f for k in names if type(f := vars(b).get(k)) is types.FunctionType}
 
 
 def attributes_to_hold_back(x: Any) -> Held:
-    """What an object has in attributes that only code of the user's can name, and that leads on.
-    One of Python's own may show all that it has."""
+    """The attributes of an object that only the user's code can name and that lead to other
+    objects. None of an object of Python's own, which may show all that it has."""
     known, attributes = names_that_others_use(type(x)), vars(x)
     if known is None:
         return {}
@@ -82,8 +82,8 @@ _USED_BY_OTHERS: weakref.WeakKeyDictionary[type, frozenset[str] | None] = (
 
 
 def names_that_others_use(t: type) -> frozenset[str] | None:
-    """The attributes of instances that code may ask for which is not the user's; None where these
-    are all."""
+    """The attributes of instances that code other than the user's may ask for; None if it may ask
+    for all."""
     if t not in _USED_BY_OTHERS:
         others = [b for b in t.__mro__ if not users(b) and b.__module__ in sys.modules]
         _USED_BY_OTHERS[t] = frozenset[str]().union(
@@ -139,8 +139,8 @@ def takes_objects_apart(walk: Walk) -> bool:
 
 
 def tells_identities(walk: Walk) -> bool:
-    """Could code be told which object one is, past the methods of its class? It needs the name of
-    a method of `object` for it, in code or in a text, or a list of all names."""
+    """Could code find out the identity of an object past the methods of its class? It would need
+    the name of a method of `object`, in code or in a text, or a list of all names."""
     told = walk.facts.lists_names or not IDENTITIES.isdisjoint(walk.met_code.attributes)
     return told or walk.facts.looks_up_names and any(
         type(x) is str and x in IDENTITIES
@@ -149,15 +149,15 @@ def tells_identities(walk: Walk) -> bool:
 
 
 def release_held_back(walk: Walk) -> bool:
-    """Go on with what is held back and could be run or read after all; was there anything? Tensors
-    come last: what else is read may set the attribute in which one lies, and that is all."""
+    """Let the walk follow what is held back but could be run or read after all. True if there was
+    anything. Tensors come last, because code that is only met now may turn out to set theirs."""
     asked_for = walk.met_code.asked_for
     return _go_on(walk, asked_for) or _go_on(walk, asked_for, only_set(walk))
 
 
 def _go_on(walk: Walk, named: Set[str], only_set: Set[str] | None = None) -> bool:
-    """Go on with what lies behind these names. `only_set`: and with tensors elsewhere than there,
-    as a backward comes to them without a name."""
+    """Let the walk follow what is held back under these names. With `only_set`, also tensors under
+    other names than these, because a backward comes to them without a name."""
     any_method, anything = _any_method(walk), takes_objects_apart(walk)
     found = []
     for i, held in list(walk.held_back.items()):

@@ -47,9 +47,9 @@ class CallsOfMachineCode:
         """Enter the calls that machine code made without asking."""
         table = self.bypass
         if table is not None:
-            self.rested(table_index.calls(table))
-            table_index.limit(table, self.resting)
-            table_index.count(table, 0)
+            self.rested(table_index.uses_of(table))
+            table_index.limit_uses(table, self.resting)
+            table_index.set_uses(table, 0)
 
     def rested(self, n: int) -> None:
         """So many calls were not asked."""

@@ -11,7 +11,7 @@ from whet.cpu import tiered_compilation
 from ..guards import native_entry, native_table, sized_table
 from ..guards.native_entry import MISSED
 from ..guards.number_paths import positions
-from ..guards.table_index import bypass, calls, fingerprint, limit
+from ..guards.table_index import bypass, fingerprint, limit_uses, uses_of
 from ..guards.table_rows import Table
 from ..guards.tensor_guards import TensorGuards
 from ..policy.second_look import SecondLook
@@ -74,7 +74,7 @@ class TablesOfRecording:
     @property
     def calls(self) -> int:
         """The number of calls that machine code has made with these tables."""
-        return sum(calls(x) for x in (self.ready, self.passed) if x is not None)
+        return sum(uses_of(x) for x in (self.ready, self.passed) if x is not None)
 
     @property
     def is_due(self) -> bool:
@@ -166,7 +166,7 @@ class Recording:
         if n & n - 1:
             return False
         if tables.ready is not None:
-            self.counted += calls(tables.ready)
+            self.counted += uses_of(tables.ready)
             tables.ready = None
         if n == 1 and self.prepare_like_another(args, kwargs, flat):
             return True
@@ -241,12 +241,12 @@ class Recording:
         for table, at in ((self.tables.ready, min(self.trial.at, self.checks.at)),
                           (self.tables.passed, self.trial.at)):
             if table is not None:
-                limit(table, at - self.calls + calls(table))
+                limit_uses(table, at - self.calls + uses_of(table))
 
     def bypass(self, fn: Any, first: Any) -> Any:
         """Make a table that calls the function itself, because eager calls are faster."""
         if self.tables.passed is not None:
-            self.counted += calls(self.tables.passed)
+            self.counted += uses_of(self.tables.passed)
         self.tables.passed = bypass(fn, first)
         self.limit()
         return self.tables.passed

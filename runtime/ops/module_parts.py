@@ -33,7 +33,7 @@ def _weight_norm(v, g, dim=0):
 
 @function(method=False)
 def native_dropout(input, p, train):
-    """(`dropout`, which elements stay). Not in training all do; where `train` is None, it is.
+    """(`dropout`, a mask of the elements that stay). All stay if `train` is False; None is True.
 
     >>> import whet
     >>> whet.native_dropout(whet.ones(2), 0.5, False)

@@ -355,7 +355,7 @@ rad2deg = _float("rad2deg", lambda input: input * (180 / math.pi), R, kinds="bif
 erf_ = _float("erf", lambda input: erf(input), R, kinds="bif",
               doc="The error function of each element.", example="[0., 1.] -> [0.0000, 0.8427]")
 erfc_ = _float("erfc", lambda input: erfc(input), R, kinds="bif",
-               doc="1 - erf(input), exact where that is small, too.",
+               doc="1 - erf(input), exact also where it is small.",
                example="[0., 1.] -> [1.0000, 0.1573]")
 erfinv_ = _float("erfinv", lambda input: erfinv(input), UNIT, kinds="bif",
                  doc="The inverse of `erf`, for elements between -1 and 1.",
@@ -404,7 +404,7 @@ isneginf = _test("isneginf", lambda input: s.isinf(input) & lt(input, 0), R, inp
                  kinds="bif", doc="Is an element minus infinity?",
                  example="[inf, -inf] -> [False, True]")
 signbit = _test("signbit", lambda input: s.signbit(input), R, inplace=False, kinds="bif",
-                doc="Is the sign bit set? It is for -0., too.",
+                doc="Is the sign bit set? It is set in -0., too.",
                 example="[1., -0.] -> [False, True]")
 logical_not = _test("logical_not", lambda input: eq(input, 0), R,
                     doc="True where the element is zero.", example="[0., 2.] -> [ True, False]")

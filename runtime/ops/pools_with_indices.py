@@ -13,7 +13,7 @@ def _with_indices(pool):
         taken.arguments["return_indices"] = True
         return pool(*taken.args, **taken.kwargs)
     call.__name__ = call.__qualname__ = f"{pool.__name__}_with_indices"
-    call.__doc__ = f"`{pool.__name__}`, and the places of what it takes."
+    call.__doc__ = f"`{pool.__name__}`, and the places of the largest values."
     return call
 
 

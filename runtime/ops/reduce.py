@@ -304,7 +304,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
 
 @function(out=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
-    """The mean of what is not NaN.
+    """The mean of the elements that are not NaN.
 
     >>> import whet
     >>> whet.nanmean(whet.tensor([1., whet.nan, 3.]))

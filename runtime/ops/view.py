@@ -231,7 +231,7 @@ def squeezed_dims(input, dim):
 
 @function()
 def squeeze(input, dim=None):
-    """Without the dimensions of size one: all of them, or those among `dim`.
+    """A view without the dimensions of size one: all of them, or those among `dim`.
 
     >>> import whet
     >>> whet.zeros(1, 3, 1).squeeze().shape

@@ -32,7 +32,7 @@ def never_slow(monkeypatch):
 def hits(f):
     """How many calls were made from tables."""
     tables = [r.tables.ready for rs in f._table.values() for r in rs]
-    return sum(table_index.calls(table) for table in tables if table)
+    return sum(table_index.uses_of(table) for table in tables if table)
 
 
 def armed(fn, *args, **kwargs):

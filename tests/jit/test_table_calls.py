@@ -309,9 +309,10 @@ def test_a_call_that_eager_makes_faster(monkeypatch):
     r = next(iter(f._table.values()))[0]
     r.slow = True
     f._calls.tables.first(r, (whet.ones(2, 2),))
-    before = table_index.calls(r.tables.ready)
+    before = table_index.uses_of(r.tables.ready)
     assert f(whet.ones(2, 2)).tolist() == [1.0] * 4 and f(whet.ones(1, 2)).tolist() == [1.0] * 2
-    assert table_index.calls(r.tables.passed) == 1 and table_index.calls(r.tables.ready) == before
+    assert table_index.uses_of(r.tables.passed) == 1
+    assert table_index.uses_of(r.tables.ready) == before
     with pytest.raises(TypeError, match="argument"):
         f(whet.ones(2, 2), 3)
 
