@@ -9,7 +9,7 @@ from whet.ops.host_family import LinAlgError as LinAlgError
 
 def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor: """L with A = L @ L.mH (or the upper U with A = U.mH @ U)."""
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Tensor | None = None) -> linalg_cholesky_ex: ...
-def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor: """The condition number: how much a solution may grow what is wrong with its right side."""
+def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor: """The condition number: by how much a solution may amplify errors of its right side."""
 def cross(input: Tensor, other: Scalar, *, dim: int | None = -1, out: Tensor | None = None) -> Tensor: """The cross product of vectors of three elements along `dim`."""
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor: """The determinant of a square matrix, or of each of a batch."""
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor: """The diagonals of matrices."""

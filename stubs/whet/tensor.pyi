@@ -119,7 +119,7 @@ class Tensor:
     def channel_shuffle(self, groups: _int) -> Tensor: """Channels dealt out over the groups."""
     def char(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as int8."""
     def cholesky(self, upper: _bool = False) -> Tensor: """The Cholesky factor of a positive definite matrix."""
-    def cholesky_inverse(self, upper: _bool = False) -> Tensor: """The inverse of a matrix of which this is the Cholesky factor."""
+    def cholesky_inverse(self, upper: _bool = False) -> Tensor: """The inverse of a matrix, from its Cholesky factor."""
     def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor: """X with A @ X = B, given the Cholesky factor of A."""
     def chunk(self, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of at most `chunks` pieces of one size (the last may be smaller) along a dimension."""
     def clamp(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor: """input limited to [min, max]. See `whet.clamp`."""
@@ -200,7 +200,7 @@ class Tensor:
     def equal(self, other: Scalar) -> _bool: """Have the two tensors the same size and elements?"""
     def erf(self) -> Tensor: """The error function of each element. See `whet.erf`."""
     def erf_(self) -> Self: """`erf`, in place."""
-    def erfc(self) -> Tensor: """1 - erf(input), exact where that is small, too. See `whet.erfc`."""
+    def erfc(self) -> Tensor: """1 - erf(input), exact also where it is small. See `whet.erfc`."""
     def erfc_(self) -> Self: """`erfc`, in place."""
     def erfinv(self) -> Tensor: """The inverse of `erf`, for elements between -1 and 1. See `whet.erfinv`."""
     def erfinv_(self) -> Self: """`erfinv`, in place."""
@@ -340,7 +340,7 @@ class Tensor:
     def kron(self, other: Scalar) -> Tensor: """The Kronecker product: each element of `input` times all of `other`, as blocks."""
     def kthvalue(self, k: _int, dim: Dims = -1, keepdim: _bool = False) -> _kthvalue: """(values, indices): the k-th smallest element (from 1) along a dimension."""
     @property
-    def layout(self) -> Layout: ...
+    def layout(self) -> Layout: """How elements lie in memory: by strides, in tensors of this class."""
     def lcm(self, other: Scalar) -> Tensor: """The least common multiple of whole numbers. See `whet.lcm`."""
     def lcm_(self, other: Scalar) -> Self: """`lcm`, in place."""
     def ldexp(self, other: Scalar) -> Tensor: """input times two to the power of other. See `whet.ldexp`."""
@@ -442,10 +442,10 @@ class Tensor:
     def mvlgamma(self, p: _float) -> Tensor: """The logarithm of the multivariate gamma function of dimension p."""
     def mvlgamma_(self, p: _float) -> Self: """`mvlgamma`, in place."""
     @property
-    def name(self) -> str | None: ...
+    def name(self) -> str | None: """The name of the tensor: it has none."""
     def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor: """NaN and the infinities replaced by numbers. See `whet.nan_to_num`."""
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Self: """`nan_to_num`, in place."""
-    def nanmean(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor: """The mean of what is not NaN."""
+    def nanmean(self, dim: Dims | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor: """The mean of the elements that are not NaN."""
     @overload
     def nanmedian(self) -> Tensor: """`median` without the NaNs."""
     @overload
@@ -575,7 +575,7 @@ class Tensor:
     def sigmoid_(self) -> Self: """`sigmoid`, in place."""
     def sign(self) -> Tensor: """-1, 0 or 1, by the sign of each element. See `whet.sign`."""
     def sign_(self) -> Self: """`sign`, in place."""
-    def signbit(self) -> Tensor: """Is the sign bit set? It is for -0., too. See `whet.signbit`."""
+    def signbit(self) -> Tensor: """Is the sign bit set? It is set in -0., too. See `whet.signbit`."""
     def sin(self) -> Tensor: """The sine of each element, in radians. See `whet.sin`."""
     def sin_(self) -> Self: """`sin`, in place."""
     def sinc(self) -> Tensor: """sin(pi * input) / (pi * input), 1 at 0. See `whet.sinc`."""
@@ -603,7 +603,7 @@ class Tensor:
     def sqrt_(self) -> Self: """`sqrt`, in place."""
     def square(self) -> Tensor: """input * input, elementwise. See `whet.square`."""
     def square_(self) -> Self: """`square`, in place."""
-    def squeeze(self, dim: Dims | None = None) -> Tensor: """Without the dimensions of size one: all of them, or those among `dim`."""
+    def squeeze(self, dim: Dims | None = None) -> Tensor: """A view without the dimensions of size one: all of them, or those among `dim`."""
     def squeeze_(self, dim: Dims | None = None) -> Self: """`squeeze`, in place."""
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta times a sparse matrix and alpha times a product, as a sparse one."""
     def std(self, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor: """The standard deviation."""

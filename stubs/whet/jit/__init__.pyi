@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 def Attribute(value: Any, type: Any = None) -> Any: """The value: its type is for a script compiler."""
 def annotate(the_type: Any, the_value: Any) -> Any: """The value: its type is for a script compiler."""
-def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: """A `Future` of what a function gives: it is called at once."""
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: """Call a function at once, and return a `Future` of its result."""
 def freeze(mod: F, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True) -> F: """The module, which must be in eval mode: parameters are read where they are at each call."""
 @overload
 def ignore(drop: F, **kwargs: Any) -> F: """A mark for a script compiler, `@ignore` or `@ignore()`: the function itself."""
@@ -24,7 +24,7 @@ def interface(fn: F) -> F: """A mark for a script compiler: the function itself.
 def is_scripting() -> bool: """False: no code is scripted."""
 def is_tracing() -> bool: ...
 def load(f: str | PathLike[str] | Any, map_location: Any = None, _extra_files: Any = None) -> Any: """The function in an archive that `save` wrote."""
-def optimize_for_inference(mod: F, other_methods: Sequence[str] | None = None) -> F: """The module, in eval mode: what is traced is compiled for where it runs anyway."""
+def optimize_for_inference(mod: F, other_methods: Sequence[str] | None = None) -> F: """The module in eval mode. Traced code is always compiled for the machine that it runs on."""
 def save(m: int, f: str | PathLike[str] | Any, _extra_files: Any = None) -> None: """Write a traced or exported function into an archive: see `saved.py`."""
 def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> F: """`trace` of a function or a module, whose Python need not be TorchScript."""
 def script_if_tracing(fn: F) -> F: """The function itself: a recording follows its loops and branches as it is."""

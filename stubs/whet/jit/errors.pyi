@@ -3,7 +3,7 @@
 
 
 class TraceError(RuntimeError):
-    """A traced function would run eagerly, and why: what `strict=True` raises in the place of a warning."""
+    """The reason why a traced function would run eagerly. `strict=True` raises it in place of a warning."""
 
 class TraceWarning(UserWarning):
     """A traced function runs eagerly, and why."""

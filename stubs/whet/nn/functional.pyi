@@ -17,21 +17,21 @@ def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] |
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest values of windows that are chosen to give `output_size`, over 1 spatial dimension."""
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """The largest values of windows that are chosen to give `output_size`, over 1 spatial dimension."""
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool1d`, and the places of what it takes."""
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool1d`, and the places of the largest values."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """The largest values of windows that are chosen to give `output_size`, over 2 spatial dimensions."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest values of windows that are chosen to give `output_size`, over 2 spatial dimensions."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """The largest values of windows that are chosen to give `output_size`, over 2 spatial dimensions."""
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool2d`, and the places of what it takes."""
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool2d`, and the places of the largest values."""
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """The largest values of windows that are chosen to give `output_size`, over 3 spatial dimensions."""
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest values of windows that are chosen to give `output_size`, over 3 spatial dimensions."""
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """The largest values of windows that are chosen to give `output_size`, over 3 spatial dimensions."""
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool3d`, and the places of what it takes."""
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool3d`, and the places of the largest values."""
 def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -> Tensor: """The sampling grid of an affine map."""
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor: """Dropout that keeps mean and variance of self-normalising networks."""
 def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None: """Raise AssertionError where an argument is neither a number nor two of them."""
@@ -106,21 +106,21 @@ def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest value of each window, over 1 spatial dimension."""
 @overload
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """The largest value of each window, over 1 spatial dimension."""
-def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool1d`, and the places of what it takes."""
+def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool1d`, and the places of the largest values."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """The largest value of each window, over 2 spatial dimensions."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest value of each window, over 2 spatial dimensions."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """The largest value of each window, over 2 spatial dimensions."""
-def max_pool2d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool2d`, and the places of what it takes."""
+def max_pool2d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool2d`, and the places of the largest values."""
 @overload
 def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """The largest value of each window, over 3 spatial dimensions."""
 @overload
 def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """The largest value of each window, over 3 spatial dimensions."""
 @overload
 def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """The largest value of each window, over 3 spatial dimensions."""
-def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool3d`, and the places of what it takes."""
+def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool3d`, and the places of the largest values."""
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: ...
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: ...
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: ...
