@@ -17,7 +17,7 @@ from .out_arguments import give_out
 from .pad import pad
 from .pointwise_family import PointwiseOp
 from .pools import avg_pool
-from .registry import apply, check_tensors, is_tensor
+from .registry import apply, check_tensors, is_tensor, sizes_of
 from .rows_family import RowsOp
 from .sample_inputs import Sample, reals
 from .surface import FUNCTIONS, function
@@ -356,8 +356,8 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     if input.ndim < 2:
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    n, c = input.shape[:2]
-    if num_groups <= 0 or c % num_groups:
+    # Of channels that a trace follows it must be asked again: the reshape below cannot tell.
+    if num_groups <= 0 or sizes_of(input)[1] % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input "
             f"of shape {list(input.shape)} and num_groups={num_groups}")
@@ -368,7 +368,8 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
         raise ValueError(
             "Expected more than 1 value per channel when training, got input size "
             f"{list(input.shape)}")
-    grouped = input.reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
+    grouped = input.reshape(
+        input.shape[0], num_groups, math.prod(input.shape[1:]) // num_groups)
     return _normalized_rows(grouped, input, eps, weight, bias)
 
 

@@ -80,6 +80,25 @@ def pad_sources(n, before, after, mode):
 
 
 def _shape_by_index(a, pads, mode):
+    """The padded sizes. The checks are here and not in `pad`, so that they are asked again wherever
+    a traced call of other sizes is planned."""
+    for d, (n, (before, after)) in enumerate(zip(a.shape, pads)):
+        if before == after == 0:
+            continue
+        if mode == "reflect" and (before >= n or after >= n):
+            raise RuntimeError(
+                "Argument #4: Padding size should be less than the corresponding input dimension, "
+                f"but got: padding ({before}, {after}) at dimension {d} of input {list(a.shape)}")
+        if mode == "circular" and (before > n or after > n):
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if not n:
+            raise RuntimeError(
+                f"pad: Expected a non-empty dimension {d} for mode '{mode}', got input of shape "
+                f"{list(a.shape)}")
+        if n + before + after < 1:
+            raise RuntimeError(
+                f"pad: the output of dimension {d} would be empty: input {list(a.shape)}, padding "
+                f"({before}, {after})")
     return tuple([n + before + after for n, (before, after) in zip(a.shape, pads)])
 
 
@@ -246,23 +265,6 @@ def pad(input, pad, mode="constant", value=None):
         raise NotImplementedError(
             "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
         )
-    for d, (before, after) in enumerate(pads):
-        if before == after == 0:
-            continue
-        if mode == "reflect" and (before >= shape[d] or after >= shape[d]):
-            raise RuntimeError(
-                "Argument #4: Padding size should be less than the corresponding input dimension, "
-                f"but got: padding ({before}, {after}) at dimension {d} of input {list(shape)}")
-        if mode == "circular" and (before > shape[d] or after > shape[d]):
-            raise RuntimeError("Padding value causes wrapping around more than once.")
-        if not shape[d]:
-            raise RuntimeError(
-                f"pad: Expected a non-empty dimension {d} for mode '{mode}', got input of shape "
-                f"{list(shape)}")
-        if shape[d] + before + after < 1:
-            raise RuntimeError(
-                f"pad: the output of dimension {d} would be empty: input {list(shape)}, padding "
-                f"({before}, {after})")
     return apply(pad_by_index_op, (input,), {"pads": pads, "mode": mode})
 
 

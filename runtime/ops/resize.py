@@ -68,21 +68,30 @@ def _kept_taps(mode, of_bytes=False, **map_):
     return taps, None if weights is None else [weights[:, k] for k in range(len(taps))]
 
 
-def _places(tap, dtype, **map_):
-    places, _ = _kept_taps(**map_)
+def _taps(count, **map_):
+    """`_kept_taps`, of which there must be so many. Where antialiasing shrinks an axis, their
+    number goes by its sizes, and a trace has the ops of as many as it recorded."""
+    places, weights = _kept_taps(**map_)
+    if len(places) != count:
+        raise ValueError(f"interpolate: {len(places)} taps where there were {count}")
+    return places, weights
+
+
+def _places(tap, count, dtype, **map_):
+    places, _ = _taps(count, **map_)
     return places[tap].copy()
 
 
-def _weights(tap, dtype, **map_):
-    _, weights = _kept_taps(**map_)
+def _weights(tap, count, dtype, **map_):
+    _, weights = _taps(count, **map_)
     return np.array(weights[tap]).astype(dtype.np)
 
 
 def _made_by_sizes(name, forward, dtype):
     """An op that makes one number for each place of the resized axis."""
     made = Op(name, forward, samples=lambda make: [
-        Sample(tap=1, dtype=dtype, mode="linear", n=5, out=8, scale=None, align_corners=False,
-               antialias=False)],
+        Sample(tap=1, count=2, dtype=dtype, mode="linear", n=5, out=8, scale=None,
+               align_corners=False, antialias=False)],
         onnx=lambda b, **at: in_onnx.by_rule(b, forward, (), at))
     made.total = True
     goes_by_sizes(made, lambda out, **_: (out,), "n", "out")
@@ -119,7 +128,8 @@ def _tensors(x, **map_):
     places, weights = _kept_taps(**plain)
 
     def made(op, tap, dtype):
-        t = apply_without_operands(op, {"tap": tap, "dtype": dtype, **map_})
+        t = apply_without_operands(
+            op, {"tap": tap, "count": len(places), "dtype": dtype, **map_})
         return t if x.device.type == "cpu" else t.to(x.device)
     return [(made(places_op, tap, int64),
              None if weights is None else made(weights_op, tap, x.dtype))

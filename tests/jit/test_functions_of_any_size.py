@@ -10,6 +10,7 @@ from whet.jit.policy import account, many_sizes
 from whet.jit.program.size_expressions import SizeExpressions, Sizes
 from whet.jit.program.sized_program import SizedProgram
 from whet.jit.program.told_numbers import ToldNumbers
+from whet.nn import functional as F
 from whet.ops.registry import REGISTRY
 
 from .functions_of_any_size import FUNCTIONS
@@ -77,11 +78,37 @@ def test_a_size_that_was_the_same_in_both_lists_is_told_apart_from_a_number():
 
 def test_taps_go_by_the_names_of_what_they_are_made_of():
     """A graph that was read from a file may have them in another order."""
-    at = dict(tap=1, dtype=whet.float32, mode="linear", n=5, out=8, scale=None, align_corners=False,
+    at = dict(tap=1, count=2, dtype=whet.float32, mode="linear", n=5, out=8, scale=None, align_corners=False,
               antialias=False)
     for name in ("resized_places", "resized_weights"):
         forward = REGISTRY[name].forward
         assert forward(**at).tobytes() == forward(**dict(sorted(at.items()))).tobytes()
+
+
+@pytest.mark.parametrize("fn, shape", [
+    (lambda x: F.pad(x, (2, 2), "reflect"), (1, 2, "n")),
+    (lambda x: F.pad(x, (0, 0, 3, 0), "circular"), (1, 2, "n", 4)),
+    (lambda x: F.pad(x, (-2, 1), "replicate"), (1, 2, "n")),
+    (lambda x: F.group_norm(x, 2), (1, "n", 4)),
+    (lambda x: F.interpolate(x, size=(6, 2), mode="bicubic", antialias=True), (1, 2, "n", 3)),
+    (lambda x: F.interpolate(x, scale_factor=(0.5, 2), mode="bilinear", antialias=True),
+     (1, 2, "n", 3)),
+], ids=["reflect", "circular", "replicate", "group_norm", "bicubic", "bilinear"])
+def test_what_an_op_asks_of_sizes_is_asked_at_every_size(fn, shape, monkeypatch):
+    """A size that eager refuses, or for which it takes other ways, comes again and again."""
+    monkeypatch.setattr(account, "GRACE", math.inf)
+    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+    traced = jit.trace(fn)
+
+    def called(f, x):
+        try:
+            return f(x).numpy().tobytes()
+        except RuntimeError as e:
+            return str(e).splitlines()[0]
+    for n in (8, 8, 10, 12, 16, 20, 8, 6, 5, 5, 4, 4, 4, 3, 3, 2, 2, 2, 1, 1, 9, 9, 7, 7, 11, 30):
+        x = whet.randn([n if s == "n" else s for s in shape])
+        assert called(traced, x) == called(fn, x)
+    assert traced._calls.policy.summary().replayed > 4
 
 
 def test_constants_that_python_went_on_from_are_asked_again():
