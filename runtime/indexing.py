@@ -27,6 +27,14 @@ def whole(x):
     return x.__whet_whole__() if hasattr(x, "__whet_whole__") else operator.index(x)
 
 
+def numbers(shape):
+    """Sizes for a function to compute with, or to return. A trace follows those that it gave to
+    `whole` through that, too."""
+    if not followers:
+        return shape
+    return tuple([n.__whet_number__() if hasattr(n, "__whet_number__") else n for n in shape])
+
+
 def as_int(x, op, argument, position=None, index=operator.index):
     """An integer from a number that is one (also a NumPy integer or a tensor of one element).
     `index`: `whole`, where it is a size or a part of an index."""

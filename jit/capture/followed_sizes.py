@@ -60,6 +60,14 @@ class Whole(int):
     def __whet_whole__(self) -> Whole:
         return self
 
+    def __whet_number__(self) -> int | Number:
+        """The Number that it was made of, for code that branches on it or returns it."""
+        rec = self.rec()
+        if rec is None or rec not in modes.state.observers or self.n not in rec.followed.tensors:
+            return int(self)
+        self.arrived = True
+        return Number(int(self), rec.followed.tensors[self.n], rec, SAFE)
+
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
         return int, (int(self),)
 

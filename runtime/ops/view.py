@@ -366,7 +366,7 @@ def broadcast_shapes(*shapes):
     >>> whet.broadcast_shapes((2, 1), (3,))
     whet.Size([2, 3])
     """
-    shapes = [sizes((s,), "broadcast_shapes", "shapes") for s in shapes]
+    shapes = [indexing.numbers(sizes((s,), "broadcast_shapes", "shapes")) for s in shapes]
     if any(n < 0 for s in shapes for n in s):
         raise ValueError("Attempting to broadcast a dimension with negative length!")
     return Size(indexing.broadcast_shapes(*shapes))

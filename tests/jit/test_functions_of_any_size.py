@@ -111,6 +111,31 @@ def test_what_an_op_asks_of_sizes_is_asked_at_every_size(fn, shape, monkeypatch)
     assert traced._calls.policy.summary().replayed > 4
 
 
+def test_sizes_that_broadcast_shapes_gives_are_numbers_that_vary(monkeypatch):
+    """What it compares is a guard, and what it returns is of the type int."""
+    monkeypatch.setattr(account, "GRACE", math.inf)
+
+    def fn(x):
+        return x * 2, whet.broadcast_shapes((x.shape[0], 3), (4, 1))
+    traced = jit.trace(fn)
+    for n in (4, 1, 4, 1, 4, 1, 4):
+        _, shape = traced(whet.ones(n))
+        assert shape == (4, 3) and [type(n) for n in shape] == [int, int]
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="cannot be broadcast"):
+            traced(whet.ones(2))
+    assert traced._calls.policy.summary().replayed > 2
+
+    def widened(x):
+        shape = whet.broadcast_shapes((x.shape[0], 3), (3,))
+        return x[:, :1].expand(shape), shape
+    traced = jit.trace(widened)
+    for n in (5, 5, 7, 9, 12, 14, 17):
+        wide, shape = traced(whet.ones(n, 3))
+        assert wide.shape == shape == (n, 3) and type(shape[0]) is int
+    assert traced._calls.policy.summary().unseen > 1
+
+
 def test_constants_that_python_went_on_from_are_asked_again():
     """A scale that is no scale at some sizes: eager mode says so, and so does the traced one."""
     def fn(x):
