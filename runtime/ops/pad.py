@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..dtypes import INT
-from ..indexing import checks, sizes
+from ..indexing import sizes
 from .argument_guards import check_text
 from .creation import cast_number
 from .onnx import shapes as in_onnx
@@ -18,20 +18,31 @@ from .surface import function
 from .view_parts import numpy_index
 
 
+def _padded_sizes(shape, pads):
+    """The padded sizes. Ops check them, and not `pad`: so that is done anew wherever a traced call
+    of other sizes, or padded by other amounts, is planned."""
+    for d, (n, (before, after)) in enumerate(zip(shape, pads)):
+        # As much as there is may be cut away at either side.
+        cut = min(before, after, before + after)
+        if cut < 0 and n + cut < 0:
+            raise RuntimeError(
+                f"The input size {n}, plus negative padding {before} and {after}, resulted "
+                f"in a negative output size, which is invalid. Check dimension {d} of your input.")
+    return tuple([n + before + after for n, (before, after) in zip(shape, pads)])
+
+
 def _pad_parts(shape, pads):
-    """For constant padding that may also cut: (new shape, where the old values go, which old
-    values)."""
-    new, to, of = [], [], []
+    """For constant padding that may also cut: (where the old values go, which old values)."""
+    to, of = [], []
     for n, (before, after) in zip(shape, pads):
-        new.append(n + before + after)
         lo, hi = max(-before, 0), n - max(-after, 0)
         of.append((lo, max(hi, lo), 1))
         to.append((max(before, 0), max(before, 0) + max(hi - lo, 0), 1))
-    return tuple(new), tuple(to), tuple(of)
+    return tuple(to), tuple(of)
 
 
 def _pad(out, a, pads, value):
-    _, to, of = _pad_parts(a.shape, pads)
+    to, of = _pad_parts(a.shape, pads)
     return [(out, value), (out[numpy_index(to)], a[numpy_index(of)])]
 
 
@@ -48,7 +59,7 @@ def _pad_each(op, n, inputs, batched, attrs):
 
 pad_op = MoveOp(
     "pad",
-    lambda a, pads, value: _pad_parts(a.shape, pads)[0],
+    lambda a, pads, value: _padded_sizes(a.shape, pads),
     _pad,
     _pad_vjp,
     samples=lambda make: [
@@ -80,8 +91,8 @@ def pad_sources(n, before, after, mode):
 
 
 def _shape_by_index(a, pads, mode):
-    """The padded sizes. The checks are here and not in `pad`, so that they are asked again wherever
-    a traced call of other sizes is planned."""
+    """The padded sizes, if the mode allows them."""
+    padded = _padded_sizes(a.shape, pads)
     for d, (n, (before, after)) in enumerate(zip(a.shape, pads)):
         if before == after == 0:
             continue
@@ -99,7 +110,7 @@ def _shape_by_index(a, pads, mode):
             raise RuntimeError(
                 f"pad: the output of dimension {d} would be empty: input {list(a.shape)}, padding "
                 f"({before}, {after})")
-    return tuple([n + before + after for n, (before, after) in zip(a.shape, pads)])
+    return padded
 
 
 def _padded_parts(out, a, pads, mode):
@@ -214,27 +225,18 @@ pad_by_index_op.any_sizes = unpad_by_index_op.any_sizes = True
 unpad_by_index_op.size_attrs = frozenset(("shape",))
 
 
-@checks
-def _pads(amounts, shape):
-    """(before, after) for each dimension, in order."""
-    n, k = len(shape), len(amounts) // 2
+def _pads(amounts, n):
+    """(before, after) for each of n dimensions, in order."""
+    k = len(amounts) // 2
     if len(amounts) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if k > n:
         raise RuntimeError(
             "Padding length should be less than or equal to two times the input dimension but "
             f"got padding length {len(amounts)} and input of dimension {n}")
-    pads = ((0, 0),) * (n - k) + tuple(
+    return ((0, 0),) * (n - k) + tuple(
         [(amounts[2 * i], amounts[2 * i + 1]) for i in range(k - 1, -1, -1)]
     )
-    for d, (before, after) in enumerate(pads):
-        # As much as there is may be cut away at either side.
-        cut = min(before, after, before + after)
-        if cut < 0 and shape[d] + cut < 0:
-            raise RuntimeError(
-                f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted "
-                f"in a negative output size, which is invalid. Check dimension {d} of your input.")
-    return pads
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -250,8 +252,8 @@ def pad(input, pad, mode="constant", value=None):
     if isinstance(pad, int):
         raise TypeError("pad(): argument 'pad' must be tuple of ints, not int")
     amounts = sizes((pad,), "pad", "pad")
-    shape = input._array.shape
-    n, k, pads = len(shape), len(amounts) // 2, _pads(amounts, shape)
+    n, k = input._array.ndim, len(amounts) // 2
+    pads = _pads(amounts, n)
     if mode == "constant":
         if input.dtype.kind == INT:
             _check_value(input, value)

@@ -111,6 +111,19 @@ def test_what_an_op_asks_of_sizes_is_asked_at_every_size(fn, shape, monkeypatch)
     assert traced._calls.policy.summary().replayed > 4
 
 
+@pytest.mark.parametrize("mode", ["constant", "replicate"])
+def test_how_much_may_be_cut_is_asked_of_every_amount(mode, monkeypatch):
+    monkeypatch.setattr(account, "GRACE", math.inf)
+    traced = jit.trace(lambda x, n: F.pad(x, (n, -n), mode))
+    x = whet.randn(1, 2, 5)
+    for n in (2, 2, 3, 4, 1, 5, 4):
+        assert traced(x, n).equal(F.pad(x, (n, -n), mode))
+    for n in (6, 6, 6, 12):
+        with pytest.raises(RuntimeError, match="resulted in a negative output size"):
+            traced(x, n)
+    assert traced._calls.policy.summary().replayed > 2
+
+
 def test_sizes_that_broadcast_shapes_gives_are_numbers_that_vary(monkeypatch):
     """What it compares is a guard, and what it returns is of the type int."""
     monkeypatch.setattr(account, "GRACE", math.inf)
