@@ -87,19 +87,32 @@ def _weights(tap, count, dtype, **map_):
     return np.array(weights[tap]).astype(dtype.np)
 
 
-def _made_by_sizes(name, forward, dtype):
-    """An op that makes one number for each place of the resized axis."""
+def _written(b, forward, part, at):
+    """A constant in ONNX where sizes are known, else the formula of the tap: `part` of it."""
+    if isinstance(at["n"], int) and isinstance(at["out"], int):
+        return in_onnx.by_rule(b, forward, (), at)
+    if at["antialias"] or at.get("of_bytes"):
+        b.refuse("how many elements a filter takes goes by sizes that differ: leave `antialias` "
+                 "out, or the size out of those that differ")
+    formula = FILTERS[at["mode"]].formulas(at["scale"], at["align_corners"])[at["tap"]][part]
+    number = b.cast(b.range_of(at["out"]), "f64")
+    made = b.expression(formula, number, b.number(at["n"], "f64"), b.number(at["out"], "f64"))
+    return b.cast(made, at["dtype"].short)
+
+
+def _made_by_sizes(name, forward, part, dtype):
+    """An op that makes one number for each place of the resized axis: `part` of each tap."""
     made = Op(name, forward, samples=lambda make: [
         Sample(tap=1, count=2, dtype=dtype, mode="linear", n=5, out=8, scale=None,
                align_corners=False, antialias=False)],
-        onnx=lambda b, **at: in_onnx.by_rule(b, forward, (), at))
+        onnx=lambda b, **at: _written(b, forward, part, at))
     made.total = True
     goes_by_sizes(made, lambda out, **_: (out,), "n", "out")
     return made
 
 
-places_op = _made_by_sizes("resized_places", _places, int64)
-weights_op = _made_by_sizes("resized_weights", _weights, float32)
+places_op = _made_by_sizes("resized_places", _places, 0, int64)
+weights_op = _made_by_sizes("resized_weights", _weights, 1, float32)
 
 
 @functools.lru_cache(256)

@@ -1,17 +1,35 @@
 """Which elements of an axis become an element of the resized axis, and with which weights."""
 import numpy as np
+from whet.ir import expressions as e
+from whet.ir.scalar import evaluate
 
+from ..dtypes import SHORT
 from .grid_sampling import cubic_weights
+
+# What formulas of taps are of, all in f64: the number of an element of the resized axis, how many
+# elements the axis has, and how many the resized one.
+NUMBER, BEFORE, AFTER = e.args(3)
 
 
 class Filter:
     """A way to make the elements of a resized axis of those of the axis."""
 
+    def formulas(self, scale, align_corners):
+        """For each tap: (the place that it reads, its weight), as expressions of NUMBER, BEFORE and
+        AFTER; the weight is None where there is one tap. `scale`: by which the axis grows, None
+        where its sizes tell."""
+        raise NotImplementedError
+
     def taps(self, n, out, scale, align_corners, antialias):
         """(for each of `out` elements the places that it is made of, among n; their weights, or
-        None where there is one place). Both have a row for each element. `scale`: by which an axis
-        grows, None where its sizes tell."""
-        raise NotImplementedError
+        None where there is one place). Both have a row for each element."""
+        places, weights = zip(*self.formulas(scale, align_corners))
+        given = np.arange(out, dtype=np.float64), np.float64(n), np.float64(out)
+
+        def columns(roots):
+            made = evaluate(roots, given, lambda name: SHORT[name].np)
+            return np.stack([np.broadcast_to(column, out) for column in made], 1)
+        return columns(places), None if weights[0] is None else columns(weights)
 
 
 class Nearest(Filter):
@@ -20,30 +38,34 @@ class Nearest(Filter):
     def __init__(self, centre):
         self.centre = centre
 
-    def taps(self, n, out, scale, align_corners, antialias):
-        at = (np.arange(out) + self.centre) * _step(n, out, scale)
-        return np.minimum(np.floor(at.astype(np.float32)).astype(np.int64), n - 1)[:, None], None
+    def formulas(self, scale, align_corners):
+        at = e.floor(e.cast((NUMBER + self.centre) * _step(scale), "f32"))
+        return [(_place(e.cast(at, "f64")), None)]
 
 
 class Interpolation(Filter):
     """A weighted sum of neighbours. `reach`: how far they are at most, where nothing shrinks."""
     reach: float
 
+    def formulas(self, scale, align_corners):
+        x = self.source(scale, align_corners)
+        i = e.floor(x)
+        return self.neighbours(i, x - i)
+
     def taps(self, n, out, scale, align_corners, antialias):
         if antialias:
             return self.stretched(n, out, scale, align_corners)
-        x = self.source(n, out, scale, align_corners)
-        i = np.floor(x).astype(np.int64)
-        return self.neighbours(i, x - i, n)
+        return super().taps(n, out, scale, align_corners, antialias)
 
-    def source(self, n, out, scale, align_corners):
-        """Where the elements lie in the axis."""
+    def source(self, scale, align_corners):
+        """Where an element lies in the axis."""
         if align_corners:
-            return np.arange(out) * _aligned_step(n, out)
-        return (np.arange(out) + 0.5) * _step(n, out, scale) - 0.5
+            several = e.gt(AFTER, 1.0)
+            return NUMBER * e.where(several, (BEFORE - 1) / e.maximum(AFTER - 1, 1.0), 0.0)
+        return (NUMBER + 0.5) * _step(scale) - 0.5
 
-    def neighbours(self, i, t, n):
-        """Places and weights of what lies `t` behind places i."""
+    def neighbours(self, i, t):
+        """Places and weights of what lies `t` behind place i."""
         raise NotImplementedError
 
     def weight(self, d):
@@ -52,7 +74,9 @@ class Interpolation(Filter):
 
     def stretched(self, n, out, scale, align_corners):
         """The taps of a filter that reaches further the more an axis shrinks."""
-        step = _aligned_step(n, out) if align_corners else _step(n, out, scale)
+        step = 1.0 / scale if scale else n / out
+        if align_corners:
+            step = (n - 1) / (out - 1) if out > 1 else 0.0
         stretch = max(step, 1.0)
         reach = self.reach * stretch
         centre = step * (np.arange(out) + 0.5)
@@ -69,13 +93,12 @@ class Linear(Interpolation):
     """Of two neighbours."""
     reach = 1.0
 
-    def source(self, n, out, scale, align_corners):
-        x = super().source(n, out, scale, align_corners)
-        return x if align_corners else np.maximum(x, 0.0)
+    def source(self, scale, align_corners):
+        x = super().source(scale, align_corners)
+        return x if align_corners else e.maximum(x, 0.0)
 
-    def neighbours(self, i, t, n):
-        index = np.stack([np.minimum(i, n - 1), np.minimum(i + 1, n - 1)], 1)
-        return index, np.stack([1 - t, t], 1)
+    def neighbours(self, i, t):
+        return [(_place(i), 1 - t), (_place(i + 1), t)]
 
     def weight(self, d):
         return np.maximum(1 - d, 0)
@@ -85,9 +108,9 @@ class Cubic(Interpolation):
     """Of four neighbours. PyTorch's parameter is another one where a filter may grow."""
     reach = 2.0
 
-    def neighbours(self, i, t, n):
-        index = np.clip(i[:, None] + np.arange(-1, 3), 0, n - 1)
-        return index, np.stack(cubic_weights(t, -0.75), 1)
+    def neighbours(self, i, t):
+        places = [_place(e.maximum(i + far, 0.0)) for far in range(-1, 3)]
+        return list(zip(places, cubic_weights(t, -0.75)))
 
     def weight(self, d):
         a = -0.5
@@ -95,14 +118,14 @@ class Cubic(Interpolation):
                         np.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0))
 
 
-def _step(n, out, scale):
+def _step(scale):
     """How far two elements of the resized axis are apart in the axis."""
-    return 1.0 / scale if scale else n / out
+    return e.const(1.0 / scale) if scale else BEFORE / AFTER
 
 
-def _aligned_step(n, out):
-    """The same, where the first and the last elements of both lie alike."""
-    return (n - 1) / (out - 1) if out > 1 else 0.0
+def _place(x):
+    """A whole number that is no place behind the last one, as an i64."""
+    return e.cast(e.minimum(x, BEFORE - 1), "i64")
 
 
 FILTERS = {"nearest": Nearest(0.0), "nearest-exact": Nearest(0.5), "linear": Linear(),

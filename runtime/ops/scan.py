@@ -80,7 +80,7 @@ def _cumextreme_vjp(g, y, _x, *, dim):
 
 cumsum_op = ScanOp("cumsum", lambda g, _y, _x, *, dim: [_flip_cumsum(g, dim)], in_onnx.running_sum)
 cumsum_op.linear = (0,)
-cumprod_op = ScanOp("cumprod", _cumprod_vjp, in_onnx.running(in_onnx.product))
+cumprod_op = ScanOp("cumprod", _cumprod_vjp, in_onnx.running(in_onnx.product, 1))
 cummax_op = ScanOp(
     "cummax", _cumextreme_vjp, in_onnx.running_extremum("GreaterOrEqual"), nondiff_outputs=(1,)
 )
@@ -112,7 +112,8 @@ def _complex_logcumsumexp_gradient(g, y, x, dim):
     return (logcumsumexp(logs.flip(dim), dim).flip(dim) + x).exp()
 
 
-logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp, in_onnx.running(in_onnx.log_of_sum))
+logcumsumexp_op = ScanOp(
+    "logcumsumexp", _logcumsumexp_vjp, in_onnx.running(in_onnx.log_of_sum, float("-inf")))
 for _op in (cumsum_op, cumprod_op, cummax_op, cummin_op, logcumsumexp_op):
     _op.any_sizes = True
 

@@ -49,7 +49,7 @@ diagonal_op = ViewOp(
     lambda g, _y, _x, **kw: [apply(undiagonal_op, (g,), {"size": tuple(_x.shape), **kw})],
     samples=lambda make: [Sample(make(*s), offset=o, dim1=p, dim2=q) for s, o, p, q in _diagonals],
     batch=shifted("dim1", "dim2"),
-    onnx=lambda b, x, **at: b.moved(x, lambda places: diagonal_of_array(places, **at)),
+    onnx=in_onnx.diagonal,
 )
 undiagonal_op = MoveOp(
     "undiagonal",

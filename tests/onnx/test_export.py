@@ -93,10 +93,10 @@ def test_resized_images_of_any_batch(at, tmp_path):
         agree(run((tmp_path / "model.onnx").read_bytes(), x), resized(x))
 
 
-@pytest.mark.parametrize("part", [lambda n: (n + 1) // 2, lambda n: n * n // 3 % 5])
-def test_a_number_that_is_no_polynomial_of_sizes_is_refused(tmp_path, part):
+@pytest.mark.parametrize("part", [lambda n: n**-0.5, lambda n: 1 / n])
+def test_a_number_that_follows_no_expression_of_sizes_is_refused(tmp_path, part):
     def some(x):
-        return x[:, : part(x.shape[1])] * 2
+        return x * part(x.shape[1])
 
     with pytest.raises(OnnxError, match=r"test_export.py:\d+: .* follows no expression"):
         whet.onnx.export(

@@ -149,9 +149,40 @@ def samples_of(exported: Any, names: Names, source: Source | None = None) -> lis
 def with_sizes(
     exported: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Dynamic
 ) -> Source:
-    """An exported function with named sizes that may differ: it is recorded at several."""
+    """An exported function with named sizes that may differ: it is recorded at several. Where its
+    numbers are no sums of products of these, what Python makes of a size is followed."""
     if not dynamic.names:
         return Source.of(exported)
+    try:
+        return _as_recorded(exported, fn, args, kwargs, dynamic)
+    except OnnxError as error:
+        followed = _as_followed(exported, fn, args, kwargs, dynamic)
+        if followed is None:
+            raise error
+        return followed
+
+
+def _as_followed(
+    exported: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Dynamic
+) -> Source | None:
+    """The graph of any sizes that `whet.export` finds, if it finds one."""
+    jit = importlib.import_module("whet.jit")
+    dims = {name: jit.Dim(name) for name in dynamic.names}
+    differ = {
+        exported.inputs[at].name: {axis: dims[name] for axis, name in axes.items()}
+        for at, axes in dynamic.inputs.items()
+    }
+    export = importlib.import_module("whet.jit.export.export").export
+    try:
+        return Source.of(export(fn, *args, dynamic=differ, **kwargs))
+    except (RuntimeError, ValueError):
+        return None
+
+
+def _as_recorded(
+    exported: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Dynamic
+) -> Source:
+    """The graph of which the recordings at several sizes are cases."""
     record = importlib.import_module("whet.jit.export.export").graph_as_written
     graphs, all_constants = [], []
     all_sizes = sizes_to_record(dynamic.sizes(exported))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from whet.ir.expressions import typeof
 
 from ...dtypes import SHORT
 from ..library import onnx_library
@@ -125,11 +126,7 @@ class FormulaBuilder(GraphBuilder):
 
     def pointwise(self, op: Any, operands: Sequence[Any]) -> Value:
         """A pointwise op by its expression, with its rule of promotion."""
-        known = [
-            stand_in(x) if isinstance(x, Value) else x if isinstance(x, PLAIN) else 1.0
-            for x in operands
-        ]
-        kernel, number, t = op.plan(known)
+        kernel, number, t = self._planned(op, operands)
         short = next(d.short for d in SHORT.values() if d.np.type is number)
         args = [
             x
@@ -143,6 +140,21 @@ class FormulaBuilder(GraphBuilder):
         if any(isinstance(x, Pair) for x in args) or is_complex(self.results[0]):
             return expression_of_pairs(self, root, args)
         return expression(self, root, args)
+
+    def _planned(self, op: Any, operands: Sequence[Any]) -> Any:
+        """How an op computes with operands of these types: (kernel, type of numbers, type that they
+        meet in). What a size becomes is a whole number, or not where the result is none."""
+        for size in (1, 1.0):
+            known = [
+                stand_in(x) if isinstance(x, Value) else x if isinstance(x, PLAIN) else size
+                for x in operands
+            ]
+            kernel, number, t = op.plan(known)
+            short = next(d.short for d in SHORT.values() if d.np.type is number)
+            types = [x.dtype if isinstance(x, Value) else short for x in operands]
+            if typeof(kernel.roots[0], types) == self.result_type(0):
+                break
+        return kernel, number, t
 
     def named(self, operator: str, x: Value) -> Value | None:
         """An operator of one operand, where the standard has it for this type; else nothing."""

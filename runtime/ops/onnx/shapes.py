@@ -68,6 +68,25 @@ def swapped(b, x, dim0, dim1):
     return transposed(b, x, order)
 
 
+def diagonal(b, x, offset, dim1, dim2):
+    """The op `diagonal`: its elements are gathered, where both dimensions lie in one."""
+    (offset,) = b.static(offset)
+    dim1, dim2 = dim1 % x.ndim, dim2 % x.ndim
+    others = [d for d in range(x.ndim) if d not in (dim1, dim2)]
+    n, m = x.shape[dim1], x.shape[dim2]
+    ends = [n + min(offset, 0), m - max(offset, 0)]
+    if isinstance(n, int) and isinstance(m, int):
+        both, number = n * m, b.range_of(max(min(ends), 0))
+    else:
+        both, count = -1, b.Max(b.Min(*[b.number(end, "i64") for end in ends]), 0)
+        number = b.Range(b.number(0, "i64"), count, b.number(1, "i64"))
+    first = max(offset, 0) - min(offset, 0) * m
+    places = b.Add(b.Mul(number, b.number(m + 1, "i64")), b.number(first, "i64"))
+    rows = b.reshape(transposed(b, x, [*others, dim1, dim2]),
+                     (*[x.shape[d] for d in others], both))
+    return b.Gather(rows, places, axis=len(others))
+
+
 def pieces(b, x, sizes, dim):
     """The op `split`."""
     return b.Split(x, b.ints(sizes), axis=dim, outputs=len(sizes))

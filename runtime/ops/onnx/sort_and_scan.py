@@ -2,7 +2,8 @@
 (`onnx/write/builder.py`)."""
 
 from ...dtypes import FLOAT, SHORT
-from .shapes import END
+from .shapes import END, transposed
+from .windows_by_taps import greatest, lowest
 
 
 def _ordered(b, x, dim, count, largest):
@@ -63,13 +64,43 @@ def _doubled(b, xs, dim, n, combine):
     return xs
 
 
-def running(op):
-    """The ops `cumprod` and `logcumsumexp`; `op` combines two values."""
+def _in_steps(b, xs, dim, first, combine):
+    """The same where the size is known when the model runs: the operator `Scan`, whose steps begin
+    with the numbers `first`. `combine` gets the builder of its body, too."""
+    n, inner = len(xs), b.body()
+    order = [dim, *[d for d in range(xs[0].ndim) if d != dim]]
+    kept = tuple([size for d, size in enumerate(xs[0].shape) if d != dim])
+    starts = [b.Expand(b.number(k, x.dtype), b.ints(kept)) for k, x in zip(first, xs)]
+    for start in starts:
+        start.shape = kept
+    before, now = ([inner.add_input(x) for x in starts] for _ in range(2))
+    made = combine(inner, before, now)
+    graph = inner.graph("step", [*before, *now], [*made, *made])
+    along = [transposed(b, x, order) for x in xs]
+    found = b.node("Scan", *starts, *along, outputs=2 * n, body=graph, num_scan_inputs=n)[n:]
+    for y, x in zip(found, xs):
+        y.dtype = x.dtype
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return [transposed(b, y, back) for y in found]
+
+
+def _combined(b, xs, dim, first, combine):
+    """A running combination of values, which begins with the numbers `first`."""
+    n = xs[0].shape[dim]
+    if not isinstance(n, int):
+        return _in_steps(b, xs, dim, first, combine)
+    return _doubled(b, xs, dim, n, lambda before, now: combine(b, before, now))
+
+
+def running(op, first):
+    """The ops `cumprod` and `logcumsumexp`; `op` combines two values, and leaves what meets the
+    number `first` as it is."""
 
     def form(b, x, *, dim):
-        (n,) = b.static(x.shape[dim])
+        shape = x.shape
         x = b.cast(x, b.result_type(0))
-        return _doubled(b, [x], dim, n, lambda a, c: [op(b, a[0], c[0])])[0]
+        x.shape = shape
+        return _combined(b, [x], dim, [first], lambda at, a, c: [op(at, a[0], c[0])])[0]
 
     return form
 
@@ -93,15 +124,16 @@ def running_extremum(comparison):
     """The ops `cummax` and `cummin`: a later place wins a tie."""
 
     def form(b, x, *, dim):
-        (n,) = b.static(x.shape[dim])
+        n = x.shape[dim]
         count = [1] * x.ndim
         count[dim] = n
         places = b.Expand(b.reshape(b.range_of(n), count), b.ints(x.shape))
 
-        def best(before, after):
-            wins = b.node(comparison, after[0], before[0])
-            return [b.where(wins, after[0], before[0]), b.Where(wins, after[1], before[1])]
+        def best(at, before, after):
+            wins = at.node(comparison, after[0], before[0])
+            return [at.where(wins, after[0], before[0]), at.Where(wins, after[1], before[1])]
 
-        return tuple(_doubled(b, [x, places], dim, n, best))
+        first = lowest(x.dtype) if comparison == "GreaterOrEqual" else greatest(x.dtype)
+        return tuple(_combined(b, [x, places], dim, [first, 0], best))
 
     return form

@@ -147,7 +147,9 @@ def _mean_of_taps(b, x, kernel, stride, padding, divisor, at):
 def _even(x, output_size):
     """The windows of an adaptive pool, where all have one size; else None."""
     sizes = x.shape[2:]
-    if not all(isinstance(n, int) and m and n % m == 0 for n, m in zip(sizes, output_size)):
+    if not all(isinstance(n, int) for n in (*sizes, *output_size)):
+        return None
+    if not all(m and n % m == 0 for n, m in zip(sizes, output_size)):
         return None
     kernel = [n // m for n, m in zip(sizes, output_size)]
     return dict(kernel_shape=kernel, strides=kernel)
@@ -171,7 +173,7 @@ def adaptive_mean(b, x, *, output_size):
 
 def _shares(b, n, m, dtype):
     """How much of each of n elements is in each of the m means of them."""
-    if not isinstance(n, int | np.integer):
+    if not all(isinstance(size, int | np.integer) for size in (n, m)):
         return _shares_of_any(b, n, m, dtype)
     matrix = np.zeros((m, n), SHORT[dtype].np)
     for i in range(m):
@@ -181,11 +183,12 @@ def _shares(b, n, m, dtype):
 
 
 def _shares_of_any(b, n, m, dtype):
-    """The same where n is known when the model runs: window i is from i*n/m, rounded down, to
+    """The same where n or m is known when the model runs: window i is from i*n/m, rounded down, to
     (i+1)*n/m, rounded up."""
-    count, row = b.number(n, "i64"), b.constant(np.arange(m)[:, None], "windows")
-    low = b.Div(b.Mul(row, count), m)
-    high = b.Div(b.Add(b.Mul(b.Add(row, 1), count), m - 1), m)
+    count, means = b.number(n, "i64"), b.number(m, "i64")
+    row = b.unsqueeze(b.range_of(m), (1,))
+    low = b.Div(b.Mul(row, count), means)
+    high = b.Div(b.Add(b.Mul(b.Add(row, 1), count), b.Sub(means, 1)), means)
     at = b.range_of(n)
     inside = b.And(b.GreaterOrEqual(at, low), b.Less(at, high))
     return b.Div(b.cast(inside, dtype), b.cast(b.Sub(high, low), dtype))
@@ -246,17 +249,8 @@ def blocks(b, x, **at):
 
 def blocks_summed(b, c, *, output_size, **at):
     """The op `fold_windows`: each element is added to its place, beyond the image to one more."""
-    n, rows, _ = b.static(*c.shape)
-    channels = rows // math.prod(at["kernel"])
-    size = channels * math.prod(output_size)
-    places = _block_places((1, channels, *output_size), at).reshape(-1)
-    index = np.broadcast_to(np.where(places < 0, size, places), (n, places.size))
-    zero = b.filled(b.ints((n, size + 1)), np.zeros((), SHORT[c.dtype].np))
-    made = b.ScatterElements(
-        zero,
-        b.constant(np.ascontiguousarray(index), "places"),
-        b.Reshape(c, b.ints((n, -1))),
-        axis=1,
-        reduction="add",
-    )
-    return b.reshape(b.slice(made, 1, 0, size), (n, channels, *output_size))
+    n, (rows,) = c.shape[0], b.static(c.shape[1])
+    sizes = rows // math.prod(at["kernel"]), *b.static(*output_size)
+    places = _block_places((1, *sizes), at).reshape(-1)
+    made = windows_by_taps.summed(b, b.Reshape(c, b.ints((n, -1))), places, sizes)
+    return b.reshape(made, (n, *sizes))

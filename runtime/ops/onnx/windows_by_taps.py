@@ -25,6 +25,12 @@ def lowest(dtype):
     return -np.inf if d.kind == FLOAT else 0 if dtype == "bool" else np.iinfo(d.np).min
 
 
+def greatest(dtype):
+    """The greatest number of a type."""
+    d = SHORT[dtype]
+    return np.inf if d.kind == FLOAT else 1 if dtype == "bool" else np.iinfo(d.np).max
+
+
 def taps(b, x, size, *, kernel, stride, dilation, padding, ends=None, fill=0):
     """(items, channels, taps, *size): what each window holds, by taps. `size` says how many windows
     there are, `ends` how much is put behind, at first what is put before."""
