@@ -73,6 +73,43 @@ def test_one_model_serves_other_sizes(name):
         agree(run(file.getvalue(), x), fn(x))
 
 
+def mean_of_some(x):
+    some = x[x > 0]
+    return some * 2, some.sum() / some.shape[0], some.mean()
+
+
+OF_DATA = {
+    "masked": lambda x: x[x > 0] * 2,
+    "places": lambda x: whet.nonzero(x > 0) + 1,
+    "rows": lambda x: x[x[:, 0] > 0].reshape(-1, 2),
+    "distinct": lambda x: whet.unique(x.round()),
+    "mean": mean_of_some,
+    "all in order": lambda x: whet.cat([x[x > 0], x[x <= 0]]),
+    "pairs": lambda x: x[x[:, 0] > 0][:, None] - x[x[:, 1] > 0][None],
+}
+
+
+@pytest.mark.parametrize("axes", [None, {"x": {0: "n"}}])
+@pytest.mark.parametrize("name", OF_DATA)
+def test_one_model_serves_data_that_decide_other_sizes(name, axes):
+    fn, file = OF_DATA[name], io.BytesIO()
+    whet.manual_seed(0)
+    whet.onnx.export(fn, (whet.randn(5, 4),), file, input_names=["x"], dynamic_axes=axes)
+    for rows in (5, 5, 5, 7 if axes else 5):
+        x = whet.randn(rows, 4)
+        agree(run(file.getvalue(), x), fn(x))
+
+
+def test_sizes_that_go_another_way_for_other_data_are_warned_of():
+    def some(x):
+        return x[x > 0] * 2 if x.sum() < 100 else x[x > 0].sin()
+
+    x = whet.tensor([1.0, 2.0, 100.0, -40.0])
+    with pytest.warns(UserWarning, match="decide the sizes of the example alone: .*another way"), \
+            pytest.raises(ValueError, match="say it with whet.cond"):
+        whet.onnx.export(some, (x,), None)
+
+
 def test_a_filter_that_grows_with_the_size_is_refused():
     def small(x):
         return F.interpolate(x, size=(4, 4), mode="bilinear", antialias=True)

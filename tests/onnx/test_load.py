@@ -290,3 +290,33 @@ def test_all_element_types_come_in_and_go_out(kind):
     found = model(made)
     array = found.detach().numpy() if isinstance(found, whet.Tensor) else found
     assert array.tolist() == made.tolist() * 2 and array.dtype == made.dtype
+
+
+COUNTED = """
+<ir_version: 9, opset_import: ["" : 19]>
+g (int64 n, float[2] x) => (float[2] last, double[k, 2] steps) {
+  yes = Constant <value = bool {1}> ()
+  last, steps = Loop <body = b (int64 i, bool going, float[2] v)
+                             => (bool more, float[2] w, double[2] row)
+    { more = Identity(going)  w = Add(v, v)  row = Cast <to = 11> (w) }> (n, yes, x)
+}
+"""
+SCAN = """
+<ir_version: 9, opset_import: ["" : 19]>
+g (float[n, 2] x, float[2] s) => (float[2] last, int64[2, n] steps) {
+  last, steps = Scan <num_scan_inputs = 1, scan_output_axes = [1],
+                      body = b (float[2] v, float[2] r) => (float[2] w, int64[2] row)
+    { w = Add(v, r)  row = Cast <to = 7> (w) }> (s, x)
+}
+"""
+
+
+def test_a_loop_without_steps_gives_rows_of_the_stated_type():
+    loop = whet.onnx.load(onnx.parser.parse_model(COUNTED))
+    last, steps = loop(whet.tensor(0), whet.ones(2))
+    assert last.tolist() == [1, 1] and steps.shape == (0, 2) and steps.dtype is whet.float64
+    assert loop(whet.tensor(3), whet.ones(2))[1].shape == (3, 2)
+    scan = whet.onnx.load(onnx.parser.parse_model(SCAN))
+    last, steps = scan(whet.empty(0, 2), whet.ones(2))
+    assert last.tolist() == [1, 1] and steps.shape == (2, 0) and steps.dtype is whet.int64
+    assert scan(whet.ones(3, 2), whet.ones(2))[1].tolist() == [[2, 3, 4]] * 2

@@ -9,16 +9,26 @@ what else a function may want to know of its node.
 """
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ...tensor import Tensor
 from ..errors import OnnxError
 from .values import SETTINGS, Known, as_it_is, as_tensor
 
 Converter = Callable[[Any], Any]
-Body = Callable[..., list[Any]]          # a subgraph: called with values, it gives a list of values
+
+
+class Body(Protocol):
+    """A subgraph: called with values, it gives a list of values."""
+
+    def __call__(self, *values: Any) -> list[Any]: ...
+
+    def of_no_steps(self, first: int, axes: Sequence[int] | None = None) -> list[Any]:
+        """What a loop without steps gives for its results from number `first` on, as the model
+        states their types. `axes`: along which those of steps would be joined."""
+
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """From a GraphProto to a plan: names become slots, nodes steps, what nobody reads is left out."""
 from collections.abc import Container, Iterable
+from dataclasses import replace
 from typing import Any
 
 from ..errors import OnnxError
@@ -8,6 +9,7 @@ from .definition import Body, Call, Operator
 from .model_facts import Model, Scope, initializers
 from .plan import NOTHING, OfFunction, OfOperator, Plan, Step
 from .schedule import in_order
+from .signature import Port
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 TRAINING = "ai.onnx.preview.training"
@@ -64,7 +66,8 @@ class Reader:
         for name, array in own.items():
             if name not in self.slots:
                 self.constants.append((self.new(name), value_of(array)))
-        return self.body(proto.node, inputs, [v.name for v in proto.output])
+        plan = self.body(proto.node, inputs, [v.name for v in proto.output])
+        return replace(plan, stated=tuple(map(Port.of, proto.output)))
 
     def function(self, proto: Any) -> Plan:
         """The plan of a function's body."""

@@ -1,11 +1,12 @@
 """A graph that is ready to run: a list of steps over numbered slots."""
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...tensor import Tensor
 from ..errors import OnnxError
 from .definition import Call, Operator
+from .signature import Port
 
 FAILURES = (RuntimeError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 NOTHING = -1                     # the slot of an input that is left out, of a result not asked for
@@ -62,6 +63,7 @@ class Plan:
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
     size: int
+    stated: tuple[Port, ...] = ()            # what the model says of its results
 
     def run(self, values: list[Any], outside: list[Any]) -> list[Any]:
         """The results for these inputs, and for these values from outside."""
@@ -98,6 +100,11 @@ class Bound:
 
     def __call__(self, *values: Any) -> list[Any]:
         return self.plan.run(list(values), self.outside)
+
+    def of_no_steps(self, first: int, axes: Sequence[int] | None = None) -> list[Any]:
+        """What a loop without steps gives for its results from number `first` on."""
+        ports = self.plan.stated[first:]
+        return [port.of_no_steps(axis) for port, axis in zip(ports, axes or [0] * len(ports))]
 
 
 @dataclass(frozen=True, eq=False)

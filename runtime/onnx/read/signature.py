@@ -55,6 +55,13 @@ class Port:
         self.check(shape_of(found))
         return found
 
+    def of_no_steps(self, axis: int) -> Any:
+        """No values of this kind, joined along an axis. Sizes that are not stated are 0."""
+        element = self.element.numpy if self.element else np.dtype(np.float32)
+        sizes = [n if isinstance(n, int) else 0 for n in self.sizes or ()]
+        axis = axis % (len(sizes) + 1)
+        return from_array(np.empty((*sizes[:axis], 0, *sizes[axis:]), element))
+
     def check(self, shape: tuple[int, ...]) -> None:
         """An error where the shape is not as stated."""
         if self.sizes is not None and (len(shape) != len(self.sizes) or any(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from .named_sizes import Dynamic, Recordings, identifier, sizes_to_record
 from .translate import refuse_all
 
 OLDEST = 17
+OF_DATA = 6  # recordings of other data, where these decide sizes
 
 
 def newest_opset() -> int:
@@ -150,7 +152,15 @@ def with_sizes(
     exported: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Dynamic
 ) -> Source:
     """An exported function with named sizes that may differ: it is recorded at several. Where its
-    numbers are no sums of products of these, what Python makes of a size is followed."""
+    numbers are no sums of products of these, what Python makes of a size is followed. Sizes that
+    data decide are found by recordings of other data."""
+    if any(n.op is not None and n.op.sized_by_data for n in exported.graph.nodes):
+        try:
+            return _as_recorded(exported, fn, args, kwargs, dynamic, True)
+        except (RuntimeError, ValueError, IndexError) as error:
+            warnings.warn(
+                "export(): the model holds for data that decide the sizes of the example alone: "
+                f"{error}", stacklevel=3)
     if not dynamic.names:
         return Source.of(exported)
     try:
@@ -180,14 +190,21 @@ def _as_followed(
 
 
 def _as_recorded(
-    exported: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Dynamic
+    exported: Any,
+    fn: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    dynamic: Dynamic,
+    counts: bool = False,
 ) -> Source:
-    """The graph of which the recordings at several sizes are cases."""
+    """The graph of which the recordings at several sizes are cases. `counts`: data decide sizes,
+    too, so that each recording is of other data."""
     record = importlib.import_module("whet.jit.export.export").graph_as_written
     graphs, all_constants = [], []
-    all_sizes = sizes_to_record(dynamic.sizes(exported))
-    for sizes in all_sizes:
-        positional, named = resized((tuple(args), dict(kwargs)), dynamic, sizes)
+    all_sizes = sizes_to_record(dynamic.sizes(exported)) if dynamic.names else [{}] * OF_DATA
+    for k, sizes in enumerate(all_sizes):
+        seed = k if counts else 0
+        positional, named = resized((tuple(args), dict(kwargs)), dynamic, sizes, seed)
         graph, constants = record(fn, positional, named)
         graphs.append(graph)
         all_constants.append(constants)
@@ -213,9 +230,10 @@ def _tensors(x: Any) -> list[Any]:
     return [x] if hasattr(x, "_array") else []
 
 
-def resized(call: Any, dynamic: Dynamic, sizes: Mapping[str, int]) -> Any:
-    """The arguments of a call with other sizes: their elements are repeated."""
-    at = itertools.count()
+def resized(call: Any, dynamic: Dynamic, sizes: Mapping[str, int], seed: int = 0) -> Any:
+    """The arguments of a call with other sizes: their elements are repeated. Unless `seed` is 0,
+    they are drawn from the elements that are there."""
+    at, drawn = itertools.count(), np.random.default_rng(seed)
 
     def other(x: Any) -> Any:
         if isinstance(x, tuple | list):
@@ -227,6 +245,8 @@ def resized(call: Any, dynamic: Dynamic, sizes: Mapping[str, int]) -> Any:
         array = x._array
         for axis, name in dynamic.inputs.get(next(at), {}).items():
             array = array.take(np.arange(sizes[name]) % array.shape[axis], axis)
+        if seed and array.size:
+            array = array.reshape(-1)[drawn.integers(array.size, size=array.shape)]
         return from_numpy(np.ascontiguousarray(array).reshape(array.shape))
 
     return other(call)

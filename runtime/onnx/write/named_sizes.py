@@ -24,6 +24,7 @@ from ..errors import OnnxError
 
 STEPS = (3, 5)  # how much larger a size is in recordings that expressions are found from
 HELD = (8, 21)  # and in those that they are held to
+ENOUGH = 3  # different numbers that a size of its own must have been, to be found in other sizes
 # of a node: place in it -> the expression that the number there is known to be, and the number in
 # each recording
 Formulas: TypeAlias = "Mapping[tuple[Any, ...], tuple[str, tuple[int, ...]]]"
@@ -265,7 +266,7 @@ class Recordings:
 
     def said(self, sizes: Mapping[str, int]) -> str:
         """Some sizes in words."""
-        return ", ".join(f"{k} is {v}" for k, v in sizes.items())
+        return ", ".join(f"{k} is {v}" for k, v in sizes.items()) or "the data are others"
 
     def type(self, value: int) -> Type:
         """The type of a value."""
@@ -345,13 +346,30 @@ class Recordings:
         if xs not in self.known:
             tried = [fit(xs) for fit in self.fits]
             wrong = [self.first_wrong(e, xs) for e in tried]
-            if None not in wrong:
+            if None in wrong:
+                self.known[xs] = Expression(tried[wrong.index(None)].terms, as_fractions(xs))
+            elif (found := self.of_known(xs)) is not None:
+                self.known[xs] = found
+            else:
                 raise OnnxError(
                     f"{line}: a number is {xs[0]} in the example and {xs[wrong[0]]} where "
                     f"{self.said(self.sizes[wrong[0]])}: it follows no expression of these sizes"
                 )
-            self.known[xs] = Expression(tried[wrong.index(None)].terms, as_fractions(xs))
         return self.known[xs]
+
+    def of_known(self, xs: tuple[int, ...]) -> Expression | None:
+        """The known size of which whole numbers are a multiple, and something more."""
+        if type(xs[0]) is not int:
+            return None
+        for ns, e in self.known.items():
+            other = next((i for i, n in enumerate(ns) if n != ns[0]), None)
+            if other is None or len(set(ns)) < ENOUGH:
+                continue
+            factor, rest = divmod(xs[other] - xs[0], ns[other] - ns[0])
+            more = xs[0] - factor * ns[0]
+            if not rest and all(factor * n + more == x for n, x in zip(ns, xs)):
+                return e * factor + more
+        return None
 
     def first_wrong(self, e: Expression, xs: tuple[Any, ...]) -> int | None:
         """The first recording in which an expression is not the number."""

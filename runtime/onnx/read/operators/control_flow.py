@@ -37,11 +37,8 @@ def loop(count: Value = None, cond: Value = None, *carried: Value, body: Body) -
         rows.append(found[len(state) + 1:])
         i += 1
     if not rows:
-        return (*state, *[whet.empty(0)] * MOST_SCANS)
+        return (*state, *body.of_no_steps(1 + len(state)))
     return (*state, *(stacked(list(column)) for column in zip(*rows)))
-
-
-MOST_SCANS = 16                  # results of a loop without steps, of which nobody knows the shape
 
 
 def scanned(values: tuple[Any, ...], count: int, body: Body, axes: list[int] | None,
@@ -60,6 +57,8 @@ def scanned(values: tuple[Any, ...], count: int, body: Body, axes: list[int] | N
         found = body(*states, *slices)
         states = found[:len(states)]
         rows.append(found[len(states):])
+    if not rows:
+        return (*states, *body.of_no_steps(len(states), out_axes))
     columns = [list(c) for c in zip(*rows)]
     results = []
     for j, column in enumerate(columns):
