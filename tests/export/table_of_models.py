@@ -23,7 +23,7 @@ from whet.cpu import thread_pool
 from whet.jit.export.library import targets
 from whet.passes.lower_llvm import targets as lowered
 
-from tests.export import models, onnx_runtime
+from tests.export import called_from_c, models, onnx_runtime
 from tests.export.zoo import MODELS
 from tests.export.zoo.entry import BATCHES
 
@@ -98,16 +98,22 @@ class Trial:
         return whet.load(self.path("whet"))
 
     def library(self):
-        """The library for C, for the best level that this processor has."""
+        """The library for C, for the best level that this processor has: called from a program in
+        C where there is a compiler, else from Python."""
         self.exported.compile(self.path("so"), threads=1, target=best_level())
-        model = caller().Model(self.path("so"))
-        names = [d.name for d in self.exported.sized.dims.dims]
+        if called_from_c.compiler():
+            program = called_from_c.Program(self.path("so"), 1)
 
-        def call(*given):
-            made = model(*[t.numpy() for t in given], sizes={names[0]: given[0].shape[0]})
-            return [whet.from_numpy(y) for y in made]
+            def run(arrays):
+                return program(*arrays, sizes=[len(arrays[0])])
+        else:
+            model = caller().Model(self.path("so"))
+            (name,) = [d.name for d in self.exported.sized.dims.dims]
 
-        return call
+            def run(arrays):
+                return model(*arrays, sizes={name: len(arrays[0])})
+
+        return lambda *given: [whet.from_numpy(y) for y in run([t.numpy() for t in given])]
 
     def onnx(self):
         """In words, how far ONNX Runtime's results are from eager mode's."""
@@ -191,7 +197,8 @@ def table(rows):
         f"eager mode, a trace, an archive, ONNX Runtime and a library for C, at the batch sizes "
         f"{sizes}, each from one export of an example of 2. Bits are compared, but for ONNX "
         f"Runtime: there it is the largest difference against the largest number of a result, at "
-        f"most {BOUND:.0e}. Libraries are for one level, {best_level()}; {platform.machine()}, "
+        f"most {BOUND:.0e}. Libraries are for one level, {best_level()}, and are called from C, "
+        f"each call in a process of its own; {platform.machine()}, "
         f"{thread_pool.get_num_threads()} threads.", "",
         "| model | weights | traced | archive | ONNX Runtime | library | its size |",
         "|---|---|---|---|---|---|---|"]

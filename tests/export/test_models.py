@@ -2,10 +2,13 @@
 
 import pytest
 import whet
+from whet import quantize
 
-from tests.export import onnx_runtime, test_library
+from tests.export import called_from_c, onnx_runtime, test_library
 from tests.export import table_of_models as table
 from tests.export.zoo import FEW, MODELS
+
+OF_BYTES = "lenet", "lstm", "gpt"  # convolutional, recurrent, of attention
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +47,25 @@ def test_onnx_runtime_gives_the_same_within_its_rounding(trials, runtime, name):
 
 
 @test_library.pytestmark
-@pytest.mark.parametrize("name", ("gpt", "lenet", "lstm"))
-def test_a_library_gives_eagers_bits_at_each_batch(trials, name):
+@pytest.mark.parametrize("name", FEW)
+def test_a_library_that_c_calls_gives_eagers_bits_at_each_batch(trials, name):
     t = trials(name)
     assert t.each(t.library) == table.SAME
+
+
+@test_library.pytestmark
+@pytest.mark.parametrize("name", OF_BYTES)
+def test_a_library_of_bytes_that_c_calls_gives_the_same_bits(name, tmp_path):
+    if called_from_c.compiler() is None:
+        pytest.skip("there is no compiler of C")
+    entry, path = MODELS[name], str(tmp_path / "model.so")
+    given = entry.inputs(2)
+    exported = quantize.static(entry.module(), [given])
+    assert any(t.dtype is whet.int8 for t in exported.constants.values())
+    exported.compile(path, threads=1, target=table.best_level())
+    arrays = [t.numpy() for t in given]
+    made = called_from_c.Program(path, 0)(*arrays)
+    assert test_library.same_arrays(made, exported.run(arrays))
 
 
 def test_a_difference_is_seen(trials):

@@ -43,7 +43,8 @@ def all_sizes(name: str, dims: Any) -> list[Values]:
     if count > MOST_SIZES:
         raise ExportError(
             f"compile: {name} has {count:,} sizes within its bounds; a library is for at most "
-            f"{MOST_SIZES:,}: narrow them"
+            f"{MOST_SIZES:,}: narrow the bounds, or say what sizes are multiples of, "
+            f'whet.jit.Dim("{dims.dims[-1].name}", ..., multiple=8)'
         )
     return list(itertools.product(*[sizes_of(d) for d in dims.dims]))
 
