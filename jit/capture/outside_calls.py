@@ -29,6 +29,7 @@ from whet.tensor_base import Base, is_strided
 from ..guards.origin import is_compiled_function, ours
 from ..report.reasons import Caches, Calls, Inspects, Prints
 from ..report.type_names import thing
+from . import scipy_functions
 from .caches import Cache
 from .noted_call import (
     CONVERSIONS,
@@ -58,6 +59,7 @@ from .stand_ins import (
     StandIn,
     Stream,
     Type,
+    called_plainly,
     real,
 )
 from .varying_numbers import NUMBERS, Number, guarded_value, through, value_of
@@ -104,6 +106,8 @@ class Outward:
             return self.rec.numpys.stand_in(x)
         if isinstance(x, KINDS) and x in MAKERS:
             return Function(x, self, functools.partial(self.rec.numpys.make, x))
+        if isinstance(x, KINDS) and (path := scipy_functions.path_of(x)) is not None:
+            return Function(x, self, functools.partial(self.computed, path, x))
         if isinstance(x, functools.partial):
             return functools.partial(self.stand_in(x.func), *x.args, **x.keywords)
         if isinstance(x, OUTWARD):
@@ -160,7 +164,11 @@ class Outward:
     def unseen(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a compiled function, which could do anything."""
         self.rec.refuse(Calls(f"{function.__module__}.{function.__name__}"))
-        return function(*args, **kwargs)
+        return called_plainly(function, args, kwargs)[0]
+
+    def computed(self, path: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function of SciPy's."""
+        return scipy_functions.call(self.rec, self.watch, path, function, args, kwargs)
 
     @staticmethod
     def number(kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -20,6 +20,7 @@ from .caches import CACHED
 from .numpy_functions import ASKING, MAKERS
 from .outside_draws import draws, is_generator
 from .repeated_output import METHODS
+from .scipy_functions import path_of
 from .stand_ins import LEVELS
 
 TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
@@ -46,7 +47,8 @@ def stands(x: Any) -> bool:
         return takes(x)
     if t is types.BuiltinFunctionType:
         return (x is print or x is warnings.warn or x in KNOWN or x in MAKERS or draws(x)
-                or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS)
+                or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
+                or path_of(x) is not None)
     if t is functools.partial:
         return stands(x.func)
     if t is types.MethodType:
@@ -54,7 +56,8 @@ def stands(x: Any) -> bool:
     if t is ASKING:
         return x in MAKERS
     if t is types.FunctionType:
-        return x in MODULE or x is logging.getLogger or x in MAKERS
+        return (x in MODULE or x is logging.getLogger or x in MAKERS
+                or path_of(x) is not None)
     return _is_outward(t) or x.__class__ is not t and isinstance(x, OUTWARD)
 
 

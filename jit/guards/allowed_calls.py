@@ -88,6 +88,8 @@ TABLE = (
     Row("logging warnings", May.NUMBERS, "they have stand-ins, which know of numbers"),
     Row("argparse os sys io _io", May.NUMBERS,
         "much code names them, and to call what acts in them is noticed"),
+    Row("scipy", May.NUMBERS,
+        "its functions of arrays have stand-ins, and to call anything else of it is noticed"),
 )
 
 

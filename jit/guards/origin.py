@@ -23,8 +23,9 @@ HEAP = 1 << 9                    # a flag of types: it was made at run time
 IMMUTABLE = 1 << 8               # and another: nobody can change it, so C has made it
 # each has a folder of its own
 OUR_PACKAGES = "whet", "whet.ir", "whet.jit", "whet.passes"
-# what whet is installed with
-LIBRARIES = frozenset(("numpy", "ml_dtypes", "llvmlite", "networkx", "threadpoolctl", "triton"))
+# what whet is installed with, or works with
+LIBRARIES = frozenset((
+    "numpy", "scipy", "ml_dtypes", "llvmlite", "networkx", "threadpoolctl", "triton"))
 # what a subclass says is not asked
 _own_dict: Any = vars(types.ModuleType)["__dict__"].__get__
 _WHERE_EXTENSIONS_LIE = getattr(_ctypes, "__file__", None) or os.__file__

@@ -1,11 +1,12 @@
-"""Calls of NumPy's functions as ops, for traces: a replay makes them again, on the arrays of the
-moment.
+"""Calls of NumPy's functions, and of SciPy's, as ops, for traces: a replay makes them again, on the
+arrays of the moment.
 
 What a call was given is kept as text does it, in nested tuples with a word first (see `Told`): so
 graphs that hold calls can be printed, compared and read back. A call that NumPy would inform about
 (a division by zero) is an error here: eager says so where the user's line is.
 """
 import functools
+import importlib
 import operator
 
 import numpy as np
@@ -16,11 +17,13 @@ from .registry import Op
 ERRORS = "divide", "over", "under", "invalid"
 OPERANDS = {"array": lambda a: a, "scalar": lambda a: a[()], "number": lambda a: a.item()}
 PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
+# the parts of SciPy whose functions compute with what they are given, and read nothing else
+SCIPY = frozenset(("linalg", "ndimage", "optimize", "signal", "spatial"))
 
 
 @functools.cache
 def find(name):
-    """A function by its path: in `operator`, or in NumPy.
+    """A function by its path: in `operator`, in one of some parts of SciPy, or in NumPy.
 
     >>> from whet.ops.numpy_calls import find
     >>> find("operator.add")(1, 2), find("add.reduce")([1, 2])
@@ -28,6 +31,11 @@ def find(name):
     """
     first, _, rest = name.partition(".")
     where, path = (operator, rest) if first == "operator" else (np, name)
+    if first == "scipy":
+        part, _, path = rest.partition(".")
+        if part not in SCIPY:
+            raise AttributeError(f"no function of arrays: {name}")
+        where = importlib.import_module(f"scipy.{part}")
     return functools.reduce(getattr, path.split("."), where)
 
 
