@@ -105,10 +105,9 @@ class Number:
         return guarded_value(self).__reduce_ex__(protocol)
 
     def __format__(self, spec: str) -> str:
-        rec, text = recorder_of(self), None
-        if live(self) and type(spec) is str:
-            text = rec.texts.note(rec.user(), self, spec)
-        return format(guarded_value(self), spec) if text is None else str(text)
+        rec = recorder_of(self)
+        text = live(self) and type(spec) is str and rec.texts.note(rec.user(), self, spec)
+        return text or format(guarded_value(self), spec)
 
     def __copy__(self) -> Number:
         return self
@@ -199,7 +198,8 @@ def without_numbers(x: Any) -> Any:
 
 def _handing_out(python: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Number) -> Any:
-        return python(guarded_value(self))
+        is_noted = live(self) and recorder_of(self).texts.takes(self, python)
+        return python(value_of(self) if is_noted else guarded_value(self))
     declared_for_tracing.tells_elements(method)      # a guard, as for a tensor that is asked
     return method
 
