@@ -106,7 +106,7 @@ class Outward:
             return self.rec.numpys.stand_in(x)
         if isinstance(x, KINDS) and x in MAKERS:
             return Function(x, self, functools.partial(self.rec.numpys.make, x))
-        if isinstance(x, KINDS) and (path := scipy_functions.path_of(x)) is not None:
+        if (path := scipy_functions.path_of(x)) is not None:
             return Function(x, self, functools.partial(self.computed, path, x))
         if isinstance(x, functools.partial):
             return functools.partial(self.stand_in(x.func), *x.args, **x.keywords)

@@ -5,6 +5,7 @@ texts alone, which lead to no code of the user's, and where it changes nothing t
 from __future__ import annotations
 
 import os
+import types
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from .purity import Watch
     from .recorder import Recorder
 
+FUNCTIONS = types.FunctionType, types.BuiltinFunctionType
+
 
 def path_of(x: Any) -> str | None:
     """The path by which SciPy's users know a function of arrays; None of anything else.
@@ -31,7 +34,7 @@ def path_of(x: Any) -> str | None:
     >>> path_of(linear_sum_assignment), path_of(np.sort)
     ('scipy.optimize.linear_sum_assignment', None)
     """
-    module = getattr(x, "__module__", None)
+    module = x.__module__ if isinstance(x, FUNCTIONS) else None
     if type(module) is not str or not module.startswith("scipy."):
         return None
     public = [part for part in module.split(".") if not part.startswith("_")]

@@ -140,7 +140,8 @@ def _stack(instructions: Iterable[dis.Instruction]) -> list[Source] | None:
         elif name == "CONVERT_VALUE":
             taken, made = 1, [[i.offset]]
         elif name == "FORMAT_SIMPLE":        # it leaves a text as it is
-            taken, made = 1, [stack and stack[-1] or [i.offset]]
+            own: Source = [i.offset]
+            taken, made = 1, [stack[-1] if stack and stack[-1] else own]
         elif name == "FORMAT_WITH_SPEC":
             taken, made = 2, [[i.offset if stack and stack[-1] is not None else None]]
         elif name == "FORMAT_VALUE":
