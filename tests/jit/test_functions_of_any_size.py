@@ -78,8 +78,8 @@ def test_a_size_that_was_the_same_in_both_lists_is_told_apart_from_a_number():
 
 def test_taps_go_by_the_names_of_what_they_are_made_of():
     """A graph that was read from a file may have them in another order."""
-    at = dict(tap=1, count=2, dtype=whet.float32, mode="linear", n=5, out=8, scale=None, align_corners=False,
-              antialias=False)
+    at = dict(tap=1, count=2, dtype=whet.float32, mode="linear", n=5, out=8, scale=None,
+              align_corners=False, antialias=False)
     for name in ("resized_places", "resized_weights"):
         forward = REGISTRY[name].forward
         assert forward(**at).tobytes() == forward(**dict(sorted(at.items()))).tobytes()
