@@ -78,6 +78,12 @@ class Text:
         self.text, self.pieces = text, pieces
 
 
+def _enter(number: Number) -> None:
+    """Give the value of a Number its place in the graph while the run lasts, as only then is a size
+    told from a tensor. It may be found to be a guard when the run is over."""
+    recorder_of(number).value(tensor_behind(number))
+
+
 def _place(code: CodeType, at: int) -> int:
     """The offset of the call to which an instruction before it belongs; of others, their own."""
     if code.co_code[at] != BEFORE_CALL:
@@ -211,6 +217,7 @@ class Texts:
         key = id(frame), frame.f_lasti
         if key in self.made:                 # it went another way
             guarded_value(self.made[key][0])
+        _enter(number)
         text = format(value_of(number), spec)
         self.made[key] = Formatted(number, spec, text)
         return text
@@ -231,6 +238,7 @@ class Texts:
                 or self.count_in_places >= MOST_IN_PLACES:
             return False
         self.count_in_places += 1
+        _enter(number)
         around = [t for t in gc.get_objects(0) if type(t) is tuple and any(x is number for x in t)]
         key = id(frame), _place(frame.f_code, frame.f_lasti)
         self.in_places.setdefault(key, []).append(InPlace(number, around))

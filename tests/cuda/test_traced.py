@@ -88,7 +88,7 @@ def test_a_call_that_eager_makes_faster(gpus):
     f._calls.tables.first(r, (whet.ones(2, 2).cuda(),))
     for x, counted in ((whet.ones(2, 2), 1), (whet.ones(4, 1), 1)):
         assert f(x.cuda()).tolist() == [1.0] * 4
-        assert table_index.calls(r.tables.passed) == counted
+        assert table_index.uses_of(r.tables.passed) == counted
     assert f(whet.ones(2, 2)).tolist() == [1.0] * 4          # of another place
 
 
