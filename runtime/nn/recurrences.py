@@ -3,6 +3,7 @@ import whet
 
 from ..ops import recurrent
 from ..ops.recurrent import lstm_output, lstm_state
+from ..ops.split import equal_parts
 from . import functional as F
 
 
@@ -14,7 +15,7 @@ def _rnn_step(act):
 
 def _lstm_step(x, state, w_hh, b_hh, w_hr):
     h, c = state
-    i, f, g, o = (x + F.linear(h, w_hh, b_hh)).chunk(4, -1)
+    i, f, g, o = equal_parts(x + F.linear(h, w_hh, b_hh), 4, -1)
     c = lstm_state(i, f, g, c)
     h = lstm_output(o, c)
     return (h if w_hr is None else F.linear(h, w_hr)), c
@@ -24,7 +25,7 @@ def _gru_step(x, state, w_hh, b_hh, w_hr):
     h, = state
     n = h.shape[-1]
     hidden = F.linear(h, w_hh, b_hh)
-    r, z = (x[:, :2 * n] + hidden[:, :2 * n]).sigmoid().chunk(2, -1)
+    r, z = equal_parts((x[:, :2 * n] + hidden[:, :2 * n]).sigmoid(), 2, -1)
     new = (x[:, 2 * n:] + r * hidden[:, 2 * n:]).tanh()
     return ((h - new) * z + new,)
 

@@ -28,6 +28,8 @@ def _split(a, sizes, dim):
     for n in sizes:
         out.append(a[(*before, builtins.slice(at, at + n))])
         at += n
+    if at != a.shape[dim]:                   # where a trace has other sizes than those of the call
+        raise RuntimeError(f"pieces of {sizes} are not all of {a.shape[dim]}")
     return tuple(out)
 
 
@@ -207,9 +209,18 @@ def chunk(input, chunks, dim=0):
     d = dims.one(dim, input._array.ndim)
     n = sizes_of(input)[d]
     k = -(-n // chunks)
-    if k == 0:
-        return _pieces(input, (0,) * chunks, d)
-    return _pieces(input, _lengths(n, k), d)
+    before = k * (chunks - 1)
+    if before < n:                           # the only thing that a trace has to ask of most sizes
+        return _pieces(input, [*[indexing.whole(k)] * (chunks - 1), n - before], d)
+    return _pieces(input, _lengths(n, k) if n else (0,) * chunks, d)
+
+
+def equal_parts(input, count, dim):
+    """`chunk` along a dimension that is a multiple of `count` by construction, as of gates that a
+    product has computed side by side. No trace asks whether it is: the op does, at other sizes."""
+    d = dims.one(dim, input._array.ndim)
+    n = input._array.shape[d]
+    return chunk(input, count, d) if n % count else _pieces(input, (n // count,) * count, d)
 
 
 @function()

@@ -4,7 +4,7 @@ tell."""
 import pytest
 import whet
 import whet.nn.functional as F
-from whet import indexing
+from whet import indexing, jit, nn
 from whet.autograd import modes
 from whet.ops.observer import Observer
 from whet.ops.registry import execute
@@ -135,3 +135,38 @@ def test_one_that_is_would_be_found():
     places = whet.zeros(1, 2, 2, 2)
     assert looked_at(lambda x: F.grid_sample(x[None, None], places, align_corners=False),
                      whet.randn(ROWS, 4))
+
+
+@pytest.mark.parametrize("cell", [nn.LSTMCell, nn.GRUCell])
+def test_a_cell_asks_nothing_of_the_sizes_of_its_gates(cell):
+    """A loop over moments has hundreds of them."""
+    model, moments = cell(3, 5), whet.randn(4, 2, 3)
+
+    def f(moments):
+        state = None
+        for x in moments.unbind(0):
+            state = model(x, state)
+        return state
+    traced = jit.trace(f)
+    traced(moments)
+    assert not [n for n in traced.recorded.nodes if n.kind == "guard"]
+
+
+def test_pieces_are_all_of_a_tensor_at_other_sizes_too():
+    """Weights of a cell that do not fit each other: eager says so, whatever was recorded."""
+    def f(x, w):
+        return whet.lstm_cell(x, (x, x), w, w)[0]
+    traced = jit.trace(f)
+    for n in (3, 4, 5, 6, 7):
+        x, w = whet.randn(2, n), whet.randn(4 * n, n)
+        assert traced(x, w).tolist() == f(x, w).tolist()
+        for wrong in (4 * n + 2, 4 * n - 1):
+            with pytest.raises(RuntimeError):
+                traced(x, whet.randn(wrong, n))
+
+
+@pytest.mark.parametrize("n", [7, 8])
+def test_one_question_is_asked_where_a_tensor_is_cut_into_chunks(n):
+    traced = jit.trace(lambda x: x.chunk(4, 1))
+    traced(whet.randn(2, n))
+    assert len([n for n in traced.recorded.nodes if n.kind == "guard"]) == 1
