@@ -113,22 +113,22 @@ def _memories():
     return f, lambda i: (whet.ones(2) * i,)
 
 
-@row("a cache that is written to at a position, a tensor of one element")
-def _cache():
+def _cache_written_at(position):
     room = whet.zeros(64, 2)
     def f(x, at):
         room[at] = x
         return room.sum()
-    return f, lambda i: (whet.ones(2), whet.tensor([i]))
+    return f, lambda i: (whet.ones(2), position(i))
+
+
+@row("a cache that is written to at a position, a tensor of one element")
+def _cache():
+    return _cache_written_at(lambda i: whet.tensor([i]))
 
 
 @row("a cache that is written to at a position, a number of Python's")
 def _position():
-    room = whet.zeros(64, 2)
-    def f(x, at):
-        room[at] = x
-        return room.sum()
-    return f, lambda i: (whet.ones(2), i)
+    return _cache_written_at(lambda i: i)
 
 
 @row("a cache that is written to, and read up to a position, a number of Python's")
