@@ -203,6 +203,15 @@ class Plan:
         )
 
 
+def fills_alike(a: Node, b: Node) -> bool:
+    """Do two nodes make memory that both leave unset, or fill with the same number?"""
+    if not isinstance(a, OpNode) or not isinstance(b, OpNode) or a.op is not b.op:
+        return False
+    fills = a.op.fills
+    return a.op.is_unset or fills is not None and content(np.asarray(
+        fills(**a.attrs))) == content(np.asarray(fills(**b.attrs)))
+
+
 class _Resizing:
     """The making of the list for other sizes. `same`: which nodes have the very attributes and
     numbers that they had."""
@@ -230,7 +239,7 @@ class _Resizing:
     def may_be_lost(self, i: int, a: Node) -> bool:
         """May a node that has other attributes now have no place in the list?"""
         return bool(
-            is_view(a) or isinstance(a, Guard)
+            is_view(a) or isinstance(a, Guard) or fills_alike(a, self.new_nodes[i])
             or a.outs and self.constants.known.keys() >= set(a.outs)
             or self.merged(i, a) or join_slices.still(a, self.new_nodes[i]))
 

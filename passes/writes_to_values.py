@@ -13,6 +13,7 @@ was copied, and a copy that the next one covers is dropped. Copies are made as l
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from typing import Any
 
 import numpy as np
 from whet.ir.graph import Node, OpNode, Ref, Write
@@ -33,22 +34,42 @@ def writes_to_values(g: Listing) -> Listing:
 def as_values(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array]) -> list[Node]:
     """Pointwise writes, and copies of floats of another type, as a value and a copy each."""
     from whet.ops.registry import REGISTRY
-    out = []
+    out: list[Node] = []
     for node in nodes:
-        made = len(arrays)
-        if isinstance(node, Write) and is_whole_pointwise(node, root, arrays):
-            value = node.as_value(made)
-        elif isinstance(node, Write) and is_rounding_copy(node, root, arrays):
-            op = REGISTRY[f"to_{arrays[node.ins[0]].dtype.name}"]
-            value = OpNode(op, node.ins[1:], {}, [made], node.line, node)
-        else:
-            out.append(node)
-            continue
-        place = node.ins[0]
-        arrays.append(np.empty_like(arrays[place]))
-        root[made] = made
-        out += [value, Write(REGISTRY["copy"], (place, Ref(made)), {}, node.line)]
+        values = values_of(node, root, arrays) if isinstance(node, Write) else []
+        if values:
+            made = Ref(values[-1].outs[0])
+            node = Write(REGISTRY["copy"], (node.ins[0], made), {}, node.line)
+        out += [*values, node]
     return out
+
+
+def values_of(node: Write, root: dict[int, int], arrays: list[Array]) -> list[OpNode]:
+    """The nodes that compute what a write puts into its place; none where it stays a write."""
+    from whet.ops.registry import REGISTRY
+    place = node.ins[0]
+    wanted = arrays[place].dtype
+
+    def new(dtype: np.dtype[Any]) -> int:
+        """A value of the place's sizes."""
+        root[len(arrays)] = len(arrays)
+        arrays.append(np.empty_like(arrays[place], dtype))
+        return len(arrays) - 1
+
+    def rounded(x: Ref) -> OpNode:
+        return OpNode(REGISTRY[f"to_{wanted.name}"], (x,), {}, [new(wanted)], node.line, node)
+    if is_whole_pointwise(node, root, arrays):
+        computed = computed_in(node, arrays)
+        value = node.as_value(new(computed))
+        return [value] if computed == wanted else [value, rounded(Ref(value.outs[0]))]
+    return [rounded(node.ins[1])] if is_rounding_copy(node, root, arrays) else []
+
+
+def computed_in(node: Write, arrays: Arrays) -> np.dtype[Any]:
+    """The type that a pointwise write is computed in."""
+    dtype: np.dtype[Any] = node.op.plan([
+        arrays[x] if type(x) is Ref else x for x in node.ins])[2].np
+    return dtype
 
 
 def is_rounding_copy(node: Write, root: Roots, arrays: Arrays) -> bool:
@@ -62,7 +83,8 @@ def is_rounding_copy(node: Write, root: Roots, arrays: Arrays) -> bool:
 
 
 def is_whole_pointwise(node: Write, root: Roots, arrays: Arrays) -> bool:
-    """Is a write a pointwise operation on all of a contiguous tensor, in its own type?"""
+    """Is a write a pointwise operation on all of a contiguous tensor, in its own type or another
+    type of floats?"""
     place, op = node.ins[0], node.op
     a = arrays[place]
     if (
@@ -76,17 +98,12 @@ def is_whole_pointwise(node: Write, root: Roots, arrays: Arrays) -> bool:
     for x in node.ins[1:]:
         if type(x) is Ref:
             b = arrays[x]
-            if (
-                b.dtype != a.dtype
-                or b.ndim
-                and b.shape != a.shape
-                or x != place
-                and root[x] == root[place]
-            ):
+            if b.ndim and b.shape != a.shape or x != place and root[x] == root[place]:
                 return False
         elif type(x) not in (int, float, bool, complex):
             return False
-    return bool(op.plan([arrays[x] if type(x) is Ref else x for x in node.ins])[2].np == a.dtype)
+    computed = computed_in(node, arrays)
+    return computed == a.dtype or FLOATS.issuperset((computed.name, a.dtype.name))
 
 
 def whole(a: Array) -> bool:

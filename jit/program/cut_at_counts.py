@@ -52,15 +52,15 @@ def is_counted(node: Node, arrays: Sequence[Array | Type]) -> bool:
 def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[int, int],
         results: Sequence[int], numbers: Set[int], needs: Needs,
         most_counts: int) -> list[PartNodes] | None:
-    """Cut a list into parts; None if it has only one. Parts that depend on more than `most_counts`
-    counts are split.
+    """Cut a list into parts; None if nothing is counted. Parts that depend on more than
+    `most_counts` counts are split.
 
     `arrays`: how values lay in the run, `memory`: which values lie in one (`uses.memories`),
     `numbers`: the values that are made of sizes alone."""
     nodes = behind_what_they_need(nodes, needs)
     counted = {id(n) for n in nodes if is_counted(n, arrays)}
     groups = grouped(nodes, memory, counted, needs)
-    if len(groups) == 1:
+    if not counted:
         return None
     values = {o for n in nodes if id(n) in counted for o in n.outs}
     if len(values) > most_counts:

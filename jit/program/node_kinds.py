@@ -188,25 +188,24 @@ class Write(Kind[graph.Write]):
 
     def one_kernel(self, b: ProgramBuilder, node: graph.Write,
                    ins: Sequence[Any]) -> Entries | None:
-        """A copy, or a pointwise op whose result has the type and the sizes of the first
-        operand."""
-        a, op = ins[0], node.op
+        """A copy, or a pointwise op whose result has the sizes of the first operand: in the type
+        of that one, whatever it is computed in."""
+        a, op, wanted = ins[0], node.op, FROM_NUMPY[ins[0].dtype].short
         if node.attrs:
             return None
         others = [x for x in ins[1:] if isinstance(x, np.ndarray)]
         if op.name == "copy":
             (src,) = others
-            have, wanted = FROM_NUMPY[src.dtype].short, FROM_NUMPY[a.dtype].short
-            root = S.arg(0) if have == wanted else S.cast(S.arg(0), wanted)
+            root = S.arg(0) if FROM_NUMPY[src.dtype].short == wanted else S.cast(S.arg(0), wanted)
             kernel = Pointwise("copy", (root,), 1)
             return b.take(lambda: kernel([src], [a]), ins)
-        if not isinstance(op, PointwiseOp) or op.result is not None:
+        if not isinstance(op, PointwiseOp) or op.gives_real:
             return None
         if broadcast_shapes(a.shape, *[x.shape for x in others]) != a.shape:
             return None
         kernel, number, t = op.plan(ins)
-        if t is not FROM_NUMPY[a.dtype]:
-            return None
+        if (op.result or t.short) != wanted:
+            kernel = Pointwise(op.name, (S.cast(kernel.roots[0], wanted),), kernel.nin)
         xs = [x if isinstance(x, np.ndarray) else op._number(x, number, t) for x in ins]
         return b.take(lambda: kernel(xs, [a]), xs)
 

@@ -266,8 +266,7 @@ class SizedProgram:
 
     def called(self, node: Node) -> Done:
         """A step that Python runs: find its operands; its results move."""
-        if (node.attrs.get("into") or isinstance(node, Write)
-                or isinstance(node, Ask) and len(node.ins) > 1
+        if (node.attrs.get("into") or isinstance(node, Ask) and len(node.ins) > 1
                 or not self.roots.root.keys() >= set(node.outs)):    # passes have put it there
             raise Unsized(f"{node.kind if node.op is None else node.op.name} is no launch")
         looks = {}

@@ -16,9 +16,9 @@ from whet import dtypes
 from whet.ir import kernel as K
 from whet.ir import scalar
 from whet.ir.memory_spans import address
-from whet.ir.outline import broadcast_shapes, broadcast_to
+from whet.ir.outline import Outline, broadcast_shapes, broadcast_to
 from whet.ir.outline import table as numbers_of
-from whet.ir.symbolic_size import at_least, at_most, plan_for
+from whet.ir.symbolic_size import Unsized, at_least, at_most, plan_for
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.products import packed_panels
@@ -188,7 +188,9 @@ def _mirrored(a, b, epilogue, operands, plan, cuts):
 
 
 def _after(r, epilogue, operands):
-    """Apply the epilogue of a product that no kernel computes with it."""
+    """Apply the epilogue of a product that no kernel computes with it, by NumPy."""
+    if any(type(x) is Outline for x in (r, *operands)):
+        raise Unsized("an epilogue is computed apart")
     return scalar.evaluate([epilogue], [r, *operands], lambda t: dtypes.SHORT[t].np)[0]
 
 

@@ -285,7 +285,7 @@ index_fill_op = WriteOp(
 
 index_fill_op.written = lambda a, value, index, dim: (
     Written(_named(index, dim, wraps=True), value) if a.ndim else None)
-index_fill_op.put_alone = _fill_alone
+index_fill_op.put_alone, index_fill_op.any_sizes = _fill_alone, True
 
 
 def _unique_sum(g, index, dim):

@@ -193,7 +193,7 @@ masked_first_op = Op(
 
 masked_first_op.outlined = lambda a, mask, size: Outline((size,), a.dtype)
 masked_first_op.moves = lambda out, a, mask, size: [(out, 0)]
-masked_first_op.put_alone = _masked_first_alone
+masked_first_op.put_alone, masked_first_op.any_sizes = _masked_first_alone, True
 
 
 def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
@@ -211,7 +211,7 @@ masked_scatter_op = WriteOp(
     batch=_masked_scatter_each, onnx=in_onnx.masked_scattered)
 
 
-masked_scatter_op.put_alone = _masked_scatter_alone
+masked_scatter_op.put_alone, masked_scatter_op.any_sizes = _masked_scatter_alone, True
 
 
 def _check_masked_scatter(self, mask, source):

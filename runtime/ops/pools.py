@@ -124,7 +124,7 @@ adaptive_max_pool_values_op.makes = adaptive_avg_pool_op.makes = outlines.pooled
 for _o in (max_pool_grad_op, avg_pool_grad_op, adaptive_avg_pool_grad_op):
     _o.makes = outlines.pool_gradient
 unfold_op.makes, fold_op.makes = outlines.columns, outlines.image_of_columns
-for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op):
+for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, max_unpool_op):
     _o.any_sizes, _o.size_attrs = True, frozenset(("x_shape", "output_size"))
 for _o in ((max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op,
             adaptive_avg_pool_grad_op, unfold_op, fold_op, max_unpool_op)):

@@ -77,5 +77,6 @@ binomial_op = Op("random_binomial", _binomial, samples=lambda make: [
     Sample(make(*shape, low=1, high=9, grad=False), make(*shape, low=0, high=1, grad=False), _key())
     for shape in ((5,), (2, 3))])
 poisson_op.outlined = binomial_op.outlined = like_first
+poisson_op.any_sizes = binomial_op.any_sizes = True
 by_rows(poisson_op)
 by_rows(binomial_op)

@@ -15,6 +15,7 @@ from .registry import Op, apply, ask, is_tensor
 from .sample_inputs import Sample
 from .surface import FUNCTIONS, function
 from .view import expand_op
+from .view_parts import slice_along
 
 
 def _samples(make):
@@ -123,8 +124,8 @@ def _others(x, dim):
 
 def products_before(x, dim):
     """For each element the product of those before it along `dim`."""
-    one = FUNCTIONS["ones_like"](x.narrow(dim, 0, 1))
-    return FUNCTIONS["cat"]([one, x.narrow(dim, 0, x.shape[dim] - 1)], dim).cumprod(dim)
+    one = FUNCTIONS["ones_like"](slice_along(x, dim, None, 1))
+    return FUNCTIONS["cat"]([one, slice_along(x, dim, None, -1)], dim).cumprod(dim)
 
 
 def _prod_samples(make):

@@ -5,6 +5,7 @@ from . import dims
 from .registry import check_tensors, is_tensor
 from .surface import FUNCTIONS as F
 from .surface import function
+from .view_parts import slice_along
 
 
 def _along(x, d, n):
@@ -14,27 +15,27 @@ def _along(x, d, n):
 def _slope(f, d, step, edge_order):
     """The derivative of samples along one dimension: `step` is a number, or the places of the
     samples."""
-    n = f.shape[d]
-    at = f.narrow
+    def at(start, end=None):
+        return slice_along(f, d, start, end)
     if not is_tensor(step):
-        inner = (at(d, 2, n - 2) - at(d, 0, n - 2)) / (2.0 * step)
-        first, last = (at(d, 1, 1) - at(d, 0, 1)) / step, (at(d, n - 1, 1) - at(d, n - 2, 1)) / step
+        inner = (at(2) - at(0, -2)) / (2.0 * step)
+        first, last = (at(1, 2) - at(0, 1)) / step, (at(-1) - at(-2, -1)) / step
         if edge_order == 2:
-            first = (at(d, 0, 1) * -1.5 + at(d, 1, 1) * 2.0 + at(d, 2, 1) * -0.5) / step
-            last = (at(d, n - 1, 1) * 1.5 + at(d, n - 2, 1) * -2.0 + at(d, n - 3, 1) * 0.5) / step
+            first = (at(0, 1) * -1.5 + at(1, 2) * 2.0 + at(2, 3) * -0.5) / step
+            last = (at(-1) * 1.5 + at(-2, -1) * -2.0 + at(-3, -2) * 0.5) / step
         return F["cat"]([first, inner, last], d)
     h = step.diff()
     a, b = (_along(q, d, f.ndim) for q in (h[:-1], h[1:]))
-    inner = (at(d, 0, n - 2) * (-b / (a * (a + b))) + at(d, 1, n - 2) *
-             ((b - a) / (a * b)) + at(d, 2, n - 2) * (a / (b * (a + b))))
-    first, last = (at(d, 1, 1) - at(d, 0, 1)) / h[0], (at(d, n - 1, 1) - at(d, n - 2, 1)) / h[-1]
+    inner = (at(0, -2) * (-b / (a * (a + b))) + at(1, -1) * ((b - a) / (a * b))
+             + at(2) * (a / (b * (a + b))))
+    first, last = (at(1, 2) - at(0, 1)) / h[0], (at(-1) - at(-2, -1)) / h[-1]
     if edge_order == 2:
         p, q = h[0], h[1]
-        first = (at(d, 0, 1) * (-(2 * p + q) / (p * (p + q))) + at(d, 1, 1) *
-                 ((p + q) / (p * q)) - at(d, 2, 1) * (p / (q * (p + q))))
+        first = (at(0, 1) * (-(2 * p + q) / (p * (p + q))) + at(1, 2) *
+                 ((p + q) / (p * q)) - at(2, 3) * (p / (q * (p + q))))
         p, q = h[-2], h[-1]
-        last = (at(d, n - 3, 1) * (q / (p * (p + q))) - at(d, n - 2, 1) *
-                ((p + q) / (p * q)) + at(d, n - 1, 1) * ((2 * q + p) / (q * (p + q))))
+        last = (at(-3, -2) * (q / (p * (p + q))) - at(-2, -1) *
+                ((p + q) / (p * q)) + at(-1) * ((2 * q + p) / (q * (p + q))))
     return F["cat"]([first, inner, last], d)
 
 

@@ -15,6 +15,7 @@ from .onnx import sort_and_scan as in_onnx
 from .reduce import products_before, samples_along_one_dim
 from .registry import Op, apply, ask, is_tensor
 from .surface import FUNCTIONS, METHODS, function
+from .view_parts import slice_along
 
 
 def _flip_cumsum(g, dim):
@@ -93,7 +94,7 @@ def _logcumsumexp_vjp(g, y, x, *, dim):
     if x.dtype.kind == COMPLEX:
         return [_complex_logcumsumexp_gradient(g, y.conj(), x.conj(), dim)]
     n = y.shape[dim] if y.ndim else 0
-    last = (y.narrow(dim, n - 1, 1) if n else y).detach()
+    last = (slice_along(y, dim, -1) if n else y).detach()
     plain = (x - last).exp() * _flip_cumsum(g * (last - y).exp(), dim)
     # The factors of a term overflow where numbers lie very far apart, though their product does
     # not: sums of the logarithms of positive and of negative terms stay.
@@ -212,8 +213,7 @@ def _no_bool(name, *operands):
 
 def _trapezoids(y, x, dx, d, total):
     """The areas of trapezoids along dimension d, added up by the method `total`."""
-    n = y.shape[d]
-    pair = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
+    pair = slice_along(y, d, 1) + slice_along(y, d, None, -1)
     if x is None:
         return getattr(pair, total)(d) * ((1.0 if dx is None else dx) / 2.0)
     step = x.diff(dim=-1) if x.ndim == 1 else x.diff(dim=d)
@@ -282,9 +282,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     parts = [p for p in (prepend, input, append) if p is not None]
     x = FUNCTIONS["cat"](parts, d) if len(parts) > 1 else input
     for _ in range(n):
-        size = x.shape[d]
-        if size == 0:
+        if x.shape[d] == 0:
             break
-        a, b = x.narrow(d, 1, size - 1), x.narrow(d, 0, size - 1)
+        a, b = slice_along(x, d, 1), slice_along(x, d, None, -1)
         x = a ^ b if x.dtype is dtypes.bool_ else a - b
     return x

@@ -148,6 +148,7 @@ diagonal_scatter_op = MoveOp(
     onnx=lambda b, a, src, **at: in_onnx.put(
         b, a, src, lambda places: diagonal_of_array(places, **at)),
 )
+diagonal_scatter_op.any_sizes = True
 
 
 @function()

@@ -104,7 +104,7 @@ for _o in (row_sums_op, pointed_sums_op, row_dots_op, rows_of_op):
 rows_of_op.outlined = lambda pointers, count: Outline((count,), np.int64)
 pointed_sums_op.outlined = lambda values, pointers, come, dense: Outline(
     (pointers.shape[0] - 1, *dense.shape[1:]), values.dtype)
-row_sums_op.size_attrs, rows_of_op.size_attrs = frozenset(), frozenset(("count",))
+row_sums_op.size_attrs, rows_of_op.size_attrs = frozenset(("rows",)), frozenset(("count",))
 
 
 def row_sums(values, to, come, dense, rows, in_order=False):

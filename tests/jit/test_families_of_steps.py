@@ -113,6 +113,32 @@ def test_a_step_of_a_language_model_with_a_schedule():
     assert step.unseen > 4
 
 
+def of_optimizer(name):
+    """A step of two layers by an optimizer of this name."""
+    def make():
+        layers = whet.nn.Sequential(whet.nn.Linear(6, 8, bias=False), whet.nn.Tanh(),
+                                    whet.nn.Linear(8, 3, bias=False))
+        optimizer = getattr(whet.optim, name)(layers.parameters())
+
+        def fn(x):
+            optimizer.zero_grad()
+            loss = layers(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+        return fn, list(layers.parameters())
+    return make
+
+
+@pytest.mark.parametrize("name", """ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax Muon NAdam
+                                    RAdam RMSprop Rprop SGD""".split())
+def test_a_step_of_each_optimizer(name):
+    step = Twice(of_optimizer(name))
+    for n in SIZES[:10]:
+        step(whet.randn(n, 6))
+    assert step.unseen > 3
+
+
 def phases():
     """A step that goes another way from its 25th call on, as a schedule of phases does."""
     layer = whet.nn.Linear(8, 8)
