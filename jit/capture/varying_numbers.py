@@ -108,6 +108,7 @@ class Number:
         rec = recorder_of(self)
         text = live(self) and type(spec) is str and rec.texts.note(rec.user(), self, spec)
         return text or format(guarded_value(self), spec)
+    declared_for_tracing.tells_elements(__format__)  # the text is made anew, or a guard
 
     def __copy__(self) -> Number:
         return self

@@ -8,6 +8,7 @@ program and types. As for any recording, some later calls are made eagerly and c
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from whet.passes.compare_nodes import are_one_list
 
 from ..capture.refused import Refused
 from ..capture.tensor_sources import Outside
+from ..effects.recipes import Runs, same_constant
 from ..policy.second_look import SecondLook
 from ..policy.timing import Trial, TrialsOfSizes
 from ..program.shape_symbols import ShapeSymbols
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.tensor_base import Base
 
+    from ..capture.noted_call import Call
     from ..program.program import Program
     from ..program.shape_symbols import Shapes
     from .sized_calls import AtThese, Run
@@ -182,6 +185,8 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
     try:
         if first.recorded.follows != other.follows:
             raise Unsized("sizes that Python was told went elsewhere")
+        if not do_alike(first.replay.acts, other.acts):
+            raise Unsized("what it prints, logs or warns of goes by sizes")
         family = Family(first, other)
         made = family.at(other.shapes)
         if made is None:
@@ -194,6 +199,31 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
         else:
             narrower.may_widen = False
             first.sizes.join_family(narrower)
+
+
+def do_alike(acts: Sequence[Call], others: Sequence[Call]) -> bool:
+    """Are the calls that act outside of Python's state the same in runs with the same nodes? What
+    the framework says may go by sizes that nobody follows."""
+    runs = Runs(SameValues, SameValues)
+    return len(acts) == len(others) and all(
+        is_one_action(a.does, b.does) and runs.lists(a.recipes, b.recipes)
+        and same_constant(tuple(a.kwargs.items()), tuple(b.kwargs.items()))
+        for a, b in zip(acts, others))
+
+
+def is_one_action(a: Callable[..., Any], b: Callable[..., Any]) -> bool:
+    """Are two functions one, or the same one with the same first arguments?"""
+    if isinstance(a, functools.partial) and isinstance(b, functools.partial):
+        return is_one_action(a.func, b.func) and same_constant(a.args, b.args)
+    return a == b
+
+
+class SameValues:
+    """The values of runs with the same nodes: each is named by its number."""
+
+    @staticmethod
+    def name(n: int) -> int:
+        return n
 
 
 def serves(first: Recording) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node, Type
     from whet.tensor_base import Base
 
+    from ..capture.noted_call import Call
     from ..gradient.backward import Backward
     from ..program.program import Program
     from ..program.shape_symbols import ShapeSymbols
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 
 class Run(NamedTuple):
     """A run at other sizes than a recording: its programs, the `types` of its inputs, the `shapes`
-    of its arguments, and where sizes that Python was told came to ops."""
+    of its arguments, where sizes that Python was told came to ops, and the calls that acted outside
+    of Python's state."""
 
     program: Program
     backward: Backward | None
     types: Sequence[Type]
     shapes: Sequence[tuple[int, ...]]
     follows: Mapping[int, Told] | None
+    acts: Sequence[Call]
 
 
 class SizedCall:
