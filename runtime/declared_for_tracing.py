@@ -19,6 +19,9 @@ ACTING: set[CodeType] = set()            # code of functions that do more
 SIZELESS: set[CodeType] = set()          # code of functions whose answers go by no sizes
 # code of functions that tell what is in a tensor, which who records is asked about
 TELLING: set[CodeType] = set()
+# code of methods that read attributes which a trace need not compare where nothing within reach
+# names them or one of these methods
+READING_UNNAMED: set[CodeType] = set()
 # classes whose objects are nothing but their attributes
 DATA: list[type] = []
 # code of functions that stand for another one -> which variable of theirs holds that
@@ -47,6 +50,12 @@ def only_computes(names: Names) -> None:
 def acts(function: F) -> F:
     """A function of such a module changes what a tensor is, or has gradients computed."""
     ACTING.add(function.__code__)
+    return function
+
+
+def reads_unnamed(function: F) -> F:
+    """A method reads attributes that traces may not have compared: see `named_by` of its class."""
+    READING_UNNAMED.add(function.__code__)
     return function
 
 

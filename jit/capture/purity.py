@@ -247,9 +247,13 @@ class Watch:
         code = frame.f_code
         if asks := names_gradients(code):
             self.gradients.begins(frame)
-        if self.unread and not ours(frame):
-            if (reason := self.unread.read_by(frame, code in self.codes)) is not None:
-                self.refuse(reason.within(self.world))
+        if reads := code in declared_for_tracing.READING_UNNAMED:
+            reason = self.unread.read_by_ours(frame)
+        else:
+            reason = (self.unread.read_by(frame, code in self.codes)
+                      if self.unread and not ours(frame) else None)
+        if reason is not None:
+            self.refuse(reason.within(self.world))
         if code in self.codes:
             if (self.told is None and
                 (may_catch_errors(code) or self.called_with(frame.f_back) and self.is_told(frame))):
@@ -261,7 +265,7 @@ class Watch:
             return
         origin = origin_of(frame.f_globals)
         if origin is not None and origin.is_ours:
-            if not asks and (table := known_code()) is not None:
+            if not (asks or reads) and (table := known_code()) is not None:
                 table.add(code)
             return
         if not self.works_for_the_user(frame):

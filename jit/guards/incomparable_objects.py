@@ -108,6 +108,11 @@ class Unread:
         found = [self.of[id(x)] for x in arguments if id(x) in self.of]
         return next((reason for names in found if (reason := _read_by(code, names))), None)
 
+    def read_by_ours(self, frame: types.FrameType) -> Reason | None:
+        """The same for a method of ours that reads what is held back of its object."""
+        names = self.of.get(id(frame.f_locals.get("self")), {})
+        return next(iter(names.values()), None)
+
     def read_by_template(self, f: Any) -> Reason | None:
         """The same for a function of C that is `text.format`, whose text may be like `{0.name}`."""
         text = getattr(f, "__self__", None)

@@ -194,8 +194,12 @@ class Walk:
     def namespace(self, d: Any, held: Held | None = None) -> Held:
         """A dict, or a view of one: its keys, and its values but for those that are held back, as
         far as the run finds these there, too."""
-        place, held = entries(d), held or {}
+        place = entries(d)
         self.stack += [k for k in place.names if type(k) not in PLAIN]
+        return self.add_but_for(place, held or {})
+
+    def add_but_for(self, place: Place, held: Held) -> Held:
+        """One more place, but for what is held back, as far as the run finds that there, too."""
         there = set(map(id, self.add(place, held.values())))
         return {name: x for name, x in held.items() if id(x) in there}
 
@@ -205,9 +209,10 @@ class Walk:
             self.places.append(AttributesDict(x))
         self.namespace(vars(x))
 
-    def other_entries(self, d: dict[Any, Any], skipped: Iterable[Any]) -> None:
-        """A dict but for some names."""
-        self.add(OtherEntries(d, skipped))
+    def other_entries(self, d: dict[Any, Any], skipped: Iterable[Any],
+                      held: Held | None = None) -> Held:
+        """A dict but for some names, and its values but for those that are held back."""
+        return self.add_but_for(OtherEntries(d, skipped), held or {})
 
     def module(self, m: types.ModuleType, done: set[str]) -> bool:
         """Look up what the code that has been seen names in a module; is there anything new?"""

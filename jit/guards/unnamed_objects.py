@@ -15,7 +15,8 @@ If such a method is called nevertheless, the watch over the run refuses the reco
 Objects in attributes are held back, too: a trainer holds its environment and its log beside the
 model that its step trains. They are compared by identity, and not by what is in them. Where code
 that the walk has not read could come to them, as `copy.copy` does, the watch refuses the recording:
-see `incomparable_objects.py`.
+see `incomparable_objects.py`. The state of an optimizer is held back where a function only drops
+gradients by it, such as a closure that L-BFGS calls.
 """
 from __future__ import annotations
 
@@ -75,6 +76,19 @@ def attributes_to_hold_back(x: Any) -> Held:
              or not any(map(is_our_class, type(y).__mro__)))}
     elsewhere = {id(y) for name, y in attributes.items() if name not in found}
     return {name: y for name, y in found.items() if id(y) not in elsewhere}
+
+
+def attributes_named_by_few(x: Any) -> Held:
+    """The attributes of an object of ours that code comes to by a few names only: those of the
+    attributes, and of methods that read them."""
+    return {name: y for name in names_that_lead_to(x) if (y := vars(x).get(name)) is not None}
+
+
+def names_that_lead_to(x: Any) -> dict[str, frozenset[str]]:
+    """The names that lead to some attributes of an object of ours; of others nothing is known."""
+    known: dict[str, frozenset[str]] = getattr(type(x), "_named_by", {}) if any(
+        map(is_our_class, type(x).__mro__)) else {}
+    return known
 
 
 _USED_BY_OTHERS: weakref.WeakKeyDictionary[type, frozenset[str] | None] = (
@@ -163,6 +177,9 @@ def _go_on(walk: Walk, named: Set[str], only_set: Set[str] | None = None) -> boo
     for i, held in list(walk.held_back.items()):
         x = walk.seen.get(i)
         names: Set[str] = held.keys() & named
+        if not isinstance(x, type):
+            names |= {k for k, by in names_that_lead_to(x).items()
+                      if k in held and not by.isdisjoint(named)}
         if type(x) is types.FunctionType:    # One that does not run: nobody asks for its variables.
             names |= held.keys() - {"__closure__"} if walk.asking else set()
         elif isinstance(x, logging.Logger):

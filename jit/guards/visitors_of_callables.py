@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from whet import declared_for_tracing
 from whet.tensor_base import Base
 
 from ..capture.replaced_objects import stands
@@ -113,6 +114,8 @@ def function(walk: Walk, fn: types.FunctionType) -> None:
         for inner in wrapped(fn):
             walk.stack.append(inner)
             walk.named(fn)
+        if fn.__code__ in declared_for_tracing.READING_UNNAMED:      # it runs without being named
+            walk.met_code.asked_for.add(fn.__name__)
     elif fn.__code__ is DISPATCH:            # its cases: what it found before is found again
         walk.namespace(fn.registry)          # type: ignore[attr-defined]
         walk.other_entries(vars(fn), DISPATCHING)

@@ -37,7 +37,7 @@ from .instances import base_with_hidden_state, has_dict, own_dict, slots_of
 from .name_places import Attribute, AttributesDict
 from .object_places import TypeOf
 from .origin import origin_of_class, users
-from .unnamed_objects import attributes_to_hold_back
+from .unnamed_objects import attributes_named_by_few, attributes_to_hold_back
 from .visitors import Unwatchable, Visitors
 from .visitors_of_callables import class_of_instance
 
@@ -275,11 +275,11 @@ def instance(walk: Walk, x: Any) -> None:
         walk.gathers |= gathers is not None and gathers(x)
         skipped = _of_ours(t, "_unwatched")
         if skipped:                          # caches of our own classes
-            walk.other_entries(own_dict(x), skipped)
+            held = walk.other_entries(own_dict(x), skipped, attributes_named_by_few(x))
         else:
             held = walk.namespace(own_dict(x), attributes_to_hold_back(x))
-            if held:
-                walk.held_back[id(x)] = held
+        if held:
+            walk.held_back[id(x)] = held
     names = [name for c in t.__mro__ for name in slots_of(c)]
     if len(set(names)) < len(names):         # nobody finds both by their name
         walk.unread[id(x)] = Reaches(f"{full_thing(t)}, which has two slots of one name", x)

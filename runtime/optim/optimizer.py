@@ -8,6 +8,7 @@ from itertools import chain
 
 import whet
 
+from .. import declared_for_tracing
 from ..autograd.accumulate import clear_gradients
 from ..tensor import Tensor
 from ..utils.hooks import Hooks
@@ -54,6 +55,9 @@ class Optimizer:
     tensor([ 0.5000, -1.0000])
     """
     _unwatched = frozenset(("_plans",))     # what a trace need not compare: caches
+    # what a trace need not compare where code within reach has none of these names: the state of
+    # L-BFGS differs at each call of a closure, which comes to nothing of it
+    _named_by = {"state": frozenset(("state", "step", "state_dict", "load_state_dict"))}
     scheduled = ("lr",)         # options that are likely to be others at later steps
     _hooks = None               # event, such as "step_pre" -> Hooks, made when first needed
     # those of all optimizers: a trace that comes to one compares what its classes hold
@@ -106,9 +110,11 @@ class Optimizer:
         return self._sets_up() and any(
             p.grad is not None for group in self.param_groups for p in group["params"])
 
+    @declared_for_tracing.reads_unnamed
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
+    @declared_for_tracing.reads_unnamed
     def __setstate__(self, state):
         self.__dict__.update(state)
         self.__dict__.pop("_plans", None)
@@ -184,6 +190,7 @@ class Optimizer:
         raise NotImplementedError
 
     # ---- state -----------------------------------------------------------------------------------
+    @declared_for_tracing.reads_unnamed
     def state_dict(self):
         """`{"state": {number: ...}, "param_groups": [...]}`, with parameters replaced by their
         numbers."""
@@ -205,6 +212,7 @@ class Optimizer:
                 result = changed
         return result
 
+    @declared_for_tracing.reads_unnamed
     def load_state_dict(self, state_dict):
         """Take over a state; tensors are copied and converted to their parameter's type (a
         `step` stays as it is)."""
@@ -292,6 +300,7 @@ class Optimizer:
 def _with_step_hooks(step):
     """A `step` that runs the hooks around it and notes that it was called (learning rate
     schedulers ask)."""
+    @declared_for_tracing.reads_unnamed
     @functools.wraps(step)
     def run(self, *args, **kwargs):
         self._stepped = True
