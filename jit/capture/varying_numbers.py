@@ -74,10 +74,9 @@ class Number:
         numbers."""
         return through(BY_NAME[name], name, *numbers)
 
-    def __whet_choose__(self, yes: float, no: float) -> float:
+    def __whet_choose__(self, yes: float, no: float) -> Any:
         """One of two numbers, chosen by whether this is true."""
-        chosen: float = choose(self, yes, no)
-        return chosen
+        return choose(self, yes, no)
 
     def __whet_plain__(self) -> float:
         """The value, for code that does not know numbers that vary."""

@@ -13,7 +13,8 @@ from .ledgers import calls_of, served
 def model_and_data():
     whet.manual_seed(0)
     x = whet.randn(20, 3)
-    return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)), x, x.sin().sum(1, keepdim=True)
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    return model, x, x.sin().sum(1, keepdim=True)
 
 
 def bits(model):
