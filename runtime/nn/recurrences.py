@@ -36,15 +36,16 @@ STEPS = {"RNN_TANH": _rnn_step(lambda x: x.tanh()), "RNN_RELU": _rnn_step(lambda
 
 def layers(mode, weights, directions, dropout, data, sizes, state):
     """(outputs, last states) of layers over sequences, one `weights` of each layer and direction:
-    w_ih, w_hh, b_ih, b_hh, w_hr. Where `sizes` are given, step t has the first sizes[t] sequences
-    only, and these never grow."""
+    w_ih, w_hh, b_ih, b_hh, w_hr. Where a tensor of `sizes` is given, step t has the first sizes[t]
+    sequences only, and these never grow."""
+    begins = None if sizes is None else F.pad(sizes.cumsum(0), (1, 0))
     last: list[list] = [[] for _ in state]
     for first in range(0, len(weights), directions):
         if dropout and first:
             data = F.dropout(data, dropout, True)
         outs = []
         for k in range(first, first + directions):
-            out, end = _run(mode, weights[k], data, sizes, tuple(s[k] for s in state), k > first)
+            out, end = _run(mode, weights[k], data, begins, tuple(s[k] for s in state), k > first)
             outs.append(out)
             for keep, s in zip(last, end):
                 keep.append(s)
@@ -52,16 +53,19 @@ def layers(mode, weights, directions, dropout, data, sizes, state):
     return data, tuple(whet.stack(s) for s in last)
 
 
-def _run(mode, weights, data, sizes, state, reverse):
-    """One layer in one direction: (outputs, last state)."""
+def _run(mode, weights, data, begins, state, reverse):
+    """One layer in one direction: (outputs, last state). `begins`: of packed sequences, where each
+    step begins, and the last one ends."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     step = STEPS[mode]
-    if sizes is None and w_hr is None and data.shape[0] > 1:
-        made = recurrent.direction(mode.lower(), data, state, w_ih, w_hh, b_ih, b_hh, reverse)
+    if w_hr is None and (begins is not None or data.shape[0] > 1):
+        made = recurrent.direction(
+            mode.lower(), data, state, w_ih, w_hh, b_ih, b_hh, reverse, begins)
         if made is not None:
             return made
     x = F.linear(data, w_ih, b_ih)
-    if sizes is not None:
+    if begins is not None:
+        sizes = begins.diff().tolist()
         return _run_packed(x.split(sizes), sizes, state, step, (w_hh, b_hh, w_hr), reverse)
     outs = []
     steps = x.unbind(0)
@@ -154,7 +158,7 @@ def _of_list(mode, args):
     state = tuple(state) if mode == "LSTM" else (state,)
     data, final = layers(mode, _apart(mode, params, has_biases), 2 if bidirectional else 1,
                          dropout if train else 0.0, data,
-                         None if sizes is None else sizes.tolist(), state)
+                         sizes, state)
     return data if is_packed or not batch_first else data.transpose(0, 1), *final
 
 

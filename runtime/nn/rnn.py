@@ -125,8 +125,8 @@ class RNNBase(Module):
         packed = isinstance(input, PackedSequence)
         if packed:
             data, sizes, order, back = input
-            sizes = sizes.tolist()
-            batch, unbatched = sizes[0], False
+            batch = int(sizes[0]) if order is None else order.shape[0]
+            unbatched = False
         else:
             check_tensors(self._get_name(), input=input)
             if input.ndim not in (2, 3):

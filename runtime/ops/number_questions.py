@@ -64,6 +64,12 @@ def has_negative(a):
     return bool((a < 0).any())
 
 
+@asked(lambda x, _: x > 0)
+def has_positive(a):
+    """Is any element above zero?"""
+    return bool((a > 0).any())
+
+
 @asked(lambda x, _: ~((x >= 0) & (x <= 1)))
 def are_probabilities(a):
     """Are all elements between 0 and 1?"""

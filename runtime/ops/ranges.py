@@ -47,6 +47,7 @@ arange_op = Op(
         Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)],
     onnx=lambda b, **at: in_onnx.counted(b, _arange, **at))
 arange_op.any_sizes = arange_op.total = True
+arange_op.size_attrs = frozenset(("n",))
 arange_op.outlined = lambda start, step, n, dtype: Outline((n,), dtype.np)
 
 

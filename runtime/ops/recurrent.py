@@ -52,21 +52,26 @@ def _formula(e: Expr) -> tuple[Any, list[int]]:
 
 
 def by_ops(recipe: Recipe, named: dict[str, Any], first: Any, matrices: Sequence[Any], size: int,
-           is_reversed: bool) -> dict[str, Any]:
+           is_reversed: bool, sizes: Sequence[int] | None = None) -> dict[str, Any]:
     """What a recipe makes, step by step in ops: what gradients of gradients are taken of. Gives
-    tensors by their names."""
+    tensors by their names. `sizes`: of packed sequences, how many each step has."""
     what, names = recipe
     made: dict[int, list[Any]] = {p.array: [] for _, p in what.results}
     held = {i: named[name] for i, name in enumerate(names) if name in named}
-    slices = {i: x.unbind(0) for i, x in held.items() if isinstance(what.arrays[i], kernels.Series)}
-    count, source = len(next(iter(slices.values()))), first
+    slices = {i: x.unbind(0) if sizes is None else x.split(sizes)
+              for i, x in held.items() if isinstance(what.arrays[i], kernels.Series)}
+    count, source = len(next(iter(slices.values()))), None
+
+    def read(p: Any, t: int, rows: int) -> Any:
+        x = slices[p.array][t] if p.array in slices else held[p.array]
+        if isinstance(what.arrays[p.array], kernels.State):
+            x = _first(x, rows)
+        return x.narrow(-1, p.part * size, size)
     for t in reversed(range(count)) if is_reversed else range(count):
         like = next(iter(slices.values()))[t]
-        sums = [
-            like.new_zeros((*like.shape[:-1], size)) if source is None else source @ m
-            for m in matrices]
-        values = [*sums, *(slices.get(p.array, {t: held.get(p.array)})[t].narrow(
-            -1, p.part * size, size) for p in what.reads)]
+        rows = like.shape[-2]
+        values = [*(_sums(source, first, m, like, size) for m in matrices),
+                  *(read(p, t, rows) for p in what.reads)]
         parts: dict[int, list[Any]] = {}
         for e, p in what.results:
             op, used = _formula(e)
@@ -78,12 +83,36 @@ def by_ops(recipe: Recipe, named: dict[str, Any], first: Any, matrices: Sequence
             if isinstance(what.arrays[i], kernels.Series):
                 made[i].append(x)
             else:
-                held[i] = x
+                held[i] = _joined(x, held.get(i))
         source = made[what.source.array][-1].narrow(-1, what.source.part * size,
                                                     matrices[0].shape[-2])
+    join = FUNCTIONS["stack" if sizes is None else "cat"]
     return {
-        names[i]: FUNCTIONS["stack"](xs[::-1] if is_reversed else xs) if xs else held[i]
+        names[i]: join(xs[::-1] if is_reversed else xs) if xs else held[i]
         for i, xs in made.items()}
+
+
+def _first(x: Any, rows: int) -> Any:
+    """The first rows of a step, or of a state."""
+    return x if x.shape[-2] == rows else x.narrow(-2, 0, rows)
+
+
+def _joined(x: Any, longer: Any) -> Any:
+    """The rows of `x`, and behind them those that `longer` has beyond."""
+    rows = x.shape[-2]
+    if longer is None or longer.shape[-2] == rows:
+        return x
+    return FUNCTIONS["cat"]([x, longer.narrow(-2, rows, longer.shape[-2] - rows)], -2)
+
+
+def _sums(source: Any, first: Any, matrix: Any, like: Any, size: int) -> Any:
+    """The product of a step's rows: of those that the step before has, and beyond them of `first`;
+    zero where that is None."""
+    rows = like.shape[-2]
+    beyond = (like.new_zeros((*like.shape[:-1], size)) if first is None
+              else _first(first, rows) @ matrix)
+    return beyond if source is None else _joined(_first(source, min(
+        rows, source.shape[-2])) @ matrix, beyond)
 
 
 # ---- the ops -------------------------------------------------------------------------------------
@@ -98,7 +127,10 @@ class _StepsOp(Op):
     apart: Callable[..., Any]
 
     def batch(self, n, inputs, batched, attrs):
-        """More sequences, where the weights are the same for all examples."""
+        """More sequences, where the weights are the same for all examples. Packed ones are taken
+        example by example: transforms take their steps instead (see `direction`)."""
+        if len(inputs) == len(self.rows_at) and inputs[-1] is not None:
+            return NotImplemented
         if any(b and at is None for b, at in zip(batched, self.rows_at)):
             return self.apart([x if b or not is_tensor(x) else repeated(x, n)
                                for x, b in zip(inputs, batched)], **attrs)
@@ -118,26 +150,31 @@ class _StepsOp(Op):
 
 
 class RecurrentOp(_StepsOp):
-    """One direction of a layer: (x, *states, w_ih, w_hh, b_ih, b_hh) -> (outputs, *last states)
-    and, with `keep`, what the backward reads: sums of gates, and the states before each step.
+    """One direction of a layer: (x, *states, w_ih, w_hh, b_ih, b_hh, begins) -> (outputs, *last
+    states) and, with `keep`, what the backward reads: sums of gates, and the states before each
+    step.
 
-    x is (steps, sequences, features), of at least one step."""
+    x is (steps, sequences, features), of at least one step. With `begins`, x is (rows, features) of
+    packed sequences, as are all results but the last states: where each step begins, and the last
+    one ends."""
 
     def __init__(self, cell):
         self.cell = cell
         n = cell.states
-        self.rows_at = (1, *[0] * n, None, None, None, None)
+        self.rows_at = (1, *[0] * n, None, None, None, None, None)
         super().__init__(cell.name, vjp=_vjp_of(self), samples=functools.partial(_samples, cell),
                          onnx=functools.partial(in_onnx.direction, cell))
         self.saved_outputs = frozenset(range(1 + n, 2 + 2 * n))
 
     def forward(self, x, *rest, is_reversed, keep):
         cell, n = self.cell, self.cell.states
-        states, (w_ih, w_hh, b_ih, b_hh) = rest[:n], rest[n:]
-        size, (count, rows) = w_hh.shape[1], x.shape[:2]
+        states, (w_ih, w_hh, b_ih, b_hh, *packed) = rest[:n], rest[n:]
+        begins = packed[0] if packed else None
+        size, at = w_hh.shape[1], x.shape[:-1]
+        count, rows = at if begins is None else (begins.shape[0] - 1, states[0].shape[0])
         sums = gemm.linear(x, w_ih, None if b_ih is None else contiguous(b_ih))
         dtype = sums.dtype
-        named = {"x": sums, "y": memory.empty((count, rows, size), dtype)}
+        named = {"x": sums, "y": memory.empty((*at, size), dtype)}
         if b_hh is not None:
             named["bias"] = contiguous(b_hh)
         for i, s in enumerate(states):
@@ -146,21 +183,22 @@ class RecurrentOp(_StepsOp):
         if keep:
             width = len(cell.kept) * size
             # an element is read before it is written
-            named["kept"] = memory.empty((count, rows, width), dtype) if cell.lone else sums
+            named["kept"] = memory.empty((*at, width), dtype) if cell.lone else sums
             for i in range(n):
-                named[f"before{i}"] = memory.empty((count, rows, size), dtype)
+                named[f"before{i}"] = memory.empty((*at, size), dtype)
         if not keep or cell.lone:
             taped_launches.partial(sums)
         recipe = forward_recipe(cell, product_kernels.SHORT[dtype], b_hh is not None, keep)
         matrices = contiguous(w_hh).reshape(cell.gates, size, size).swapaxes(1, 2)
         kernels.run(recipe.what, (count, rows, size), states[0], matrices,
-                    [named[name] for name in recipe.names], is_reversed)
+                    [named[name] for name in recipe.names], is_reversed,
+                    None if begins is None else contiguous(begins))
         more = ("kept", *(f"before{i}" for i in range(n))) if keep else ()
         return tuple([named[k] for k in ("y", *(f"state{i}" for i in range(n)), *more)])
 
     def apart(self, inputs, *, is_reversed, keep):
         cell, n = self.cell, self.cell.states
-        (x, *states), (w_ih, w_hh, b_ih, b_hh) = inputs[:1 + n], inputs[1 + n:]
+        (x, *states), (w_ih, w_hh, b_ih, b_hh, *_) = inputs[:1 + n], inputs[1 + n:]
         size = w_hh.shape[-1]
         sums = x.movedim(0, 1) @ w_ih.mT
         named = {"x": sums if b_ih is None else sums + b_ih.unsqueeze(1),
@@ -180,20 +218,20 @@ class RecurrentOp(_StepsOp):
         if (modes.state.observers or modes.state.flags & modes.GRAD
                 or any(type(x) is not SavedOutput for x in node.outputs if x is not None)):
             return self.backward(node, g)
-        x, *_, w_ih, w_hh, _, _ = node.saved_inputs()
+        x, h, *_, w_ih, w_hh, _, _, begins = node.saved_inputs()
         y = node.saved_outputs()
         # a backward that is interrupted cannot be run again
         node.outputs[1 + self.cell.states].cell.v += 1
         needs = tuple(e is not None for e in node.edges)
-        return self.flow(g, y, x, w_ih, w_hh, needs, node.attrs["is_reversed"], True)
+        return self.flow(g, y, x, h, w_ih, w_hh, begins, needs, node.attrs["is_reversed"], True)
 
-    def flow(self, g, y, x, w_ih, w_hh, needs, is_reversed, spends=False):
+    def flow(self, g, y, x, h, w_ih, w_hh, begins, needs, is_reversed, spends=False):
         """The gradients: steps back, then products over all steps at once."""
         cell, n = self.cell, self.cell.states
         kept, *before = y[1 + n:]
-        ends = [before[0].new_zeros(before[0].shape[1:]) if e is None else e for e in g[1:1 + n]]
+        ends = [before[0].new_zeros(h.shape) if e is None else e for e in g[1:1 + n]]
         sums, *ends = apply(BACKWARD[cell.name],
-                            (g[0], *ends, *g[1 + n:], kept, *before, w_hh),
+                            (g[0], *ends, *g[1 + n:], kept, *before, w_hh, begins),
                             {"is_reversed": is_reversed, "spends": spends})
         size = w_hh.shape[1]
         lone, width = cell.lone * size, cell.gates * size
@@ -208,38 +246,51 @@ class RecurrentOp(_StepsOp):
         _, *from_state = linear_vjp(products, None, before[0], w_hh, None,
                                      needs=(False, needs[2 + n], needs[4 + n]))
         if needs[1]:
-            ends[0] = products[-1 if is_reversed else 0] @ w_hh + ends[0]
-        return [from_x[0], *ends, from_x[1], from_state[0], from_x[2], from_state[1]]
+            ends[0] = first_rows(products, begins, h.shape[0], is_reversed) @ w_hh + ends[0]
+        return [from_x[0], *ends, from_x[1], from_state[0], from_x[2], from_state[1], None]
+
+
+def first_rows(series, begins, rows, is_reversed):
+    """What the step has of each sequence with which it begins."""
+    if begins is None:
+        return series[-1 if is_reversed else 0]
+    if not is_reversed:
+        return series.narrow(0, 0, rows)
+    sequences = FUNCTIONS["arange"](rows, device=series.device)
+    last = (begins.diff().unsqueeze(1) > sequences).sum(0) - 1
+    return series.index_select(0, begins.index_select(0, last) + sequences)
 
 
 def _vjp_of(op):
     """The gradient of a direction."""
-    def of_one(g, y, x, _h, w_ih, w_hh, _b_ih, _b_hh, *, is_reversed, keep, needs):
-        return op.flow(g, y, x, w_ih, w_hh, needs, is_reversed)
+    def of_one(g, y, x, _h, w_ih, w_hh, _b_ih, _b_hh, begins, *, is_reversed, keep, needs):
+        return op.flow(g, y, x, _h, w_ih, w_hh, begins, needs, is_reversed)
 
-    def of_two(g, y, x, _h, _c, w_ih, w_hh, _b_ih, _b_hh, *, is_reversed, keep, needs):
-        return op.flow(g, y, x, w_ih, w_hh, needs, is_reversed)
+    def of_two(g, y, x, _h, _c, w_ih, w_hh, _b_ih, _b_hh, begins, *, is_reversed, keep, needs):
+        return op.flow(g, y, x, _h, w_ih, w_hh, begins, needs, is_reversed)
     return of_one if op.cell.states == 1 else of_two
 
 
 class RecurrentBackwardOp(_StepsOp):
     """The steps back: (gradients of what the direction gives, of which only those of the states
-    must be there; what it kept; w_hh) -> the gradients of the kept sums, and of the states at the
-    beginning, without what flows through the first product. `spends`: the gradients take the place
-    of the sums, which nobody reads again."""
+    must be there; what it kept; w_hh; begins) -> the gradients of the kept sums, and of the states
+    at the beginning, without what flows through the first product. `spends`: the gradients take the
+    place of the sums, which nobody reads again."""
 
     def __init__(self, cell):
         self.cell, n = cell, cell.states
-        self.rows_at = (1, *[0] * n, 1, *[1] * n, 1, *[1] * n, None)
+        self.rows_at = (1, *[0] * n, 1, *[1] * n, 1, *[1] * n, None, None)
         super().__init__(f"{cell.name}_backward", vjp=by_decomposition(self.by_definition),
                          inner=True)
 
     def named(self, inputs):
-        """(the operands that are there, by name; the weights)"""
+        """(the operands that are there, by name; the weights; where steps begin, if packed)"""
         n = self.cell.states
         names = ["g_y", *(f"g_state{i}" for i in range(n)), "g_more",
                  *(f"g_before{i}" for i in range(n)), "kept", *(f"before{i}" for i in range(n))]
-        return {k: x for k, x in zip(names, inputs) if x is not None}, inputs[-1]
+        w, *packed = inputs[len(names):]
+        return ({k: x for k, x in zip(names, inputs) if x is not None}, w,
+                packed[0] if packed else None)
 
     def results(self):
         return "g_kept", *(f"g_state{i}" for i in range(self.cell.states))
@@ -248,9 +299,10 @@ class RecurrentBackwardOp(_StepsOp):
         return backward_recipe(self.cell, dtype, frozenset(named))
 
     def forward(self, *inputs, is_reversed, spends=False):
-        named, w = self.named(inputs)
+        named, w, begins = self.named(inputs)
         kept, cell = contiguous(named["kept"]), self.cell
-        size, (count, rows) = w.shape[1], kept.shape[:2]
+        size, (rows, _) = w.shape[1], named["g_state0"].shape
+        count = kept.shape[0] if begins is None else begins.shape[0] - 1
         made = {"g_kept": kept if spends else memory.empty(kept.shape, kept.dtype)}
         for i in range(cell.states):
             name = f"g_state{i}"
@@ -259,11 +311,12 @@ class RecurrentBackwardOp(_StepsOp):
         recipe = self.recipe(named, product_kernels.SHORT[kept.dtype])
         arrays = {**{k: contiguous(x) for k, x in named.items()}, "kept": kept, **made}
         kernels.run(recipe.what, (count, rows, size), None, contiguous(w)[None],
-                    [arrays[name] for name in recipe.names], not is_reversed)
+                    [arrays[name] for name in recipe.names], not is_reversed,
+                    None if begins is None else contiguous(begins))
         return tuple([made[k] for k in self.results()])
 
     def apart(self, inputs, *, is_reversed, spends):
-        named, w = self.named(inputs)
+        named, w, _ = self.named(inputs)
         named = {k: x if k.startswith("g_state") else x.movedim(0, 1) for k, x in named.items()}
         made = by_ops(self.recipe(named, w.dtype.short), named, None, [w], w.shape[-1],
                       not is_reversed)
@@ -272,9 +325,10 @@ class RecurrentBackwardOp(_StepsOp):
 
     def by_definition(self, *inputs, is_reversed, spends):
         """The same in ops."""
-        named, w = self.named(inputs)
+        named, w, begins = self.named(inputs)
+        sizes = None if begins is None else begins.diff().tolist()
         made = by_ops(self.recipe(named, named["kept"].dtype.short), named, None, [w], w.shape[1],
-                      not is_reversed)
+                      not is_reversed, sizes)
         return tuple([made[k] for k in self.results()])
 
 
@@ -285,7 +339,7 @@ def _samples(cell, make):
         gates = cell.gates * size
         yield Sample(make(count, rows, inside), *(make(rows, size) for _ in range(cell.states)),
                      make(gates, inside), make(gates, size),
-                     *((make(gates), make(gates)) if has_bias else (None, None)),
+                     *((make(gates), make(gates)) if has_bias else (None, None)), None,
                      is_reversed=back, keep=True)
 
 
@@ -293,9 +347,10 @@ FORWARD = {name: RecurrentOp(cell) for name, cell in CELLS.items()}
 BACKWARD = {name: RecurrentBackwardOp(cell) for name, cell in CELLS.items()}
 
 
-def direction(mode, x, states, w_ih, w_hh, b_ih, b_hh, is_reversed):
+def direction(mode, x, states, w_ih, w_hh, b_ih, b_hh, is_reversed, begins=None):
     """(outputs, last states) of one direction of a layer over sequences x of shape (steps,
-    sequences, features), as one op; None where it has none, and steps are to be taken."""
+    sequences, features), or (rows, features) if packed, as one op; None where it has none, and
+    steps are to be taken. `begins`: see `RecurrentOp`."""
     a, size = x._array, w_hh._array.shape[1]
     operands = (x, *states, w_ih, w_hh, b_ih, b_hh)
     if (modes.state.autocast is not None or x.device.type != "cpu"
@@ -304,7 +359,9 @@ def direction(mode, x, states, w_ih, w_hh, b_ih, b_hh, is_reversed):
             or w_hh._array.shape[0] != CELLS[mode].gates * size):
         return None
     transformed = any(not o.records for o in modes.state.observers)
+    if transformed and begins is not None:
+        return None
     keep = bool(modes.state.flags & modes.GRAD) and (
         transformed or any(p is not None and p.requires_grad for p in operands))
-    made = apply(FORWARD[mode], operands, {"is_reversed": is_reversed, "keep": keep})
+    made = apply(FORWARD[mode], (*operands, begins), {"is_reversed": is_reversed, "keep": keep})
     return made[0], made[1:1 + len(states)]

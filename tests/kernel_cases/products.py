@@ -274,30 +274,46 @@ class Chains(Family):
 
 
 def layer(kind):
-    """All steps of a recurrent layer there and back, and the gradients of all weights."""
+    """All steps of a recurrent layer there and back, and the gradients of all weights. Sequences of
+    one dimension less are packed."""
     cell, n = CELLS[kind], CELLS[kind].states
 
     def call(x, *given):
+        rows = given[0].shape[0]
+        begins = None if x.ndim == 3 else whet.tensor(
+            [0, *itertools.accumulate(packed_steps(len(x), rows))])
         return recurrent.FORWARD[kind](
-            x, *given, is_reversed=len(x) % 2 == 0, keep=x.requires_grad)[0]
+            x, *given, begins, is_reversed=len(x) % 2 == 0, keep=x.requires_grad)[0]
 
     def operands(dtype, length, rows, inside, size):
         gates = cell.gates * size
-        shapes = [(length, rows, inside), *[(rows, size)] * n, (gates, inside), (gates, size),
+        first = (length, rows, inside) if length else (2 * rows + rows // 2 + 1, inside)
+        shapes = [first, *[(rows, size)] * n, (gates, inside), (gates, size),
                   (gates,), (gates,)]
         return [op(dtype, *shape) for shape in shapes]
     return call, operands, tuple(range(5 + n))
+
+
+def packed_steps(total, rows):
+    """How many sequences each step has, of so many packed rows."""
+    found = []
+    while total:
+        rows = min(rows, total)
+        found.append(rows)
+        total, rows = total - rows, max(rows - (len(found) > 1) * (rows // 2), 1)
+    return found
 
 
 class Recurrences(Family):
     """Steps of recurrent layers."""
 
     generators = ("recurrences.steps",)
-    kinds = "steps/f32/1/", "steps/f32/3/", "steps/f32/4/", "steps/f64/"
+    kinds = "steps/f32/1/", "steps/f32/3/", "steps/f32/4/", "steps/f64/", "steps/packed/"
     exact = False
 
     def cases(self):
-        sizes = ((2, 1, 1, 1), (3, 3, 2, 7), (2, 15, 5, 16), (4, 29, 3, 33), (2, 6, 9, 270))
+        sizes = ((2, 1, 1, 1), (3, 3, 2, 7), (2, 15, 5, 16), (4, 29, 3, 33), (2, 6, 9, 270),
+                 (0, 3, 2, 7), (0, 29, 3, 33))
         for kind, of in itertools.product(CELLS, sizes):
             call, operands, wanted = layer(kind)
             for dtype in ("f4", "f8") if of[0] == 3 else ("f4",):

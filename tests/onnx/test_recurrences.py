@@ -177,3 +177,20 @@ def written(x, h):
 @pytest.mark.parametrize("fn", [two_steps_back, uneven, looked_at, written])
 def test_steps_that_differ_or_are_more_than_steps_give_the_same(fn):
     model(fn, whet.randn(6, 3, 4), whet.randn(3, 4))
+
+
+@pytest.mark.parametrize("kind, given", [
+    (nn.LSTM, {"num_layers": 2, "bidirectional": True}), (nn.GRU, {}), (nn.RNN, {})])
+def test_packed_sequences_of_any_lengths(kind, given, tmp_path):
+    layer = kind(3, 4, batch_first=True, **given).eval()
+
+    def run(x, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True,
+                                                   enforce_sorted=False)
+        y, last = layer(packed)
+        return nn.utils.rnn.pad_packed_sequence(y, batch_first=True)[0], leaves(last)[0]
+    x = whet.randn(4, 6, 3)
+    whet.onnx.export(run, (x, whet.tensor([6, 2, 3, 5])), tmp_path / "model.onnx")
+    proto = onnx.load(tmp_path / "model.onnx")
+    for lengths in [6, 2, 3, 5], [1, 1, 4, 2], [3, 3, 3, 3], [2, 6, 6, 1]:
+        compare(proto, run, x, whet.tensor(lengths))

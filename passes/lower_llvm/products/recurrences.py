@@ -6,20 +6,26 @@ stored there, or rows of its own in the first step. What becomes of the sums is 
 expressions: of a number of the sums (arguments 0...) and of other arrays. They are stored to arrays
 again, as sequences, of which each step has a part, or as states, which the next step reads.
 
+Where sequences differ in length, they are packed: each step has rows of the first ones only, and
+the longest comes first. A series then has the rows of one step behind those of the step before, and
+a table tells where each step begins. A sequence that a step is the first of goes on from its own
+row of `first`.
+
 The order of sums is that of `gemm`: K in blocks of 256, one chain of fused multiply-adds each. Rows
 know nothing of each other, so threads share the rows and never wait. No row's bits depend on how
 many there are.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from whet.ir.scalar import Expr
 
 from .. import scalar
-from ..builder import Fn, Module, Val, vec
+from ..builder import Module, Val, vec
 from .gemm import _TILE, KC, narrow_rows, shape, tile_name
 from .pack import LLVM, size
 
@@ -35,8 +41,8 @@ class Array:
     step."""
     parts: int = 1
 
-    def row(self, f: Fn, t: Val, n: Val, rows: Val) -> int | Val:
-        """Which row of the array row n in step t is."""
+    def row(self, begin: Val, n: Val) -> int | Val:
+        """Which row of the array row n of a step is, whose rows of a series begin at `begin`."""
         return 0
 
 
@@ -44,7 +50,7 @@ class Array:
 class State(Array):
     """What the next step finds as this one leaves it."""
 
-    def row(self, f: Fn, t: Val, n: Val, rows: Val) -> int | Val:
+    def row(self, begin: Val, n: Val) -> int | Val:
         return n
 
 
@@ -52,8 +58,8 @@ class State(Array):
 class Series(Array):
     """What each step has a part of."""
 
-    def row(self, f: Fn, t: Val, n: Val, rows: Val) -> int | Val:
-        return t * rows + n
+    def row(self, begin: Val, n: Val) -> int | Val:
+        return begin + n
 
 
 class Place(NamedTuple):
@@ -66,20 +72,29 @@ class Place(NamedTuple):
 class Steps:
     """What a step does. `reads`: the arguments of the expressions after the sums. `results`: the
     expressions, and where each result goes. `source`: the array whose rows are multiplied, from a
-    part on."""
+    part on. `packed`: do steps have fewer rows than those before?"""
     dtype: str
     sums: int
     arrays: tuple[Array, ...]
     reads: tuple[Place, ...]
     results: tuple[tuple[Expr, Place], ...]
     source: Place
+    packed: bool = False
 
-    def __str__(self) -> str:
+    @functools.cached_property
+    def for_packed(self) -> Steps:
+        """The same of packed sequences."""
+        return replace(self, packed=True)
+
+    @functools.cached_property
+    def key(self) -> str:
+        """The steps, described completely."""
         arrays = " ".join(f"{type(a).__name__[:2]}{a.parts}" for a in self.arrays)
         reads = " ".join(f"{a}.{p}" for a, p in self.reads)
         results = " ".join(f"{e}>{a}.{p}" for e, (a, p) in self.results)
         array, part = self.source
-        return f"{self.dtype}/{self.sums}/{arrays}/{reads}/{results}/{array}.{part}"
+        packed = "packed/" * self.packed
+        return f"{packed}{self.dtype}/{self.sums}/{arrays}/{reads}/{results}/{array}.{part}"
 
 
 def unit_rows(dtype: str) -> int:
@@ -89,7 +104,8 @@ def unit_rows(dtype: str) -> int:
 
 def steps(mod: Module, symbol: str, what: Steps) -> None:
     """Emit the kernel. Its arguments: the table, the rows that the first step multiplies, the
-    matrices as `packed_panels.pack_b` leaves them, the arrays. A unit is `unit_rows` rows."""
+    matrices as `packed_panels.pack_b` leaves them, where each step begins and the last one ends if
+    sequences are packed, the arrays. A unit is `unit_rows` rows."""
     _Emitter(mod, symbol, what)
 
 
@@ -102,8 +118,10 @@ class _Emitter:
                 mod.declare(tile_name(what.dtype, r, v), "void", [ty for ty, _ in _TILE])
         f = self.f = mod.kernel(symbol)
         args, begin, end, _ = f.args
-        table, self.first, self.packed, *self.arrays = (
-            f.load("ptr", f.at(args, i, "i64")) for i in range(3 + len(what.arrays)))
+        table, self.first, self.packed, *more = (
+            f.load("ptr", f.at(args, i, "i64"))
+            for i in range(3 + what.packed + len(what.arrays)))
+        self.begins, self.arrays = more[0], more[what.packed:]
         d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(TABLE)}
         each = unit_rows(what.dtype)
         self.rows = begin * each, f.imin(end * each, d["rows"])
@@ -123,20 +141,34 @@ class _Emitter:
         f, d = self.f, self.d
         back, is_first = f.cmp("ne", d["is_reversed"], 0), f.cmp("eq", i, 0)
         t = f.sel(back, d["steps"] - 1 - i, i)
-        before = f.sel(back, t + 1, t - 1)
-        made = self.place(self.what.source, before, f.const("i64", 0), f.const("i64", 0))
+        before = f.sel(is_first, t, f.sel(back, t + 1, t - 1))
+        begin, rows = self.rows_of(t)
+        begin_before, rows_before = self.rows_of(before)
+        zero = f.const("i64", 0)
+        made = self.place(self.what.source, begin_before, zero, zero)
         parts = self.what.arrays[self.what.source.array].parts
-        source, k = f.sel(is_first, self.first, made), f.sel(is_first, d["first_k"], d["k"])
-        stride = f.sel(is_first, d["k"], d["width"] * parts) * self.s
-        first_row, end = self.rows
+        first_row, last = self.rows
+        end, known = f.imin(last, rows), f.sel(is_first, 0, rows_before)
 
         def panel(j: Val) -> None:
             def some(n: Val) -> list[Val]:
-                count = self.products(f.bytes_at(source, n * stride), stride, k, j, end - n)
-                f.loop(0, count, 1, lambda r: self.finish(t, n + r, r, j))
+                begins = f.cmp("sge", n, known)
+                source, k = f.sel(begins, self.first, made), f.sel(begins, d["first_k"], d["k"])
+                stride = f.sel(begins, d["k"], d["width"] * parts) * self.s
+                until = f.sel(begins, end, f.imin(end, known))
+                count = self.products(f.bytes_at(source, n * stride), stride, k, j, until - n)
+                f.loop(0, count, 1, lambda r: self.finish(begin, n + r, r, j))
                 return [n + count]
             f.while_(lambda n: f.cmp("slt", n, end), some, [first_row])
         f.loop(0, d["width"], self.shape.width, panel)
+
+    def rows_of(self, t: Val) -> tuple[Val, Val]:
+        """(where the rows of a step begin in a series, how many there are)"""
+        f = self.f
+        if not self.what.packed:
+            return t * self.d["rows"], self.d["rows"]
+        begin, end = (f.load("i64", f.at(self.begins, i, "i64")) for i in (t, t + 1))
+        return begin, end - begin
 
     def products(self, source: Val, stride: Val, k: Val, j: Val, rows: Val) -> Val:
         """The sums of a panel of columns, for as many rows as the best tile has; how many."""
@@ -172,8 +204,8 @@ class _Emitter:
             tile = f.sel(fits, Val(f, f"@{tile_name(wide, r, vectors)}", "ptr"), tile)
         return count, tile
 
-    def finish(self, t: Val, n: Val, r: Val, j: Val) -> None:
-        """What follows of the sums of a row, which is row r of the buffer."""
+    def finish(self, begin: Val, n: Val, r: Val, j: Val) -> None:
+        """What follows of the sums of row n of a step, which is row r of the buffer."""
         f, what, lanes = self.f, self.what, self.shape.lanes
         cols = f.imin(self.d["width"] - j, self.shape.width)
         type_, sums = vec(self.ty, lanes), f.bytes_at(self.buffer, r * self.row_bytes)
@@ -183,15 +215,15 @@ class _Emitter:
             operands = [
                 f.load(type_, f.bytes_at(sums, (c + g * self.shape.width) * self.s))
                 for g in range(what.sums)]
-            operands += [f.mload(type_, self.place(p, t, n, j + c), mask) for p in what.reads]
+            operands += [f.mload(type_, self.place(p, begin, n, j + c), mask) for p in what.reads]
             dtypes = [what.dtype] * len(operands)
             made = scalar.emit(f, [e for e, _ in what.results], operands, dtypes, lanes)
-            f.put(mask, *((x, self.place(p, t, n, j + c))
+            f.put(mask, *((x, self.place(p, begin, n, j + c))
                           for x, (_, p) in zip(made, what.results, strict=True)))
         f.loop(0, cols, lanes, vector)
 
-    def place(self, p: Place, t: Val, n: Val, j: Val) -> Val:
-        """The address of a number of a part of an array."""
+    def place(self, p: Place, begin: Val, n: Val, j: Val) -> Val:
+        """The address of a number of a part of an array, in row n of a step."""
         f, width, array = self.f, self.d["width"], self.what.arrays[p.array]
-        at = (array.row(f, t, n, self.d["rows"]) * array.parts + p.part) * width + j
+        at = (array.row(begin, n) * array.parts + p.part) * width + j
         return f.bytes_at(self.arrays[p.array], at * self.s)

@@ -3,7 +3,10 @@ from collections import namedtuple
 
 import whet
 
+from ...ops.number_questions import has_positive
+from ...ops.registry import ask
 from ...tensor import Tensor
+from .. import functional as F
 
 
 class PackedSequence(
@@ -114,37 +117,38 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     >>> packed.data.shape, packed.batch_sizes
     (whet.Size([4, 4]), tensor([2, 1, 1]))
     """
-    lengths = lengths.tolist() if isinstance(lengths, Tensor) else [int(n) for n in lengths]
+    lengths = whet.as_tensor(lengths, dtype=whet.int64, device="cpu")
     if batch_first:
         input = input.transpose(0, 1)
-    if len(lengths) != input.shape[1]:
+    batch = input.shape[1]
+    if len(lengths) != batch:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
-            f"(batch_size={input.shape[1]})")
-    if not lengths:
+            f"(batch_size={batch})")
+    if not batch:
         raise RuntimeError("Cannot pack empty tensors.")
     order = None
     if enforce_sorted:
-        if any(a < b for a, b in zip(lengths, lengths[1:])):
+        if ask(has_positive, lengths.diff()):
             raise RuntimeError(
                 "`lengths` array must be sorted in decreasing order when `enforce_sorted` is "
                 "True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or "
                 "pack_sequence to sidestep this requirement if you do not need ONNX exportability.")
     else:
-        rank = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-        lengths = [lengths[i] for i in rank]
-        order = whet.tensor(rank, dtype=whet.int64)
+        lengths, order = lengths.sort(descending=True, stable=True)
+        order = order.to(input.device)
         input = input.index_select(1, order)
-    if lengths[-1] <= 0:
+    if ask(has_positive, 1 - lengths):
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' "
             "that is <= 0")
-    if lengths[0] > input.shape[0]:
+    there = whet.arange(input.shape[0]).unsqueeze(1) < lengths
+    if ask(has_positive, lengths - there.sum(0)):
         raise RuntimeError(
-            f"Expected lengths of at most {input.shape[0]} (the padded size), but got {lengths[0]}")
-    sizes = [sum(n > t for n in lengths) for t in range(lengths[0])]
-    data = whet.cat([input[t, :n] for t, n in enumerate(sizes)])
-    return PackedSequence(data, whet.tensor(sizes, dtype=whet.int64), order)
+            f"Expected lengths of at most {input.shape[0]} (the padded size), but got "
+            f"{int(lengths[0])}")
+    sizes = there.sum(1)
+    return PackedSequence(input[there.to(input.device)], sizes[sizes > 0], order)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
@@ -156,28 +160,24 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     (tensor([[1., 1., 1.],
             [1., 0., 0.]]), tensor([3, 1]))
     """
-    sizes = sequence.batch_sizes.tolist()
-    steps = len(sizes)
+    data, sizes, _, back = sequence
     if total_length is not None:
-        if total_length < steps:
+        if total_length < len(sizes):
             raise ValueError(
                 "Expected total_length to be at least the length of the longest sequence in "
-                f"input, but got total_length={total_length} and max sequence length being {steps}")
-        steps = total_length
-    data, batch = sequence.data, sizes[0]
-    rows = []
-    for part in data.split(sizes):
-        if part.shape[0] < batch:
-            part = whet.cat([
-                part, part.new_full((batch - part.shape[0], *part.shape[1:]), padding_value)])
-        rows.append(part)
-    if steps > len(sizes):
-        rows += [data.new_full((batch, *data.shape[1:]), padding_value)] * (steps - len(sizes))
-    out = whet.stack(rows)
-    lengths = whet.tensor([sum(n > i for n in sizes) for i in range(batch)], dtype=whet.int64)
-    if sequence.unsorted_indices is not None:
-        out = out.index_select(1, sequence.unsorted_indices)
-        lengths = lengths[sequence.unsorted_indices]
+                f"input, but got total_length={total_length} and max sequence length being "
+                f"{len(sizes)}")
+        sizes = F.pad(sizes, (0, total_length - len(sizes)))
+    batch = int(sizes[0]) if back is None else back.shape[0]
+    sequences = whet.arange(batch)
+    there = sequences < sizes.unsqueeze(1)
+    lengths = there.sum(0)
+    row = (sizes.cumsum(0) - sizes).unsqueeze(1) + sequences
+    out = data[row.masked_fill(~there, 0).to(data.device)]
+    gone = ~there.to(data.device).reshape(*there.shape, *[1] * (data.ndim - 1))
+    out = out.masked_fill(gone, padding_value)
+    if back is not None:
+        out, lengths = out.index_select(1, back), lengths[back.to(lengths.device)]
     return (out.transpose(0, 1) if batch_first else out), lengths
 
 

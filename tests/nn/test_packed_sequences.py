@@ -1,0 +1,120 @@
+"""Recurrent layers over packed sequences: what each sequence gives alone, in one op."""
+import itertools
+
+import pytest
+import whet
+from whet import nn
+from whet.nn import recurrences
+from whet.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from whet.ops import recurrent
+
+from tests.jit.ledgers import served
+
+LENGTHS = [[6, 4, 3, 3, 1], [4], [3, 3, 3], [12, 11, 11, 7, 7, 7, 2, 1, 1]]
+MODES = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn_tanh": nn.RNN}
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_the_op_is_its_steps(mode, is_reversed, lengths):
+    layer = MODES[mode](3, 17)
+    w_ih, w_hh, b_ih, b_hh, _ = layer._weights(0)
+    sizes = [sum(n > t for n in lengths) for t in range(lengths[0])]
+    begins = whet.tensor([0, *itertools.accumulate(sizes)])
+    data = whet.randn(sum(lengths), 3, requires_grad=True)
+    state = [whet.randn(len(lengths), 17, requires_grad=True)
+             for _ in range(2 if mode == "lstm" else 1)]
+
+    def by_steps():
+        x = nn.functional.linear(data, w_ih, b_ih)
+        return recurrences._run_packed(
+            x.split(sizes), sizes, tuple(state), recurrences.STEPS[mode.upper()],
+            (w_hh, b_hh, None), is_reversed)
+
+    def at_once():
+        return recurrent.direction(
+            mode, data, state, w_ih, w_hh, b_ih, b_hh, is_reversed, begins)
+    found = []
+    for run in by_steps, at_once:
+        y, last = run()
+        loss = (y * y).sum() + sum((s * s * s).sum() for s in last)
+        found.append([y, *last, *whet.autograd.grad(loss, [data, *state, *layer.parameters()])])
+    for a, b in zip(*found, strict=True):
+        whet.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+    with whet.no_grad():
+        assert whet.equal(at_once()[0], found[1][0])
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_gradients_and_gradients_of_these(mode, is_reversed):
+    layer = MODES[mode](2, 3).double()
+    begins = whet.tensor([0, 3, 5, 6])
+    state = [whet.randn(3, 3, dtype=whet.float64, requires_grad=True)
+             for _ in range(2 if mode == "lstm" else 1)]
+    data = whet.randn(6, 2, dtype=whet.float64, requires_grad=True)
+
+    def run(data, *rest):
+        y, last = recurrent.direction(mode, data, rest[:len(state)], *rest[len(state):],
+                                      is_reversed, begins)
+        return y, *last
+    given = [data, *state, *layer._weights(0)[:4]]
+    assert whet.autograd.gradcheck(run, given)
+    assert whet.autograd.gradgradcheck(run, given)
+
+
+@pytest.mark.parametrize("kind, given", [
+    (nn.LSTM, {"num_layers": 2, "bidirectional": True}), (nn.GRU, {}), (nn.LSTM, {"proj_size": 2}),
+    (nn.RNN, {"bidirectional": True, "nonlinearity": "relu"})])
+def test_each_sequence_gives_what_it_gives_alone(kind, given):
+    layer, lengths = kind(3, 4, batch_first=True, **given), [5, 2, 4, 1]
+    x = whet.randn(4, 6, 3)
+    packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    y, last = layer(packed)
+    y, found = pad_packed_sequence(y, batch_first=True, padding_value=-1.0, total_length=8)
+    assert found.tolist() == lengths and y.shape[1] == 8
+    for i, n in enumerate(lengths):
+        alone, end = layer(x[i:i + 1, :n])
+        whet.testing.assert_close(y[i, :n], alone[0], rtol=1e-4, atol=1e-5)
+        assert (y[i, n:] == -1).all()
+        pairs = zip(last, end) if kind is nn.LSTM else [(last, end)]
+        for a, b in pairs:
+            whet.testing.assert_close(a[:, i], b[:, 0], rtol=1e-4, atol=1e-5)
+
+
+def test_steps_of_a_classifier_are_replayed_for_any_lengths():
+    def train(tracer):
+        whet.manual_seed(0)
+        embedding, head = nn.Embedding(20, 8), nn.Linear(8, 3)
+        layer = nn.LSTM(8, 8, batch_first=True)
+        parameters = [*embedding.parameters(), *layer.parameters(), *head.parameters()]
+        optimizer = whet.optim.Adam(parameters)
+
+        def step(tokens, lengths, targets):
+            packed = pack_padded_sequence(embedding(tokens), lengths, batch_first=True,
+                                          enforce_sorted=False)
+            _, (h, _) = layer(packed)
+            loss = nn.functional.cross_entropy(head(h[-1]), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+        step, losses = tracer(step), []
+        for _ in range(30):
+            longest = int(whet.randint(5, 15, ()))
+            lengths = whet.cat([whet.tensor([longest]), whet.randint(1, longest + 1, (3,))])
+            losses.append(step(whet.randint(20, (4, longest)), lengths, whet.randint(3, (4,))))
+        return losses, [p.detach().numpy().tobytes() for p in parameters], step
+    *eager, _ = train(lambda fn: fn)
+    *traced, step = train(whet.jit.trace)
+    assert eager == traced
+    assert served(step) >= 20
+
+
+def test_wrong_lengths_raise():
+    x = whet.ones(3, 2, 1)
+    for lengths, words in ([3, 0], "greater than 0"), ([2, 3], "sorted"), ([4, 2], "at most 3"), \
+            ([3], "batch_size"):
+        with pytest.raises(RuntimeError, match=words):
+            pack_padded_sequence(x, lengths)
