@@ -15,7 +15,8 @@ LEAST = 4
 # what has no gradient; what writes to parts; what goes one way at even and another at odd sizes
 OTHERS = {"onehot_", "scatter_", "gridp", "bow", "fill_diag", "write_", "up_like", "up_bilin",
           "half", "fft_", "unf", "windows2", "bins", "histogram", "members", "bessel", "halves",
-          "thirds", "bags"}
+          "thirds", "bags", "slopes", "one_hot_by_scatter", "rows_but_the_first", "unpooled",
+          "places", "distinct", "counts_drawn"}
 PARAMETERS = [p for m in vars(common).values() if isinstance(m, whet.nn.Module)
               for p in m.parameters()]
 
