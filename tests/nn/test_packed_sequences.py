@@ -118,3 +118,24 @@ def test_wrong_lengths_raise():
             ([3], "batch_size"):
         with pytest.raises(RuntimeError, match=words):
             pack_padded_sequence(x, lengths)
+
+
+def test_a_traced_call_asks_whether_all_steps_have_room():
+    layer = nn.GRU(2, 3, batch_first=True)
+
+    def run(x, lengths):
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(layer(packed)[0], batch_first=True, total_length=5)[0]
+    traced = whet.jit.trace(run)
+    for longest in (4, 5, 3, 4, 2, 5, 6, 4, 7):
+        x, lengths = whet.randn(3, longest, 2), whet.tensor([1, longest, 2])
+        if longest > 5:
+            for fn in run, traced:
+                with pytest.raises(ValueError, match="total_length=5"):
+                    fn(x, lengths)
+        else:
+            assert whet.equal(run(x, lengths), traced(x, lengths))
+    for lengths in [1, 2, 9], [2, 0, 1]:
+        for fn in run, traced:
+            with pytest.raises(RuntimeError, match="at most 4|greater than 0"):
+                fn(whet.randn(3, 4, 2), whet.tensor(lengths))

@@ -6,7 +6,6 @@ import whet
 from ...ops.number_questions import has_positive
 from ...ops.registry import ask
 from ...tensor import Tensor
-from .. import functional as F
 
 
 class PackedSequence(
@@ -161,17 +160,17 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
             [1., 0., 0.]]), tensor([3, 1]))
     """
     data, sizes, _, back = sequence
+    sequences = whet.arange(int(sizes[0]) if back is None else back.shape[0])
+    there = sequences < sizes.unsqueeze(1)
+    lengths = there.sum(0)
     if total_length is not None:
-        if total_length < len(sizes):
+        there = whet.arange(total_length).unsqueeze(1) < lengths
+        if ask(has_positive, lengths - there.sum(0)):
             raise ValueError(
                 "Expected total_length to be at least the length of the longest sequence in "
                 f"input, but got total_length={total_length} and max sequence length being "
                 f"{len(sizes)}")
-        sizes = F.pad(sizes, (0, total_length - len(sizes)))
-    batch = int(sizes[0]) if back is None else back.shape[0]
-    sequences = whet.arange(batch)
-    there = sequences < sizes.unsqueeze(1)
-    lengths = there.sum(0)
+        sizes = there.sum(1)
     row = (sizes.cumsum(0) - sizes).unsqueeze(1) + sequences
     out = data[row.masked_fill(~there, 0).to(data.device)]
     gone = ~there.to(data.device).reshape(*there.shape, *[1] * (data.ndim - 1))
