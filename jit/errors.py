@@ -2,7 +2,7 @@
 import sys
 import warnings
 
-from .guards.origin import ours
+from .guards.code_origin import ours
 
 
 class TraceWarning(UserWarning):

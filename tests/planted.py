@@ -199,14 +199,14 @@ FAULTS = [
     ),
     Fault(
         "a group of small matrices reads one of more than there are",
-        GENERATORS + "products/small.py",
+        GENERATORS + "products/small_matrices.py",
         "f.lanes_below(count, self.form.lanes)",
         "f.lanes_below(count + 1, self.form.lanes)",
         "Small",
     ),
     Fault(
         "the last group of small matrices is stored as a whole one",
-        GENERATORS + "products/small.py",
+        GENERATORS + "products/small_matrices.py",
         "mask = f.lanes_below(count * c_size, form.lanes)",
         "mask = f.lanes_below(form.group * c_size, form.lanes)",
         "Small",

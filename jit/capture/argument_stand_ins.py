@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from whet.tensor import Size
 
-from ..guards.instances import attribute, attributes, contents_of, set_attribute
+from ..guards.instance_state import attribute, attributes, contents_of, set_attribute
 from ..guards.number_paths import Element, Path, is_record
 from .replace_stand_ins import reclaim
 

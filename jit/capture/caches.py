@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from whet.tensor import Size
 from whet.tensor_base import is_strided
 
-from ..guards.instances import has_dict, own_dict
-from ..guards.origin import users
+from ..guards.code_origin import users
+from ..guards.instance_state import has_dict, own_dict
 from ..report.reasons import Caches
-from .noted_call import FIXED, Call
+from .repeatable_call import FIXED, Call
 from .stand_ins import StandIn, held_by
 from .varying_numbers import NUMBERS, guarded_value
 

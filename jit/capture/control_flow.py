@@ -12,7 +12,8 @@ rounds becomes another recording.
 
 The code that the run did not come to (the branch not taken, a body after no round) is *tried*: it
 runs on the real operands with everything stopped that eager would not have done, see
-`tried_code.py`. What cannot be tried is no node. The nodes themselves are in `control_nodes.py`.
+`unreached_code.py`. What cannot be tried is no node. The nodes themselves are in
+`control_nodes.py`.
 """
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ from whet.tensor_base import Base
 from ..program.misses import Miss
 from ..verify.same_bits import same_bits
 from .control_nodes import Body, Cond, NextValue, While
-from .refused import Refused
-from .tried_code import Before, NotANode, attempt, unseen
+from .recording_errors import Refused
+from .unreached_code import Before, NotANode, attempt, unseen
 from .user_lines import where
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ..program import builder
 from ..program.launch_lists import ARENA
 from ..program.machine_code_loops import Rounds
 from ..verify.same_bits import template
-from .tried_code import NotANode
+from .unreached_code import NotANode
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node

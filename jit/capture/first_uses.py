@@ -17,10 +17,10 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..guards.code_origin import users
 from ..guards.immutable_types import PLAIN
-from ..guards.instances import own_dict
+from ..guards.instance_state import own_dict
 from ..guards.name_places import AttributesDict
-from ..guards.origin import users
 from ..guards.overwritten_attributes import SetFirst, only_named, set_by_methods
 from ..guards.places import ABSENT
 

@@ -21,11 +21,11 @@ from whet.ops.python_calls import as_length, size_of
 from whet.ops.type_queries import asks_for_its_caller
 from whet.tensor import Size
 
-from ..guards.lengths import length_of, tensor_of_length
+from ..guards.code_origin import ours
 from ..guards.number_paths import shared_path
-from ..guards.origin import ours
+from ..guards.numbers_as_sizes import length_of, tensor_of_length
 from .new_data import is_new_data, made_of
-from .refused import Refused
+from .recording_errors import Refused
 from .user_lines import where
 from .varying_numbers import SAFE, Number, guarded_value, live, tensor_behind, tensor_of, value_of
 

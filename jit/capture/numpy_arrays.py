@@ -24,7 +24,7 @@ from whet.tensor import wrap
 from whet.tensor_base import Base
 
 from ..report.reasons import OfNumPy
-from .array_parts import can_be_noted, flat, is_all, like, ordinary, overlap, several, takes
+from .array_facts import can_be_noted, flat, is_all, like, ordinary, overlap, several, takes
 from .numpy_functions import ADDRESSES, ARANGE, BLANK, OF_SEQUENCES, UNSET, WRITES
 from .numpy_stand_in import (
     Array,

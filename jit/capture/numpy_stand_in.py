@@ -20,7 +20,7 @@ from whet.passes.lower_llvm.calls import buffer_of_stand_in
 from whet.passes.lower_llvm.calls.python_layouts import TYPE_BUFFER
 from whet.tensor_base import Base
 
-from ..guards.origin import origin_of, ours
+from ..guards.code_origin import origin_of, ours
 from ..report.reasons import OfNumPy
 from .replace_stand_ins import HOLDS, REAL_OF
 from .varying_numbers import NUMBERS, hide_slots

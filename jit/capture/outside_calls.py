@@ -26,12 +26,15 @@ from whet.ops.python_calls import clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base, is_strided
 
-from ..guards.origin import is_compiled_function, ours
+from ..guards.code_origin import is_compiled_function, ours
 from ..report.reasons import Caches, Calls, Inspects, Prints
 from ..report.type_names import thing
 from . import scipy_functions
 from .caches import Cache
-from .noted_call import (
+from .numpy_functions import KINDS, MAKERS
+from .numpy_stand_in import Array, tensor_of
+from .outside_draws import Drawer, draws, is_generator
+from .repeatable_call import (
     CONVERSIONS,
     NUMERALS,
     Call,
@@ -39,9 +42,6 @@ from .noted_call import (
     formats_alike,
     repeatable_argument,
 )
-from .numpy_functions import KINDS, MAKERS
-from .numpy_stand_in import Array, tensor_of
-from .outside_draws import Drawer, draws, is_generator
 from .repeated_output import (
     frame_above,
     handlers_of,

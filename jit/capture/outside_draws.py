@@ -22,7 +22,7 @@ from whet.tensor_base import Base
 from ..guards.immutable_types import PLAIN, equal
 from ..program.misses import Miss
 from ..report.reasons import Draws
-from .array_parts import takes
+from .array_facts import takes
 from .numpy_stand_in import Array, real_of
 from .stand_ins import StandIn, called_plainly
 from .varying_numbers import Number, tensor_of, varies

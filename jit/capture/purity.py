@@ -26,7 +26,7 @@ from whet.tensor import Tensor
 
 from ..guards import allowed_calls as known
 from ..guards.bytecode import instructions, names_only_in_isinstance
-from ..guards.origin import makes_a_tuple, origin_of, ours
+from ..guards.code_origin import makes_a_tuple, origin_of, ours
 from ..guards.sizes import may_catch_errors, tells_anything, tells_sizes
 from ..report.reasons import Calls, Draws, Inspects
 from .asked_gradients import AskedGradients, names_gradients

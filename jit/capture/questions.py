@@ -22,15 +22,15 @@ from whet.ops.question_kernels import asked
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
-from ..guards.origin import ours
+from ..guards.code_origin import ours
 from ..guards.tensor_facts import place_of
 from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
-from .array_parts import takes
+from .array_facts import takes
 from .number_stand_ins import NumberStandIns
 from .numpy_arrays import COMPARED, Arrays
 from .numpy_stand_in import scalars_as_numbers
 from .purity import Watch
-from .refused import Refused
+from .recording_errors import Refused
 from .user_lines import where
 from .varying_numbers import EXACT, NUMBERS, SAFE, Number, guarded_value, value_of
 

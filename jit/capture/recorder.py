@@ -23,19 +23,19 @@ from whet.random import Generator
 from whet.random_generator_events import Copied, Event, Made, SeedAsked, StateTold
 from whet.tensor_base import Base, Cell
 
-from ..guards.origin import calls_only_ours
+from ..guards.code_origin import calls_only_ours
 from ..report.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
 from .calls_behind_gradients import CallsBehindGradients
 from .followed_sizes import FollowedSizes, Found
 from .memory_ceiling import COPIES, FEW
-from .noted_call import Call, nothing
 from .number_stand_ins import NumberStandIns
 from .numpy_arrays import Arrays
 from .outside_draws import OutsideDraws
 from .purity import Watch
 from .random_streams import Streams
 from .reachable_tensors import ReachableTensors
-from .refused import NoElements, Refused
+from .recording_errors import NoElements, Refused
+from .repeatable_call import Call, nothing
 from .run_memory import RunMemory
 from .user_lines import user, where
 from .value_layouts import Originals, Values

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from ..guards.origin import origin_of, origin_of_what, ours
+from ..guards.code_origin import origin_of, origin_of_what, ours
 
 Line: TypeAlias = tuple[str, int, dict[str, Any]]         # a file, a line of it, and its globals
 

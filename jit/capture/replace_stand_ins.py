@@ -10,7 +10,7 @@ from typing import Any
 
 from whet.tensor import Size
 
-from ..guards.instances import attribute, own_dict, parts_of_partial, set_attribute
+from ..guards.instance_state import attribute, own_dict, parts_of_partial, set_attribute
 from .containers import elements, fill, kind_of, values
 from .varying_numbers import NUMBERS, value_of
 

@@ -14,8 +14,8 @@ import numpy as np
 from whet.ops.python_calls import CLOCKS, NUMERIC
 from whet.tensor import Tensor
 
-from ..guards.origin import is_compiled_function
-from .array_parts import takes
+from ..guards.code_origin import is_compiled_function
+from .array_facts import takes
 from .caches import CACHED
 from .numpy_functions import ASKING, MAKERS
 from .outside_draws import draws, is_generator

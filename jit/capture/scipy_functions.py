@@ -13,7 +13,7 @@ from whet.ops.numpy_calls import find
 from whet.ops.registry import is_tensor
 
 from ..report.reasons import Calls
-from .array_parts import can_be_noted, several
+from .array_facts import can_be_noted, several
 from .numpy_stand_in import unwrapped
 from .numpy_warnings import warning_here
 from .stand_ins import called_plainly

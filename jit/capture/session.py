@@ -31,7 +31,7 @@ from .internal_errors import Fault, is_raised
 from .outside_calls import Outward
 from .purity import Watch
 from .recorder import Recorder
-from .refused import Refused
+from .recording_errors import Refused
 from .released_gradients import ReleasedGradients
 from .replace_stand_ins import reclaim, replace_stand_ins
 from .stand_ins import real

@@ -15,8 +15,8 @@ from whet.ir.graph import Write
 from ..guards.call_settings import CallSettings
 from ..report.reasons import Memory, Settings
 from .first_uses import FirstUses
-from .noted_call import Call
-from .refused import Refused
+from .recording_errors import Refused
+from .repeatable_call import Call
 from .tensor_sources import DataOf
 from .writes import counters
 

@@ -20,7 +20,7 @@ from whet.ir.graph import Type
 from whet.ir.memory_spans import address, span
 
 from ..verify.same_bits import digest, laid, same_bits
-from .refused import NoElements, Refused
+from .recording_errors import NoElements, Refused
 
 if TYPE_CHECKING:
     from whet.ir.values import Array

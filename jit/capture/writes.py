@@ -18,7 +18,7 @@ from whet.tensor_base import Base, Cell
 from ..report.reasons import InPlaceShape, Memory, OfNumPy
 from .purity import Watch
 from .questions import Questions
-from .refused import Refused
+from .recording_errors import Refused
 from .user_lines import where
 from .varying_numbers import attributes_without_numbers
 

@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from ..guards.allowed_calls import tells_who_watches
-from ..guards.origin import origin_of
+from ..guards.code_origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Set

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..capture.findings import Findings
 from ..capture.memory_ceiling import FEW
-from ..capture.refused import Wrong
+from ..capture.recording_errors import Wrong
+from ..capture.run_findings import Findings
 from ..capture.session import Session, Unrecorded
 from ..guards.visitors import Unwatchable
 from ..program.misses import Miss

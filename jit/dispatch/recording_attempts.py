@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from whet.cpu import native, ordered_kernels
 
-from ..capture.findings import Findings
-from ..capture.refused import Wrong
+from ..capture.recording_errors import Wrong
+from ..capture.run_findings import Findings
 from ..capture.session import Session, Unrecorded
 from ..effects.write_back import Left
 from ..guards import sizes
-from ..guards.lengths import is_one, key_with_lengths
 from ..guards.number_paths import shared_path
+from ..guards.numbers_as_sizes import is_one, key_with_lengths
 from ..guards.outside_state import OutsideSearch, World
 from ..guards.visitors import Unwatchable
 from ..policy import timing

@@ -4,7 +4,7 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from ..capture.refused import Wrong
+from ..capture.recording_errors import Wrong
 from ..errors import TraceError, warn
 from .traced_function import TracedFunction
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..capture.array_parts import is_number
+from ..capture.array_facts import is_number
 from ..guards.number_paths import Branch, Path, branches, numbers_within, shared_path
 from ..guards.records import SeenObjects
 
@@ -64,7 +64,7 @@ class VaryingArguments:
         self.update_branches()
 
     def become_lengths(self, paths: Iterable[Path]) -> None:
-        """The numbers at these paths became sizes: they are given as such (see `lengths.py`)."""
+        """The numbers at these paths became sizes, and are given as such: `numbers_as_sizes.py`."""
         self.lengths.update(map(shared_path, paths))
         self.update_branches()
 

@@ -13,7 +13,7 @@ from whet.tensor_base import is_strided
 
 from ..capture.containers import elements, values
 from ..capture.numpy_stand_in import Array, real_of, tensor_of
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..capture.stand_ins import StandIn, real
 from ..capture.state_before import StateBefore, places_of_counters
 from ..capture.tensor_sources import BaseOf, MadeLeaf, Source, Sources
@@ -21,9 +21,9 @@ from ..capture.varying_numbers import NUMBERS, tensor_behind, value_of
 from ..capture.varying_texts import Text
 from ..gradient.eager_graph import inside, leaving, used_up
 from ..gradient.freed_graphs import FreedEnd, FreedGraph
+from ..guards.code_origin import users
 from ..guards.immutable_types import CONSTANT, PLAIN
-from ..guards.instances import has_dict, own_dict
-from ..guards.origin import users
+from ..guards.instance_state import has_dict, own_dict
 from ..guards.tensor_facts import named, only_marks
 from ..report.reasons import Foreign, Returns
 from ..report.type_names import full_thing, thing

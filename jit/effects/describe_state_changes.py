@@ -7,10 +7,10 @@ from typing import Any
 from whet.tensor import wrap
 
 from ..capture.numpy_stand_in import Array, real_of
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.container_places import Elements, entries
-from ..guards.instances import contents_of
+from ..guards.instance_state import contents_of
 from ..guards.overwritten_attributes import Overwritten, could_be_found_elsewhere
 from ..guards.places import ABSENT, Change
 from ..guards.slots import names_of_parts

@@ -13,12 +13,12 @@ from whet import declared_for_tracing
 from whet.tensor import Size
 
 from ..capture.containers import elements, kind_of, values
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..capture.tensor_sources import InPython
 from ..capture.varying_numbers import NUMBERS
+from ..guards.code_origin import HEAP, origin_of_class, users
 from ..guards.immutable_types import PLAIN
-from ..guards.instances import attributes, base_with_hidden_state, set_attribute
-from ..guards.origin import HEAP, origin_of_class, users
+from ..guards.instance_state import attributes, base_with_hidden_state, set_attribute
 from ..report.reasons import Returns
 from ..report.type_names import full_thing
 from .recipes import Making, Recipe, Runs, same_constant

@@ -13,7 +13,7 @@ from whet.ir.value_keys import value_key
 from ..capture.tensor_sources import InPython, Source
 from ..gradient.freed_graphs import FreedGraphs
 from ..guards.immutable_types import CONSTANT, PLAIN
-from ..guards.instances import own_dict
+from ..guards.instance_state import own_dict
 
 
 class Making:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..guards.instances import contents_of
+from ..guards.instance_state import contents_of
 from .recipes import Recipe
 
 

@@ -4,10 +4,10 @@ Comes in: a function and example arguments. Goes out: a callable graph, which ca
 A function that does more than compute is an error.
 
 recording.py       one run is recorded, and held to more than a trace
-describe.py        arguments and results become trees of parts: parts.py, signature.py
+describe_trees.py  arguments and results become trees: tree_structure.py, signature.py
 simplify.py        the run becomes a graph: constants are named and folded, rewrites done
 dims.py            sizes that differ: one graph, by sized_export.py and sized_graph.py
-formulas.py        sizes that are divided, as texts; found by sizes_of_values.py
+size_formulas.py   sizes that are divided, as texts; found by sizes_of_values.py
 compiled.py        the graph becomes a program, by the builder that traces use
 exported.py        all of it, as a callable
 """

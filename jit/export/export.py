@@ -17,7 +17,7 @@ from ..dispatch.traced_function import TracedFunction
 from ..guards.native_entry import Entry
 from ..verify.same_bits import near, same_bits
 from . import training
-from .describe import Arguments
+from .describe_trees import Arguments
 from .dims import Dims, Values, declared
 from .errors import ExportError
 from .exported import Exported, Samples

@@ -49,9 +49,9 @@ class Exported:
 
     `constants` are tensors by name, as `state_dict` has it for those of modules; nobody writes to
     them. `inputs` and `results` are lists of `Value`s (`name`, `type`). `signature` tells how
-    arguments and the result are nested (see `parts.py`): of a `TensorPart`, `index` is the place
-    in `inputs` or `results`. `preconditions` say what must be so of a call, `rewrites` what was
-    done to the graph.
+    arguments and the result are nested (see `tree_structure.py`): of a `TensorPart`, `index` is
+    the place in `inputs` or `results`. `preconditions` say what must be so of a call, `rewrites`
+    what was done to the graph.
 
     >>> import whet
     >>> layer = whet.nn.Linear(3, 2).eval()

@@ -12,8 +12,8 @@ from ..guards.sizes import Dim
 from ..program.misses import Miss
 from .dims import bounds
 from .errors import PreconditionError
-from .parts import FixedPart, OmittedPart
 from .signature import Signature, Value
+from .tree_structure import FixedPart, OmittedPart
 
 
 class Precondition:

@@ -22,12 +22,12 @@ from .control_graphs import NAMED, Linker
 from .dims import Values
 from .errors import ArchiveError
 from .exported import Exported, Samples
-from .facts import give_facts
 from .graph_values import inputs as inputs_of
 from .graph_values import results as results_of
-from .part_text import read_signature
+from .question_facts import give_facts
 from .sized_graph import TooLarge
 from .sizes_text import read_sizes
+from .tree_text import read_signature
 from .zip_file import Members
 
 # What hostile bytes may raise where they are read.

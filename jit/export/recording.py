@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 from whet.autograd import modes
 
-from ..capture.findings import Findings
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
+from ..capture.run_findings import Findings
 from ..capture.session import Session, Unrecorded
 from ..capture.tensor_sources import Argument
 from ..capture.user_lines import where
@@ -26,9 +26,9 @@ from ..policy.ledger import Kind
 from ..report.names import Names
 from ..report.reasons import Changes, Draws, OnDevice, Prints, Reason
 from ..verify.same_bits import laid
-from .describe import Arguments, ResultParts
+from .describe_trees import Arguments, ResultParts
 from .errors import ExportError
-from .parts import Part
+from .tree_structure import Part
 
 
 class WritesOutside(Reason):

@@ -9,9 +9,9 @@ from typing import Any
 from whet.ir.values import Type, short
 
 from ..guards.immutable_types import equal
-from .describe import PLAIN, Arguments
+from .describe_trees import PLAIN, Arguments
 from .errors import PreconditionError
-from .parts import FixedPart, OmittedPart, Part
+from .tree_structure import FixedPart, OmittedPart, Part
 
 POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 ANY = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD

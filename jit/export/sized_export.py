@@ -2,8 +2,8 @@
 be a function of them.
 
 Where Python was told no size, what differs between recordings was computed by the ops' own code.
-Where it was, what it did with it is followed (see `told_sizes.py`); where nothing is known of that,
-every size within the bounds is recorded."""
+Where it read one, what it did with the size is followed (see `sizes_read_by_python.py`). Where
+nothing is known of that, every size within the bounds is recorded."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from whet.ir.symbolic_size import SymbolicSize
 from whet.passes.compare_nodes import is_one_node
 
 from ..capture.control_nodes import Control
-from ..guards.origin import ours
+from ..guards.code_origin import ours
 from .dims import MOST, Dims, Values, disagree, fitted
 from .errors import ExportError
-from .formulas import SizeFormula, formula_of
-from .part_text import said
 from .recording import Recorded
+from .size_formulas import SizeFormula, formula_of
 from .sized_graph import AnyExpression, Path, differing, part
 from .sizes_of_values import SizesOfValues
-from .told_sizes import Apart, ToldSizes
+from .sizes_read_by_python import Apart, ToldSizes
+from .tree_text import said
 
 MOST_HELD = 1 << 16  # sizes at which the numbers that Python computes of them are looked at
 ROUNDS = 4  # in which sizes that turn out to be no expressions are left out

@@ -15,7 +15,7 @@ from whet.ir.result_types import stand_in
 
 from .dims import Dims, Expression, Values
 from .errors import PreconditionError
-from .formulas import SizeFormula
+from .size_formulas import SizeFormula
 
 LEAST = 2  # no declared least size is more: 0 and 1 are left out where ops go other ways there
 

@@ -21,8 +21,8 @@ from whet.ir.symbolic_size import Facts, Size, SymbolicSize, Unsized
 from whet.ops.pointwise_family import PointwiseOp
 
 from .dims import Dims, Values, fitted
-from .formulas import SizeFormula, formula_of
 from .recording import Recorded
+from .size_formulas import SizeFormula, formula_of
 from .sized_graph import AnyExpression, Path, filled, part
 
 Samples = Sequence[tuple[Values, Recorded]]

@@ -19,10 +19,10 @@ from whet.ir.graph import Graph, Node, OpNode, Write
 from ..guards.sizes import Dim
 from .dims import Dims, Expression
 from .errors import PreconditionError
-from .formulas import SizeFormula
-from .part_text import Damaged, list_of, of, text_of
 from .signature import Value
+from .size_formulas import SizeFormula
 from .sized_graph import AnyExpression, Path, SizedGraph, part
+from .tree_text import Damaged, list_of, of, text_of
 
 MOST_POWER = 2  # of one size in an expression: see `dims.fitted`
 

@@ -28,9 +28,9 @@ from .archive_format import (
 )
 from .control_graphs import NAMED, apart
 from .errors import ExportError
-from .facts import said_facts
-from .part_text import said_signature
+from .question_facts import said_facts
 from .sizes_text import has_counts, has_formulas, said_sizes
+from .tree_text import said_signature
 from .zip_file import write
 
 

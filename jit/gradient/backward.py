@@ -22,7 +22,7 @@ from whet.passes import pipeline
 from whet.passes.partition import NOTHING, Choice, Forward, Partition
 from whet.tensor_base import wrap
 
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..capture.tensor_sources import MadeLeaf, Search, Source
 from ..program.misses import Miss
 from ..report.reasons import PythonBackward

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..program.misses import Miss
 from ..program.size_family import SizeFamily, join
-from ..program.whole_types import WholeTypes
+from ..program.types_across_parts import WholeTypes
 from ..report.reasons import Shapes as OtherShape
 from .sized_backward import BackwardOfSizes, SizedBackward
 
 if TYPE_CHECKING:
+    from ..program.numbers_from_sizes import Told
     from ..program.program_in_parts import ProgramInParts
     from ..program.shape_symbols import Shapes
-    from ..program.told_numbers import Told
     from .backward import Backward
 
 KNOWN = 16                       # backwards for certain sizes that are kept

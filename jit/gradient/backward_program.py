@@ -12,7 +12,7 @@ from whet.ops.registry import REGISTRY, execute
 from whet.passes.partition import Partition
 from whet.tensor_base import is_strided, wrap
 
-from ..capture.refused import Refused, Wrong
+from ..capture.recording_errors import Refused, Wrong
 from ..program import build_program
 from ..program.builder import Options
 from ..program.misses import Miss

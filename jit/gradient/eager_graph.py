@@ -31,7 +31,7 @@ from whet.tensor import wants_gradient, wrap
 from whet.tensor_base import is_strided
 
 from ..capture.followed_sizes import without_sizes
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..report.reasons import PythonBackward
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from whet.autograd.inplace import edge_of
 from whet.autograd.node import RELEASED, OutputOf, Shortcut
 from whet.tensor import wrap
 
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..capture.tensor_sources import Search, Source
 from .eager_graph import History, inside, leaving
 

@@ -14,7 +14,7 @@ from ..program.sized_program import SizedProgram
 from .sized_eager_graph import GraphAtSizes, SizedEagerGraph
 
 if TYPE_CHECKING:
-    from ..program.whole_types import TypesAt
+    from ..program.types_across_parts import TypesAt
     from .backward import Backward, Some
     from .backward_program import BackwardProgram
 

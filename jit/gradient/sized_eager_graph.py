@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.autograd.input_shape import Shape
+from whet.autograd.unsaved_input import Shape
 from whet.ir.graph import Node, Ref, Type
 from whet.ir.symbolic_size import SYMBOLIC, Symbolic, Unsized
 
-from ..program.own_arrays import expressions_in, filled
+from ..program.size_dependent_arrays import expressions_in, filled
 from ..program.size_expressions import equal, same_number
 from .eager_graph import Output, Saved, Spec, stand_in
 from .graph_maker import GraphMaker
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whet.ir.size_conditions import ValuesOf
 
     from ..program.sized_program import SizedProgram
-    from ..program.whole_types import TypesAt
+    from ..program.types_across_parts import TypesAt
     from .backward import CallNode
     from .eager_graph import History
 

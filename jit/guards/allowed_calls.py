@@ -4,8 +4,8 @@ It says what is allowed. All that is not in it is taken to act on the world or t
 function that calls it runs eagerly, with a warning. Functions and types of C in the table are asked
 what they do with numbers, lists and names (`probed_functions.py`): what a trace would have to know
 of one of them is found there, and listed nowhere. Modules are known by names, for which the import
-system vouches (`origin.py`); functions and types as the objects that they are, whatever name leads
-to them.
+system vouches (`code_origin.py`); functions and types as the objects that they are, whatever name
+leads to them.
 """
 import _thread
 import builtins
@@ -32,7 +32,7 @@ from whet.tensor_base import Base
 
 from ..report.reasons import Calls, Draws, Reason
 from . import probed_functions as asked
-from .origin import Origin, origin_of_module, origin_of_what
+from .code_origin import Origin, origin_of_module, origin_of_what
 
 
 class May(Flag):

@@ -5,8 +5,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from .code_origin import origin_of_class
 from .object_places import NAMES, SAID
-from .origin import origin_of_class
 
 # what functions and classes say of themselves, but for their names, which all errors tell
 TOLD = frozenset(SAID) - {*NAMES, "__module__"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture import array_parts
+from ..capture import array_facts
 from .immutable_types import one
 from .places import Change, Place
 from .tensor_facts import named
@@ -40,7 +40,7 @@ class ArrayLayout(Place):
         super().__init__(owner, self.look())
 
     def look(self) -> Sequence[Any]:
-        return (one(array_parts.layout(self.owner)),)
+        return (one(array_facts.layout(self.owner)),)
 
 
 class BareTensors(Place):

@@ -9,7 +9,7 @@ from whet.cpu import native, object_layouts
 from whet.cpu.object_layouts import field, word
 from whet.passes.lower_llvm.calls import python_layouts as L
 
-from .instances import NOTHING, attribute
+from .instance_state import NOTHING, attribute
 
 MANAGED_DICT = 1 << 4            # a flag of types: the dict of an instance lies before it
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture.containers import OWN
 from ..report.reasons import TooMuch
+from .code_origin import users
 from .container_places import Elements, Members, entries
-from .instances import has_dict, own_dict
-from .origin import users
+from .instance_state import has_dict, own_dict
 from .places import Place
 from .visitors import MOST, Unwatchable
 

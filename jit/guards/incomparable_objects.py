@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from ..report.reasons import Inspects, Reaches, Reason
 from ..report.type_names import full_thing
 from .bytecode import names_only_in_isinstance
+from .code_origin import is_our_class, users
 from .container_places import Entries, OtherEntries
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import names_in
 from .object_places import ClassBody
-from .origin import is_our_class, users
 from .places import Place
 from .unnamed_objects import TAKING_APART
 from .visitors import Unwatchable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import spots
 from .cpython_layouts import holds, layouts
-from .instances import NOTHING, attribute, has_dict, own_dict, set_attribute
+from .instance_state import NOTHING, attribute, has_dict, own_dict, set_attribute
 from .native_entry import MISSED
 from .places import ABSENT, Change, Check, Place, Single
 from .spots import Spot

@@ -18,8 +18,8 @@ from whet.cpu.recipe_words import row_major
 
 from ..replay.replay import Handed, after_table
 from .argument_rows import arguments, sizes
-from .lengths import length_of
 from .native_entry import L, enter
+from .numbers_as_sizes import length_of
 from .outside_rows import outside
 from .result_steps import launch
 from .table_rows import Leaves, NotInTable, Rows, Table

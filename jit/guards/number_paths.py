@@ -17,7 +17,7 @@ from whet.composite import Composite
 
 from ..capture.varying_numbers import varies
 from .immutable_types import PLAIN
-from .instances import attributes, not_of_c
+from .instance_state import attributes, not_of_c
 
 Path: TypeAlias = tuple[Any, ...]
 

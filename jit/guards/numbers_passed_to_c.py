@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import allowed_calls as known
 from .bytecode import Instruction, call_arguments, instructions, is_called
+from .code_origin import origin_of_what
 from .name_places import Attribute, Global
 from .names_in_code import TAKING
 from .object_places import TypeOf
-from .origin import origin_of_what
 from .probed_functions import wants_pythons_numbers
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, TYPE
 
 from . import class_state, spots
 from .cpython_layouts import holds, layouts, namespace, self_description
-from .instances import parts_of_partial
+from .instance_state import parts_of_partial
 from .native_entry import MISSED
 from .places import ABSENT, Check, Place, Single
 from .spots import Spot

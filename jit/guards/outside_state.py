@@ -11,11 +11,11 @@ from typing import Any
 
 from ..report.reasons import Changed
 from .array_places import ArrayContents, BareTensors
+from .code_origin import origin_of
 from .container_places import entries
 from .immutable_types import same_key
 from .incomparable_objects import Unread
 from .name_places import AbsentNames
-from .origin import origin_of
 from .outside_walk import Walk
 from .overwritten_attributes import SetFirst
 from .places import Change, Place

@@ -22,6 +22,7 @@ from ..capture.varying_numbers import METHODS
 from ..report.reasons import Inspects, Reason, TooMuch
 from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
+from .code_origin import is_as_it_was_made, origin_of, origin_of_class
 from .container_places import OtherEntries, entries
 from .data_in_modules import compare_data
 from .followed_module_names import (
@@ -37,7 +38,6 @@ from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
 from .number_settings import SETTINGS
 from .numbers_passed_to_c import may_get_stand_ins
 from .object_places import ClassAttribute, FrameworkState, Setting
-from .origin import is_as_it_was_made, origin_of, origin_of_class
 from .overwritten_attributes import (
     SetFirst,
     is_set_first,

@@ -24,10 +24,10 @@ import numpy as np
 from whet.declared_for_tracing import is_data
 from whet.tensor import Tensor
 
+from .code_origin import users
 from .immutable_types import CONSTANT, PLAIN
-from .instances import attributes, has_dict, not_of_c, own_dict
+from .instance_state import attributes, has_dict, not_of_c, own_dict
 from .number_paths import Path, parts
-from .origin import users
 from .places import Change
 
 CONTAINERS = frozenset((list, tuple, dict))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
+from .code_origin import HEAP, users
 from .object_places import SAID, SelfDescription
-from .origin import HEAP, users
 
 if TYPE_CHECKING:
     from .outside_walk import Walk

@@ -9,11 +9,11 @@ import numpy as np
 from whet.tensor import Size, Tensor, wants_gradient, wrap
 from whet.tensor_base import is_strided
 
-from ..capture.array_parts import is_number, takes
+from ..capture.array_facts import is_number, takes
 from ..capture.varying_numbers import tensor_of, varies
-from . import lengths
+from . import numbers_as_sizes
 from .immutable_types import PLAIN, number_key
-from .instances import attributes
+from .instance_state import attributes
 from .number_paths import Branch, Path, is_record, parts
 from .tensor_facts import Look, look, named
 
@@ -147,7 +147,7 @@ class FlatArguments:
         """A number that varies: a tensor stands for it. One that becomes a size elsewhere, and is
         none here, is as it is."""
         if is_length:
-            return (self.length(path, int(x)) if lengths.is_one(x)
+            return (self.length(path, int(x)) if numbers_as_sizes.is_one(x)
                     else (type(x), number_key(x) if type(x) is float else x))
         t = self.numbers[path] = tensor_of(x)
         self.leaves.append(t)
@@ -157,9 +157,9 @@ class FlatArguments:
     def length(self, path: Path, x: int) -> tuple[Any, ...]:
         """A number that becomes a size: the size of a tensor stands for it."""
         self.lengths[path] = len(self.leaves)
-        self.leaves.append(lengths.tensor_of_length(x))
+        self.leaves.append(numbers_as_sizes.tensor_of_length(x))
         self.looks.append(None)
-        return lengths.described(x, self.sizes)
+        return numbers_as_sizes.described(x, self.sizes)
 
     def become_length(self, path: Path, length: Any, leaves: list[Any]) -> None:
         """A number that varies was found to become a size: among the leaves, and in a list that
@@ -179,7 +179,7 @@ class FlatArguments:
         for (i,), t in flat.numbers.items():
             args[i] = t._array.item()
         for i in self.lengths.values():
-            args[i] = lengths.length_of(args[i])
+            args[i] = numbers_as_sizes.length_of(args[i])
         return tuple(args), flat
 
     def box(self, x: Any) -> int | None:

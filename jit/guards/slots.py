@@ -6,7 +6,7 @@ import numpy as np
 from whet.tensor import wants_gradient, wrap
 from whet.tensor_base import is_strided
 
-from ..capture import array_parts
+from ..capture import array_facts
 from ..capture.varying_numbers import tensor_of, varies
 from .spots import Spot
 from .tensor_facts import look, named
@@ -27,7 +27,7 @@ class Slot:
             self.container, self.items, value = type(value), names_of_parts(value), value[item]
         self.type, self.is_array = type(value), type(value) is np.ndarray
         self.is_number = not (self.is_array or is_strided(value))
-        self.look = array_parts.layout(value) if self.is_array else \
+        self.look = array_facts.layout(value) if self.is_array else \
             None if self.is_number else look(value)
 
     @staticmethod
@@ -35,7 +35,7 @@ class Slot:
         """Can a slot, or holds_slots, hold such a value?"""
         if is_strided(value):
             return not (value._extra or named(value))
-        return varies(value) or array_parts.takes(value) or holds_slots(value)
+        return varies(value) or array_facts.takes(value) or holds_slots(value)
 
     @staticmethod
     def at(spot: Spot, value: Any) -> "list[Slot]":
@@ -73,7 +73,7 @@ class Slot:
         if self.is_number:
             return tensor_of(v) if varies(v) else None
         if self.is_array:
-            if array_parts.layout(v) != self.look or any(v is x._array for x in leaves):
+            if array_facts.layout(v) != self.look or any(v is x._array for x in leaves):
                 return None
             return wrap(v)
         if wants_gradient(v) is None or look(v) != self.look or named(v) or id(v) in known:

@@ -16,7 +16,7 @@ from whet.tensor_base import count_writes_of
 from ..capture import containers
 from ..capture.containers import elements, kind_of
 from .cpython_layouts import layouts, namespace
-from .instances import NOTHING, attribute, set_attribute
+from .instance_state import NOTHING, attribute, set_attribute
 from .native_entry import MISSED, L
 from .table_rows import NotInTable
 

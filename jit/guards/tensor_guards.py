@@ -10,7 +10,7 @@ from whet.tensor import wants_gradient
 from whet.tensor_base import Base
 
 from ..capture.asked_gradients import AskedGradients
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..capture.state_before import StateBefore
 from ..capture.tensor_sources import Source, within_reach
 from ..report.reasons import Changed, Memory, Reason, Replaced

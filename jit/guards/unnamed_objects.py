@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, Any
 
 from whet.tensor_base import is_strided
 
+from .code_origin import is_our_class, users
 from .container_places import Entries
 from .immutable_types import PLAIN
 from .object_places import SelfDescription
-from .origin import is_our_class, users
 
 if TYPE_CHECKING:
     from .outside_walk import Walk

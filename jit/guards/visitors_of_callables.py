@@ -22,11 +22,11 @@ from ..report.reasons import Calls, Inspects
 from . import allowed_calls as known
 from . import probed_functions as asked
 from .annotation_readers import reads_annotations
+from .code_origin import Origin, foreign, is_compiled_function, origin_of_what, users
 from .name_places import AttributesDict
 from .names_in_code import EXACT, could_give_a_number
 from .numbers_passed_to_c import constructor_wants_numbers
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
-from .origin import Origin, foreign, is_compiled_function, origin_of_what, users
 from .unnamed_objects import ASKED_BY_NAME, hold_back, may_be_held_back
 from .visitors import Visitors
 

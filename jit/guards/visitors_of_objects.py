@@ -31,12 +31,12 @@ from ..report.reasons import Calls, Draws, Reaches
 from ..report.type_names import full_thing, thing
 from . import allowed_calls as known
 from .array_places import ArrayContents
+from .code_origin import origin_of_class, users
 from .context_places import ContextValue, default_of
 from .immutable_types import CONSTANT, PLAIN
-from .instances import base_with_hidden_state, has_dict, own_dict, slots_of
+from .instance_state import base_with_hidden_state, has_dict, own_dict, slots_of
 from .name_places import Attribute, AttributesDict
 from .object_places import TypeOf
-from .origin import origin_of_class, users
 from .unnamed_objects import attributes_named_by_few, attributes_to_hold_back
 from .visitors import Unwatchable, Visitors
 from .visitors_of_callables import class_of_instance

@@ -24,7 +24,7 @@ from whet.autograd.inplace import edge_of
 from whet.autograd.node import OutputOf, next_number
 from whet.tensor import wrap
 
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..gradient.eager_graph import inside, walk
 from ..guards.signature import FlatArguments
 

@@ -14,7 +14,7 @@ from whet.ir.graph import Draw, OpNode, Type
 from whet.passes.pipeline import ON_DEVICES, optimize
 from whet.passes.repeat_for_sizes import Plan
 
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..report.reasons import SeveralDevices
 from .builder import Options, build, reached
 from .device_node_kinds import Work

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from whet.ir.memory_spans import address
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.calls import launch_list as L
-from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.calls.word_records import size
 
 from .arena import Piece
@@ -99,7 +99,7 @@ class Launch(NamedTuple):
     @property
     def work(self) -> float:
         """The amount of work, in grains."""
-        return float(self.total / share_out.grain(self.grain))
+        return float(self.total / distribute_units.grain(self.grain))
 
     @property
     def size(self) -> int:

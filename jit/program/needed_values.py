@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..capture.calls_behind_gradients import GradientsOf
     from ..capture.followed_sizes import Place
-    from .told_numbers import Told
+    from .numbers_from_sizes import Told
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from whet.passes.fuse_epilogues import CONTRACTIONS
 from ..report.reasons import Shapes
 from ..verify.same_bits import template
 from . import (
-    chains,
     contractions,
     kernel_groups,
     numpy_launches,
     optimizer_updates,
+    product_chains,
     rolled_loops,
 )
 from .misses import Miss, broken
@@ -253,7 +253,7 @@ KINDS: dict[str, Kind[Any]] = {
     "picks": Group(kernel_groups.gathers),
     "many": Group(lambda b, node, ins: kernel_groups.many(b, node)),
     "contract": Group(contractions.launches),
-    "chain": Group(lambda b, node, ins: chains.launches(b, node)),
+    "chain": Group(lambda b, node, ins: product_chains.launches(b, node)),
     "roll": Roll(),
 }
 

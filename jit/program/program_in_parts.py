@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from ..gradient.backward_by_counts import BackwardByCounts
     from .numbered_parts import NumberedPart
+    from .numbers_from_sizes import Told
     from .shape_symbols import Shapes
-    from .told_numbers import Told
 
 WAYS = 8                         # to plan a part, one for what has to be planned otherwise
 PROGRAMS = 128                   # programs of a part for certain sizes that are kept

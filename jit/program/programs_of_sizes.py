@@ -12,12 +12,12 @@ from whet.ir.graph import Ref, Type
 from whet.ir.memory_spans import address
 from whet.ir.outline import Numeral
 from whet.ir.symbolic_size import Symbolic, SymbolicReal, SymbolicSize, Unsized
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 
 from .launch_lists import ARENA, LONG, LaunchList
 from .launch_program import LaunchProgram, part_of
-from .own_arrays import Address, OwnArray, expressions_in, filled
 from .program import NOTHING_SPENT
+from .size_dependent_arrays import Address, OwnArray, expressions_in, filled
 from .size_expressions import equal, same_number
 from .sized_lists import Done
 from .sized_places import Brought, SizedPiece
@@ -249,7 +249,8 @@ class ProgramOfSizes:
                 out.append(with_numbers(s.node, at))
                 continue
             mine, work = work[:len(s.work)], work[len(s.work):]
-            grains = [t / share_out.grain(g) for t, g in zip(mine[::2], mine[1::2], strict=True)]
+            grains = [t / distribute_units.grain(g)
+                      for t, g in zip(mine[::2], mine[1::2], strict=True)]
             out.append(LaunchList(sum(grains) >= LONG, start + 8 * s.first, s.words, s.values))
         return out
 

@@ -23,9 +23,9 @@ from whet.passes.lower_llvm.calls.sized_memory import FIRST, HEAD, NEW
 
 from .launch_lists import ARENA, LaunchList
 from .launch_program import LaunchProgram, part_of
-from .own_arrays import LARGEST, OwnArray, expressions_in
 from .program import NOTHING_SPENT
 from .programs_of_sizes import AtSizes, with_numbers
+from .size_dependent_arrays import LARGEST, OwnArray, expressions_in
 from .size_stores import SizeStores
 from .sized_lists import Done
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.outline import Array
 
-    from .own_arrays import OwnArrays
     from .programs_of_sizes import ProgramOfSizes
     from .shape_symbols import ShapeSymbols
+    from .size_dependent_arrays import OwnArrays
 
 MOST = 64                        # sizes whose constants are kept
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whet.ir.op import Op
     from whet.ir.symbolic_size import Size
 
-    from .told_numbers import ToldNumbers
+    from .numbers_from_sizes import ToldNumbers
 
 T = TypeVar("T")
 

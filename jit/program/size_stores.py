@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.ir.symbolic_size import SYMBOLIC, SymbolicReal, text
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.calls.size_code import Code, Uncoded, coded
 
 from .launch_lists import LONG
-from .own_arrays import Constant
+from .size_dependent_arrays import Constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +79,7 @@ class SizeStores:
         """Add the word that says whether a list is so much work that other threads may run
         meanwhile."""
         work = segment.work
-        grains: Any = sum([total // share_out.grain(g)
+        grains: Any = sum([total // distribute_units.grain(g)
                            for total, g in zip(work[::2], work[1::2], strict=True)])
         self.put(array, i, grains // LONG)
 

@@ -15,7 +15,7 @@ from whet.ir.symbolic_size import SymbolicReal, SymbolicSize, Unsized, at_least
 
 from .kept_between_calls import Steady
 from .launch_entries import Fixed, InArena, Launch, Moving, Number
-from .own_arrays import Address, OwnArray
+from .size_dependent_arrays import Address, OwnArray
 from .tape_entries import MOST_ARGUMENTS, TapeEntries
 from .value_places import equivalent_layout
 

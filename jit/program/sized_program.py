@@ -25,7 +25,7 @@ from .dry_runs import dry
 from .launch_program import LaunchProgram
 from .liveness import Roots
 from .node_kinds import KINDS, members
-from .own_arrays import SizedDraws
+from .size_dependent_arrays import SizedDraws
 from .size_expressions import same_number
 from .sized_lists import Done, SizedLists
 from .sized_places import Brought, SizedPiece, SizedPlaces, SizedSteady, SizedTapes
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from whet.tensor_base import Base
 
     from .launch_entries import Entries
+    from .numbers_from_sizes import Told
     from .program import Program
     from .size_expressions import SizeExpressions
     from .sized_lists import Step
-    from .told_numbers import Told
 
 APART = Chain, Parts, Roll  # groups that are done as their nodes
 

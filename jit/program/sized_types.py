@@ -22,9 +22,9 @@ from whet.passes.value_uses import is_view
 
 from .dry_runs import dry
 from .merged_nodes import MergedNodes
-from .own_arrays import OwnArrays
+from .numbers_from_sizes import Told, ToldNumbers
+from .size_dependent_arrays import OwnArrays
 from .size_expressions import equal, same_number
-from .told_numbers import Told, ToldNumbers
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node, Type

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from whet.ir.graph import Ask, Guard, Node, OpNode, Write
 from whet.passes.value_uses import is_view, memories
 
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..report.reasons import WritesFirst
 
 LITTLE = 1 << 10  # elements of a value that moves rather than that anything is copied

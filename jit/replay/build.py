@@ -9,7 +9,7 @@ from whet.autograd.node import OutputOf
 from whet.cpu import memory, ordered_kernels
 from whet.tensor import wants_gradient
 
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..capture.tensor_sources import GradientOf, Outside
 from ..gradient.backward import Backward
 from ..gradient.eager_graph import inside

@@ -17,7 +17,7 @@ from whet.ir import verify
 from whet.ir.symbolic_size import Unsized
 from whet.passes.compare_nodes import are_one_list
 
-from ..capture.refused import Refused
+from ..capture.recording_errors import Refused
 from ..capture.tensor_sources import Outside
 from ..effects.recipes import Runs, same_constant
 from ..policy.second_look import SecondLook

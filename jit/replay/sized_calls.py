@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from ..capture.noted_call import Call
     from ..gradient.backward import Backward
+    from ..program.numbers_from_sizes import Told
     from ..program.program import Program
     from ..program.shape_symbols import ShapeSymbols
     from ..program.size_expressions import Sizes
-    from ..program.told_numbers import Told
     from .recording import Recording
 
 

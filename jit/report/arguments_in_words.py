@@ -10,7 +10,7 @@ from whet.ir.graph import Type
 from whet.tensor_base import Base
 
 from ..capture.varying_numbers import DTYPES
-from ..guards import lengths
+from ..guards import numbers_as_sizes
 from ..guards.immutable_types import PLAIN
 from ..guards.tensor_facts import Look
 from .type_names import thing
@@ -70,7 +70,7 @@ def varies(d: Any) -> bool:
 
 def is_length(d: Any) -> bool:
     """Is it the description of a number that became a size?"""
-    return type(d) is tuple and len(d) > 1 and d[0] is int and d[1] is lengths.NAME
+    return type(d) is tuple and len(d) > 1 and d[0] is int and d[1] is numbers_as_sizes.NAME
 
 
 def said(d: Any) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 from whet import dtypes
 from whet.tensor_base import REQUIRES_GRAD, is_strided
 
+from ..guards.code_origin import ours, users
 from ..guards.immutable_types import PLAIN
-from ..guards.instances import existing_dict
-from ..guards.origin import ours, users
+from ..guards.instance_state import existing_dict
 from .arguments_in_words import arguments
 from .type_names import thing
 

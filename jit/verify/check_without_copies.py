@@ -13,7 +13,7 @@ from typing import Any
 from whet.cpu import memory
 
 from ..capture.purity import Watch
-from ..capture.refused import Refused, Wrong
+from ..capture.recording_errors import Refused, Wrong
 from ..effects.tensor_recipes import MadeTensor
 from ..program.misses import Miss
 from ..report.reasons import Drifts, Large

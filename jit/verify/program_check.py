@@ -7,7 +7,7 @@ from whet import devices
 from whet.cpu import memory
 from whet.ir.memory_spans import address, span
 
-from ..capture.refused import Refused, Wrong
+from ..capture.recording_errors import Refused, Wrong
 from ..program.misses import Miss
 from ..report.reasons import Drifts, Memory, Rewrites
 from .same_bits import laid, near, same_bits

@@ -9,7 +9,7 @@ from . import modes
 from .hooks import RemovableHandle
 from .inplace import edge_of
 from .modes import saved_tensors_hooks
-from .mutation import allow_mutation_on_saved_tensors
+from .mutation_of_saved_tensors import allow_mutation_on_saved_tensors
 from .node import GradientEdge, Node, in_full
 
 

@@ -12,7 +12,7 @@ from ..dtypes import FROM_NUMPY, from_numpy
 from ..tensor_base import IN_INFERENCE, REQUIRES_GRAD
 from . import modes
 from .hooks import Hooks, check_count
-from .input_shape import Shape as Shape
+from .unsaved_input import Shape as Shape
 
 next_number = tensor_base.next_number
 # what is to be done when a program first looks at a graph (see ops/saved_names.py)

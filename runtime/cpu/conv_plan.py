@@ -331,7 +331,7 @@ def turned_rows(r, pixels, lanes):
 
 
 def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
-    from whet.passes.lower_llvm.windows import turned_weights, window_tiles
+    from whet.passes.lower_llvm.windows import reordered_weights, window_tiles
     size, tile = window_tiles.BYTES[r.elem], window_tiles.Tile(r.elem, rows, lanes, TURNED_VECTORS)
     panels, tiles = -(-fields["pixels"] // rows), -(-r.rows // tile.panel)
     pixel_blocks, row_blocks = _cut(panels, max(1, TURNED_PIXELS // rows), tiles,
@@ -352,9 +352,9 @@ def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
     group, row, _ = r.w_strides
     kernel = native.kernel(
         f"conv_turned/{r.elem}/{rows}x{TURNED_VECTORS}x{lanes}/{near}/{epilogue.key}",
-        lambda m, symbol: turned_weights.forward(m, symbol, tile, epilogue, near))
+        lambda m, symbol: reordered_weights.forward(m, symbol, tile, epilogue, near))
     pack = native.kernel(f"conv_turned_weights/{r.elem}/{lanes}",
-                         lambda m, symbol: turned_weights.weights(m, symbol, tile))
+                         lambda m, symbol: reordered_weights.weights(m, symbol, tile))
     vectors = tiles * TURNED_VECTORS
     units = r.groups * pixel_blocks * row_blocks
     grain, parts = shares_of(limit * max_tiles * tile.panel * fields["steps"], lanes, units,

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from whet.ir.symbolic_size import at_least
 from whet.passes.lower_llvm import targets
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.products import distances as kernels
 
 from . import memory, native, thread_pool
@@ -56,7 +56,7 @@ def _launch(x, y, out, triangle):
     kernel = native.kernel(f"differences/{'pairs' if triangle else 'distances'}/{elem}",
                            partial(kernels.distances, elem=elem, triangle=triangle))
     grain = at_least(UNIT_STEPS // (ROWS * n * k), 1)
-    native.launch(kernel, count * -(-m // ROWS), share_out.word(grain, threads), x, y, out,
+    native.launch(kernel, count * -(-m // ROWS), distribute_units.word(grain, threads), x, y, out,
                   scratch(room * threads), m, n, k, ROWS, room)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from whet.passes.lower_llvm import targets
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.fourier import kernels
 
 from . import memory, native, pointwise, taped_launches, thread_pool
@@ -210,7 +210,7 @@ def _launch(kind, x, out, n, count, inner, inverse, scale):
     real = np.dtype(x.dtype.char.lower())
     kernel, units, grain, words, angles, room = _plan(kind, n, count, inner, real, inverse)
     threads = thread_pool.get_num_threads()
-    native.launch(kernel, units, share_out.word(grain, threads), x, out, words,
+    native.launch(kernel, units, distribute_units.word(grain, threads), x, out, words,
                   taped_launches.table(angles), scratch(room * threads), room, float(scale))
 
 

@@ -19,7 +19,7 @@ from whet.ir.memory_spans import address
 from whet.ir.outline import Outline, broadcast_shapes, broadcast_to
 from whet.ir.outline import table as numbers_of
 from whet.ir.symbolic_size import Unsized, at_least, at_most, plan_for
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.products import packed_panels
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -479,7 +479,7 @@ def _tiled(p, short, dst, epilogue, packed, threads, sharing):
     if not chosen.in_place:                  # a thread packs B for each piece that it takes
         grain = at_least(grain, at_most(total // sharing, ROWS_EACH // at_least(rows, 1)))
     return (native.kernel(chosen.key, chosen.emit), total,
-            share_out.word(grain, threads if scratch else 0), numbers_of(numbers),
+            distribute_units.word(grain, threads if scratch else 0), numbers_of(numbers),
             scratch * threads)
 
 

@@ -2,7 +2,7 @@
 the launcher."""
 import re
 
-from whet.passes.lower_llvm.calls import share_out as launching
+from whet.passes.lower_llvm.calls import distribute_units as launching
 from whet.passes.lower_llvm.calls.python_layouts import HEAD
 
 from . import allocator, thread_pool

@@ -532,7 +532,7 @@ def _launch(addr, total, grain, *args):
     Run kernel `addr` over work units 0..total, split over the threads in pieces of at least `grain`
     units. An argument is an ndarray (its data pointer), an int (64 bits), a float (a double's bits)
     or None (0). From 2 grains on the work is split, from 5 on the GIL is released. `grain` may
-    bound how many threads take part (passes/lower_llvm/calls/share_out.py)."""
+    bound how many threads take part (passes/lower_llvm/calls/distribute_units.py)."""
     if allocator.is_absent():                     # `taping` is of machine code
         return
     head = []

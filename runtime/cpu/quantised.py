@@ -13,7 +13,7 @@ import numpy as np
 from whet.ir.outline import Table
 from whet.ir.outline import table as numbers_of
 from whet.passes.lower_llvm import targets
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.quantised import dots, gather, products
 
 from . import memory, native, quantised_channels, taped_launches, thread_pool
@@ -227,7 +227,8 @@ def _plan(k, groups, facts, image, epilogue, residual, direct):
     kernel = native.kernel(form.key, lambda m, symbol: products.kernel(m, symbol, form))
     units = groups * row_blocks * column_blocks if rows and columns else 0
     grain = max(1, UNIT_STEPS // max(1, unit_rows * wide * k))
-    return Plan(kernel, units, share_out.word(grain, threads), each * threads, numbers_of(words))
+    return Plan(kernel, units, distribute_units.word(grain, threads), each * threads,
+                numbers_of(words))
 
 
 # ---- the same in NumPy ---------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 import numpy as np
 from whet.ir.outline import table as numbers_of
 from whet.passes.lower_llvm import targets
-from whet.passes.lower_llvm.calls import share_out
-from whet.passes.lower_llvm.quantised import depthwise, dots, gather, largest, products
+from whet.passes.lower_llvm.calls import distribute_units
+from whet.passes.lower_llvm.quantised import depthwise, dots, gather, max_pools, products
 
 from . import memory, native, thread_pool
 from .conv_plan import REFERENCE, known, remember
@@ -43,7 +43,8 @@ def plan(how, facts, image, epilogue, residual, make):
     kernel = native.kernel(key, lambda m, symbol: depthwise.depthwise(m, symbol, form))
     units = -(-lines // unit_lines) if columns else 0
     grain = max(1, UNIT_TAPS // max(1, unit_lines * width * columns * taps))
-    return make(kernel, units, share_out.word(grain, threads), each * threads, numbers_of(table))
+    return make(kernel, units, distribute_units.word(grain, threads), each * threads,
+                numbers_of(table))
 
 
 def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
@@ -63,7 +64,7 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
     found = known.get(key)
     if found is None:
         address = native.kernel(f"quantised/largest/{lanes}",
-                                lambda m, symbol: largest.largest(m, symbol, lanes))
+                                lambda m, symbol: max_pools.largest(m, symbol, lanes))
         facts = (channels, height, width, *out, *kernel, *stride, *padding, *dilation)
         work = out[1] * channels * kernel[0] * kernel[1]
         found = remember(key, (address, n * out[0], max(1, (1 << 17) // work), numbers_of(facts)))

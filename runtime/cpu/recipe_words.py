@@ -6,7 +6,7 @@ import functools
 from typing import NamedTuple
 
 from .. import devices
-from ..autograd.input_shape import Shape
+from ..autograd.unsaved_input import Shape
 from ..dtypes import FROM_NUMPY
 from ..ir.memory_spans import address
 from ..ir.symbolic_size import at_least

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd import modes
-from ..autograd.input_shape import Shape
+from ..autograd.unsaved_input import Shape
 from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
 from . import (
     indexed,

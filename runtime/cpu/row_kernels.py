@@ -120,7 +120,7 @@ def in_fours(program, n, columns, is_dense):
 
 def column_kernel(program, vectors, mode, masked, partial, still=()):
     def emit(module, symbol):
-        from whet.passes.lower_llvm.rows.across import ColKernel
+        from whet.passes.lower_llvm.rows.strided_rows import ColKernel
         ColKernel(program, vectors, mode, masked, partial, still).emit(module, symbol)
     apart = f"/still {still}" if still else ""
     return native.kernel(
@@ -130,7 +130,7 @@ def column_kernel(program, vectors, mode, masked, partial, still=()):
 @functools.lru_cache(None)
 def column_shape(program):
     """(vectors that a panel may have, lanes of a vector)"""
-    from whet.passes.lower_llvm.rows.across import most_vectors, panel_lanes
+    from whet.passes.lower_llvm.rows.strided_rows import most_vectors, panel_lanes
     return most_vectors(program), panel_lanes(program)
 
 

@@ -1,13 +1,13 @@
 """Which products are of small matrices, many of them, and how they are cut into units
-(`passes/lower_llvm/products/small.py`)."""
+(`passes/lower_llvm/products/small_matrices.py`)."""
 from functools import partial
 from typing import Any, NamedTuple
 
 from whet.ir.outline import table as numbers_of
 from whet.ir.symbolic_size import at_least, fixed
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.products import gemm as kernels
-from whet.passes.lower_llvm.products import small
+from whet.passes.lower_llvm.products import small_matrices
 from whet.passes.lower_llvm.products.pack import size
 
 from . import native
@@ -38,7 +38,7 @@ class Products(NamedTuple):
 
 def launch(p, short, dst, epilogue):
     """(kernel, units, grain, table) of such products; None where they are others."""
-    if short not in small.TYPES or not 1 <= p.k <= STEPS:
+    if short not in small_matrices.TYPES or not 1 <= p.k <= STEPS:
         return None
     p = as_many(p, size(short))
     if p is None:
@@ -49,21 +49,21 @@ def launch(p, short, dst, epilogue):
     outer, inner = p.batch
     what = f"{'/'.join(map(str, form[:-1]))}/{epilogue or ''}{form.operands or ''}"
     kernel = native.kernel(f"gemm/small/{short}/{what}", partial(
-        small.small, dtype=short, form=form, dst=dst, epilogue=epilogue))
+        small_matrices.small, dtype=short, form=form, dst=dst, epilogue=epilogue))
     facts = dict.fromkeys(kernels.DIMS, 0)
     facts.update(m=p.m, n=p.n, k=p.k, rows=p.m, cols=p.n, inner=inner)
     for x, (x_outer, x_inner) in zip("abc", p.steps[:3], strict=True):
         facts[f"{x}_outer"], facts[f"{x}_inner"] = x_outer, x_inner
     numbers = [facts[x] for x in kernels.DIMS]
     numbers += [x for o, y in zip(p.more, p.steps[3:], strict=True) for x in (o[0], *y)]
-    grain = share_out.word(at_least(GRAIN // (form.k + 2), 1), 0)
+    grain = distribute_units.word(at_least(GRAIN // (form.k + 2), 1), 0)
     return kernel, outer * -(-inner // form.group), grain, numbers_of(numbers)
 
 
 def as_many(p, s):
     """The products where they are many of small matrices; rows that are multiplied by one small
     matrix are as many products of one row. None where they are neither."""
-    (outer, inner), most = p.batch, small.most("f32" if s == 4 else "f64")
+    (outer, inner), most = p.batch, small_matrices.most("f32" if s == 4 else "f64")
     if p.n <= most and p.m * p.k <= most and p.k * p.n <= most and p.m * p.n <= most:
         return p if outer * inner >= MANY else None
     if outer > 1 or p.k > SIDE:
@@ -92,7 +92,8 @@ def form_of(p, s, dst_size, epilogue):
     if None in kinds:
         return None
     a_once, b_once = p.steps[0][1] == 0, p.steps[1][1] == 0
-    return small.Form(m, n, k, group, a_turned, b_turned, a_once, b_once, p.one, tuple(kinds))
+    return small_matrices.Form(m, n, k, group, a_turned, b_turned, a_once, b_once, p.one,
+                               tuple(kinds))
 
 
 def _group(p, sizes, s, dst_size):
@@ -101,7 +102,7 @@ def _group(p, sizes, s, dst_size):
     (_, a), (_, b), (_, c) = p.steps[:3]
     beside = a in (0, m * k * s) and b in (0, k * n * s) and c == m * n * dst_size
     held = max(m * n, m * k if a else 1, k * n if b else 1)
-    return small.most("f32" if s == 4 else "f64") // held if beside else 1
+    return small_matrices.most("f32" if s == 4 else "f64") // held if beside else 1
 
 
 def _turned(rows, columns, strides, s):
@@ -116,7 +117,7 @@ def _turned(rows, columns, strides, s):
 
 
 def _kind(m, n, group, strides, inner, s):
-    """How an operand of the epilogue is read (see `small.Form`); None where it cannot be."""
+    """How an operand of the epilogue is read, as in `small_matrices.Form`; None if it cannot be."""
     row, column = strides
     if ((n == 1 or column == s) and (m == 1 or row == n * s)
             and (group == 1 or inner == m * n * s)):

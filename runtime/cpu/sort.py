@@ -12,7 +12,7 @@ from whet.cpu import memory, native, thread_pool
 from whet.cpu.row_kernels import NAMES
 from whet.cpu.rows import REFERENCE, contiguous
 from whet.ir.symbolic_size import at_most
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 
 from . import reference_sort
 from .taped_launches import partial
@@ -105,8 +105,8 @@ def launch(kernel, x, results, k, room, more=()):
     rows, n = x.shape
     threads = at_most(thread_pool.get_num_threads(), rows)
     spare = partial(memory.empty((room * threads,), np.dtype(np.uint8)))
-    native.launch(kernel, rows, share_out.word(max(1, GRAIN // max(n, 1)), threads), x, *results, n,
-                  k, spare, room, *more)
+    grain = distribute_units.word(max(1, GRAIN // max(n, 1)), threads)
+    native.launch(kernel, rows, grain, x, *results, n, k, spare, room, *more)
 
 
 def row_kernel(module, emitter, *facts):

@@ -2,10 +2,10 @@
 to end.
 
 `pool_run(kernel, args, total, grain)` cuts 0..total into one contiguous part per thread, the first
-for the caller; `grain` may bound how many take part (passes/lower_llvm/calls/share_out.py). Workers
-spin for a while, then sleep on a futex; they touch no Python. Where the pool is in use already (a
-nested call, another Python thread) or has one thread, the caller runs everything: a kernel's bits
-do not depend on the partition.
+for the caller; `grain` may bound how many take part (lower_llvm/calls/distribute_units.py).
+Workers spin for a while, then sleep on a futex; they touch no Python. The caller runs everything
+where the pool has one thread, or is in use by a nested call or another Python thread: a kernel's
+bits do not depend on the partition.
 
 A thread takes half of what is left of its part each time, from the front, but no less than the
 grain; when nothing is left, it takes half of what is left of another's, from the back. So a

@@ -3,7 +3,7 @@
 import platform
 import re
 
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 
 from . import thread_pool_layout, thread_pool_workers
 from .thread_pool_layout import (
@@ -272,8 +272,8 @@ def several_pools(machine, most, detach=True):
     words = {
         **vars(thread_pool_layout), "FUTEX": FUTEX[machine], "PAUSE": PAUSE[machine],
         "REST": state_bytes(most) - 4, "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS,
-        "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS, "GRAIN_BITS": share_out.GRAIN_BITS,
-        "GRAIN_MASK": share_out.grain(-1), "FIRST_THREAD": LINES + THREAD,
+        "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS, "GRAIN_BITS": distribute_units.GRAIN_BITS,
+        "GRAIN_MASK": distribute_units.grain(-1), "FIRST_THREAD": LINES + THREAD,
         "CALLER_LEFT": CALLER + LEFT,
         "DETACH": "%d = call i32 @pthread_detach(i64 %id)" if detach else ""}
     text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), thread_pool_workers.TEXT + _JOBS)

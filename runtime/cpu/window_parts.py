@@ -6,7 +6,7 @@ import numpy as np
 from whet.ir.memory_spans import address
 from whet.ir.outline import table
 from whet.ir.symbolic_size import at_least, at_most
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 NUMBERS = 9                    # that a kernel which transforms weights takes at most
@@ -97,7 +97,7 @@ def shares(grain, units, threads):
     `grain` at least, and how many threads it has scratch memory for."""
     grain = at_least(grain, 1)
     parts = at_least(at_most(units // grain, threads), 1)
-    return share_out.word(grain, parts), parts
+    return distribute_units.word(grain, parts), parts
 
 
 def shares_of(work, lanes, units, threads):

@@ -133,7 +133,7 @@ def written_over(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index
 
 def summed_at(g: DeviceArray, named: Any, size: tuple[int, ...]) -> DeviceArray:
     """Sums of slices at the places that indices name, of an array of zeros."""
-    from ..ops.named_places import Written
+    from ..ops.indexed_elements import Written
     out = empty(g.index, tuple(size), g.dtype)
     pointwise.fill(out, 0)
     scatters.write("index", out, Written(named, g, "sum"))

@@ -14,7 +14,7 @@ from .launch import bad_data, launch
 from .pointwise import copy_into, is_wide
 
 if TYPE_CHECKING:
-    from ..ops.named_places import Named
+    from ..ops.indexed_elements import Named
 
 I64 = np.dtype(np.int64)
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -127,7 +127,7 @@ def slices(a: DeviceArray, named: Named) -> tuple[int, int]:
 
 def along(name: str, a: DeviceArray, index: DeviceArray, dim: int) -> DeviceArray:
     """Elements of `a`, each by an index of its own along a dimension."""
-    from ..ops.named_places import Named
+    from ..ops.indexed_elements import Named
     return take(name, a, Named((index,), (dim,), each=True))
 
 

@@ -142,7 +142,7 @@ def max_pool_grad(g: DeviceArray, index: DeviceArray, *, x_shape: Sequence[int],
 
 def max_unpool(x: DeviceArray, index: DeviceArray, *, output_size: Sequence[int]) -> DeviceArray:
     """Each element at its index of the flattened output plane, zeros elsewhere; the last stays."""
-    from ..ops.named_places import Named, Written
+    from ..ops.indexed_elements import Named, Written
     from . import scatters
     planes, count = prod(x.shape[:2]), prod(x.shape[2:])
     out = empty(x.index, (planes, prod(output_size)), x.dtype)

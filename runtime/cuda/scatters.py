@@ -18,7 +18,7 @@ from .pointwise import Expressions, compute, copied, copy_into, fill, is_wide
 from .transfers import to_device
 
 if TYPE_CHECKING:
-    from ..ops.named_places import Named, Written
+    from ..ops.indexed_elements import Named, Written
 
 
 def knows(out: DeviceArray, written: Written) -> bool:

@@ -49,7 +49,7 @@ def unique(a: DeviceArray, *, inverse: bool, counts: bool, dim: int | None,
 def bincount(a: DeviceArray, weights: DeviceArray | None = None, *,
              minlength: int) -> DeviceArray:
     """How often, or with how much weight, each number 0, 1, ... occurs."""
-    from ..ops.named_places import Named, Written
+    from ..ops.indexed_elements import Named, Written
     size = minlength
     if a.size:
         program = reduction_program("max", FROM_NUMPY[a.dtype].short)

@@ -1,6 +1,6 @@
 """Forward mode: `jvp` and `linearize`."""
 from ..autograd.forward_ad import ForwardLevel
-from ..autograd.linear import LinearLevel
+from ..autograd.linearize import LinearLevel
 from .reverse import checked_output
 from .trees import like, mapped, tensors
 

@@ -25,7 +25,7 @@ for _family in (
     "embedding grid_sampling resize lapack fourier array_protocols cross_product comparisons "
     "covariance sample_gradient numerics_settings control_flow special operators "
     "functional_names view_copies axis_names legacy_argument_orders saved_names module_parts "
-    "hashing user_kernels removed quantised_names"
+    "hashing user_kernels removed_methods quantised_names"
 ).split():
     __import__(f"{__name__}.{_family}")
 

@@ -15,7 +15,7 @@ from .batching import shifted
 from .creation import empty_array, zeros
 from .from_data import tensor
 from .index_ops import in_bounds, index_op, put_in, put_op
-from .named_places import Named
+from .indexed_elements import Named
 from .number_questions import has_negative
 from .onnx import gather_and_scatter as in_onnx
 from .pointwise_family import inplace

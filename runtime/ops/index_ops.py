@@ -15,7 +15,7 @@ from ..tensor import wrap
 from .batching import aligned, repeated
 from .creation import empty_array, literal
 from .from_data import scalar_tensor, tensor
-from .named_places import Named, Written, out_of_bounds
+from .indexed_elements import Named, Written, out_of_bounds
 from .number_questions import all_below
 from .onnx import gather_and_scatter as in_onnx
 from .pointwise_family import inplace

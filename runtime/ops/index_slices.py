@@ -13,7 +13,7 @@ from .creation import empty_array
 from .from_data import number, scalar_tensor
 from .gather import WriteOp, along, check_index, longs, onto_zeros, places_of, writes
 from .index_ops import add_at, in_bounds, index_op
-from .named_places import Named, Written
+from .indexed_elements import Named, Written
 from .onnx import gather_and_scatter as in_onnx
 from .question_kernels import asked
 from .registry import Op, apply, ask, is_tensor

@@ -15,7 +15,7 @@ from .creation import zeros
 from .from_data import number, scalar_tensor
 from .gather import WriteOp, check_index, gather, longs, one_dim, places_of, writes
 from .index_ops import in_bounds, scatter_rows
-from .named_places import Named, Written
+from .indexed_elements import Named, Written
 from .onnx import gather_and_scatter as in_onnx
 from .pad import pad_to
 from .pointwise_family import inplace

@@ -33,10 +33,10 @@ from whet.jit.export.exported import Exported, Samples
 from whet.jit.export.graph_values import inputs as inputs_of
 from whet.jit.export.graph_values import results as results_of
 from whet.jit.export.library.level_program import built
-from whet.jit.export.library.sized_ways import Ways
-from whet.jit.export.parts import TensorPart, TuplePart
+from whet.jit.export.library.programs_within_bounds import Ways
 from whet.jit.export.signature import Parameter, Signature
 from whet.jit.export.sized_graph import SizedGraph
+from whet.jit.export.tree_structure import TensorPart, TuplePart
 from whet.ops.registry import REGISTRY
 from whet.tensor import wrap
 

@@ -190,7 +190,8 @@ def test_what_python_does_is_told_with_its_line(folder):
 
 
 def test_too_many_sizes_of_their_own_are_refused(tmp_path, monkeypatch):
-    few = "from whet.jit.export.library import sized_ways; sized_ways.MOST_ALONE = 0; main("
+    few = ("from whet.jit.export.library import programs_within_bounds as p; p.MOST_ALONE = 0; "
+           "main(")
     monkeypatch.setattr(worker, "START", worker.START.replace("main(", few))
     x = whet.ones(2, 1, 6, 6)
     exported = whet.export(

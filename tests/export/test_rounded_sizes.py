@@ -11,8 +11,8 @@ import whet.nn.functional as F
 from whet import nn
 from whet.jit import Dim
 from whet.jit.export import ArchiveError, PreconditionError
-from whet.jit.export.formulas import SizeFormula
 from whet.jit.export.library import targets
+from whet.jit.export.size_formulas import SizeFormula
 
 from tests.export import models, onnx_runtime, test_library
 from tests.export.damage import rewritten

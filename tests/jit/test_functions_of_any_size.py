@@ -7,9 +7,9 @@ from whet import jit
 from whet.ir.graph import OpNode
 from whet.ir.symbolic_size import Unsized
 from whet.jit.policy import account, many_sizes
+from whet.jit.program.numbers_from_sizes import ToldNumbers
 from whet.jit.program.size_expressions import SizeExpressions, Sizes
 from whet.jit.program.sized_program import SizedProgram
-from whet.jit.program.told_numbers import ToldNumbers
 from whet.nn import functional as F
 from whet.ops.registry import REGISTRY
 

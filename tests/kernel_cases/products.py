@@ -196,7 +196,7 @@ class One(Family):
 class Small(Family):
     """Many products of small matrices, and many rows times one."""
 
-    generators = ("small.small",)
+    generators = ("small_matrices.small",)
     kinds = (
         "gemm/small/f32/3/3/3/3/False/False/False/False/False/",
         "gemm/small/f32/3/3/3/3/False/True",

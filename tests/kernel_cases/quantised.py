@@ -36,7 +36,7 @@ class Quantised(Family):
     generators = (
         "products.kernel",
         "depthwise.depthwise",
-        "largest.largest",
+        "max_pools.largest",
         "weight_only.weight_only",
     )
     kinds = (

@@ -139,7 +139,7 @@ class Winograd(Family):
 class KeptConvolutions(Family):
     """Those of traces, whose weights may be turned once for all calls."""
 
-    generators = ("turned_weights.forward", "turned_weights.weights")
+    generators = ("reordered_weights.forward", "reordered_weights.weights")
     exact = False
 
     def cases(self):

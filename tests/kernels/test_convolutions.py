@@ -13,7 +13,7 @@ from whet.cpu import reference_windows as W
 from whet.ir.scalar import arg, args, where
 from whet.passes.lower_llvm import compile, targets
 from whet.passes.lower_llvm.builder import Module
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.windows import depthwise_planes, few_channels
 from whet.passes.lower_llvm.windows.conv import micro
 from whet.passes.lower_llvm.windows.epilogue import SUMS, Epilogue, Extent
@@ -264,9 +264,10 @@ def test_bits_do_not_depend_on_threads_or_parts(x, w, at, threads, fresh, monkey
 def test_every_thread_has_a_part_and_every_part_its_scratch():
     for units, threads in itertools.product(range(1, 60), range(1, 9)):
         word, parts = window_parts.shares(1, units, threads)
-        assert parts == share_out.room(word) == min(threads, units // share_out.grain(word)) == min(
-            threads, units)
-    assert window_parts.shares(20, 50, 4) == (share_out.word(20, 2), 2)
+        whole_grains = units // distribute_units.grain(word)
+        assert parts == distribute_units.room(word) == min(threads, units)
+        assert parts == min(threads, whole_grains)
+    assert window_parts.shares(20, 50, 4) == (distribute_units.word(20, 2), 2)
 
 
 @pytest.mark.parametrize("last", [1.0, 0.5])
@@ -297,7 +298,7 @@ def test_one_image_is_work_for_all_threads(x, w, at, threads, fresh, monkeypatch
                             (units, grain)))
     K.conv(make(*x), make(*w), None, *at)
     (units, grain), = launched
-    assert units // share_out.grain(grain) >= 2
+    assert units // distribute_units.grain(grain) >= 2
 
 
 @pytest.mark.parametrize("x, w, at", SHAPES)

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from whet.cpu import conv, gemm, native, thread_pool, thread_pool_layout
-from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.windows.epilogue import SUMS
 
 pytestmark = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
@@ -140,7 +140,8 @@ def test_every_unit_is_done_once_in_contiguous_pieces_of_equal_parts(mark, threa
 @has_threads
 def test_a_piece_is_at_least_a_grain(mark, threads):
     for total, grain, few, many in (((199, 100, 1, 1), (200, 100, 2, 2), (399, 100, 3, 3),
-                                     (5000, 100, 4, 50), (10, share_out.word(2 ** 62), 1, 1))):
+                                     (5000, 100, 4, 50),
+                                     (10, distribute_units.word(2 ** 62), 1, 1))):
         sizes = pieces(mark, total, grain, 4)
         assert few <= len(sizes) <= many and sizes.min() >= min(grain, total)
 
@@ -218,10 +219,10 @@ def test_no_more_threads_take_part_than_a_launch_has_room_for(threads):
     for room in (1, 2, 3, 6, 9, 1000):
         n, most = min(room, 6), np.zeros(1, np.int64)
         for _ in range(50):
-            native.launch(k, 1000, share_out.word(1, room), most)
+            native.launch(k, 1000, distribute_units.word(1, room), most)
         assert most[0] <= n - 1
         counter, seen = np.zeros(1, np.int64), np.zeros(6, np.int64)
-        native.launch(meet, n, share_out.word(1, room), counter, n, seen)
+        native.launch(meet, n, distribute_units.word(1, room), counter, n, seen)
         assert seen.tolist() == ([n] * n if n > 1 else [1]) + [0] * (6 - n)
 
 
@@ -248,7 +249,7 @@ def test_a_launch_keeps_to_its_scratch_memory_when_the_number_of_threads_changes
     launches = [(product.kernel, product.total, product.grain, a, b, made[0], product.table),
                 (layer.kernel, layer.units, layer.grain, x, packed, made[1], layer.geometry)]
     for (*head, table), plan, k in zip(launches, (product, layer), (0, 1)):
-        assert plan.scratch and head[1] // share_out.grain(head[2]) >= 6
+        assert plan.scratch and head[1] // distribute_units.grain(head[2]) >= 6
         memory = np.full(6 * plan.scratch + 64, 77, np.uint8)
         start = -memory.ctypes.data % 64
         scratch = memory[start:start + plan.scratch]

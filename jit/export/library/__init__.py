@@ -10,11 +10,11 @@ targets.py         the systems and levels of processors that there are
 worker.py          a process of its own for each level, which writes the level's kernels
 level_program.py   in it: the graph's launches as plain data, weights packed already
 sized_level.py     the same for sizes that differ: words are expressions of them
-sized_ways.py        few such programs, of which each size has one
+programs_within_bounds.py  few such programs, of which each size has one
 data.py            lists, tables, names and messages of all levels as IR text; constants, each once
-model_code.py        the functions of the interface as IR text, with run_code.py, context_code.py,
-                     tell_code.py, processor.py; plan_code.py and size_code.py make a context ready
-                     for some sizes; code_parts.py is what these share
+model_code.py      the functions of the interface as IR text, with run_code.py, context_code.py,
+                   query_code.py, processor.py; plan_code.py and size_code.py make a context ready
+                   for some sizes; code_parts.py is what these share
 layout.py          what they keep in memory, and the codes that they give
 header.py          the same for C
 compile.py         all of it in order; linker.py makes a library of the object file

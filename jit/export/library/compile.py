@@ -19,7 +19,7 @@ from . import header, layout, linker, model_code, targets, worker
 from .code_parts import Facts
 from .data import Described, Level, ListText, Told, Weights, extent, together
 from .level_parts import LevelProgram
-from .sized_ways import all_sizes
+from .programs_within_bounds import all_sizes
 
 INSIDE, BESIDE = "inside", "beside"
 

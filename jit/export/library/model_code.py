@@ -15,7 +15,7 @@ from .code_parts import ID_BYTES, PRIVATE, READ, Facts, chain, discard, give, na
 from .context_code import create_context, destroy_context
 from .data import Level as ListsOfLevel
 from .layout import MOST_THREADS, Code, Level, Model
-from .tell_code import tell
+from .query_code import tell
 
 SEEK_END = 2  # as Linux has it
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.calls import launch_list as L
-from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.calls.word_records import load, size
 
 from .code_parts import POOL, Facts, chain, field, named, put, until, where
@@ -41,7 +41,7 @@ def launches(m: Any) -> None:
                 lambda: f.call("run_in_pool", "void", pool, settings, *what),
             )
 
-        least = share_out.grain(to.grain)
+        least = distribute_units.grain(to.grain)
         f.if_(f.cmp("slt", f.sdiv(to.total, 2), least), alone, shared)
         return [after, f.const("i64", 0)]
 
@@ -84,9 +84,9 @@ def by_executor(m: Any) -> None:
     context, kernel, slots, total, word = f.args
     of, job = load(f, context, Context), f.alloca("i64", size(Job))
     width = f.v("i64", f"call i64 {of.width.ref}(ptr {of.executor.ref})")
-    room = share_out.room(word)
+    room = distribute_units.room(word)
     most = f.sel(f.cmp("eq", room, 0), width, f.imin(width, room))
-    least = f.imax(share_out.grain(word), 1)
+    least = f.imax(distribute_units.grain(word), 1)
     parts = f.imax(f.imin(most, f.udiv(total, least)), 1)
     put(f, Job, job, kernel=kernel, slots=slots, total=total, parts=parts)
     f.if_(

@@ -26,12 +26,12 @@ from whet.passes.lower_llvm.calls import launch_list as L
 
 from ...program import builder
 from ...program.launch_entries import Argument, Check, Fixed, InArena, Moving, Number
-from ...program.own_arrays import Address
+from ...program.numbers_from_sizes import Stated, Told
+from ...program.size_dependent_arrays import Address
 from ...program.size_expressions import SizeExpressions, Sizes
 from ...program.sized_lists import Done
 from ...program.sized_places import SizedSteady
 from ...program.sized_program import SizedProgram
-from ...program.told_numbers import Stated, Told
 from ..layouts import layouts
 from ..sized_graph import AnyExpression, Path
 from .level_parts import (

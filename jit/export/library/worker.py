@@ -78,7 +78,7 @@ def main(archive: str, threads: int, path: str) -> None:
     import whet
 
     from .level_program import built
-    from .sized_ways import Ways
+    from .programs_within_bounds import Ways
 
     exported = whet.load(archive)
     made: list[LevelProgram] | ExportError

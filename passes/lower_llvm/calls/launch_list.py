@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from ..builder import Module, Val
-from . import share_out as launching
+from . import distribute_units as launching
 from .op_layouts import C, T
 from .python_layouts import ARRAY
 from .word_records import Address, Word, load, size
@@ -25,8 +25,8 @@ NAMES = ["program", "run"]
 
 
 class Launch(NamedTuple, Generic[Word]):
-    """Run a kernel. `grain`: with the room, see share_out.py. The arguments follow; `count` is
-    their number."""
+    """Run a kernel. `grain`: with the room, see distribute_units.py. The arguments follow; `count`
+    is their number."""
     kernel: Address[Word]
     total: Word
     grain: Word

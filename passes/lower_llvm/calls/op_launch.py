@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..builder import Val
-from . import share_out as launching
+from . import distribute_units as launching
 from .op_layouts import (
     BY_VALUE,
     CONST,

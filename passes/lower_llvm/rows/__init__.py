@@ -4,7 +4,7 @@ A row program (`ir/rows.py`) has a generator for each way that its rows lie, wit
 
     contiguous.py      elements of a row side by side, in vectors
     short.py           the same for short rows: a group of them goes through each walk together
-    across.py          neighbours in memory belong to different rows: a vector has one of each
+    strided_rows.py    neighbours in memory belong to different rows: a vector has one of each
     narrow.py          rows of a few elements
 
 `lanes.py` and `column_sums.py` have the canonical order of sums, `combine_spans.py` puts together

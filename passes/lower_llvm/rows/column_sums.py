@@ -14,7 +14,7 @@ from whet.passes.lower_llvm.scalar import COMPUTE
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Val
-    from whet.passes.lower_llvm.rows.across import ColKernel
+    from whet.passes.lower_llvm.rows.strided_rows import ColKernel
 
 AHEAD = 2  # elements (of one lane) that are fetched before they are needed
 DENSE = 8  # vectors of a line that are added up at once

@@ -3,7 +3,7 @@ lanes, block by block.
 
 One generator for every program: a walk's stages become one loop whose body is the stages'
 expressions on vectors; what depends on row scalars only is computed once a row, before the loop.
-`across.py` is the same for rows that run across memory. """
+`strided_rows.py` is the same for rows that run across memory. """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

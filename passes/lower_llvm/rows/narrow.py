@@ -1,9 +1,9 @@
 """Row programs as LLVM code, for rows of a few elements: points, boxes, colours, windows.
 
-A vector holds the same element of neighbouring rows, as in `across.py`, and the elements of a row
-are so few that nothing is a loop. Where rows lie one after the other, several vectors are read as
-they lie in memory and their lanes sorted into columns; what is stored goes the other way. The bits
-are those of `contiguous.py`. """
+A vector holds the same element of neighbouring rows, as in `strided_rows.py`. The elements of
+a row are so few that nothing is a loop. Where rows lie one after the other, several vectors are
+read as they lie in memory, and their lanes are sorted into columns. Results are stored the other
+way round. The bits are those of `contiguous.py`. """
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from whet.ir import scalar as sc
 from whet.ir.rows import INDEXED, LANES, SUMS, Extent, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import vec
-from whet.passes.lower_llvm.rows.across import Best, panel_lanes
 from whet.passes.lower_llvm.rows.contiguous import Kernel
 from whet.passes.lower_llvm.rows.lanes import SIZE, load, reduction, store, values
 from whet.passes.lower_llvm.rows.short import ShortPlan
+from whet.passes.lower_llvm.rows.strided_rows import Best, panel_lanes
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
 from whet.passes.lower_llvm.shuffles import consecutive, load_columns
 

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 from .. import targets
 from ..builder import BYTES, Val
 from ..targets import at_once
-from .call import ForwardCall
 from .epilogue import writer
+from .window_call import ForwardCall
 from .window_tiles import KC, Runs, blocks, divmod_, table
 
 if TYPE_CHECKING:

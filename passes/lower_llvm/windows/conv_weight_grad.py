@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..shuffles import transpose
-from .call import Call
 from .conv import micro
+from .window_call import Call
 from .window_tiles import KC, Runs, blocks
 
 if TYPE_CHECKING:

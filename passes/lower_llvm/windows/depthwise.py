@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..shuffles import planes_to_pixels, transpose
-from .call import ForwardCall
 from .epilogue import writer
+from .window_call import ForwardCall
 from .window_tiles import Runs, divmod_, load_row, reader, share, table
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..shuffles import planes_to_pixels
-from .call import Call
 from .depthwise import Band
+from .window_call import Call
 from .window_tiles import KC, divmod_
 
 if TYPE_CHECKING:

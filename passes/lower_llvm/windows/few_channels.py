@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from .. import targets
 from ..targets import at_once
-from .call import ForwardCall
 from .conv import LeftRows, add_up
 from .epilogue import writer
+from .window_call import ForwardCall
 from .window_tiles import KC, divmod_, share
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from ..builder import vec
 from ..shuffles import transpose
-from .call import ForwardCall
 from .conv import micro
 from .epilogue import writer
+from .window_call import ForwardCall
 from .window_tiles import KC, Geometry, Runs, blocks, divmod_, lane_mask
 
 if TYPE_CHECKING:

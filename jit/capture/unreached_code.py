@@ -15,7 +15,7 @@ from whet.autograd import modes
 from whet.tensor_base import Base
 
 from ..guards.call_settings import CallSettings
-from ..guards.origin import origin_of
+from ..guards.code_origin import origin_of
 from ..guards.outside_state import world_of
 from ..guards.visitors import Unwatchable
 from ..report.reasons import Calls

@@ -12,7 +12,7 @@ from ..effects.tensor_recipes import MadeTensor
 from ..gradient.eager_graph import leaves_of, saved_by
 from ..report.reasons import Keeps, OfNumPy, Prints
 from .recorder import escaped
-from .refused import Refused
+from .recording_errors import Refused
 from .state_before import places_of_counters
 from .tensor_sources import Sources
 

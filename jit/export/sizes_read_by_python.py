@@ -15,7 +15,7 @@ from whet.ir.graph import Guard, Node, Ref, Type
 from whet.ir.symbolic_size import Facts, SymbolicSize, Unsized
 from whet.ops.casting import CASTS
 
-from ..program.told_numbers import ToldNumbers
+from ..program.numbers_from_sizes import ToldNumbers
 from .dims import Dims, Values
 from .errors import PreconditionError
 from .recording import Recorded

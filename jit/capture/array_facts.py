@@ -64,7 +64,7 @@ def ordinary(x: Any) -> Any:
     NumPy treats the same.
 
     >>> from collections import deque
-    >>> from whet.jit.capture.array_parts import ordinary
+    >>> from whet.jit.capture.array_facts import ordinary
     >>> ordinary((deque([1, 2], maxlen=2), 0))
     ([1, 2], 0)
     """

@@ -9,7 +9,8 @@ from typing import Any
 from whet.ir.text_reader import Reader
 from whet.ir.value_text import value_text
 
-from .parts import (
+from .signature import Parameter, Signature, Value
+from .tree_structure import (
     ArrayPart,
     DictPart,
     FixedPart,
@@ -22,7 +23,6 @@ from .parts import (
     TensorPart,
     TuplePart,
 )
-from .signature import Parameter, Signature, Value
 
 DEEP = 100  # parts within parts
 LEAVES: dict[str, Callable[[str, int], Part]] = {

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from whet.ir.graph import Node, Type
 
+    from .numbers_from_sizes import Told
     from .program_in_parts import ProgramInParts
-    from .told_numbers import Told
 
 
 class WholeList:

@@ -20,9 +20,9 @@ from whet.ops.casting import CASTS
 from whet.passes.fold_constants import content
 from whet.random import Generator
 
+from .numbers_from_sizes import OPERATORS
 from .random_draws import Draws
 from .size_expressions import equal, same_number
-from .told_numbers import OPERATORS
 
 if TYPE_CHECKING:
     from whet.ir.graph import Guard, Node

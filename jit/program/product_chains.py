@@ -15,8 +15,8 @@ from whet.cpu.conv_plan import scratch
 from whet.cpu.rows import Plan
 from whet.cpu.taped_launches import Tape
 from whet.ir.graph import Contract, OpNode, Ref, Rows
+from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.calls import row_blocks as L
-from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from .contractions import product
@@ -113,7 +113,7 @@ def _together(tape: Tape, links: Sequence[Link], between: Sequence[Array], tile:
             args.append(0 if k is not None else room[need:] if a is SCRATCH else a)
         need += link.scratch
     kernel = native.kernel("chain", L.emit)
-    tape.launches.append((kernel, matrices * blocks, share_out.word(1, threads),
+    tape.launches.append((kernel, matrices * blocks, distribute_units.word(1, threads),
                           np.array(table, np.int64), room, *args))
 
 
@@ -140,7 +140,7 @@ def _product(b: ProgramBuilder, m: Contract | OpNode, held: Held, tape: Tape,
     room = SCRATCH if plan.scratch else None
     args = [x, w, y, plan.table, room, *operands]
     return Link(plan.kernel, found.tile, found.rows, found.matrices, args, plan.scratch,
-                share_out.room(plan.grain))
+                distribute_units.room(plan.grain))
 
 
 def _rows(m: Rows, held: Held) -> Link | None:

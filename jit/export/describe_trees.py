@@ -20,7 +20,7 @@ from ..effects.recipes import ArrayArgument, Constant, Found, MadeArray, Number,
 from ..effects.tensor_recipes import MadeTensor, MadeView
 from ..report.type_names import full_thing
 from .errors import ExportError
-from .parts import (
+from .tree_structure import (
     ArrayPart,
     DictPart,
     FixedPart,

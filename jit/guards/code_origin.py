@@ -71,7 +71,7 @@ def origin_of(names: dict[str, Any]) -> Origin | None:
     """Whose a namespace is; None for the user's.
 
     >>> import math
-    >>> from whet.jit.guards.origin import origin_of
+    >>> from whet.jit.guards.code_origin import origin_of
     >>> origin_of(vars(math)).maker, origin_of({"__name__": "math"})
     (<Maker.PYTHON: 2>, None)
     """

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from ..shuffles import planes_to_pixels, transpose
 from ..targets import at_once
-from .call import ForwardCall
 from .conv import add_up, fetch
 from .epilogue import writer
+from .window_call import ForwardCall
 from .window_tiles import KC, Runs, blocks, divmod_
 
 if TYPE_CHECKING:

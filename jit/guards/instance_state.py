@@ -6,8 +6,8 @@ from typing import Any
 
 from whet.cpu.object_layouts import field
 
+from .code_origin import HEAP, origin_of_class
 from .immutable_types import PLAIN
-from .origin import HEAP, origin_of_class
 
 NOTHING = object()               # what an instance holds by a name that it has not
 # types of C whose instances hold nothing but what can be looked at
