@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..linalg import solve
 from ..ops.registry import is_tensor
 from ..ops.sparse_products import pointed_sums, row_dots, row_sums
 from ..ops.surface import FUNCTIONS as F
@@ -232,7 +233,7 @@ def spsolve(input: Any, other: Any) -> Any:
     """The solution of a system of equations with a sparse matrix."""
     if not is_sparse(input) or input.layout is not sparse_csr:
         raise RuntimeError("spsolve: the matrix must be of layout whet.sparse_csr")
-    return F["linalg_solve"](input._as_coo().to_dense(), other)
+    return solve(input._as_coo().to_dense(), other)
 
 
 def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:

@@ -101,3 +101,13 @@ def test_places_that_are_named_twice_are_summed_before_they_are_rounded():
     with pytest.raises(RuntimeError, match="in-place on uncoalesced"):
         s.round_()
     whet.testing.assert_close(s.neg_().to_dense(), whet.tensor([-1.8, 0]))
+
+
+def test_spsolve_solves_with_a_matrix_of_rows():
+    a = whet.tensor([[2., 1.], [0., 4.]], dtype=whet.float64)
+    b = whet.tensor([[4., 1.], [8., 2.]], dtype=whet.float64)
+    for right in (b, b[:, 0]):
+        found = whet.sparse.spsolve(a.to_sparse_csr(), right)
+        whet.testing.assert_close(found, whet.linalg.solve(a, right))
+    with pytest.raises(RuntimeError, match="must be of layout whet.sparse_csr"):
+        whet.sparse.spsolve(a.to_sparse(), b)
