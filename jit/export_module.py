@@ -34,7 +34,15 @@ class Dim(_Dim):
 def dims(
     *names: str, min: int = 0, max: int | None = None, multiple: int = 1
 ) -> tuple[Dim, ...]:
-    """A `Dim` for each name, with the same bounds."""
+    """A `Dim` for each name, with the same bounds.
+
+    >>> import whet
+    >>> rows, columns = whet.export.dims("rows", "columns", min=2, max=64)
+    >>> program = whet.export.export(whet.nn.ReLU(), (whet.ones(3, 4),),
+    ...                              dynamic_shapes={"input": {0: rows, 1: columns}})
+    >>> program.module()(whet.ones(7, 5)).shape
+    whet.Size([7, 5])
+    """
     return tuple([Dim(name, min=min, max=max, multiple=multiple) for name in names])
 
 
@@ -75,7 +83,17 @@ def _dimensions(name: str, sizes: Any) -> dict[int, Any]:
 
 def save(ep: ExportedProgram, f: str | os.PathLike[str], *, extra_files: Any = None,
          opset_version: Any = None) -> None:
-    """Write an exported function into an archive, as its method `save` does."""
+    """Write an exported function into an archive, as its method `save` does.
+
+    >>> import os
+    >>> import tempfile
+    >>> import whet
+    >>> path = os.path.join(tempfile.mkdtemp(), "double.pt2")
+    >>> program = whet.export.export(whet.nn.ReLU(), (whet.ones(2),))
+    >>> whet.export.save(program, path)
+    >>> whet.export.load(path).module()(whet.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     ep.save(f)
 
 

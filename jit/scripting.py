@@ -48,24 +48,50 @@ def script(obj: Any = None, optimize: Any = None, _frames_up: int = 0, _rcb: Any
 
 
 def script_if_tracing(fn: F) -> F:
-    """The function itself: a recording follows its loops and branches as it is."""
+    """The function itself: a recording follows its loops and branches as it is.
+
+    >>> import whet
+    >>> @whet.jit.script_if_tracing
+    ... def double(x):
+    ...     return x * 2
+    >>> double(whet.ones(2))
+    tensor([2., 2.])
+    """
     return fn
 
 
 def is_scripting() -> bool:
-    """False: no code is scripted."""
+    """False: no code is scripted.
+
+    >>> import whet
+    >>> whet.jit.is_scripting()
+    False
+    """
     return False
 
 
 def is_tracing() -> bool:
     """False, also while a run is recorded: PyTorch's tracer keeps numbers of the recorded run for
     good, and programs ask this to avoid that. Recordings here follow them, and go the way that
-    eager mode goes, so `compiler.is_compiling` says no as well."""
+    eager mode goes, so `compiler.is_compiling` says no as well.
+
+    >>> import whet
+    >>> whet.jit.trace(lambda x: x * (3 if whet.jit.is_tracing() else 2))(whet.ones(2))
+    tensor([2., 2.])
+    """
     return False
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """A mark for a script compiler, `@ignore` or `@ignore()`: the function itself."""
+    """A mark for a script compiler, `@ignore` or `@ignore()`: the function itself.
+
+    >>> import whet
+    >>> @whet.jit.ignore
+    ... def f(x):
+    ...     return x + 1
+    >>> f(2)
+    3
+    """
     return drop if callable(drop) else lambda fn: fn
 
 
@@ -115,13 +141,24 @@ def fork(func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def wait(future: Any) -> Any:
-    """What a future of `fork` holds."""
+    """What a future of `fork` holds.
+
+    >>> import whet
+    >>> whet.jit.wait(whet.jit.fork(whet.mul, whet.ones(2), 3))
+    tensor([3., 3.])
+    """
     return future.wait()
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
     """The module, which must be in eval mode: parameters are read where they are at each call.
-    `whet.export` makes constants of them."""
+    `whet.export` makes constants of them.
+
+    >>> import whet
+    >>> model = whet.nn.Linear(2, 2).eval()
+    >>> whet.jit.freeze(model) is model
+    True
+    """
     if getattr(mod, "training", False):
         raise RuntimeError("Freezing is currently only implemented for modules in eval mode. "
                            "Please call .eval() on your module before freezing.")
@@ -129,7 +166,13 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module in eval mode. Traced code is always compiled for the machine that it runs on."""
+    """The module in eval mode. Traced code is always compiled for the machine that it runs on.
+
+    >>> import whet
+    >>> model = whet.nn.Linear(2, 2).eval()
+    >>> whet.jit.optimize_for_inference(model) is model
+    True
+    """
     return freeze(mod.eval() if hasattr(mod, "eval") else mod)
 
 
@@ -137,10 +180,20 @@ interface = unused                           # a mark of classes
 
 
 def Attribute(value: Any, type: Any = None) -> Any:
-    """The value: its type is for a script compiler."""
+    """The value: its type is for a script compiler.
+
+    >>> import whet
+    >>> whet.jit.Attribute(3, int)
+    3
+    """
     return value
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value: its type is for a script compiler."""
+    """The value: its type is for a script compiler.
+
+    >>> import whet
+    >>> whet.jit.annotate(list[int], [1, 2])
+    [1, 2]
+    """
     return the_value

@@ -103,13 +103,33 @@ def get_autocast_dtype(device_type):
 
 @declared_for_tracing.goes_by_no_size
 def is_autocast_available(device_type):
-    """Can `autocast` be used for a kind of device?"""
+    """Can `autocast` be used for a kind of device?
+
+    >>> import whet
+    >>> whet.amp.is_autocast_available("cpu")
+    True
+    """
     return device_type in ("cpu", "cuda")
 
 
 def custom_fwd(fwd=None, *, device_type="cuda", cast_inputs=None):
     """For the `forward` of an autograd Function: `cast_inputs` (if given) is the type of its
-    tensors, and nothing is cast within."""
+    tensors, and nothing is cast within.
+
+    >>> import whet
+    >>> class Double(whet.autograd.Function):
+    ...     @staticmethod
+    ...     @whet.amp.custom_fwd(device_type="cpu", cast_inputs=whet.float32)
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @whet.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> with whet.autocast("cpu"):
+    ...     Double.apply(whet.ones(2, dtype=whet.bfloat16)).dtype
+    whet.float32
+    """
     if fwd is None:
         return lambda f: custom_fwd(f, device_type=device_type, cast_inputs=cast_inputs)
 

@@ -66,7 +66,15 @@ def is_compiling():
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """A function that is not recorded: here any may be, so it is the function itself."""
+    """A function that is not recorded: here any may be, so it is the function itself.
+
+    >>> import whet
+    >>> @whet.compiler.disable
+    ... def f(x):
+    ...     return x + 1
+    >>> f(whet.ones(2))
+    tensor([2., 2.])
+    """
     return fn if fn is not None else lambda f: f
 
 
@@ -75,12 +83,25 @@ is_dynamo_compiling = is_compiling
 
 @_declared_for_tracing.goes_by_no_size
 def is_exporting():
-    """False: what is exported is a recording of a plain run."""
+    """False: what is exported is a recording of a plain run.
+
+    >>> import whet
+    >>> whet.compiler.is_exporting()
+    False
+    """
     return False
 
 
 def allow_in_graph(fn):
-    """A mark for a compiler: the function itself."""
+    """A mark for a compiler: the function itself.
+
+    >>> import whet
+    >>> @whet.compiler.allow_in_graph
+    ... def f(x):
+    ...     return x + 1
+    >>> f(whet.ones(2))
+    tensor([2., 2.])
+    """
     return fn
 
 
@@ -88,15 +109,28 @@ assume_constant_result = allow_in_graph
 
 
 def cudagraph_mark_step_begin():
-    """Nothing: launches are recorded without graphs of CUDA's."""
+    """Nothing: launches are recorded without graphs of CUDA's.
+
+    >>> import whet
+    >>> whet.compiler.cudagraph_mark_step_begin()
+    """
 
 
 def reset():
-    """Forget what was compiled: recordings go with their functions, so there is nothing to do."""
+    """Forget what was compiled: recordings go with their functions, so there is nothing to do.
+
+    >>> import whet
+    >>> whet.compiler.reset()
+    """
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The names of compilers: there is one, and other names lead to it."""
+    """The names of compilers: there is one, and other names lead to it.
+
+    >>> import whet
+    >>> whet.compiler.list_backends()
+    ['inductor']
+    """
     return ["inductor"]
 
 

@@ -174,7 +174,14 @@ def get_default_device():
 
 
 def set_default_device(device):
-    """Set the device of new tensors; None is the CPU."""
+    """Set the device of new tensors; None is the CPU.
+
+    >>> import whet
+    >>> whet.set_default_device("meta")
+    >>> whet.ones(2).device
+    device(type='meta')
+    >>> whet.set_default_device(None)
+    """
     global _default
     before, _default = _default, CPU if device is None else as_device(device)
     if _default is not before:

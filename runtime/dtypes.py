@@ -195,7 +195,14 @@ def get_default_dtype():
 
 def set_default_dtype(d):
     """Set the type of new floating point tensors, and of results where integers meet Python
-    floats."""
+    floats.
+
+    >>> import whet
+    >>> whet.set_default_dtype(whet.float64)
+    >>> whet.ones(2).dtype
+    whet.float64
+    >>> whet.set_default_dtype(whet.float32)
+    """
     global _default
     d = as_dtype(d)
     if d is None or not d.is_floating_point or d in PACKED_TYPES:

@@ -405,7 +405,18 @@ def _find(op: Any) -> CustomOpDef:
 
 def register_autograd(op: Any, backward: Callable[..., Any], /, *,
                       setup_context: Callable[..., Any] | None = None, lib: Any = None) -> None:
-    """`CustomOpDef.register_autograd` of an operator or of its name."""
+    """`CustomOpDef.register_autograd` of an operator or of its name.
+
+    >>> import whet
+    >>> @whet.library.custom_op("docs::double", mutates_args=())
+    ... def double(x: whet.Tensor) -> whet.Tensor:
+    ...     return x * 2
+    >>> whet.library.register_autograd("docs::double", lambda ctx, g: g * 2)
+    >>> x = whet.ones(2, requires_grad=True)
+    >>> double(x).sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
     _find(op).register_autograd(backward, setup_context=setup_context)
 
 

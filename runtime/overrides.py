@@ -15,7 +15,13 @@ declared_for_tracing.only_computes(globals())
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode in which all functions are what they are without it."""
+    """A mode in which all functions are what they are without it.
+
+    >>> import whet
+    >>> with whet.overrides.BaseTorchFunctionMode():
+    ...     whet.ones(2) + 1
+    tensor([2., 2.])
+    """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func(*args, **kwargs or {})
@@ -33,17 +39,37 @@ def has_torch_function(relevant_args):
 
 
 def has_torch_function_unary(arg):
-    """`has_torch_function` of one argument."""
+    """`has_torch_function` of one argument.
+
+    >>> import whet
+    >>> whet.overrides.has_torch_function_unary(whet.ones(2))
+    False
+    """
     return has_torch_function((arg,))
 
 
 def has_torch_function_variadic(*args):
-    """`has_torch_function` of the arguments."""
+    """`has_torch_function` of the arguments.
+
+    >>> import whet
+    >>> whet.overrides.has_torch_function_variadic(whet.ones(2), 3)
+    False
+    """
     return has_torch_function(args)
 
 
 def handle_torch_function(public_api, relevant_args, *args, **kwargs):
-    """What modes and the relevant arguments say that `public_api(*args, **kwargs)` is."""
+    """What modes and the relevant arguments say that `public_api(*args, **kwargs)` is.
+
+    >>> import whet
+    >>> class Named(whet.Tensor):
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         return func.__name__
+    >>> x = whet.ones(2).as_subclass(Named)
+    >>> whet.overrides.handle_torch_function(whet.add, (x,), x, 1)
+    'add'
+    """
     return function_protocol.hand_over(public_api, args, kwargs, relevant_args)
 
 
@@ -74,12 +100,22 @@ def wrap_torch_function(dispatcher):
 
 
 def is_tensor_like(inp):
-    """Is it a tensor, or an object that says what functions of tensors are of it?"""
+    """Is it a tensor, or an object that says what functions of tensors are of it?
+
+    >>> import whet
+    >>> whet.overrides.is_tensor_like(whet.ones(2)), whet.overrides.is_tensor_like([1.0])
+    (True, False)
+    """
     return hasattr(type(inp), "__torch_function__")
 
 
 def get_default_nowrap_functions():
-    """Functions whose results `Tensor.__torch_function__` leaves as they are."""
+    """Functions whose results `Tensor.__torch_function__` leaves as they are.
+
+    >>> import whet
+    >>> whet.Tensor.grad.__get__ in whet.overrides.get_default_nowrap_functions()
+    True
+    """
     return set(function_protocol.not_converted())
 
 
@@ -91,7 +127,12 @@ set_default_dtype set_grad_enabled set_num_threads set_printoptions typename""".
 
 
 def get_ignored_functions():
-    """Public functions that do not ask their operands what they are."""
+    """Public functions that do not ask their operands what they are.
+
+    >>> import whet
+    >>> whet.from_numpy in whet.overrides.get_ignored_functions()
+    True
+    """
     tensor = whet.Tensor
     return {*(fn for name in IGNORED if callable(fn := getattr(whet, name, None))),
             *(getattr(tensor, name) for name in function_protocol.OF_THE_CLASS)}
@@ -118,7 +159,12 @@ def _named_functions():
 
 
 def get_overridable_functions():
-    """The public functions that ask their operands, by the module or the class that has them."""
+    """The public functions that ask their operands, by the module or the class that has them.
+
+    >>> import whet
+    >>> whet.add in whet.overrides.get_overridable_functions()[whet]
+    True
+    """
     found: dict = {}
     for space, _, fn in _named_functions():
         found.setdefault(space, []).append(fn)
@@ -126,7 +172,12 @@ def get_overridable_functions():
 
 
 def get_testing_overrides():
-    """Of each such function one of the same signature that gives -1."""
+    """Of each such function one of the same signature that gives -1.
+
+    >>> import whet
+    >>> whet.overrides.get_testing_overrides()[whet.add](whet.ones(2), 1)
+    -1
+    """
     def stand_in(fn):
         def call(*args, **kwargs):
             return -1
@@ -156,7 +207,12 @@ def resolve_name(f):
 
 
 def is_tensor_method_or_property(func):
-    """Is it a method of tensors, or the function that gets an attribute of theirs?"""
+    """Is it a method of tensors, or the function that gets an attribute of theirs?
+
+    >>> import whet
+    >>> whet.overrides.is_tensor_method_or_property(whet.Tensor.add)
+    True
+    """
     return any(fn == func for space, _, fn in _named_functions() if space is whet.Tensor)
 
 

@@ -153,29 +153,64 @@ def manual_seed(seed):
 
 
 def seed():
-    """Seed the default generator from the system; returns the seed."""
+    """Seed the default generator from the system; returns the seed.
+
+    >>> import whet
+    >>> with whet.random.fork_rng():
+    ...     whet.seed() == whet.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 
 @_declared_for_tracing.goes_by_no_size
 def initial_seed():
-    """The default generator's seed."""
+    """The default generator's seed.
+
+    >>> import whet
+    >>> _ = whet.manual_seed(7)
+    >>> whet.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state():
-    """The default generator's position."""
+    """The default generator's position.
+
+    >>> import whet
+    >>> state = whet.get_rng_state()
+    >>> a = whet.rand(3)
+    >>> whet.set_rng_state(state)
+    >>> whet.equal(a, whet.rand(3))
+    True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state):
-    """Set the default generator's position."""
+    """Set the default generator's position.
+
+    >>> import whet
+    >>> state = whet.get_rng_state()
+    >>> a, _ = whet.rand(3), whet.set_rng_state(state)
+    >>> whet.equal(a, whet.rand(3))
+    True
+    """
     default_generator.set_state(new_state)
 
 
 class fork_rng:
     """Leave the default generator, which draws for all devices, as it was, whatever happens
-    inside."""
+    inside.
+
+    >>> import whet
+    >>> state = whet.get_rng_state()
+    >>> with whet.random.fork_rng():
+    ...     x = whet.rand(3)
+    >>> whet.equal(state, whet.get_rng_state())
+    True
+    """
 
     def __init__(self, devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices",
                  device_type="cuda"):

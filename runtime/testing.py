@@ -33,7 +33,13 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
-    """`assert_close` under its older name: types need not be the same, NaNs are equal."""
+    """`assert_close` under its older name: types need not be the same, NaNs are equal.
+
+    >>> import warnings
+    >>> import whet
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     whet.testing.assert_allclose(whet.ones(2), whet.ones(2))
+    """
     actual, expected = (x if hasattr(x, "_array") else FUNCTIONS["as_tensor"](x)
                         for x in (actual, expected))
     if rtol is None and atol is None:

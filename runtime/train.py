@@ -169,7 +169,16 @@ class Trainer:
 
 
 def streams_of_numbers():
-    """Where whet's, Python's and NumPy's random numbers are."""
+    """Where whet's, Python's and NumPy's random numbers are.
+
+    >>> import whet
+    >>> from whet.train import restore, streams_of_numbers
+    >>> streams = streams_of_numbers()
+    >>> a = whet.rand(2)
+    >>> restore(streams)
+    >>> whet.equal(a, whet.rand(2))
+    True
+    """
     version, words, gauss = random.getstate()
     numpy_state: Any = np.random.get_state()
     return {"whet": whet.random.get_rng_state(), "python": [version, whet.tensor(words), gauss],
@@ -177,7 +186,16 @@ def streams_of_numbers():
 
 
 def restore(streams):
-    """Let random numbers go on from there."""
+    """Let random numbers go on from there.
+
+    >>> import random
+    >>> from whet.train import restore, streams_of_numbers
+    >>> streams = streams_of_numbers()
+    >>> a = random.random()
+    >>> restore(streams)
+    >>> a == random.random()
+    True
+    """
     whet.random.set_rng_state(streams["whet"])
     version, words, gauss = streams["python"]
     random.setstate((version, tuple(words.tolist()), gauss))
@@ -186,7 +204,13 @@ def restore(streams):
 
 
 def parts(batch):
-    """The tensors of a batch."""
+    """The tensors of a batch.
+
+    >>> import whet
+    >>> from whet.train import parts
+    >>> parts([whet.ones(1), whet.zeros(1)]), parts(whet.ones(1))
+    ([tensor([1.]), tensor([0.])], (tensor([1.]),))
+    """
     return batch if isinstance(batch, tuple | list) else (batch,)
 
 

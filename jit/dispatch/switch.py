@@ -19,7 +19,14 @@ def is_off() -> bool:
 
 
 class disable:
-    """Inside, traced functions run eagerly: `with jit.disable():`."""
+    """Inside, traced functions run eagerly: `with jit.disable():`.
+
+    >>> import whet
+    >>> double = whet.jit.trace(lambda x: x * 2)
+    >>> with whet.jit.disable():
+    ...     double(whet.ones(2))
+    tensor([2., 2.])
+    """
 
     def __enter__(self) -> None:
         _switch.off += 1

@@ -198,7 +198,16 @@ def _innermost():
 
 
 def enter_dual_level():
-    """Begin a level, until `exit_dual_level`."""
+    """Begin a level, until `exit_dual_level`.
+
+    >>> import whet
+    >>> import whet.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> y = fwAD.make_dual(whet.tensor(3.0), whet.tensor(1.0)) ** 2
+    >>> fwAD.unpack_dual(y).tangent
+    tensor(6.)
+    >>> fwAD.exit_dual_level(level=level)
+    """
     return ForwardLevel().__enter__()
 
 
@@ -244,7 +253,15 @@ def make_dual(tensor, tangent, *, level=None):
 
 
 def unpack_dual(tensor, *, level=None):
-    """(primal, tangent) of a tensor; the tangent is None if it has none."""
+    """(primal, tangent) of a tensor; the tangent is None if it has none.
+
+    >>> import whet
+    >>> import whet.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     y = fwAD.make_dual(whet.tensor(3.0), whet.tensor(1.0)) ** 2
+    ...     fwAD.unpack_dual(y).tangent
+    tensor(6.)
+    """
     level = level or _innermost()
     if level is None or not level.owns(tensor):
         return UnpackedDualTensor(tensor, None)

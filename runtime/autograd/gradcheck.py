@@ -115,7 +115,13 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
                   gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0,
                   check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
                   check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
-    """Are the second derivatives those that finite differences of the first give?"""
+    """Are the second derivatives those that finite differences of the first give?
+
+    >>> import whet
+    >>> x = whet.rand(3, dtype=whet.float64, requires_grad=True)
+    >>> whet.autograd.gradgradcheck(lambda x: (x ** 3).sum(), (x,))
+    True
+    """
     inputs = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     outs = [o for o in _outputs(func, inputs) if o.requires_grad]
     if grad_outputs is None:

@@ -36,14 +36,31 @@ def get_gradient_edge(tensor):
 
 
 def increment_version(tensor):
-    """Say that a tensor (or each of several) was written to by code that nobody here sees."""
+    """Say that a tensor (or each of several) was written to by code that nobody here sees.
+
+    >>> import whet
+    >>> x = whet.ones(2)
+    >>> whet.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     for t in (tensor,) if hasattr(tensor, "_array") else tensor:
         t._bump("increment_version")
 
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message):
-    """Inside, `saved_tensors_hooks` raises an error that says this."""
+    """Inside, `saved_tensors_hooks` raises an error that says this.
+
+    >>> import whet
+    >>> with whet.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...     try:
+    ...         with whet.autograd.graph.saved_tensors_hooks(id, id):
+    ...             pass
+    ...     except RuntimeError as e:
+    ...         print(e)
+    not here
+    """
     if modes.state.saved_hooks:
         raise RuntimeError(error_message)
     before = modes.state.refuses_saved_hooks
@@ -138,7 +155,16 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors in CPU memory. CPU tensors are there already."""
+    """Keep saved tensors in CPU memory. CPU tensors are there already.
+
+    >>> import whet
+    >>> x = whet.tensor([3.0], requires_grad=True)
+    >>> with whet.autograd.graph.save_on_cpu():
+    ...     y = x * x
+    >>> y.backward()
+    >>> x.grad
+    tensor([6.])
+    """
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         super().__init__(lambda x: x, lambda x: x)

@@ -403,7 +403,16 @@ class set_detect_anomaly(_Mode):
 
 
 class detect_anomaly(set_detect_anomaly):
-    """`with detect_anomaly():` — see `set_detect_anomaly`."""
+    """`with detect_anomaly():` — see `set_detect_anomaly`.
+
+    >>> import whet
+    >>> x = whet.zeros(1, requires_grad=True)
+    >>> with whet.autograd.detect_anomaly():
+    ...     x.sqrt().sum().mul(0).backward()
+    Traceback (most recent call last):
+        ...
+    RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output.
+    """
     __slots__ = ()
 
     def __init__(self, check_nan=True):
@@ -425,7 +434,16 @@ def is_anomaly_check_nan_enabled():
 
 class saved_tensors_hooks:
     """Call `pack(tensor)` for each tensor saved for backward inside, and `unpack(packed)` when
-    it is needed."""
+    it is needed.
+
+    >>> import whet
+    >>> x = whet.tensor([2.0], requires_grad=True)
+    >>> with whet.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), whet.from_numpy):
+    ...     y = x.exp()
+    >>> y.backward()
+    >>> x.grad
+    tensor([7.3891])
+    """
 
     def __init__(self, pack_hook, unpack_hook):
         self.hooks = pack_hook, unpack_hook

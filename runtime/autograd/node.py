@@ -288,7 +288,15 @@ class _Place(NamedTuple):
 
 
 class GradientEdge(_Place):
-    """A node and the number of one of its outputs."""
+    """A node and the number of one of its outputs.
+
+    >>> import whet
+    >>> x = whet.tensor([3.0], requires_grad=True)
+    >>> y = x * 2
+    >>> edge = whet.autograd.graph.get_gradient_edge(y)
+    >>> edge.node is y.grad_fn, edge.output_nr
+    (True, 0)
+    """
     outline: Any = None                      # (shape, dtype, device) of a tensor of this place
 
     def edge(self):

@@ -64,7 +64,12 @@ def __getattr__(name):
 def stats():
     """The bytes in large blocks: live, at the peak, and kept for reuse. Also the limit of those
     kept, and how many blocks were reused and how many are new. All are zero if the allocator is
-    off."""
+    off.
+
+    >>> import whet
+    >>> sorted(whet.memory.stats())
+    ['cached', 'fresh', 'limit', 'live', 'peak', 'reused']
+    """
     names = {
         "live": LIVE, "peak": PEAK, "cached": CACHED, "limit": LIMIT, "reused": REUSED,
         "fresh": FRESH}
@@ -81,7 +86,14 @@ def taken(size):
 
 
 def reset_peak():
-    """Restart the peak from the current live bytes."""
+    """Restart the peak from the current live bytes.
+
+    >>> import whet
+    >>> whet.memory.reset_peak()
+    >>> s = whet.memory.stats()
+    >>> s["peak"] == s["live"]
+    True
+    """
     if native.enabled():
         heap_word(PEAK).value = heap_word(LIVE).value
 
@@ -102,7 +114,13 @@ def growth(call):
 
 
 def empty_cache():
-    """Give all blocks that are kept for reuse back to the system."""
+    """Give all blocks that are kept for reuse back to the system.
+
+    >>> import whet
+    >>> whet.memory.empty_cache()
+    >>> whet.memory.stats()["cached"]
+    0
+    """
     if native.enabled():
         C.PYFUNCTYPE(None)(native.symbol("heap_empty"))()
         _trim()
@@ -136,7 +154,13 @@ def _library():
 
 
 def set_limit(limit):
-    """Keep at most this many bytes for reuse."""
+    """Keep at most this many bytes for reuse.
+
+    >>> import whet
+    >>> before = whet.memory.stats()["limit"]
+    >>> whet.memory.set_limit(1 << 20)
+    >>> whet.memory.set_limit(before)
+    """
     limit = operator.index(limit)
     if limit < 0:
         raise ValueError(f"set_limit: expected at least 0 bytes, got {limit}")

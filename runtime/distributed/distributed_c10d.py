@@ -37,7 +37,12 @@ default_pg_timeout = datetime.timedelta(minutes=30)
 
 
 class Backend(str):
-    """The name of what processes communicate by, in small letters."""
+    """The name of what processes communicate by, in small letters.
+
+    >>> import whet
+    >>> whet.distributed.Backend("GLOO") == "gloo"
+    True
+    """
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
 
     def __new__(cls, name):
@@ -187,7 +192,15 @@ def destroy_process_group(group=None):
 
 def new_group(ranks=None, timeout=None, backend=None, pg_options=None,
               use_local_synchronization=False, group_desc=None, device_id=None):
-    """A group of some of the processes: of this one."""
+    """A group of some of the processes: of this one.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.get_world_size(dist.new_group([0]))
+    1
+    >>> dist.destroy_process_group()
+    """
     known = _member(None)
     if ranks is not None and list(ranks) != [0]:
         raise ValueError(
@@ -223,7 +236,15 @@ def get_rank(group=None):
 
 @_declared_for_tracing.goes_by_no_size
 def get_world_size(group=None):
-    """How many processes are in a group."""
+    """How many processes are in a group.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.get_world_size()
+    1
+    >>> dist.destroy_process_group()
+    """
     return _member(group).size()
 
 
@@ -299,7 +320,17 @@ def _copy(name, output, source):
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
-    """Let each member have the sum (say) of the tensors of all."""
+    """Let each member have the sum (say) of the tensors of all.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> t = whet.tensor([3.0])
+    >>> dist.all_reduce(t, op=dist.ReduceOp.MAX)
+    >>> t
+    tensor([3.])
+    >>> dist.destroy_process_group()
+    """
     _member(group)
     return _done(async_op)
 
@@ -311,13 +342,30 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
-    """Let each member have the tensor of member `src`."""
+    """Let each member have the tensor of member `src`.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> t = whet.ones(2)
+    >>> dist.broadcast(t, src=0)
+    >>> t
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     _check_root("broadcast", src, group, group_src)
     return _done(async_op)
 
 
 def barrier(group=None, async_op=False, device_ids=None):
-    """Wait until all members are here."""
+    """Wait until all members are here.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.barrier()
+    >>> dist.destroy_process_group()
+    """
     _member(group)
     return _done(async_op)
 
@@ -328,14 +376,34 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
-    """Let each member have the tensors of all, in a list."""
+    """Let each member have the tensors of all, in a list.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> parts = [whet.empty(2)]
+    >>> dist.all_gather(parts, whet.ones(2))
+    >>> parts
+    [tensor([1., 1.])]
+    >>> dist.destroy_process_group()
+    """
     _member(group)
     _copy("all_gather", _only("all_gather", "tensor_list", tensor_list), tensor)
     return _done(async_op)
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
-    """Let each member have the tensors of all, in one tensor."""
+    """Let each member have the tensors of all, in one tensor.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> whole = whet.empty(2)
+    >>> dist.all_gather_into_tensor(whole, whet.ones(2))
+    >>> whole
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     _member(group)
     _copy("all_gather_into_tensor", output_tensor, input_tensor)
     return _done(async_op)
@@ -351,7 +419,17 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
-    """Let each member have its tensor of those that member `src` has."""
+    """Let each member have its tensor of those that member `src` has.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> t = whet.empty(2)
+    >>> dist.scatter(t, [whet.ones(2)], src=0)
+    >>> t
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     _check_root("scatter", src, group, group_src)
     if scatter_list is None:
         raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
@@ -367,7 +445,17 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
 
 
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """Let each member have its part of the sum (say) of the tensors of all."""
+    """Let each member have its part of the sum (say) of the tensors of all.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> part = whet.empty(2)
+    >>> dist.reduce_scatter_tensor(part, whet.ones(2))
+    >>> part
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     _member(group)
     _copy("reduce_scatter_tensor", output, input)
     return _done(async_op)
@@ -396,7 +484,17 @@ def _sent(x):
 
 
 def all_gather_object(object_list, obj, group=None):
-    """Let each member have the objects of all."""
+    """Let each member have the objects of all.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> found = [None]
+    >>> dist.all_gather_object(found, {"loss": 0.5})
+    >>> found
+    [{'loss': 0.5}]
+    >>> dist.destroy_process_group()
+    """
     _member(group)
     object_list[0] = _sent(obj)
 
@@ -410,7 +508,17 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
 
 
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
-    """Let each member have the objects of member `src`."""
+    """Let each member have the objects of member `src`.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> things = [{"lr": 0.1}]
+    >>> dist.broadcast_object_list(things, src=0)
+    >>> things
+    [{'lr': 0.1}]
+    >>> dist.destroy_process_group()
+    """
     _check_root("broadcast_object_list", src, group, group_src)
     object_list[:] = map(_sent, object_list)
 
@@ -483,5 +591,10 @@ is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
 
 
 def is_backend_available(backend):
-    """May a group have this name without it being needed for devices?"""
+    """May a group have this name without it being needed for devices?
+
+    >>> import whet
+    >>> whet.distributed.is_backend_available("gloo")
+    True
+    """
     return backend.lower() == "gloo"

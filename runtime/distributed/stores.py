@@ -115,7 +115,14 @@ class HashStore(Store):
 
 
 class PrefixStore(Store):
-    """A store whose names begin, in another store, with a prefix."""
+    """A store whose names begin, in another store, with a prefix.
+
+    >>> import whet
+    >>> store = whet.distributed.HashStore()
+    >>> whet.distributed.PrefixStore("step 1", store).set("ready", "yes")
+    >>> whet.distributed.PrefixStore("step 1", store).get("ready")
+    b'yes'
+    """
 
     def __init__(self, prefix, store):
         super().__init__()

@@ -84,7 +84,13 @@ class _DependentProperty(property, _Dependent):
 
 
 def is_dependent(constraint):
-    """Does it depend on other parameters?"""
+    """Does it depend on other parameters?
+
+    >>> import whet
+    >>> from whet.distributions import constraints
+    >>> constraints.is_dependent(constraints.real)
+    False
+    """
     return isinstance(constraint, _Dependent)
 
 
@@ -167,7 +173,14 @@ class _OfParts(Constraint):
 
 
 class _Cat(_OfParts):
-    """Regions beside each other along a dimension, `lengths` long."""
+    """Regions beside each other along a dimension, `lengths` long.
+
+    >>> import whet
+    >>> from whet.distributions import constraints
+    >>> c = constraints.cat([constraints.positive, constraints.real])
+    >>> c.check(whet.tensor([-1.0, -1.0]))
+    tensor([False,  True])
+    """
 
     def __init__(self, cseq, dim=0, lengths=None):
         super().__init__(cseq, dim)
@@ -182,7 +195,15 @@ class _Cat(_OfParts):
 
 
 class _Stack(_OfParts):
-    """Regions of the slices along a dimension."""
+    """Regions of the slices along a dimension.
+
+    >>> import whet
+    >>> from whet.distributions import constraints
+    >>> c = constraints.stack([constraints.positive, constraints.real])
+    >>> c.check(whet.tensor([[-1.0, 1.0], [-1.0, 1.0]]))
+    tensor([[False,  True],
+            [ True,  True]])
+    """
     event_dim = property(lambda self: (max(c.event_dim for c in self.cseq)
                                        + (self.dim + max(c.event_dim for c in self.cseq) < 0)))
 
@@ -234,21 +255,39 @@ class _FromBoth(_Bounded):
 
 
 class _GreaterThan(_FromBelow):
-    """Numbers above a bound."""
+    """Numbers above a bound.
+
+    >>> import whet
+    >>> c = whet.distributions.constraints.greater_than(2.0)
+    >>> c.check(whet.tensor([1.0, 2.0, 3.0]))
+    tensor([False, False,  True])
+    """
 
     def check(self, value):
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_FromBelow):
-    """Numbers from a bound on."""
+    """Numbers from a bound on.
+
+    >>> import whet
+    >>> c = whet.distributions.constraints.greater_than_eq(2.0)
+    >>> c.check(whet.tensor([1.0, 2.0, 3.0]))
+    tensor([False,  True,  True])
+    """
 
     def check(self, value):
         return self.lower_bound <= value
 
 
 class _LessThan(_FromAbove):
-    """Numbers below a bound."""
+    """Numbers below a bound.
+
+    >>> import whet
+    >>> c = whet.distributions.constraints.less_than(2.0)
+    >>> c.check(whet.tensor([1.0, 2.0, 3.0]))
+    tensor([ True, False, False])
+    """
 
     def check(self, value):
         return value < self.upper_bound
@@ -267,14 +306,26 @@ class _Interval(_FromBoth):
 
 
 class _HalfOpenInterval(_FromBoth):
-    """Numbers between two bounds, without the upper."""
+    """Numbers between two bounds, without the upper.
+
+    >>> import whet
+    >>> c = whet.distributions.constraints.half_open_interval(0.0, 1.0)
+    >>> c.check(whet.tensor([0.0, 0.5, 1.0]))
+    tensor([ True,  True, False])
+    """
 
     def check(self, value):
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _IntegerInterval(_FromBoth):
-    """Whole numbers between two bounds, these included."""
+    """Whole numbers between two bounds, these included.
+
+    >>> import whet
+    >>> c = whet.distributions.constraints.integer_interval(0, 2)
+    >>> c.check(whet.tensor([0.0, 0.5, 3.0]))
+    tensor([ True, False, False])
+    """
     is_discrete = True
 
     def check(self, value):
@@ -316,7 +367,13 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(Constraint):
-    """Vectors of counts that sum up to at most a bound."""
+    """Vectors of counts that sum up to at most a bound.
+
+    >>> import whet
+    >>> c = whet.distributions.constraints.multinomial(3)
+    >>> c.check(whet.tensor([[1.0, 2.0], [1.0, 1.0]]))
+    tensor([True, True])
+    """
     is_discrete, event_dim = True, 1
 
     def __init__(self, upper_bound):

@@ -73,7 +73,12 @@ def calculate_gain(nonlinearity, param=None):
 
 
 def fans(tensor):
-    """(fan_in, fan_out) of a weight laid out as (out, in, *window)."""
+    """(fan_in, fan_out) of a weight laid out as (out, in, *window).
+
+    >>> import whet
+    >>> whet.nn.init.fans(whet.empty(8, 3, 5, 5))
+    (75, 200)
+    """
     if tensor.ndim < 2:
         raise ValueError(
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")

@@ -16,7 +16,12 @@ _FROM = {
 
 
 def is_in_onnx_export() -> bool:
-    """False: what is exported is a recording of a plain run, which need not know of it."""
+    """False: what is exported is a recording of a plain run, which need not know of it.
+
+    >>> import whet
+    >>> whet.onnx.is_in_onnx_export()
+    False
+    """
     return False
 
 

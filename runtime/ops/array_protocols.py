@@ -510,5 +510,10 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 @function(method=False)
 def to_dlpack(tensor):
-    """A DLPack capsule over the tensor's memory."""
+    """A DLPack capsule over the tensor's memory.
+
+    >>> import whet
+    >>> whet.from_dlpack(whet.to_dlpack(whet.arange(3)))
+    tensor([0, 1, 2])
+    """
     return tensor.__dlpack__()

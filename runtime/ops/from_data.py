@@ -516,7 +516,16 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
               pin_memory=False):
     """A tensor over a file's bytes; with `shared=True` writes go to the file, which is made or
-    enlarged as needed."""
+    enlarged as needed.
+
+    >>> import os
+    >>> import tempfile
+    >>> import whet
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> _ = open(path, "wb").write(bytes([1, 2, 3]))
+    >>> whet.from_file(path, size=3, dtype=whet.uint8)
+    tensor([1, 2, 3], dtype=whet.uint8)
+    """
     check_options("from_file", layout, device, pin_memory)
     import os
     d = float_dtype(dtype)

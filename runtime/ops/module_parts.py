@@ -50,7 +50,12 @@ def native_dropout(input, p, train):
 
 @function(method=False)
 def feature_dropout(input, p, train):
-    """Zero whole channels with probability p and scale the rest by 1 / (1 - p)."""
+    """Zero whole channels with probability p and scale the rest by 1 / (1 - p).
+
+    >>> import whet
+    >>> whet.feature_dropout(whet.ones(1, 2, 2), 0.5, False).sum()
+    tensor(4.)
+    """
     if input.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     if not train or p == 0:
@@ -84,7 +89,13 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
 
 @function(method=False)
 def detach_(input):
-    """Take a tensor's history from it."""
+    """Take a tensor's history from it.
+
+    >>> import whet
+    >>> x = whet.ones(2, requires_grad=True) * 2
+    >>> whet.detach_(x).requires_grad
+    False
+    """
     return input.detach_()
 
 

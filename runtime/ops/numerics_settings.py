@@ -11,7 +11,14 @@ _medium = [False]                   # was "medium" the word that was asked for?
 @function(method=False)
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """Ask for results that do not change from run to run. They never do here: the answer is only
-    remembered."""
+    remembered.
+
+    >>> import whet
+    >>> whet.use_deterministic_algorithms(True)
+    >>> whet.are_deterministic_algorithms_enabled()
+    True
+    >>> whet.use_deterministic_algorithms(False)
+    """
     beyond("it sets whether results may change from run to run")
     _deterministic[:] = bool(mode), bool(warn_only)
 
@@ -19,14 +26,24 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 @function(method=False)
 @declared_for_tracing.goes_by_no_size
 def are_deterministic_algorithms_enabled():
-    """Was `use_deterministic_algorithms(True)` called?"""
+    """Was `use_deterministic_algorithms(True)` called?
+
+    >>> import whet
+    >>> whet.are_deterministic_algorithms_enabled()
+    False
+    """
     return read(lambda: _deterministic[0])
 
 
 @function(method=False)
 @declared_for_tracing.goes_by_no_size
 def is_deterministic_algorithms_warn_only_enabled():
-    """Was `use_deterministic_algorithms(True, warn_only=True)` called?"""
+    """Was `use_deterministic_algorithms(True, warn_only=True)` called?
+
+    >>> import whet
+    >>> whet.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
     return read(lambda: _deterministic[1])
 
 
@@ -53,7 +70,12 @@ def set_deterministic_debug_mode(debug_mode):
 
 @function(method=False)
 def get_deterministic_debug_mode():
-    """The number of the mode that `set_deterministic_debug_mode` set, in other words or not."""
+    """The number of the mode that `set_deterministic_debug_mode` set, in other words or not.
+
+    >>> import whet
+    >>> whet.get_deterministic_debug_mode()
+    0
+    """
     return read(lambda: 0 if not _deterministic[0] else 1 if _deterministic[1] else 2)
 
 
@@ -76,6 +98,11 @@ def set_float32_matmul_precision(precision):
 
 @function(method=False)
 def get_float32_matmul_precision():
-    """What `set_float32_matmul_precision` was given, or what `allow_tf32` comes to."""
+    """What `set_float32_matmul_precision` was given, or what `allow_tf32` comes to.
+
+    >>> import whet
+    >>> whet.get_float32_matmul_precision()
+    'highest'
+    """
     return read(lambda: "highest" if not tf32.allowed & tf32.PRODUCTS else
                 "medium" if _medium[0] else "high")

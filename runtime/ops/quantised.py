@@ -140,7 +140,15 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
 @function(method=False)
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
     """`fake_quantize_per_tensor_affine` with a scale and a zero point for each place along
-    `axis`."""
+    `axis`.
+
+    >>> import whet
+    >>> x, scale = whet.tensor([[0.3], [0.3]]), whet.tensor([0.1, 0.25])
+    >>> zero_point = whet.zeros(2, dtype=whet.int32)
+    >>> whet.fake_quantize_per_channel_affine(x, scale, zero_point, 0, 0, 255)
+    tensor([[0.3000],
+            [0.2500]])
+    """
     if quant_min > quant_max:
         raise RuntimeError(f"fake_quantize: quant_min {quant_min} is above quant_max {quant_max}")
     scale, zero_point = _per("fake_quantize", input, scale, zero_point, axis)

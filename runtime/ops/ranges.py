@@ -109,7 +109,14 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
 @function(method=False)
 def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
           requires_grad=False):
-    """As `arange`, with `end` included, and floating point by default."""
+    """As `arange`, with `end` included, and floating point by default.
+
+    >>> import warnings
+    >>> import whet
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     whet.range(1, 4)
+    tensor([1., 2., 3., 4.])
+    """
     check_options("range", layout, device)
     if end is None:
         raise TypeError("range() missing 1 required positional arguments: \"end\"")

@@ -128,13 +128,26 @@ def smm(input, mat):
 
 @function()
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
-    """beta times a sparse matrix and alpha times a product, as a sparse one."""
+    """beta times a sparse matrix and alpha times a product, as a sparse one.
+
+    >>> import whet
+    >>> eye = whet.eye(2).to_sparse()
+    >>> whet.sspaddmm(eye, eye, whet.ones(2, 2)).to_dense()
+    tensor([[2., 1.],
+            [1., 2.]])
+    """
     return _rules()["sspaddmm"](input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @function(method=False)
 def hspmm(mat1, mat2):
-    """The product of a sparse matrix and a dense one, as the rows that have entries."""
+    """The product of a sparse matrix and a dense one, as the rows that have entries.
+
+    >>> import whet
+    >>> whet.hspmm(whet.tensor([[0., 2.], [0., 0.]]).to_sparse(), whet.ones(2, 3)).to_dense()
+    tensor([[2., 2., 2.],
+            [0., 0., 0.]])
+    """
     return _rules()["hspmm"](mat1, mat2)
 
 

@@ -120,13 +120,23 @@ def conj(input):
 
 @function()
 def resolve_conj(input):
-    """The tensor itself: conjugation is never lazy."""
+    """The tensor itself: conjugation is never lazy.
+
+    >>> import whet
+    >>> whet.resolve_conj(whet.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
+    """
     check_tensors("resolve_conj", input=input)
     return input
 
 
 @function()
 def resolve_neg(input):
-    """The tensor itself: negation is never lazy."""
+    """The tensor itself: negation is never lazy.
+
+    >>> import whet
+    >>> whet.resolve_neg(whet.tensor([1 + 2j]).conj().imag)
+    tensor([-2.])
+    """
     check_tensors("resolve_neg", input=input)
     return input

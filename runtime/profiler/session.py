@@ -37,7 +37,12 @@ def supported_activities():
 
 
 def kineto_available():
-    """Can traces be exported? They can."""
+    """Can traces be exported? They can.
+
+    >>> import whet
+    >>> whet.profiler.kineto_available()
+    True
+    """
     return True
 
 

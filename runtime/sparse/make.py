@@ -23,7 +23,13 @@ from .tensor import (
 
 class check_sparse_tensor_invariants:
     """Whether constructors look at all that must hold of indices, beside their bounds: a context, a
-    decorator, or `enable()` and `disable()`."""
+    decorator, or `enable()` and `disable()`.
+
+    >>> import whet
+    >>> with whet.sparse.check_sparse_tensor_invariants():
+    ...     whet.sparse_coo_tensor([[0, 1]], [2., 3.], (2,)).to_dense()
+    tensor([2., 3.])
+    """
     _enabled = False
 
     def __init__(self, enable: bool = True) -> None:

@@ -198,7 +198,14 @@ def hspmm(mat1: Any, mat2: Any) -> Any:
 
 @rule("sampled_addmm")
 def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
-    """beta times a sparse matrix and alpha times a product of dense ones at its places."""
+    """beta times a sparse matrix and alpha times a product of dense ones at its places.
+
+    >>> import whet
+    >>> at = whet.tensor([[0., 1.], [1., 0.]]).to_sparse_csr()
+    >>> whet.sparse.sampled_addmm(at, whet.ones(2, 3), whet.ones(3, 2), beta=0.0).to_dense()
+    tensor([[0., 3.],
+            [3., 0.]])
+    """
     _matrices("sampled_addmm", mat1, mat2)
     if tuple(input.shape) != (mat1.shape[0], mat2.shape[1]):
         raise RuntimeError("sampled_addmm: Expected self.shape to be "
@@ -230,7 +237,13 @@ def reduced(input: Any, mat: Any, reduce: str) -> Any:
 
 
 def spsolve(input: Any, other: Any) -> Any:
-    """The solution of a system of equations with a sparse matrix."""
+    """The solution of a system of equations with a sparse matrix.
+
+    >>> import whet
+    >>> A = whet.tensor([[2., 0.], [0., 4.]]).to_sparse_csr()
+    >>> whet.sparse.spsolve(A, whet.tensor([2., 2.]))
+    tensor([1.0000, 0.5000])
+    """
     if not is_sparse(input) or input.layout is not sparse_csr:
         raise RuntimeError("spsolve: the matrix must be of layout whet.sparse_csr")
     return solve(input._as_coo().to_dense(), other)

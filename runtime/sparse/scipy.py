@@ -14,7 +14,14 @@ LAYOUTS = {"csr": sparse_csr, "csc": sparse_csc, "bsr": sparse_bsr}
 
 def from_scipy(matrix: Any) -> Any:
     """A matrix or array of `scipy.sparse` as a sparse tensor: csr, csc and bsr in their layouts and
-    in the same memory, all others as COO."""
+    in the same memory, all others as COO.
+
+    >>> import scipy.sparse
+    >>> import whet
+    >>> whet.sparse.from_scipy(scipy.sparse.csr_array([[0., 2.], [3., 0.]])).to_dense()
+    tensor([[0., 2.],
+            [3., 0.]], dtype=whet.float64)
+    """
     if matrix.format in LAYOUTS:
         return sparse_compressed_tensor(
             F["from_numpy"](matrix.indptr), F["from_numpy"](matrix.indices),
@@ -26,7 +33,13 @@ def from_scipy(matrix: Any) -> Any:
 
 
 def to_scipy(input: Any) -> Any:
-    """A sparse tensor as an array of `scipy.sparse`, of its layout."""
+    """A sparse tensor as an array of `scipy.sparse`, of its layout.
+
+    >>> import whet
+    >>> m = whet.sparse.to_scipy(whet.tensor([[0., 2.], [3., 0.]]).to_sparse_csr())
+    >>> m.toarray().tolist()
+    [[0.0, 2.0], [3.0, 0.0]]
+    """
     import scipy.sparse
     values = input._held.detach().numpy()
     for name, layout in LAYOUTS.items():

@@ -102,5 +102,11 @@ def softmax(input: Any, dim: int, _stacklevel: int = 3, dtype: Any = None) -> An
 
 @rule("log_softmax")
 def log_softmax(input: Any, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """The logarithm of `softmax`."""
+    """The logarithm of `softmax`.
+
+    >>> import whet
+    >>> x = whet.tensor([[1., 1.], [0., 2.]]).to_sparse()
+    >>> whet.sparse.log_softmax(x, dim=1).values()
+    tensor([-0.6931, -0.6931,  0.0000])
+    """
     return _softmax(input, dim, dtype, log=True)

@@ -20,7 +20,12 @@ class CheckpointError(RuntimeError):
 
 
 def noop_context_fn():
-    """What `context_fn` gives where none is given: nothing is in effect in either run."""
+    """What `context_fn` gives where none is given: nothing is in effect in either run.
+
+    >>> from whet.utils.checkpoint import noop_context_fn
+    >>> len(noop_context_fn())
+    2
+    """
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -167,7 +172,12 @@ def check_backward_validity(inputs):
 
 def get_device_states(*args):
     """(numbers of the devices that tensors among the arguments lie on, states of their
-    generators): there are none, as one generator draws for all devices (`get_rng_state`)."""
+    generators): there are none, as one generator draws for all devices (`get_rng_state`).
+
+    >>> import whet
+    >>> whet.utils.checkpoint.get_device_states(whet.ones(2))
+    ([], [])
+    """
     return [], []
 
 
@@ -203,7 +213,15 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
-    """Run a sequence of functions in `segments` checkpointed parts."""
+    """Run a sequence of functions in `segments` checkpointed parts.
+
+    >>> import whet
+    >>> model = whet.nn.Sequential(whet.nn.Linear(2, 2), whet.nn.ReLU(), whet.nn.Linear(2, 1))
+    >>> x = whet.ones(3, 2, requires_grad=True)
+    >>> y = whet.utils.checkpoint.checkpoint_sequential(model, 2, x, use_reentrant=False)
+    >>> whet.equal(y, model(x))
+    True
+    """
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(functions) // segments
 

@@ -43,7 +43,15 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
-    """Scale the gradients by max_norm / total_norm where that is below 1."""
+    """Scale the gradients by max_norm / total_norm where that is below 1.
+
+    >>> import whet
+    >>> p = whet.ones(2, requires_grad=True)
+    >>> (p * 10).sum().backward()
+    >>> whet.nn.utils.clip_grads_with_norm_([p], 1.0, whet.tensor(100.0))
+    >>> p.grad
+    tensor([0.1000, 0.1000])
+    """
     check_tensors("clip_grads_with_norm_", total_norm=total_norm)
     with whet.no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)

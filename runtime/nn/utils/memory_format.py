@@ -22,5 +22,12 @@ def convert_conv2d_weight_memory_format(module, memory_format):
 
 
 def convert_conv3d_weight_memory_format(module, memory_format):
-    """Lay the weights of all three-dimensional convolutions of a module so; the module."""
+    """Lay the weights of all three-dimensional convolutions of a module so; the module.
+
+    >>> import whet
+    >>> model = whet.nn.Sequential(whet.nn.Conv3d(2, 4, 3))
+    >>> model = whet.nn.utils.convert_conv3d_weight_memory_format(model, whet.channels_last_3d)
+    >>> model[0].weight.is_contiguous(memory_format=whet.channels_last_3d)
+    True
+    """
     return _laid(module, (Conv3d, ConvTranspose3d), memory_format)

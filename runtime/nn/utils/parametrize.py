@@ -27,7 +27,16 @@ _computed = _Computed()
 
 @contextmanager
 def cached():
-    """Compute each parametrised tensor once inside of this block."""
+    """Compute each parametrised tensor once inside of this block.
+
+    >>> import whet
+    >>> from whet.nn.utils import parametrize
+    >>> layer = whet.nn.Linear(2, 2)
+    >>> _ = parametrize.register_parametrization(layer, "weight", whet.nn.Tanh())
+    >>> with parametrize.cached():
+    ...     layer.weight is layer.weight
+    True
+    """
     before = _computed.values
     _computed.values = {} if before is None else before
     try:
@@ -171,7 +180,17 @@ def _as_parametrized_class(module):
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
     """From now on `module.tensor_name` is what `parametrization` makes of the tensor that is
-    there now."""
+    there now.
+
+    >>> import whet
+    >>> class Symmetric(whet.nn.Module):
+    ...     def forward(self, w):
+    ...         return w.triu() + w.triu(1).mT
+    >>> layer = whet.nn.Linear(3, 3)
+    >>> layer = whet.nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+    >>> whet.equal(layer.weight, layer.weight.mT)
+    True
+    """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         chain = module.parametrizations[tensor_name]
@@ -210,7 +229,15 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
 
 @_declared_for_tracing.goes_by_no_size
 def is_parametrized(module, tensor_name=None):
-    """Has the module a parametrization (of that tensor)?"""
+    """Has the module a parametrization (of that tensor)?
+
+    >>> import whet
+    >>> from whet.nn.utils import parametrize
+    >>> layer = whet.nn.Linear(2, 2)
+    >>> _ = parametrize.register_parametrization(layer, "weight", whet.nn.Tanh())
+    >>> parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")
+    (True, False)
+    """
     chains = module.__dict__.get("parametrizations")
     if not isinstance(chains, ModuleDict):
         return False
@@ -219,7 +246,15 @@ def is_parametrized(module, tensor_name=None):
 
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     """Make the tensor an ordinary one again: with its parametrised value, or with the original
-    one."""
+    one.
+
+    >>> import whet
+    >>> from whet.nn.utils import parametrize
+    >>> layer = whet.nn.Linear(2, 2)
+    >>> _ = parametrize.register_parametrization(layer, "weight", whet.nn.Tanh())
+    >>> sorted(parametrize.remove_parametrizations(layer, "weight").state_dict())
+    ['bias', 'weight']
+    """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     chain = module.parametrizations[tensor_name]
@@ -249,12 +284,29 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
 
 
 def type_before_parametrizations(module):
-    """The module's class without its parametrizations."""
+    """The module's class without its parametrizations.
+
+    >>> import whet
+    >>> from whet.nn.utils import parametrize
+    >>> layer = whet.nn.Linear(2, 2)
+    >>> _ = parametrize.register_parametrization(layer, "weight", whet.nn.Tanh())
+    >>> parametrize.type_before_parametrizations(layer) is whet.nn.Linear
+    True
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Copy the parametrizations, and the tensors they start from, to another module."""
+    """Copy the parametrizations, and the tensors they start from, to another module.
+
+    >>> import whet
+    >>> from whet.nn.utils import parametrize
+    >>> layer = whet.nn.Linear(2, 2)
+    >>> _ = parametrize.register_parametrization(layer, "weight", whet.nn.Tanh())
+    >>> other = parametrize.transfer_parametrizations_and_params(layer, whet.nn.Linear(2, 2))
+    >>> whet.equal(layer.weight, other.weight)
+    True
+    """
     if not is_parametrized(from_module):
         return to_module
     for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:

@@ -280,37 +280,84 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module, name):
-    """Prune nothing (but add the mask)."""
+    """Prune nothing (but add the mask).
+
+    >>> import whet
+    >>> layer = whet.nn.utils.prune.identity(whet.nn.Linear(2, 1), "weight")
+    >>> layer.weight_mask
+    tensor([[1., 1.]])
+    """
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module, name, amount):
-    """Prune elements at random."""
+    """Prune elements at random.
+
+    >>> import whet
+    >>> layer = whet.nn.Linear(4, 2)
+    >>> layer = whet.nn.utils.prune.random_unstructured(layer, "weight", amount=0.25)
+    >>> int((layer.weight == 0).sum())
+    2
+    """
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module, name, amount, importance_scores=None):
-    """Prune the elements of least magnitude."""
+    """Prune the elements of least magnitude.
+
+    >>> import whet
+    >>> layer = whet.nn.Linear(2, 1)
+    >>> with whet.no_grad():
+    ...     _ = layer.weight.copy_(whet.tensor([[0.1, 0.5]]))
+    >>> _ = whet.nn.utils.prune.l1_unstructured(layer, "weight", amount=1)
+    >>> layer.weight_mask
+    tensor([[0., 1.]])
+    """
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module, name, amount, dim):
-    """Prune whole channels along `dim` at random."""
+    """Prune whole channels along `dim` at random.
+
+    >>> import whet
+    >>> layer = whet.nn.Linear(4, 2)
+    >>> layer = whet.nn.utils.prune.random_structured(layer, "weight", amount=1, dim=0)
+    >>> int((layer.weight == 0).all(1).sum())
+    1
+    """
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module, name, amount, n, dim, importance_scores=None):
-    """Prune the channels along `dim` of least n-norm."""
+    """Prune the channels along `dim` of least n-norm.
+
+    >>> import whet
+    >>> layer = whet.nn.Linear(2, 2)
+    >>> with whet.no_grad():
+    ...     _ = layer.weight.copy_(whet.tensor([[3., 4.], [0.1, 0.2]]))
+    >>> layer = whet.nn.utils.prune.ln_structured(layer, "weight", amount=1, n=2, dim=0)
+    >>> layer.weight_mask
+    tensor([[1., 1.],
+            [0., 0.]])
+    """
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module, name, mask):
-    """Prune by a mask of one's own."""
+    """Prune by a mask of one's own.
+
+    >>> import whet
+    >>> layer = whet.nn.Linear(2, 1)
+    >>> mask = whet.tensor([[1., 0.]])
+    >>> layer = whet.nn.utils.prune.custom_from_mask(layer, "weight", mask)
+    >>> layer.weight[0, 1]
+    tensor(0., grad_fn=<SliceBackward0>)
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -321,7 +368,14 @@ _METHODS = {random_unstructured: RandomUnstructured, l1_unstructured: L1Unstruct
 
 def global_unstructured(parameters, pruning_method=L1Unstructured, importance_scores=None,
                         **kwargs):
-    """Prune the least of several (module, name) pairs, taken together."""
+    """Prune the least of several (module, name) pairs, taken together.
+
+    >>> import whet
+    >>> a, b = whet.nn.Linear(2, 2), whet.nn.Linear(2, 2)
+    >>> whet.nn.utils.prune.global_unstructured([(a, "weight"), (b, "weight")], amount=0.5)
+    >>> int((a.weight == 0).sum() + (b.weight == 0).sum())
+    4
+    """
     parameters = list(parameters)
     method = _METHODS.get(pruning_method, pruning_method)(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
@@ -341,14 +395,28 @@ def global_unstructured(parameters, pruning_method=L1Unstructured, importance_sc
 
 
 def is_pruned(module):
-    """Is any parameter of the module, or of one below it, pruned?"""
+    """Is any parameter of the module, or of one below it, pruned?
+
+    >>> import whet
+    >>> layer = whet.nn.Linear(2, 1)
+    >>> whet.nn.utils.prune.is_pruned(layer)
+    False
+    >>> whet.nn.utils.prune.is_pruned(whet.nn.utils.prune.identity(layer, "weight"))
+    True
+    """
     return any(isinstance(h, BasePruningMethod)
                for m in module.modules() if m.__dict__.get("_hooks")
                for h in m.__dict__["_hooks"].forward_pre.values())
 
 
 def remove(module, name):
-    """Make the pruning permanent: the parameter is again an ordinary one, with zeros in it."""
+    """Make the pruning permanent: the parameter is again an ordinary one, with zeros in it.
+
+    >>> import whet
+    >>> layer = whet.nn.utils.prune.identity(whet.nn.Linear(2, 1), "weight")
+    >>> sorted(whet.nn.utils.prune.remove(layer, "weight").state_dict())
+    ['bias', 'weight']
+    """
     found = _hook(module, name)
     if found is None:
         raise ValueError(

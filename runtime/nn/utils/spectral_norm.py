@@ -78,6 +78,13 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 
 def remove_spectral_norm(module, name="weight"):
-    """Undo `spectral_norm`."""
+    """Undo `spectral_norm`.
+
+    >>> import whet
+    >>> layer = whet.nn.utils.spectral_norm(whet.nn.Linear(2, 2))
+    >>> layer = whet.nn.utils.remove_spectral_norm(layer)
+    >>> sorted(layer.state_dict())
+    ['bias', 'weight']
+    """
     remove_hook(module, SpectralNorm, name, "spectral_norm")
     return module

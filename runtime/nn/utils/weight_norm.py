@@ -51,7 +51,15 @@ def weight_norm(module, name="weight", dim=0):
 
 
 def remove_weight_norm(module, name="weight"):
-    """Undo `weight_norm`."""
+    """Undo `weight_norm`.
+
+    >>> import whet
+    >>> layer = whet.nn.utils.weight_norm(whet.nn.Linear(2, 2))
+    >>> sorted(layer.state_dict())
+    ['bias', 'weight_g', 'weight_v']
+    >>> sorted(whet.nn.utils.remove_weight_norm(layer).state_dict())
+    ['bias', 'weight']
+    """
     remove_hook(module, WeightNorm, name, "weight_norm")
     return module
 

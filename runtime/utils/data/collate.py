@@ -28,7 +28,13 @@ def _like(original, items, changeable):
 
 
 def default_convert(data):
-    """NumPy arrays (also inside of containers) as tensors; everything else as it is."""
+    """NumPy arrays (also inside of containers) as tensors; everything else as it is.
+
+    >>> import numpy as np
+    >>> import whet
+    >>> whet.utils.data.default_convert([np.ones(2), "text"])
+    [tensor([1., 1.], dtype=whet.float64), 'text']
+    """
     if isinstance(data, Tensor):
         return data
     if isinstance(data, np.ndarray | np.generic):
@@ -107,5 +113,10 @@ def collate(batch, *, collate_fn_map=None):
 
 def default_collate(batch):
     """Samples as a batch: tensors and arrays are stacked, numbers become tensors, containers are
-    collated inside."""
+    collated inside.
+
+    >>> import whet
+    >>> whet.utils.data.default_collate([{"x": 1.0, "name": "a"}, {"x": 2.0, "name": "b"}])
+    {'x': tensor([1., 2.], dtype=whet.float64), 'name': ['a', 'b']}
+    """
     return collate(batch, collate_fn_map=default_collate_fn_map)

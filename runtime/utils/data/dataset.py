@@ -10,7 +10,17 @@ from ...autograd.modes import warn
 
 class Dataset:
     """A map-style dataset: a subclass gives `__getitem__` and (for most samplers) `__len__`;
-    `__getitems__(indices)`, if there, fetches a whole batch."""
+    `__getitems__(indices)`, if there, fetches a whole batch.
+
+    >>> import whet
+    >>> class Squares(whet.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 4
+    ...     def __getitem__(self, i):
+    ...         return whet.tensor(i * i)
+    >>> [batch.tolist() for batch in whet.utils.data.DataLoader(Squares(), batch_size=2)]
+    [[0, 1], [4, 9]]
+    """
 
     def __getitem__(self, index):
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -24,7 +34,15 @@ class Dataset:
 
 class IterableDataset(Dataset):
     """A dataset that is a stream: a subclass gives `__iter__`. With workers every one of them
-    iterates over the whole of it, unless it asks `get_worker_info()` for its share."""
+    iterates over the whole of it, unless it asks `get_worker_info()` for its share.
+
+    >>> import whet
+    >>> class Lines(whet.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         yield from (1, 2, 3)
+    >>> [batch.tolist() for batch in whet.utils.data.DataLoader(Lines(), batch_size=2)]
+    [[1, 2], [3]]
+    """
 
     def __iter__(self):
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -34,7 +52,13 @@ class IterableDataset(Dataset):
 
 
 class TensorDataset(Dataset):
-    """Rows of tensors of equal first size. Whole batches are indexed at once."""
+    """Rows of tensors of equal first size. Whole batches are indexed at once.
+
+    >>> import whet
+    >>> data = whet.utils.data.TensorDataset(whet.tensor([1., 2.]), whet.tensor([0, 1]))
+    >>> len(data), data[1]
+    (2, (tensor(2.), tensor(1)))
+    """
 
     def __init__(self, *tensors):
         if any(t.shape[0] != tensors[0].shape[0] for t in tensors):
@@ -54,7 +78,13 @@ class TensorDataset(Dataset):
 
 class StackDataset(Dataset):
     """Datasets of equal length side by side: an item is a tuple of theirs (or a dict, if they
-    were given by name)."""
+    were given by name).
+
+    >>> import whet
+    >>> data = whet.utils.data.StackDataset(image=["a.png", "b.png"], label=[0, 1])
+    >>> data[1]
+    {'image': 'b.png', 'label': 1}
+    """
 
     def __init__(self, *args, **kwargs):
         if args and kwargs:
@@ -93,7 +123,13 @@ class StackDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Datasets one after the other."""
+    """Datasets one after the other.
+
+    >>> import whet
+    >>> both = whet.utils.data.ConcatDataset([[1, 2], [3]])
+    >>> len(both), both[2]
+    (3, 3)
+    """
 
     def __init__(self, datasets):
         self.datasets = list(datasets)
@@ -116,7 +152,15 @@ class ConcatDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Streams one after the other."""
+    """Streams one after the other.
+
+    >>> import whet
+    >>> class Count(whet.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(2))
+    >>> list(whet.utils.data.ChainDataset([Count(), Count()]))
+    [0, 1, 0, 1]
+    """
 
     def __init__(self, datasets):
         super().__init__()
@@ -138,7 +182,12 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset):
-    """Some of the items of a dataset."""
+    """Some of the items of a dataset.
+
+    >>> import whet
+    >>> list(whet.utils.data.Subset(["a", "b", "c"], [2, 0]))
+    ['c', 'a']
+    """
 
     def __init__(self, dataset, indices):
         self.dataset, self.indices = dataset, indices
@@ -159,7 +208,13 @@ class Subset(Dataset):
 
 
 def random_split(dataset, lengths, generator=None):
-    """Split at random into parts of the given lengths, or of the given fractions that sum to 1."""
+    """Split at random into parts of the given lengths, or of the given fractions that sum to 1.
+
+    >>> import whet
+    >>> train, test = whet.utils.data.random_split(range(10), [0.8, 0.2])
+    >>> len(train), len(test)
+    (8, 2)
+    """
     lengths = list(lengths)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1 + 1e-9:
         if any(not 0 <= f <= 1 for f in lengths):

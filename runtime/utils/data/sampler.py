@@ -7,7 +7,16 @@ import whet
 
 class Sampler:
     """Base class: a subclass gives `__iter__` over indices (or lists of them), and `__len__`
-    where that is known."""
+    where that is known.
+
+    >>> import whet
+    >>> class Backwards(whet.utils.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter([2, 1, 0])
+    >>> loader = whet.utils.data.DataLoader("abc", sampler=Backwards(), batch_size=3)
+    >>> next(iter(loader))
+    ['c', 'b', 'a']
+    """
 
     def __iter__(self):
         raise NotImplementedError
@@ -17,7 +26,12 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """0, 1, 2, ..."""
+    """0, 1, 2, ...
+
+    >>> import whet
+    >>> list(whet.utils.data.SequentialSampler("abc"))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source):
         self.data_source = data_source
@@ -35,7 +49,13 @@ def new_seed(generator=None):
 
 
 class RandomSampler(Sampler):
-    """A random order, with or without replacement."""
+    """A random order, with or without replacement.
+
+    >>> import whet
+    >>> order = whet.utils.data.RandomSampler(range(5))
+    >>> sorted(order), len(order)
+    ([0, 1, 2, 3, 4], 5)
+    """
 
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
         if not isinstance(replacement, bool):
@@ -74,7 +94,12 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """Given indices in a random order."""
+    """Given indices in a random order.
+
+    >>> import whet
+    >>> sorted(whet.utils.data.SubsetRandomSampler([4, 7, 9]))
+    [4, 7, 9]
+    """
 
     def __init__(self, indices, generator=None):
         self.indices, self.generator = indices, generator
@@ -88,7 +113,12 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Indices with given probabilities."""
+    """Indices with given probabilities.
+
+    >>> import whet
+    >>> list(whet.utils.data.WeightedRandomSampler([0.0, 1.0, 0.0], num_samples=3))
+    [1, 1, 1]
+    """
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
@@ -114,7 +144,12 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of `batch_size` indices of another sampler."""
+    """Lists of `batch_size` indices of another sampler.
+
+    >>> import whet
+    >>> list(whet.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, sampler, batch_size, drop_last):
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
@@ -137,7 +172,13 @@ class BatchSampler(Sampler):
 
 
 class DistributedSampler(Sampler):
-    """This process's share of a dataset; call `set_epoch` before each epoch for a new order."""
+    """This process's share of a dataset; call `set_epoch` before each epoch for a new order.
+
+    >>> import whet
+    >>> from whet.utils.data import DistributedSampler
+    >>> list(DistributedSampler(range(6), num_replicas=2, rank=1, shuffle=False))
+    [1, 3, 5]
+    """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0,
                  drop_last=False):
