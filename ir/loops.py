@@ -123,7 +123,7 @@ class Last:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Stacked:
     """A result of the body that is kept of every round, as `values`. They lie in one piece of
     memory, which begins with the value `head`: before the first of them lie `at` others."""
     values: tuple[int, ...]
@@ -131,15 +131,15 @@ class Kept:
     at: int
     word: ClassVar[str] = "kept"
 
-    def numbered(self, new: Mapping[int, int]) -> Kept:
+    def numbered(self, new: Mapping[int, int]) -> Stacked:
         """The same for a list in which values have other numbers."""
-        return Kept(tuple([new[v] for v in self.values]), new[self.head], self.at)
+        return Stacked(tuple([new[v] for v in self.values]), new[self.head], self.at)
 
     def __str__(self) -> str:
         return f"kept in %{self.head} at {self.at} as {', '.join(f'%{v}' for v in self.values)}"
 
     @classmethod
-    def parse(cls, reader: Reader, loop: Loop) -> Kept:
+    def parse(cls, reader: Reader, loop: Loop) -> Stacked:
         reader.take("in")
         head = int(reader.ref())
         reader.take("at")
@@ -153,9 +153,9 @@ class Kept:
 
 
 BodyInput: TypeAlias = Same | Carried | Along
-BodyResult: TypeAlias = Last | Kept
+BodyResult: TypeAlias = Last | Stacked
 INPUTS: dict[str, type[BodyInput]] = {kind.word: kind for kind in (Same, Carried, Along)}
-RESULTS: dict[str, type[BodyResult]] = {kind.word: kind for kind in (Last, Kept)}
+RESULTS: dict[str, type[BodyResult]] = {kind.word: kind for kind in (Last, Stacked)}
 
 
 @dataclass(slots=True)
@@ -349,7 +349,7 @@ class Roll(Node):
             for m in loop.body:
                 m.run(inner, types, positions)
             for first, y in loop.results.items():
-                if isinstance(y, Kept):
+                if isinstance(y, Stacked):
                     env[y.values[r]][...] = inner[first]
             rounds.before = inner
         env.update((y.value, rounds.before[first]) for first, y in loop.results.items()
@@ -359,7 +359,7 @@ class Roll(Node):
         """Make the memory that the rounds' values are kept in."""
         loop, mine = self.loop, set()
         for first, y in loop.results.items():
-            if isinstance(y, Kept):
+            if isinstance(y, Stacked):
                 if y.head not in mine:
                     mine.add(y.head)
                     blocks[y.head] = np.empty((loop.rounds * loop.several, *types[first].shape),

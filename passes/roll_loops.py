@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, TypeAlias
 
 from whet.ir.graph import Contract, Fused, Loop, Node, OpNode, Parts, Ref, Roll, Rows
-from whet.ir.loops import Along, BodyInput, BodyResult, Carried, Kept, Last, Same
+from whet.ir.loops import Along, BodyInput, BodyResult, Carried, Last, Same, Stacked
 from whet.ir.memory_spans import address
 from whet.ir.value_keys import layout_key, value_key
 from whet.ir.values import Array
@@ -254,7 +254,7 @@ class LoopMaker:
         """Note the memory to which a loop writes its results, so that a later loop can read along
         it."""
         for y in results:
-            if isinstance(y, Kept):
+            if isinstance(y, Stacked):
                 for r, v in enumerate(y.values):
                     self.kept[v] = y.head, (r * several + y.at) * self.arrays[v].nbytes
 
@@ -412,7 +412,7 @@ class LoopMaker:
                 if not self.arrays[first].flags.c_contiguous or any(
                         self.root[v] != v for v in values):
                     return None
-                found[first] = Kept(tuple(values), alike[0][0], s) if kept else Last(values[-1])
+                found[first] = Stacked(tuple(values), alike[0][0], s) if kept else Last(values[-1])
         return found
 
 

@@ -381,7 +381,7 @@ def shown(t):
     """The tensor, whose memory others may write to without counting its version."""
     t._shared().shown = 1
     if modes.state.observers:
-        modes.state.observers[-1].laid(t)
+        modes.state.observers[-1].array_is_shared(t)
     return t
 
 

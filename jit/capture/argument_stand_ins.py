@@ -20,15 +20,15 @@ from .replace_stand_ins import reclaim
 UNHELD = 2                       # references to a tuple that only `forget` holds
 
 
-class Held:
-    """A list, a dict or an object that holds stand-ins. `laid`: (step, the stand-in, what it
+class WithStandIns:
+    """A list, a dict or an object that holds stand-ins. `replaced`: (step, the stand-in, what it
     replaced). `as_found`: everything that it held when the run began, if there is one place with
     all of it."""
 
     def __init__(self, owner: Any, put: Callable[[Any, Any], Any],
                  get: Callable[[Any], Any]) -> None:
         self.owner, self.put, self.get = owner, put, get
-        self.laid: list[tuple[Any, Any, Any]] = []
+        self.replaced: list[tuple[Any, Any, Any]] = []
         self.as_found: list[Any] | None = None
 
     def begin(self) -> None:
@@ -49,7 +49,7 @@ class Held:
     def is_written(self) -> bool:
         """Does it hold something else than the run found in it?"""
         if self.as_found is None:
-            return not all(self.has(k, new) for k, new, _ in self.laid)
+            return not all(self.has(k, new) for k, new, _ in self.replaced)
         now = self.contents() or []
         return len(now) != len(self.as_found) or not all(map(operator.is_, now, self.as_found))
 
@@ -58,7 +58,7 @@ class Held:
         described as a whole, because the run changed it: a plain number would become a constant of
         the recording."""
         numbers_stay = self.as_found is not None and self.is_written()
-        for k, new, was in self.laid:
+        for k, new, was in self.replaced:
             if self.has(k, new) and not (numbers_stay and id(new) in numbers):
                 self.put(k, was)
 
@@ -74,7 +74,7 @@ class ArgumentStandIns:
         self.numbers, self.array, self.records = numbers, array, records
         self.ids = {id(x): x for x in numbers.values()}
         self.met: dict[int, Any] = {}
-        self.held: list[Held] = []
+        self.held: list[WithStandIns] = []
         self.tuples: dict[int, tuple[Any, Any]] = {}
         self.written: list[Any] = []
 
@@ -98,24 +98,25 @@ class ArgumentStandIns:
                 self.tuples[id(new)] = new, x
                 return new
         elif t is list:
-            held = Held(x, x.__setitem__, x.__getitem__)
+            held = WithStandIns(x, x.__setitem__, x.__getitem__)
             self.within(held, path, [(i, Element(i), y) for i, y in enumerate(x)])
         elif t in (dict, collections.OrderedDict):
-            held = Held(x, x.__setitem__, x.__getitem__)
+            held = WithStandIns(x, x.__setitem__, x.__getitem__)
             self.within(held, path, [(k, k, y) for k, y in x.items()])
         elif is_record(x, self.records):
-            held = Held(x, functools.partial(set_attribute, x), functools.partial(attribute, x))
+            held = WithStandIns(x, functools.partial(set_attribute, x),
+                                functools.partial(attribute, x))
             self.within(held, path, [(k, k, y) for k, y in attributes(x)])
         return x
 
-    def within(self, held: Held, path: Path, parts: Iterable[tuple[Any, Any, Any]]) -> None:
+    def within(self, held: WithStandIns, path: Path, parts: Iterable[tuple[Any, Any, Any]]) -> None:
         """Replace the parts of a mutable container, each given with its key and its step."""
         for k, step, y in parts:
             new = self(y, (*path, step))
             if new is not y:
                 held.put(k, new)
-                held.laid.append((k, new, y))
-        if held.laid:
+                held.replaced.append((k, new, y))
+        if held.replaced:
             self.held.append(held)
             held.begin()
 

@@ -80,7 +80,7 @@ class Noting:
         if own_dict(x).pop(self.name, ABSENT) is ABSENT:
             self.found(ABSENT, type(x))
 
-    def lay(self) -> None:
+    def install(self) -> None:
         """Put the descriptor into the class."""
         _changes[self.kind] = _changes.get(self.kind, 0) + 1
         type.__setattr__(self.kind, self.name, self)
@@ -136,7 +136,7 @@ class FirstUses:
                 self.lying.append((noting, use))
                 noting.uses.append((holder, use))
                 if noting is not lying:
-                    noting.lay()
+                    noting.install()
 
     def leave(self) -> None:
         """Stop watching."""

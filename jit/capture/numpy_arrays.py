@@ -17,7 +17,7 @@ import numpy as np
 from whet.autograd import modes
 from whet.ir.graph import Guard, Ref, Write
 from whet.ir.memory_spans import address
-from whet.ops.numpy_calls import Told, Unsaid, find, numpy_call, raising
+from whet.ops.numpy_calls import ArgumentText, Unsaid, find, numpy_call, raising
 from whet.ops.registry import REGISTRY, apply, is_tensor
 from whet.ops.strided import as_strided_op, element_strides
 from whet.tensor import wrap
@@ -157,7 +157,7 @@ class Arrays:
 
     # ---- calls -----------------------------------------------------------------------------------
     def operand(self, x: Any) -> tuple[str, Base] | None:
-        """The value of an operand, for `Told`."""
+        """The value of an operand, for `ArgumentText`."""
         t = type(x)
         if t is Array:
             return "scalar" if isinstance(real_of(x), np.generic) else "array", tensor_of(x)
@@ -169,13 +169,13 @@ class Arrays:
             return "array", literal(x)
         return None
 
-    def tell(self, name: str, function: Callable[..., Any], args: tuple[Any, ...],
+    def as_node(self, name: str, function: Callable[..., Any], args: tuple[Any, ...],
              kwargs: Mapping[str, Any]) -> Call | None:
         """A NumPy call in the form that a node has; None if it has no text form."""
         try:
             if find(name) is not function:
                 return None
-            told = Told(self.operand)
+            told = ArgumentText(self.operand)
             with modes.no_grad():
                 attrs = dict(function=name, args=tuple([told(x) for x in args]),
                              kwargs=tuple([(k, told(x)) for k, x in kwargs.items()]),
@@ -207,7 +207,7 @@ class Arrays:
             return self.call(name := "operator." + _reflected(name[10:]), find(name), args, kwargs)
         if name in WRITES or is_inplace or name == "operator.setitem":
             return self.change(name, function, args[0], args, kwargs, plain_args, plain_kwargs)
-        told = self.tell(name, function, args, kwargs)
+        told = self.as_node(name, function, args, kwargs)
         looked_at = told[1] if told and not name.startswith("operator") else ()
         before = [(a, a.tobytes()) for t in looked_at if (a := t._array).nbytes <= COMPARED]
         made = warning_here(self.rec, function, plain_args, plain_kwargs)
@@ -292,7 +292,7 @@ class Arrays:
             self.rec.trying("it writes to a NumPy array")
         refusal, told = self.why_not_changed(target), None
         if refusal is None and real_of(target).flags.writeable:
-            told = self.tell(name, function, args, kwargs)
+            told = self.as_node(name, function, args, kwargs)
             if told is None:
                 refusal = f"it changes a NumPy array by {name}"
         if refusal is not None:

@@ -68,10 +68,10 @@ class _Known:
         self.words[L.W["table"] // 8], self.words[L.W["mask"] // 8], self.used = (C.addressof(
             self.table), size - 1, 0)
         for address in self.held:
-            self.lay(address)
+            self.insert(address)
         del before
 
-    def lay(self, address: int) -> None:
+    def insert(self, address: int) -> None:
         i = L.slot(address, mask := len(self.table) - 1)
         while self.table[i] not in (0, L.GONE):
             i = i + 1 & mask
@@ -87,7 +87,7 @@ class _Known:
                     self.grow(2 * len(self.table) if 4
                               * len(self.held) > len(self.table) else len(self.table))
                 self.held[address] = weakref.ref(code, lambda _: self.remove(address))
-                self.lay(address)
+                self.insert(address)
 
     def remove(self, address: int) -> None:
         """Remove code that was freed."""

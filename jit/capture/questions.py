@@ -211,7 +211,7 @@ class Questions(Observer):
         self.settings.append(OPTIONS)
         self.concretize(t)
 
-    def laid(self, t: Base) -> None:
+    def array_is_shared(self, t: Base) -> None:
         """Note the line that wraps a tensor around an array; errors about the tensor name it."""
         if self.values.number(t._array) is None and id(t._array) not in self.reachable.by_array:
             if self.is_constant(t):

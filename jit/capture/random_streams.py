@@ -47,7 +47,7 @@ class _At:
         saves a generator's state and restores it, whether it draws or not."""
         return self.of is self.generator and not (self.offset or self.has_drawn)
 
-    def go(self, of: Generator | None, seed: int | None, offset: int) -> None:
+    def begin_stream(self, of: Generator | None, seed: int | None, offset: int) -> None:
         """Begin another stream."""
         self.of, self.seed, self.offset, self.stream = of, seed, offset, Position(of, seed, offset)
 
@@ -84,19 +84,19 @@ class Streams:
     def made(self, g: Generator, event: Made) -> bool:
         """Note a generator at the beginning of its stream."""
         self.all[id(g)] = at = _At(g, None, None, g._seed, 0)
-        at.go(None, g._seed, g._offset)
+        at.begin_stream(None, g._seed, g._offset)
         return True
 
     def copied(self, g: Generator, event: Copied) -> bool:
         """Note a generator at the position of another one."""
         of = self.at(event.source)
         self.all[id(g)] = at = _At(g, None, None, 0, 0)
-        at.go(of.of, of.seed, of.offset)
+        at.begin_stream(of.of, of.seed, of.offset)
         return True
 
     def seeded(self, g: Generator, event: Seeded) -> bool:
         """Note that a generator is seeded."""
-        self.at(g).go(None, event.seed, 0)
+        self.at(g).begin_stream(None, event.seed, 0)
         return True
 
     def state_told(self, g: Generator, event: StateTold) -> bool:
@@ -113,7 +113,7 @@ class Streams:
             (to for t, raw, to in self.told if t is state and t._array.tobytes() == raw), None)
         if found is None:
             return False
-        self.at(g).go(*found)
+        self.at(g).begin_stream(*found)
         return True
 
     def seed_asked(self, g: Generator, event: SeedAsked) -> bool:

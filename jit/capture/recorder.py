@@ -151,9 +151,9 @@ class Recorder(Writes):
         n = self.values.from_outside(a)
         self.outside[n] = tensor
         if n in self.values.devices:
-            Watch.unwatched(self.originals.meet, n)
+            Watch.unwatched(self.originals.note_first_use, n)
         else:
-            self.originals.meet(n)
+            self.originals.note_first_use(n)
         return n
 
     def is_made(self, t: Base) -> bool:

@@ -50,7 +50,7 @@ def call(rec: Recorder, watch: Watch, path: str, function: Callable[..., Any],
     """Call a function of SciPy's and record it."""
     args = tuple(map(_as_array, args))
     kwargs = {k: _as_array(x) for k, x in kwargs.items()}
-    told = None if "SCIPY_ARRAY_API" in os.environ else rec.numpys.tell(
+    told = None if "SCIPY_ARRAY_API" in os.environ else rec.numpys.as_node(
         path, function, args, kwargs)
     if told is None:
         rec.refuse(Calls(path))

@@ -19,7 +19,7 @@ from whet import devices
 from whet.ir.graph import Type
 from whet.ir.memory_spans import address, span
 
-from ..verify.same_bits import digest, laid, same_bits
+from ..verify.same_bits import copy_with_layout, digest, same_bits
 from .recording_errors import NoElements, Refused
 
 if TYPE_CHECKING:
@@ -216,12 +216,12 @@ class Originals:
         self.places: list[tuple[int, int]] = []
         self.longest = 0
 
-    def meet(self, n: int) -> None:
+    def note_first_use(self, n: int) -> None:
         """Note the first use of an outside value."""
         a = self.arrays[n]
         self.met += a.nbytes
         if a.nbytes < SHORT:
-            self.copies[n] = laid(self.real(n))
+            self.copies[n] = copy_with_layout(self.real(n))
             return
         low, high = span(a)
         insort(self.places, (low, n))
@@ -246,7 +246,7 @@ class Originals:
                 if self.taken > self.may_take():
                     self.give_up()
                     return
-                self.copies[n] = laid(self.real(n))
+                self.copies[n] = copy_with_layout(self.real(n))
 
     def give_up(self) -> None:
         """Drop the copies, except short ones that replace digests."""

@@ -126,7 +126,7 @@ class LeftBehind:
     def describe(self, change: Change, is_whole: bool) -> bool:
         """Note how a replay makes a change. `is_whole`: everything that the owner holds is
         replaced. False where no replay can make it."""
-        def laid(make: Callable[[Any], Any], x: Any) -> Any:
+        def described(make: Callable[[Any], Any], x: Any) -> Any:
             try:
                 return make(x)
             except Refused as e:
@@ -137,10 +137,10 @@ class LeftBehind:
             if id(owner) in self.known or contents is None:
                 return False
             self.known.add(id(owner))
-            self.effects.append((contents, laid(self.results.contents, owner)))
+            self.effects.append((contents, described(self.results.contents, owner)))
             return True
         if spot is not None:
-            self.effects.append((spot, laid(self.results.describe, change.now)))
+            self.effects.append((spot, described(self.results.describe, change.now)))
         return spot is not None
 
     def describe_replaced_numbers(self) -> None:

@@ -22,7 +22,7 @@ class Left:
     def __bool__(self) -> bool:
         return bool(self.recipes)
 
-    def lay(self, built: list[Any], boxes: Any) -> None:
+    def write(self, built: list[Any], boxes: Any) -> None:
         """Lay what was built by `recipes`."""
         new = iter(built)
         for setter in self.setters:

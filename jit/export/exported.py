@@ -105,7 +105,7 @@ class Exported:
     @property
     def __signature__(self) -> inspect.Signature:
         """The parameters of the function that was exported."""
-        return self.signature.told
+        return self.signature.python_signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors = self.signature.gather(args, kwargs)

@@ -14,7 +14,7 @@ from whet.ir.parse import parse
 from whet.ir.values import Array
 
 from ..capture.control_nodes import Control
-from ..verify.same_bits import laid
+from ..verify.same_bits import copy_with_layout
 from . import checks, tensor_file
 from .archive_format import BODY, FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
 from .compiled import Compiled
@@ -209,7 +209,7 @@ def typed(a: Array, t: Any) -> Array:
 
 def laid_out(a: Array, t: Any) -> Array:
     """A constant as it lies in the graph: where it is, if it lies so there."""
-    return a if a.strides == t.strides or t.contiguous else laid(a, t)
+    return a if a.strides == t.strides or t.contiguous else copy_with_layout(a, t)
 
 
 def load(path: str | os.PathLike[str], check: bool = True, most: int | None = None) -> Loaded:

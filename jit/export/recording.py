@@ -25,7 +25,7 @@ from ..guards.visitors import Unwatchable
 from ..policy.ledger import Kind
 from ..report.names import Names
 from ..report.reasons import Changes, Draws, OnDevice, Prints, Reason
-from ..verify.same_bits import laid
+from ..verify.same_bits import copy_with_layout
 from .describe_trees import Arguments, ResultParts
 from .errors import ExportError
 from .tree_structure import Part
@@ -71,8 +71,8 @@ class Recorded:
         self.names = Names(run.world, run.subject.fn, run.call.key)
         self.modules = run.modules
         self.output, self.values, self.result_names = part, output.values, output.names
-        self.input_arrays = [laid(t._array) for t in run.arguments.tensors]
-        self.made = [laid(found.rec.values.array(n)) for n in output.values]
+        self.input_arrays = [copy_with_layout(t._array) for t in run.arguments.tensors]
+        self.made = [copy_with_layout(found.rec.values.array(n)) for n in output.values]
 
 
 class ExportSession(Session):

@@ -70,7 +70,7 @@ class Signature:
         return f"({', '.join(map(repr, self.parameters))}): {inputs} -> {made}"
 
     @property
-    def told(self) -> inspect.Signature:
+    def python_signature(self) -> inspect.Signature:
         """The parameters as Python has them; those that may be left out are None then."""
         return inspect.Signature([
             inspect.Parameter(p.name, p.kind, **({"default": None} if p.optional else {}))

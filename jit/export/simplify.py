@@ -15,7 +15,7 @@ from whet.passes.pipeline import rewrite
 from whet.passes.value_uses import Uses, is_view, memories
 
 from ..program.liveness import Roots, seen_nodes
-from ..verify.same_bits import laid
+from ..verify.same_bits import copy_with_layout
 from . import constants
 from .recording import Recorded
 
@@ -144,7 +144,7 @@ class Simplified:
         order = dict.fromkeys([*self.run.inputs, *held, *(o for n in nodes for o in n.outs)])
         new = {n: i for i, n in enumerate(order)}
         made = [renumbered(n, new) for n in nodes]
-        self.constants = {self.names[n]: laid(self.held[n]) for n in held}
+        self.constants = {self.names[n]: copy_with_layout(self.held[n]) for n in held}
         named = enumerate(zip(self.run.inputs, self.run.input_names))
         inputs = [Input(new[n], f"argument {i}", called) for i, (n, called) in named]
         inputs += [Input(new[n], "constant", self.names[n]) for n in held]

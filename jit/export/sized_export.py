@@ -25,7 +25,7 @@ from .recording import Recorded
 from .size_formulas import SizeFormula, formula_of
 from .sized_graph import AnyExpression, Path, differing, part
 from .sizes_of_values import SizesOfValues
-from .sizes_read_by_python import Apart, ToldSizes
+from .sizes_read_by_python import Apart, SizesReadByPython
 from .tree_text import said
 
 MOST_HELD = 1 << 16  # sizes at which the numbers that Python computes of them are looked at
@@ -48,7 +48,7 @@ class Sized:
         self.runs: dict[Values, Recorded] = {dims.example: base}
         self.samples: list[tuple[Values, Recorded]] = [(dims.example, base)]
         for values in dims.tried() if told is None or followed else self.every():
-            self.meet(values)
+            self.record_at(values)
         self.holes: dict[int, dict[Path, AnyExpression]] = {}
         unfit = set[int]()
         for _ in range(ROUNDS):
@@ -64,12 +64,12 @@ class Sized:
         if followed is not None:
             self.hold_to_python()
 
-    def told_sizes(self, followed: Recorded | None) -> ToldSizes | None:
+    def sizes_read_by_python(self, followed: Recorded | None) -> SizesReadByPython | None:
         """What Python did with sizes, in a run that is the example's."""
         if followed is None:
             return None
         try:
-            return ToldSizes(self.base, followed, self.holes, self.dims, self.sizes)
+            return SizesReadByPython(self.base, followed, self.holes, self.dims, self.sizes)
         except Apart:
             return None
 
@@ -77,7 +77,7 @@ class Sized:
         """Find the expressions; the sizes of values in `unfit` are none."""
         self.holes.clear()
         self.sizes = SizesOfValues(self.dims, self.samples, unfit)
-        self.followed = self.told_sizes(followed)
+        self.followed = self.sizes_read_by_python(followed)
         for i, n in enumerate(self.base.nodes):
             found = self.holes_of(i, n)
             if found:
@@ -134,7 +134,7 @@ class Sized:
                                 self.told or "", values)
         self.dims.raise_least(small[0], values[small[0]] + 1)
 
-    def meet(self, values: Values) -> None:
+    def record_at(self, values: Values) -> None:
         """Record at some sizes."""
         try:
             run, error, _ = self.record(values)
@@ -170,7 +170,7 @@ class Sized:
         """What differs in a node."""
         places: dict[Path, None] = {}
         for values, run in self.samples[1:]:
-            for root, a, b in told(n, run.nodes[i]):
+            for root, a, b in operands_and_attributes(n, run.nodes[i]):
                 found = differing(a, b)
                 if found is None:
                     what = f"{' '.join(n.names)} has other numbers, {a!r} and {b!r}"
@@ -194,9 +194,9 @@ class Sized:
         samples = [(values, at(run)) for values, run in self.samples]
         numbers = tuple([number for _, number in samples])
         if len(set(numbers)) == 1:
-            return self.told_formula(n, path, numbers)
-        found = fitted(samples) or self.told_formula(n, path, numbers) or self.sizes.formula(
-            n, path, numbers)
+            return self.python_formula(n, path, numbers)
+        found = (fitted(samples) or self.python_formula(n, path, numbers)
+                 or self.sizes.formula(n, path, numbers))
         if found is None:
             other = next(s for s in samples if s[1] != samples[0][1])
             raise self.disagree(
@@ -207,7 +207,7 @@ class Sized:
             )
         return found
 
-    def told_formula(self, n: Any, path: Path, numbers: tuple[int, ...]) -> SizeFormula | None:
+    def python_formula(self, n: Any, path: Path, numbers: tuple[int, ...]) -> SizeFormula | None:
         """What Python computed for a place in a node."""
         size = None if self.followed is None else self.followed.number_at(n, path)
         same = type(size) is SymbolicSize and self.sizes.seen(size) == numbers
@@ -250,7 +250,7 @@ class Sized:
             return False
         for a, b in zip(self.base.nodes, run.nodes):
             holes = self.holes.get(id(a), {})
-            for root, x, y in told(a, b):
+            for root, x, y in operands_and_attributes(a, b):
                 found = differing(x, y)
                 if found is None or any((root, *p) not in holes for p in found):
                     return False
@@ -293,7 +293,7 @@ def what_differs(a: Any, b: Any) -> str:
     return f"it does other things, {a.head(most=4)} and {b.head(most=4)}"
 
 
-def told(a: Any, b: Any) -> Iterator[tuple[Any, Any, Any]]:
+def operands_and_attributes(a: Any, b: Any) -> Iterator[tuple[Any, Any, Any]]:
     """What two nodes that did the same were told: (place of an operand or name of an attribute,
     then both values)."""
     for k, (x, y) in enumerate(zip(a.ins, b.ins)):

@@ -15,7 +15,7 @@ from whet.ir.graph import Guard, Node, Ref, Type
 from whet.ir.symbolic_size import Facts, SymbolicSize, Unsized
 from whet.ops.casting import CASTS
 
-from ..program.numbers_from_sizes import ToldNumbers
+from ..program.numbers_from_sizes import NumbersFromSizes
 from .dims import Dims, Values
 from .errors import PreconditionError
 from .recording import Recorded
@@ -29,7 +29,7 @@ class Apart(Exception):
     """The two runs of the example are not the same things but for what is computed of sizes."""
 
 
-class ToldSizes:
+class SizesReadByPython:
     """What is known of a run: `plain` has the graph's nodes, with `holes` in them by id, `run` the
     same and what was computed of sizes. Raises Apart."""
 
@@ -125,9 +125,9 @@ class ToldSizes:
         except (PreconditionError, ArithmeticError, ValueError, TypeError, Unsized):
             return False
 
-    def numbers(self, types: Mapping[int, Any], facts: Facts) -> ToldNumbers:
+    def numbers(self, types: Mapping[int, Any], facts: Facts) -> NumbersFromSizes:
         """What Python computes of the sizes of values of these types."""
-        return ToldNumbers(self.run.nodes, Renamed(self.plain_of, types), self.at, facts)
+        return NumbersFromSizes(self.run.nodes, Renamed(self.plain_of, types), self.at, facts)
 
     def types(self, values: Values) -> dict[int, Type]:
         """The types of what is given, and of what is made where Python asked for sizes."""

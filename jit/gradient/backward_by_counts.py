@@ -11,7 +11,7 @@ from ..report.reasons import Shapes as OtherShape
 from .sized_backward import BackwardOfSizes, SizedBackward
 
 if TYPE_CHECKING:
-    from ..program.numbers_from_sizes import Told
+    from ..program.numbers_from_sizes import NumbersOfNode
     from ..program.program_in_parts import ProgramInParts
     from ..program.shape_symbols import Shapes
     from .backward import Backward
@@ -43,7 +43,7 @@ class BackwardFamily(SizeFamily[BackwardPlan, BackwardOfSizes]):
     backwards, `like` and `program` the programs. Raises Unsized."""
 
     def __init__(self, first: Backward, other: Backward, like: ProgramInParts,
-                 program: ProgramInParts, told: Mapping[int, Told] | None) -> None:
+                 program: ProgramInParts, told: Mapping[int, NumbersOfNode] | None) -> None:
         self.first, self.other = first, other
         self.types = WholeTypes(like, program, told)
         super().__init__(self.types.symbols, self.types.values)
@@ -65,7 +65,8 @@ class BackwardByCounts:
     it shares."""
 
     def __init__(self, first: Backward, program: ProgramInParts,
-                 told: Mapping[int, Told] | None, like: BackwardByCounts | None = None) -> None:
+                 told: Mapping[int, NumbersOfNode] | None,
+                 like: BackwardByCounts | None = None) -> None:
         self.first, self.program, self.told = first, program, told
         self.model: BackwardByCounts = self if like is None else like.model
         self.families: list[BackwardFamily] = []

@@ -18,7 +18,7 @@ from ..program.builder import Options
 from ..program.misses import Miss
 from ..program.program import Program
 from ..report.reasons import PythonBackward
-from ..verify.same_bits import digest, laid
+from ..verify.same_bits import copy_with_layout, digest
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder
@@ -167,7 +167,7 @@ class BackwardProgram:
             a, like = x._array, self.program.arrays[n]
             if a.dtype != like.dtype:
                 return None
-            inputs.append(a if a.strides == like.strides else laid(a, like))
+            inputs.append(a if a.strides == like.strides else copy_with_layout(a, like))
         if not self.lock.acquire(False):     # another thread works in the program's memory
             return None
         try:
@@ -179,7 +179,7 @@ class BackwardProgram:
         passed = {n: x._array for n, x in zip(self.incoming, gradients)}     # as they lie
         made = {n: wrap(passed.get(n, env[n])) for n in self.values.values()}
         for n, kind in layout.items():
-            made[n] = wrap(laid(env[n], kind))
+            made[n] = wrap(copy_with_layout(env[n], kind))
         for n in self.shared:
             made[n]._shared()
         out: list[Any] = [None] * count

@@ -49,7 +49,7 @@ class FunctionsOfC:
             setattr(new, name, x if type(x) is bool else x.copy())
         return new
 
-    def met(self, found: Iterable[Any]) -> None:
+    def note_found(self, found: Iterable[Any]) -> None:
         """What was found where whoever holds it may call it."""
         self.values += [x for x in found if type(x) in TYPES]
 

@@ -153,7 +153,7 @@ class Walk:
         self.places.append(place)
         found = place.found()
         if type(place) is not Global:        # those are looked at by their names
-            self.of_c.met(found)
+            self.of_c.note_found(found)
         outward = any(map(stands, found))
         if (self.varying.loose or outward) and place.can_be_set:
             found = [x for i, x in enumerate(found) if not self.replaced(place, i, x)]
@@ -163,7 +163,7 @@ class Walk:
 
     def lead_to(self, *found: Any) -> None:
         """What lies in no place that is compared: whoever holds it may call it."""
-        self.of_c.met(found)
+        self.of_c.note_found(found)
         self.in_no_place.update(map(id, found))
         self.stack += found
 
@@ -277,7 +277,7 @@ class Walk:
             if name not in names.passed_on:
                 visit_module_by_names(self, names_of.get(name))
             if not_called:
-                self.of_c.met((names_of.get(name, getattr(builtins, name, None)),))
+                self.of_c.note_found((names_of.get(name, getattr(builtins, name, None)),))
             if name not in names_of:
                 self.builtin(code, name, names_of, not_called, name in names.never_taken)
         for name, level in names.imports:

@@ -175,7 +175,7 @@ def sized(ready: Table, r: Recording, checks: Any) -> SizedTable | None:
         with r.program.of_sizes.facts.recalled():
             maker = SizedTableMaker(ready, r)
             table = maker.table()
-            constants = maker.told()
+            constants = maker.function_of_symbols()
     except Uncoded:
         return None
     table[1].extend(ready[1][1:])

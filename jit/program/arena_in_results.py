@@ -67,7 +67,7 @@ class LentResults:
             if position in self.rooms:
                 self.rooms[position].heir_of.add(id(piece))
 
-    def lend(self, spans: Sequence[Span]) -> list[Span]:
+    def place(self, spans: Sequence[Span]) -> list[Span]:
         """Place spans where there is room, the large ones first. Returns the spans that found no
         place."""
         left: list[Span] = []

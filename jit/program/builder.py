@@ -33,9 +33,9 @@ from . import plan_cache
 from .kept_between_calls import Steady
 from .launch_lists import (
     Called,
-    Kept,
     Launched,
     ListWriter,
+    UsedUntilEnd,
     Viewed,
     find_places,
     guarded,
@@ -242,7 +242,8 @@ class ProgramBuilder:
                 self.places.move(node)
                 out.append(step)
             self.places.release(() if i is None else dying.get(i, ()))
-        return [*self.wanted(out), Kept(looks)]  # views of Python's show pieces until the end
+        # Views of Python's show pieces until the end.
+        return [*self.wanted(out), UsedUntilEnd(looks)]
 
     def is_constant(self, node: OpNode) -> bool:
         """Does a node without operands make a constant that nobody writes to? A large constant of
@@ -318,7 +319,7 @@ class ProgramBuilder:
                       if n in self.roots.position}
         lent = lent_results(steps, self.results_before() if self.lends else {}, kept_until,
                             self.places.left_to)
-        arena, forbidden = find_places(steps, self.places.heirs, lent.lend)
+        arena, forbidden = find_places(steps, self.places.heirs, lent.place)
         lists = ListWriter(self.roots.moving, arena, self.keep)
         for step in (*guarded(forbidden), *steps):
             lists.add(step)

@@ -50,7 +50,7 @@ class CountsOfSizes:
         """The counts of a value's dimensions, or of the sizes that it is computed from."""
         return NONE.union(self.of_number.get(n, NONE), *self.of(n))
 
-    def meet(self, node: Node) -> Counts:
+    def add(self, node: Node) -> Counts:
         """Add a node and return the counts that it depends on. Nodes have to come in their
         order."""
         needs = self.needs(node)

@@ -65,12 +65,12 @@ class Work:
             return DeviceArray.at(a.held, a.address, like.shape, like.strides, like.dtype)
         return a
 
-    def laid(self, n: int, a: DeviceArray, node: Node) -> DeviceArray:
+    def in_recorded_layout(self, n: int, a: DeviceArray, node: Node) -> DeviceArray:
         """The result of a fused op in the layout that was recorded. The operands of the fused op
         may have other layouts than those of its last op."""
         like = self.types[n]
         if a.shape == like.shape and not equivalent_layout(a.geometry, like):
-            a = execute.laid(a, like.strides)
+            a = execute.with_strides(a, like.strides)
         made: DeviceArray = self.as_recorded(n, a, node)
         return made
 
@@ -188,7 +188,7 @@ def row_program(node: Rows, ins: list[Any], env: Env, work: Work) -> Sequence[An
     if declared != list(program.operands):
         program = R.Program(program.name, tuple(declared), program.stages)
     made = rows.run(program, xs, placed.axes, work.index, [work.types[o] for o in node.outs])
-    return [work.laid(o, a.reshape(work.types[o].shape), node)
+    return [work.in_recorded_layout(o, a.reshape(work.types[o].shape), node)
             for o, a in zip(node.outs, made, strict=True)]
 
 

@@ -65,7 +65,7 @@ class Viewed(NamedTuple):
         return self.looks
 
 
-class Kept(NamedTuple):
+class UsedUntilEnd(NamedTuple):
     """Pieces of the arena that are read until the end."""
 
     looks: list[Piece]
@@ -75,7 +75,7 @@ class Kept(NamedTuple):
         return self.looks
 
 
-Step: TypeAlias = Launched | Called | Viewed | Kept
+Step: TypeAlias = Launched | Called | Viewed | UsedUntilEnd
 
 
 # ---- the arena ----------------------------------------------------------------------------------

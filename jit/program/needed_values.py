@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..capture.calls_behind_gradients import GradientsOf
     from ..capture.followed_sizes import Place
-    from .numbers_from_sizes import Told
+    from .numbers_from_sizes import NumbersOfNode
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class NumberOrigins:
     `rests`: the places of sizes that were given as -1. `gradients_of`: the op's call behind each
     gradient, see `CallsBehindGradients`."""
     of_sizes: Set[int]
-    told: Mapping[int, Told] | None
+    told: Mapping[int, NumbersOfNode] | None
     rests: Mapping[int, Set[Place]]
     gradients_of: GradientsOf
 
@@ -47,7 +47,7 @@ class SizeSources:
     the values of numbers that Python was told (see `FollowedSizes.at`); None where these are not
     followed. `rests`: the places of sizes that were given as -1. `like`: for nodes of gradients,
     the values whose sizes they have besides those of their operands."""
-    told: Mapping[int, Told] | None = None
+    told: Mapping[int, NumbersOfNode] | None = None
     rests: Mapping[int, Set[Place]] = field(default_factory=dict)
     like: dict[int, list[int]] = field(default_factory=dict)
 
@@ -82,7 +82,7 @@ class Needs:
             found += [*self.numbers(node).values(), *self.sizes.like.get(node.outs[0], ())]
         return found
 
-    def numbers(self, node: Node) -> Told:
+    def numbers(self, node: Node) -> NumbersOfNode:
         """The values of the numbers that Python was told, by where the node has them."""
         told = self.sizes.told
         return told.get(node.outs[0], {}) if told else {}

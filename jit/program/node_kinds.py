@@ -150,7 +150,7 @@ class Call(Kind[graph.OpNode]):
 
     def run(self, node: graph.OpNode, ins: Sequence[Any], program: LaunchProgram,
             env: list[Any]) -> None:
-        laid(node, node.op.forward(*ins, **node.attrs), program, env)
+        store_in_recorded_layout(node, node.op.forward(*ins, **node.attrs), program, env)
 
 
 class Draw(Kind[graph.Draw]):
@@ -164,7 +164,7 @@ class Draw(Kind[graph.Draw]):
         draws: Any = program.draws           # there are draws, so this is set
         seed, offset = map(int, draws.of(node))
         made = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=offset)
-        laid(node, made, program, env)
+        store_in_recorded_layout(node, made, program, env)
 
 
 class Write(Kind[graph.Write]):
@@ -263,7 +263,7 @@ def members(node: Node) -> list[Node]:
     return node.apart() if isinstance(node, GroupNode) else list(node.members)
 
 
-def laid(node: graph.OpNode | graph.Draw, made: Any, program: LaunchProgram,
+def store_in_recorded_layout(node: graph.OpNode | graph.Draw, made: Any, program: LaunchProgram,
          env: list[Any]) -> None:
     """An op's result in the layout that was recorded. A counted result may have any size."""
     for o, r in zip(node.outs, made if type(made) is tuple else (made,)):

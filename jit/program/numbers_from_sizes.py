@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # a number that is known as a function of the sizes that differ
 Stated: TypeAlias = "Callable[[Sequence[SymbolicSize]], Quantity]"
 # which of a node's attributes are numbers of Python's, `(name, place in it, ...)` -> the value
-Told: TypeAlias = Mapping[tuple[Any, ...], "int | Stated"]
+NumbersOfNode: TypeAlias = Mapping[tuple[Any, ...], "int | Stated"]
 
 # ops of numbers that are an operator of Python's
 OPERATORS: dict[str, Callable[..., Any]] = {
@@ -45,13 +45,13 @@ WHOLE = operator.add, operator.sub, operator.mul, operator.floordiv, operator.mo
 EXTREMES: dict[Any, Callable[[Any, Any], Any]] = {min: at_most, max: at_least}
 
 
-class ToldNumbers:
+class NumbersFromSizes:
     """`numbers[n]`: the number that value n stands for. `nodes` are the recorded ones, `arrays` the
     outlines of values, `at` where numbers came to ops. Raises Unsized if a number is not an
     expression."""
 
     def __init__(self, nodes: Iterable[Node], arrays: Mapping[int, Outline],
-                 at: Mapping[int, Told] | None, facts: Facts) -> None:
+                 at: Mapping[int, NumbersOfNode] | None, facts: Facts) -> None:
         self.makers = {o: n for n in nodes for o in n.outs}
         self.arrays, self.at, self.facts = arrays, at or {}, facts
         self.found: dict[int | Stated, Quantity] = {}

@@ -131,7 +131,7 @@ class PartsBuilder:
         placed, line = [], ""
         for k, (part, model) in enumerate(zip(parts, models, strict=True)):
             line = self.divided.parts[k].line or line
-            self.note(self.met(model, part), part.of_whole)
+            self.note(self.program_of_run(model, part), part.of_whole)
             placed.append(PlacedPart(model, part.of_whole[:part.given_count],
                                      [part.of_whole[i] for i in part.results], line))
         return placed
@@ -169,7 +169,7 @@ class PartsBuilder:
         """May parts of a program be shared? All programs that share parts have the same lock."""
         return self.lock is None or program.lock is self.lock
 
-    def met(self, model: LaterPart, part: NumberedPart) -> Program:
+    def program_of_run(self, model: LaterPart, part: NumberedPart) -> Program:
         """The program of a part for the sizes of the run. `model` has the plans."""
         arrays = [self.arrays[n] for n in part.of_whole]
         for i, a in model.unread.items():
@@ -193,7 +193,7 @@ class PartsBuilder:
                 make()
             else:
                 ordered_kernels.once_ready(make, affords)
-        return model.meet(part.nodes, arrays[:part.given_count], passed, build, once_ready)
+        return model.plan_like_run(part.nodes, arrays[:part.given_count], passed, build, once_ready)
 
     def note(self, program: Program, names: Sequence[int]) -> None:
         """Note the program of a part for the sizes of the run. `names`: its values, in the whole

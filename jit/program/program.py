@@ -21,7 +21,7 @@ from whet.ir.interpret import step
 from whet.passes.repeat_for_sizes import Plan
 
 from ..guards.native_entry import latch
-from ..verify.same_bits import laid
+from ..verify.same_bits import copy_with_layout
 from .launch_lists import LaunchList
 from .misses import Miss
 from .random_draws import Draws
@@ -115,7 +115,7 @@ class Program:
             env = self.with_memory(inputs, spent)
             if self.draws is not None:
                 self.draws.take()
-            before = [(env[n], laid(env[n])) for n in self.undone]
+            before = [(env[n], copy_with_layout(env[n])) for n in self.undone]
             self.take_steps(env)
         except Exception as e:  # eager will raise it where the function can see it
             for a, b in before:

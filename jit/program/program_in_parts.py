@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..gradient.backward_by_counts import BackwardByCounts
     from .numbered_parts import NumberedPart
-    from .numbers_from_sizes import Told
+    from .numbers_from_sizes import NumbersOfNode
     from .shape_symbols import Shapes
 
 WAYS = 8                         # to plan a part, one for what has to be planned otherwise
@@ -49,7 +49,7 @@ class PartFamily(SizeFamily[SizedProgram, ProgramOfSizes]):
     `other`: what passes left of the other. Raises Unsized."""
 
     def __init__(self, like: Program, other: NodesOfRun, steady: Mapping[int, Base],
-                 told: Mapping[int, Told] | None) -> None:
+                 told: Mapping[int, NumbersOfNode] | None) -> None:
         self.like, self.other, self.steady, self.told = like, other, steady, told
         before = [like.arrays[n].shape for n in like.outside]
         now = [other.arrays[n].shape for n in other.outside]
@@ -109,7 +109,7 @@ class Way:
         return None
 
     def grow(self, other: NodesOfRun, steady: Mapping[int, Base],
-             told: Mapping[int, Told] | None) -> None:
+             told: Mapping[int, NumbersOfNode] | None) -> None:
         """Plan for sizes like those of another run with the same nodes; `other` is what passes left
         of it. Raises Unsized if that is impossible."""
         if self.program([other.arrays[n] for n in other.outside]) is not None:
@@ -177,7 +177,7 @@ class LaterPart:
             self.unread.update((i, np.empty((0,) * len(self.shapes[i]))) for i in unread)
             self.ways, self.programs, self.resized = [], {}, []
 
-    def meet(self, nodes: Sequence[Node], given: Sequence[Array | Type],
+    def plan_like_run(self, nodes: Sequence[Node], given: Sequence[Array | Type],
              passed: Callable[[Program], NodesOfRun | None],
              build: Callable[[Program | None], Program],
              once_ready: Callable[[Callable[[], None]], None]) -> Program:

@@ -67,7 +67,7 @@ class ConstantsOfSizes:
         self.which = [which for _, which in placed]
         self.known: dict[tuple[Any, ...], tuple[list[Array], Array]] = {}
 
-    def lay(self) -> bool:
+    def write_addresses(self) -> bool:
         """Write the addresses for the current sizes into the lists; False if the constants cannot
         be made."""
         key = tuple(said(self.numbers))
@@ -93,8 +93,8 @@ class ResizedProgram(LaunchProgram):
     `block` is what machine code goes by, and `made` are the values that it makes arrays for: those
     of a call that `fits` are in `memory`. It writes `is_long`, a word for each list of launches;
     `numbers`, one for each expression in a node that Python does, by the node's id; and `layouts`,
-    the sizes and strides of what such nodes make. `constants` are those that Python makes. `told`
-    has Python's functions tell machine code what they give for some sizes."""
+    the sizes and strides of what such nodes make. `constants` are those that Python makes.
+    `learn_sizes` has Python's functions tell machine code what they give for some sizes."""
 
     of_sizes: ProgramOfSizes
     block: Array
@@ -103,7 +103,7 @@ class ResizedProgram(LaunchProgram):
     numbers: dict[int, dict[str, Array]]
     layouts: dict[int, Array]
     constants: ConstantsOfSizes | None
-    told: Callable[..., Any]
+    learn_sizes: Callable[..., Any]
     memory: list[Array] = dataclasses.field(default_factory=list)
 
     @property
@@ -115,7 +115,7 @@ class ResizedProgram(LaunchProgram):
         program is not for such sizes."""
         resized = machine()
         memory = None if resized is None else resized(self.block, *given)
-        if memory is None or self.constants is not None and not self.constants.lay():
+        if memory is None or self.constants is not None and not self.constants.write_addresses():
             return False
         self.memory[:] = memory
         for n, layout in self.layouts.items():
@@ -125,7 +125,7 @@ class ResizedProgram(LaunchProgram):
     def learn(self, values: Sequence[int]) -> None:
         """Accept sizes for which Python has made a plan by now."""
         with contextlib.suppress(ArithmeticError, ValueError):   # eager mode raises it
-            self.told(*values)
+            self.learn_sizes(*values)
 
     def with_memory(
         self, inputs: Sequence[Array], spent: Mapping[int, Array] = NOTHING_SPENT
@@ -182,7 +182,8 @@ class ResizedProgramMaker(SizeStores):
             keep=[block, words, code, self.numbers, *self.keep, *of_sizes.keep])
         return ResizedProgram(
             **base, of_sizes=of_sizes, block=block, made=self.made, is_long=is_long,
-            numbers=numbers, layouts=layouts, constants=constants, told=self.told())
+            numbers=numbers, layouts=layouts, constants=constants,
+            learn_sizes=self.function_of_symbols())
 
     # ---- what is made ----------------------------------------------------------------------------
     def add(self, n: int, source: int, dtype: Any, offset: Any, shape: Sequence[Any],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.ir.graph import Type
-from whet.ir.loops import Along, Carried, Kept
+from whet.ir.loops import Along, Carried, Stacked
 
 from .arena import Piece
 from .launch_entries import InArena, Launch, Number, placed
@@ -92,12 +92,12 @@ class _Addresses:
         """Place the body's results: those for outside, and those for the next round."""
         carried = {result for result, _ in self.moves.values()}
         for result, y in self.loop.results.items():
-            if isinstance(y, Kept):
+            if isinstance(y, Stacked):
                 self.kept(result, y)
             else:
                 self.last(result, y.value, result in carried)
 
-    def kept(self, result: int, y: Kept) -> None:
+    def kept(self, result: int, y: Stacked) -> None:
         """Place a result that is kept from every round: the rounds' results are adjacent."""
         b, loop, a = self.b, self.loop, self.b.arrays[result]
         if y.head not in self.blocks:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whet.ir.op import Op
     from whet.ir.symbolic_size import Size
 
-    from .numbers_from_sizes import ToldNumbers
+    from .numbers_from_sizes import NumbersFromSizes
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class SizeExpressions:
     """The expressions, with conditions in `facts`, for pairs of numbers: one of the first list, one
     of the second."""
 
-    told: ToldNumbers  # the numbers that Python was told
+    told: NumbersFromSizes  # the numbers that Python was told
 
     def __init__(self, sizes: Sizes, values: Sequence[int]) -> None:
         self.sizes, self.facts = sizes, Facts(values)
@@ -91,7 +91,7 @@ class SizeExpressions:
             self.pairs[key] = *self.at([n], 0), *self.at([n], 1)
         return self.pairs[key]
 
-    def met(self, shape: Sequence[Size]) -> None:
+    def note_shape(self, shape: Sequence[Size]) -> None:
         """Note that a value has this shape: numbers may be expressions of its sizes."""
         self.shapes.setdefault(tuple(map(text, shape)), shape)
 

@@ -88,7 +88,7 @@ class SizeStores:
         each symbol. `tensor`: the address of the tensor type."""
         return coded(self.of_sizes.facts, self.stores, places, tensor)
 
-    def told(self) -> Callable[..., Any]:
+    def function_of_symbols(self) -> Callable[..., Any]:
         """A function of the symbols that calls the Python functions in constants' expressions, so
         that machine code can look up their results."""
         return self.of_sizes.facts.function(self.of_constants)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from whet.tensor_base import Base
 
     from .launch_entries import Entries
-    from .numbers_from_sizes import Told
+    from .numbers_from_sizes import NumbersOfNode
     from .program import Program
     from .size_expressions import SizeExpressions
     from .sized_lists import Step
@@ -93,7 +93,7 @@ class SizedProgram:
     that it asked have the same answers."""
 
     def __init__(self, like: Program, other: NodesOfRun, sizes: SizeExpressions,
-                 steady: Mapping[int, Base], follows: Mapping[int, Told] | None = None,
+                 steady: Mapping[int, Base], follows: Mapping[int, NumbersOfNode] | None = None,
                  input_outlines: Mapping[int, Outline] | None = None) -> None:
         if like.rewritten is not None or guarded_memory.SIDE:
             raise Unsized("named rewrites go by sizes")

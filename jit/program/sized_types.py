@@ -22,7 +22,7 @@ from whet.passes.value_uses import is_view
 
 from .dry_runs import dry
 from .merged_nodes import MergedNodes
-from .numbers_from_sizes import Told, ToldNumbers
+from .numbers_from_sizes import NumbersFromSizes, NumbersOfNode
 from .size_dependent_arrays import OwnArrays
 from .size_expressions import equal, same_number
 
@@ -53,7 +53,7 @@ class SizedTypes:
     values to sizes that Python code read. `input_outlines`: see `SizedProgram`."""
 
     def __init__(self, like: Program, other: NodesOfRun, sizes: SizeExpressions, roots: Roots,
-                 follows: Mapping[int, Told] | None,
+                 follows: Mapping[int, NumbersOfNode] | None,
                  input_outlines: Mapping[int, Outline] | None) -> None:
         self.like, self.other, self.sizes = like, other, sizes
         visible = {*like.results, *roots.moving}
@@ -61,7 +61,7 @@ class SizedTypes:
         self.own = OwnArrays(found.known, like.recorded, other.recorded, sizes)
         self.arrays: dict[int, Outline] = {}
         if input_outlines is None:
-            sizes.told = ToldNumbers(like.recorded, self.arrays, follows, sizes.facts)
+            sizes.told = NumbersFromSizes(like.recorded, self.arrays, follows, sizes.facts)
         # of each recorded node: its operands, and its attributes
         self.expected: list[tuple[Sequence[Any], Mapping[str, Any]]] = []
         self.inferred: list[Inferred] = []
@@ -100,7 +100,7 @@ class SizedTypes:
     def keep(self, n: int, a: Outline) -> None:
         """Record the type of a value, and its sizes as known expressions."""
         self.arrays[n] = a
-        self.sizes.met(a.shape)
+        self.sizes.note_shape(a.shape)
 
     def input_type(self, a: Type, b: Type) -> Outline:
         """The symbolic type of an input that had the types a and b in the two runs."""

@@ -43,10 +43,10 @@ def split(groups: Sequence[list[Node]], arrays: Sequence[Array | Type], counted:
     computed from sizes alone. `memory`: which values share memory."""
     sizes = CountsOfSizes(arrays, counted, numbers, needs)
     for node in groups[0]:
-        sizes.meet(node)
+        sizes.add(node)
     out = [groups[0]]
     for group in groups[1:]:
-        counts = {id(node): sizes.meet(node) for node in group}
+        counts = {id(node): sizes.add(node) for node in group}
         pieces = without_short_ones(apart_from_twins(
             [piece for cluster in Clusters(group, counts, memory, needs).all()
              for piece in without_long_runs(cluster, counts)], counts), counts)
@@ -119,7 +119,7 @@ class Clusters:
         for counts in sorted(of_counts, key=lambda c: not c):
             taken = Taken(counts)
             for n in left:
-                taken.meet(n)
+                taken.visit(n)
             if taken.nodes:
                 return taken.nodes
         return []
@@ -143,7 +143,7 @@ class Taken:
         # may one that is left find that the call goes another way? Or an error, at least?
         self.asks = self.may_miss = False
 
-    def meet(self, n: Movable) -> None:
+    def visit(self, n: Movable) -> None:
         """Take a node, leave it, or postpone the decision."""
         if self.has_to_wait(n):
             self.leave(n)

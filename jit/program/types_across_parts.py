@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from whet.ir.graph import Node, Type
 
-    from .numbers_from_sizes import Told
+    from .numbers_from_sizes import NumbersOfNode
     from .program_in_parts import ProgramInParts
 
 
@@ -53,7 +53,7 @@ class WholeTypes:
     Unsized."""
 
     def __init__(self, like: ProgramInParts, other: ProgramInParts,
-                 told: Mapping[int, Told] | None) -> None:
+                 told: Mapping[int, NumbersOfNode] | None) -> None:
         self.like, self.other, self.told = WholeList(like), WholeList(other), told
         if len(like.recorded) != len(other.recorded):
             raise Unsized("another way was recorded")

@@ -302,12 +302,12 @@ class Lowering:
                 return self.real[v]
             s, made = self.schemes[v], self.made
             y = made.op(dequantize_op, self.bytes[v], s.scale, s.zero)
-            self.real[v] = self.laid(v, y)
+            self.real[v] = self.row_major(v, y)
         elif v not in self.plain.known:
-            self.real[v] = self.laid(v, self.real[v])
+            self.real[v] = self.row_major(v, self.real[v])
         return self.real[v]
 
-    def laid(self, v: int, y: Ref) -> Ref:
+    def row_major(self, v: int, y: Ref) -> Ref:
         """A value with its elements in row-major order, if they are so in the graph."""
         t = self.plain.graph.types.get(v)
         if t is None or not t.contiguous or self.made.arrays[y].flags.c_contiguous:

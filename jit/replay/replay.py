@@ -137,7 +137,7 @@ class Replay:
             for t, g in zip(self.graded.find(leaves), grads):
                 t._grad = g
         if not self.only_grads_and_result:
-            self.left.lay(left, boxes)
+            self.left.write(left, boxes)
             for c, args in zip(self.acts, acts):
                 c.does(*args, **c.kwargs)
         return out

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..capture.noted_call import Call
     from ..gradient.backward import Backward
-    from ..program.numbers_from_sizes import Told
+    from ..program.numbers_from_sizes import NumbersOfNode
     from ..program.program import Program
     from ..program.shape_symbols import ShapeSymbols
     from ..program.size_expressions import Sizes
@@ -34,7 +34,7 @@ class Run(NamedTuple):
     backward: Backward | None
     types: Sequence[Type]
     shapes: Sequence[tuple[int, ...]]
-    follows: Mapping[int, Told] | None
+    follows: Mapping[int, NumbersOfNode] | None
     acts: Sequence[Call]
 
 

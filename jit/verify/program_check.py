@@ -10,7 +10,7 @@ from whet.ir.memory_spans import address, span
 from ..capture.recording_errors import Refused, Wrong
 from ..program.misses import Miss
 from ..report.reasons import Drifts, Memory, Rewrites
-from .same_bits import laid, near, same_bits
+from .same_bits import copy_with_layout, near, same_bits
 
 ALIGNED = 64                     # bytes: where memory begins at multiples of these
 
@@ -113,7 +113,8 @@ def copies(rec: Any, numbers: list[int], pattern: Any, spare: bool) -> list[Any]
         if made.keys().isdisjoint(group):
             made.update(copied_together(rec, numbers, group))
     kept = rec.originals
-    return [made[i] if i in made else laid(kept[n]) if spare and n in kept.copies else kept[n]
+    return [made[i] if i in made
+            else copy_with_layout(kept[n]) if spare and n in kept.copies else kept[n]
             for i, n in enumerate(numbers)]
 
 

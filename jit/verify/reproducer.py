@@ -27,7 +27,7 @@ from whet.passes import pipeline
 from whet.random import Generator
 
 from ..program import builder
-from .same_bits import laid, same_bits, template
+from .same_bits import copy_with_layout, same_bits, template
 
 SECONDS = 10.0                       # for cutting down
 LARGEST = 1 << 22                    # characters of a file
@@ -38,12 +38,12 @@ def values(g: Graph, arrays: Sequence[Any], copies: bool = False) -> dict[int, A
     """All values of a graph by number, one operation after the other; as they are in the end, or
     (copies) as they were made."""
     env, places = {x.value: a for x, a in zip(g.inputs, arrays)}, [list(s) for s in g.streams]
-    out = {v: laid(a) for v, a in env.items()} if copies else env
+    out = {v: copy_with_layout(a) for v, a in env.items()} if copies else env
     with np.errstate(all="ignore"):
         for n in g.nodes:
             step(n, env, g.types, places)
             if copies:
-                out.update((o, laid(env[o])) for o in n.outs)
+                out.update((o, copy_with_layout(env[o])) for o in n.outs)
     return out
 
 
@@ -80,7 +80,7 @@ def compiled(g: Graph, arrays: Sequence[Any], env: dict[int, Any],
 def differing(g: Graph, arrays: Sequence[Any], without: Iterable[str] = ()) -> list[int]:
     """The results and inputs (by number) that end up with other bits in the program; none where one
     of the two cannot run."""
-    one, other = ([laid(a) for a in arrays] for _ in range(2))
+    one, other = ([copy_with_layout(a) for a in arrays] for _ in range(2))
     try:
         env = values(g, one)
         got = compiled(g, other, env, without)
@@ -117,7 +117,7 @@ def part(g: Graph, nodes: Sequence[Node], wanted: Iterable[int]) -> Graph:
 
 def smaller(g: Graph, arrays: Sequence[Any], until: float) -> tuple[Graph, Sequence[Any]]:
     """(a graph with as few of the operations and results as it takes to differ, its inputs)"""
-    had = values(g, [laid(a) for a in arrays], copies=True)
+    had = values(g, [copy_with_layout(a) for a in arrays], copies=True)
     wanted = {v for v, _ in g.results}
     best = g, arrays
 
@@ -208,7 +208,8 @@ def reproduce(graph: str, inputs: Sequence[int | str], constants: Sequence[tuple
     arrays = [
         seeded(g.types[x.value], value)
         if isinstance(value, int)
-        else laid(unpacked(value, g.types[x.value].dtype, g.types[x.value].shape), g.types[x.value])
+        else copy_with_layout(
+            unpacked(value, g.types[x.value].dtype, g.types[x.value].shape), g.types[x.value])
         for x, value in zip(g.inputs, inputs)
     ]
     wrong = differing(g, arrays)
@@ -216,8 +217,8 @@ def reproduce(graph: str, inputs: Sequence[int | str], constants: Sequence[tuple
     if not wrong:
         print("the program gives the interpreter's bits")
         return False
-    copied = [laid(a) for a in arrays]
-    env = values(g, [laid(a) for a in arrays])
+    copied = [copy_with_layout(a) for a in arrays]
+    env = values(g, [copy_with_layout(a) for a in arrays])
     got = dict(zip([v for v, _ in g.results], compiled(g, copied, env)))
     got.update((x.value, a) for x, a in zip(g.inputs, copied))
     for v in wrong:
@@ -271,7 +272,7 @@ def report(nodes: Sequence[Node], arrays: Any, before: dict[int, Any],
             [(n, "") for n in results],
             "wrong",
         )
-        inputs: Sequence[Any] = [laid(a, arrays[n]) for n, a in before.items()]
+        inputs: Sequence[Any] = [copy_with_layout(a, arrays[n]) for n, a in before.items()]
         if not differing(g, inputs):
             return "please report this (the same program, made once more, gives the right bits)"
         g, inputs = smaller(g, inputs, perf_counter() + SECONDS)

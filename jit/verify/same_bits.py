@@ -37,10 +37,10 @@ def template(a: Any) -> Any:
     return np.ndarray(a.shape, a.dtype, memory.empty(high - low, np.uint8), -low, a.strides)
 
 
-def laid(a: Any, like: Any = None) -> Any:
+def copy_with_layout(a: Any, like: Any = None) -> Any:
     """A copy with the layout of an array or a type, at first its own."""
     if devices.is_elsewhere(a):
-        return devices.beyond.laid(a, a.strides if like is None else like.strides)
+        return devices.beyond.with_strides(a, a.strides if like is None else like.strides)
     out = template(a if like is None else like)
     np.copyto(out, a)
     return out

@@ -240,10 +240,10 @@ class Level(Observer):
         if below is not None and not self.owns(t):
             self.beneath(below.shown, t)
 
-    def laid(self, t):
+    def array_is_shared(self, t):
         below = self.below()
         if below is not None:
-            below.laid(t)
+            below.array_is_shared(t)
 
     def asked(self, t, what):
         below = self.below()

@@ -209,7 +209,7 @@ def _slot(x, tensors, rooms):
 OFFSET = 1 << 8                  # what an offset is multiplied by beside the number of an array
 
 
-def laid(words):
+def with_table_addresses(words):
     """The words with tables replaced by their addresses, and the arrays of the tables, which must
     be kept alive."""
     tables = [w.array for w in words if type(w) in (Table, NumbersOfSizes)]

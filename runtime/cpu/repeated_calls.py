@@ -312,7 +312,7 @@ def _remembered(op, attrs, kinds, arrays, layout, kind=None):
     if recipe is not None:
         sized = None if kind is None else kind.recipe(op, attrs, kinds, arrays, way, recipe)
         if sized is None:
-            words, tables = recipe_words.laid(recipe.words)
+            words, tables = recipe_words.with_table_addresses(recipe.words)
             _insert(op, attrs, kinds, arrays, words, [*recipe.owned, *tables])
         else:
             _insert_sized(op, attrs, kinds, arrays, sized)
@@ -348,7 +348,7 @@ def written(op, inputs, attrs):
     if recipe is None:
         refuse(writes, layout)
     else:
-        words, tables = recipe_words.laid(recipe.words)
+        words, tables = recipe_words.with_table_addresses(recipe.words)
         _insert(writes, attrs, kinds, arrays, words, [*recipe.owned, *tables])
     return tape is not None
 

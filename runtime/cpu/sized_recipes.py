@@ -278,16 +278,16 @@ def planned(op: Any, attrs: dict[str, Any], kinds: list[int], arrays: list[Any],
     found.words[L.R["nsizes"] // 8] = len(size)
     at = L.R["sizes"] // 8
     found.words[at:at + len(size)] = size
-    recipe = laid(found, symbols, [i for i, k in enumerate(kinds) if k == L.TENSOR])
+    recipe = recipe_in_memory(found, symbols, [i for i, k in enumerate(kinds) if k == L.TENSOR])
     return None if recipe is None else (recipe, found.words)
 
 
-def laid(found: recipe_words.Recipe, symbols: Symbols,
+def recipe_in_memory(found: recipe_words.Recipe, symbols: Symbols,
          positions: list[int]) -> SizedRecipe | None:
     """A recipe in memory, with the code that computes its words; None where the machine cannot.
     `positions`: of tensors among the operands."""
     from ..passes.lower_llvm.calls.size_code import Uncoded, coded  # it loads a parser
-    words, tables = recipe_words.laid(found.words)
+    words, tables = recipe_words.with_table_addresses(found.words)
     block = np.array([value(w) if type(w) is not SymbolicReal else 0 for w in words], np.int64)
     stores: list[tuple[Any, int, Any]] = []
     for i, w in enumerate(found.words):

@@ -55,7 +55,7 @@ class Waiting(NamedTuple):
     events: list[int]
 
 
-class Held:
+class BlockReference:
     """Somebody's hold on a block: the memory is let go of with the last reference to it."""
     __slots__ = ("allocator", "block", "__weakref__")
 
@@ -84,7 +84,7 @@ class Allocator:
         self.fraction = 1.0                        # of the device's memory, at most
 
     # ---- giving out ----
-    def allocate(self, size: int, stream: int, what: str = "") -> Held:
+    def allocate(self, size: int, stream: int, what: str = "") -> BlockReference:
         """Memory for `size` bytes that work of a stream may use."""
         rounded = -(-size // ROUND) * ROUND or ROUND
         with self.lock:
@@ -93,7 +93,7 @@ class Allocator:
                 if block is not None:
                     self.statistics.reused(block, size)
                     block.wanted, block.what = size, what
-                    return Held(self, block)
+                    return BlockReference(self, block)
                 self._look_at_dropped()
             if self.waiting:
                 self._look_at_waiting()
@@ -103,7 +103,7 @@ class Allocator:
             block.free, block.wanted, block.what = False, size, what
             self.live[block.address] = block
             self.statistics.allocated(block)
-        return Held(self, block)
+        return BlockReference(self, block)
 
     def _dropped_last(self, size: int, stream: int) -> Block | None:
         """The block that was let go of last, where it is just what is asked for, as it often is in

@@ -14,7 +14,7 @@ from ..device_arrays import PlacedArray, geometry, reach
 from ..ir.memory_spans import address
 from . import device_state as m
 from . import plan_recorder
-from .allocator import Held
+from .allocator import BlockReference
 
 # (elements, what to put there): `whet.cuda.execute` brings it
 write_elements: Any = None
@@ -28,15 +28,15 @@ class DeviceArray(PlacedArray):
     """An array on a device: its memory, and the address, shape and strides of its elements in
     it."""
     __slots__ = ("_kind",)
-    held: Held
+    held: BlockReference
 
-    def __init__(self, held: Held, geometry: np.ndarray) -> None:
+    def __init__(self, held: BlockReference, geometry: np.ndarray) -> None:
         super().__init__(held, geometry)
         self._kind: int | None = None
 
     @classmethod
-    def at(cls, held: Held, address: int, shape: tuple[int, ...], strides: tuple[int, ...],
-           dtype: np.dtype, kind: int | None = None) -> DeviceArray:
+    def at(cls, held: BlockReference, address: int, shape: tuple[int, ...],
+           strides: tuple[int, ...], dtype: np.dtype, kind: int | None = None) -> DeviceArray:
         """An array over memory, whose first element is at `address`."""
         self = object.__new__(cls)
         self.held, self.address, self.shape, self.strides = held, address, shape, strides

@@ -68,12 +68,12 @@ class _Attention:
         from ..passes.lower_triton import attention as lower
         tensors = {name: self.in_two(x) for name, x in (self.operands | {**results}).items()}
         for name, x in tensors.items():
-            self.tell(name, x, "roi")
+            self.add_strides(name, x, "roi")
         if self.mask is not None:
             shape = (*self.batch, *self.sizes)
             tensors["mask"] = self.in_two(self.mask.view_as(
                 np.broadcast_to(self.mask.geometry, shape)), adjacent=False)
-            self.tell("mask", tensors["mask"], "mnoi")
+            self.add_strides("mask", tensors["mask"], "mnoi")
         tensors |= kept
         geometries = {name: x.geometry for name, x in tensors.items()}
         mask = None if self.mask is None else FROM_NUMPY[self.mask.dtype].short
@@ -94,7 +94,7 @@ class _Attention:
         except ValueError:
             return copied(x).reshape(shape)
 
-    def tell(self, name: str, x: DeviceArray, dims: str) -> None:
+    def add_strides(self, name: str, x: DeviceArray, dims: str) -> None:
         """The strides of an operand."""
         outer, inner, *rows = (s // x.itemsize for s in x.strides)
         self.numbers |= dict(zip((f"{name}_{d}" for d in dims),

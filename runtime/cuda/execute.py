@@ -267,7 +267,7 @@ def filled(index: int, shape: tuple[int, ...], dtype: np.dtype, value: Any,
     return made
 
 
-def laid(a: DeviceArray, strides: tuple[int, ...]) -> DeviceArray:
+def with_strides(a: DeviceArray, strides: tuple[int, ...]) -> DeviceArray:
     """A copy with other strides."""
 
     def make(xs: Sequence[Any]) -> DeviceArray:

@@ -25,7 +25,7 @@ class Piece:
         self.events: list[int] = []
 
 
-class Lent:
+class PieceReference:
     """Somebody's hold on a piece. Arrays on it refer to it."""
     __slots__ = ("pinned", "piece", "__weakref__")
 
@@ -40,7 +40,7 @@ class PinnedBytes:
     """What an array over pinned memory has as its base."""
     __slots__ = ("lent", "__array_interface__")
 
-    def __init__(self, lent: Lent, size: int) -> None:
+    def __init__(self, lent: PieceReference, size: int) -> None:
         self.lent = lent
         self.__array_interface__ = {
             "data": (lent.piece.address, False), "shape": (size,), "typestr": "|u1", "version": 3}
@@ -61,14 +61,14 @@ class PinnedMemory:
         lent = self._lend(size)
         return np.asarray(PinnedBytes(lent, size)).view(dtype).reshape(shape)
 
-    def _lend(self, size: int) -> Lent:
+    def _lend(self, size: int) -> PieceReference:
         size = 1 << (max(size, SMALLEST) - 1).bit_length()
         with self.lock:
             self._look_at_dropped()
             found = self.unused.get(size)
             piece = found.pop() if found else self._new(size)
             self.statistics.lent(size)
-        return Lent(self, piece)
+        return PieceReference(self, piece)
 
     def _new(self, size: int) -> Piece:
         piece = Piece(self.driver.allocate_pinned(size), size)
@@ -112,7 +112,7 @@ class PinnedMemory:
             lent.piece.events.append(event)
 
 
-def lent_of(a: np.ndarray) -> Lent | None:
+def lent_of(a: np.ndarray) -> PieceReference | None:
     """The pinned block that an array is in; None for other memory."""
     base: Any = a
     while isinstance(base, np.ndarray):

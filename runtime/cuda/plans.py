@@ -169,7 +169,7 @@ def key(what: Any, index: int, arrays: Sequence[Any], attrs: Mapping[str, Any],
     """The key of a plan; raises NoPlan for arguments that cannot be a part of a key."""
     return (what, index, get_default_dtype(), tf32.allowed,
             *[a.kind if type(a) is DeviceArray else _number(a, by_value) for a in arrays],
-            *[(k, told(v)) for k, v in attrs.items()])
+            *[(k, key_part(v)) for k, v in attrs.items()])
 
 
 def _types(result: Any, operands: Sequence[Any]) -> tuple[np.dtype, ...] | None:
@@ -218,13 +218,13 @@ def _number(a: Any, by_value: bool) -> Any:
     """What a plan is told of a number."""
     if isinstance(a, np.ndarray):
         return ("array", a.dtype, a.tobytes()) if by_value else ("array", a.dtype)
-    return told(a) if by_value else type(a)
+    return key_part(a) if by_value else type(a)
 
 
 PLAIN = frozenset((type(None), bool, int, str, dtype, device, memory_format))
 
 
-def told(v: Any) -> Any:
+def key_part(v: Any) -> Any:
     """A value that can be a part of a plan's key: equal ones mean the same to every op. Raises
     NoPlan for others."""
     t = type(v)
@@ -235,7 +235,7 @@ def told(v: Any) -> Any:
     if t is float:
         return float, repr(v)                      # -0.0 is equal to 0.0
     if isinstance(v, tuple | list):
-        return (t, *[told(x) for x in v])
+        return (t, *[key_part(x) for x in v])
     if isinstance(v, np.dtype | type | str | int):
         return t, v
     if isinstance(v, slice):

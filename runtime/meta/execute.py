@@ -103,9 +103,11 @@ def filled(index: int | None, shape: tuple[int, ...], dtype: np.dtype, value: An
             others.filled(index, shape, dtype, value, strides))
 
 
-def laid(a: Any, strides: tuple[int, ...]) -> Any:
+def with_strides(a: Any, strides: tuple[int, ...]) -> Any:
     """A copy whose elements lie by other strides."""
-    return empty(a.shape, a.dtype, strides) if type(a) is MetaArray else others.laid(a, strides)
+    if type(a) is MetaArray:
+        return empty(a.shape, a.dtype, strides)
+    return others.with_strides(a, strides)
 
 
 def on_host(a: Any) -> Any:

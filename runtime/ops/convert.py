@@ -49,7 +49,7 @@ copy_to_format_op = Op(
         Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last")),
         Sample(make(2, 3, 2), memory_format=(2, 0, 1))],
     batch=_copy_each_to_format, linear=(0,))
-copy_to_format_op.on_device = lambda arrays, attrs, index: devices.beyond.laid(
+copy_to_format_op.on_device = lambda arrays, attrs, index: devices.beyond.with_strides(
     arrays[0], like_array(arrays[0], arrays[0].dtype, attrs["memory_format"]).strides)
 copy_to_format_op.outlined = copy_to_format_op.room = (
     lambda x, memory_format: like_array(x, x.dtype, memory_format))

@@ -47,7 +47,7 @@ def copied(array):
     """A copy of a dense array, as it lies in memory (NumPy gives dimensions of size 1 strides of
     its own)."""
     if devices.is_elsewhere(array):
-        return devices.beyond.laid(array, array.strides)
+        return devices.beyond.with_strides(array, array.strides)
     c = array.copy(order="K")
     return (c if c.strides == array.strides else np.lib.stride_tricks.as_strided(
         c, strides=array.strides))

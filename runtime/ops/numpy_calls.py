@@ -1,9 +1,9 @@
 """Calls of NumPy's functions, and of SciPy's, as ops, for traces: a replay makes them again, on the
 arrays of the moment.
 
-What a call was given is kept as text does it, in nested tuples with a word first (see `Told`): so
-graphs that hold calls can be printed, compared and read back. A call that NumPy would inform about
-(a division by zero) is an error here: eager says so where the user's line is.
+The arguments of a call are stored in nested tuples with a word first (see `ArgumentText`), so that
+graphs with such calls can be printed, compared and read back. A call that NumPy would warn about, a
+division by zero say, is an error here: eager then warns at the user's line.
 """
 import functools
 import importlib
@@ -43,7 +43,7 @@ class Unsaid(Exception):
     """Something that a call was given has no form as text."""
 
 
-class Told:
+class ArgumentText:
     """Arguments of a call as nested tuples: ("array", i) for operand i, ("list", ...), ("dtype",
     name), ("value", x). `operand(x)` gives (the word, the tensor) of what is an operand, and None
     of anything else."""
@@ -77,7 +77,7 @@ class Told:
 
 
 def _argument(told, arrays):
-    """What `Told` has told of."""
+    """What `ArgumentText` has told of."""
     word, *rest = told
     if word in OPERANDS:
         return OPERANDS[word](arrays[rest[0]])

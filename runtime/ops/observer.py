@@ -43,7 +43,7 @@ class Observer:
     def shown(self, t):
         """A tensor becomes text."""
 
-    def laid(self, t):
+    def array_is_shared(self, t):
         """The memory of a tensor is known to others than tensors: it was made around an array,
         say."""
 

@@ -60,13 +60,13 @@ class NativeLog:
 
     def where(self, _):
         """The number of what is noted of the frames."""
-        return self.tell(self.frames.everything(sys._getframe(1)))
+        return self.number_of(self.frames.everything(sys._getframe(1)))
 
     def describe(self, array):
         """The number of a description of an array."""
-        return self.tell((array.shape, array.dtype))
+        return self.number_of((array.shape, array.dtype))
 
-    def tell(self, what):
+    def number_of(self, what):
         """The number under which something is found again."""
         with self.lock:
             self.told.append(what)

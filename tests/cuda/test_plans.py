@@ -164,7 +164,7 @@ def test_a_plan_is_for_every_stream(gpus_of):
 
 def test_values_that_are_equal_are_told_apart():
     values = 0.0, -0.0, 1, True, 1.0, (1, 0.0), (1, -0.0), [1, 0.0]
-    assert len({plans.told(v) for v in values}) == len(values)
+    assert len({plans.key_part(v) for v in values}) == len(values)
 
 
 def test_numbers_that_decide_about_kernels_are_told(gpus, no_host):

@@ -44,7 +44,7 @@ def test_lodgers_of_results_lie_apart_and_are_gone_in_time(seed):
     first = {k: rng.randrange(100, 260) for k in sizes}
     kept = {k: rng.randrange(100) for k in range(6)}
     lent = LentResults(sizes, first, kept, [])
-    alone, size = plan(pieces(*((p.size, p.first, p.last) for p in ps))), plan(ps, (), lent.lend)
+    alone, size = plan(pieces(*((p.size, p.first, p.last) for p in ps))), plan(ps, (), lent.place)
     assert size < alone
     assert any(p.room is not None for p in ps)
     for i, a in enumerate(ps):
@@ -60,7 +60,7 @@ def test_a_result_is_put_over_the_piece_that_its_step_is_the_last_to_need():
     size = memory.SMALLEST
     a, b = pieces((size, 0, 3), (size, 0, 3))
     lent = LentResults({0: size}, {0: 3}, {}, [(b, 0)])
-    assert plan([a, b], (), lent.lend) == size
+    assert plan([a, b], (), lent.place) == size
     assert (a.room, b.room, b.offset) == (None, 0, 0)
 
 

@@ -7,7 +7,7 @@ from whet import jit
 from whet.ir.graph import OpNode
 from whet.ir.symbolic_size import Unsized
 from whet.jit.policy import account, many_sizes
-from whet.jit.program.numbers_from_sizes import ToldNumbers
+from whet.jit.program.numbers_from_sizes import NumbersFromSizes
 from whet.jit.program.size_expressions import SizeExpressions, Sizes
 from whet.jit.program.sized_program import SizedProgram
 from whet.nn import functional as F
@@ -67,8 +67,8 @@ def test_what_has_no_plan_for_unknown_sizes_is_done_by_eagers_code(name, which, 
 
 def test_a_size_that_was_the_same_in_both_lists_is_told_apart_from_a_number():
     sizes = SizeExpressions(Sizes([41, 44], [42, 45]), [41, 44])
-    sizes.told = ToldNumbers([], {}, None, sizes.facts)
-    sizes.met([sizes.facts.symbols[1] // 2])         # 22 in both lists
+    sizes.told = NumbersFromSizes([], {}, None, sizes.facts)
+    sizes.note_shape([sizes.facts.symbols[1] // 2])         # 22 in both lists
     node, other = (OpNode(REGISTRY["eye"], (), dict(n=n, m=3), [1], "") for n in (22, 22))
     with pytest.raises(Unsized, match="was the same in both lists"):
         sizes.attributes(node, other, ())

@@ -133,12 +133,12 @@ def test_sizes_that_are_equal_by_chance(n):
     sizes = CountsOfSizes(arrays, {2}, set(), Needs())
     sizes.dims[4] = [frozenset((2,)), frozenset()]
     sizes.dims[3] = [frozenset(), frozenset((2,))]
-    sizes.meet(nodes[0])
+    sizes.add(nodes[0])
     assert sizes.of(2) == [frozenset((2,)), frozenset()]
-    assert sizes.meet(nodes[2]) == {2} and sizes.of(5) == [frozenset(), frozenset()]
-    assert sizes.meet(nodes[3]) == frozenset() and sizes.of(6) == [frozenset()]
+    assert sizes.add(nodes[2]) == {2} and sizes.of(5) == [frozenset(), frozenset()]
+    assert sizes.add(nodes[3]) == frozenset() and sizes.of(6) == [frozenset()]
     view = OpNode(REGISTRY["view"], (Ref(4),), {"size": (n * 4,)}, [8], "here:1")
-    assert sizes.meet(view) == {2} and sizes.of(8) == [frozenset((2,))]
+    assert sizes.add(view) == {2} and sizes.of(8) == [frozenset((2,))]
 
 
 @pytest.mark.usefixtures("whatever_it_costs")

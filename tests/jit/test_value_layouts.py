@@ -98,7 +98,7 @@ def test_what_is_written_to_is_copied_just_before_and_nothing_else():
     values = Values()
     before = Originals(values)
     for part in parts:
-        before.meet(values.from_outside(part))
+        before.note_first_use(values.from_outside(part))
     before.write(base[2 * size:2 * size + 1])
     assert set(before.copies) == {1}
     base[2 * size] = 7

@@ -17,7 +17,7 @@ from whet.passes.lower_llvm.merged_object import Texts, one_object
 from ..errors import ExportError
 from . import header, layout, linker, model_code, targets, worker
 from .code_parts import Facts
-from .data import Described, Level, ListText, Told, Weights, extent, together
+from .data import Described, Descriptions, Level, ListText, Weights, extent, together
 from .level_parts import LevelProgram
 from .programs_within_bounds import all_sizes
 
@@ -124,7 +124,7 @@ class Library:
             with open(path, "wb") as f:
                 f.write(self.weights.data)
         reasons = [r for level in self.programs for p in level for r in p.reasons]
-        told = Told(self.inputs, self.results, reasons, self.dims)
+        told = Descriptions(self.inputs, self.results, reasons, self.dims)
         offsets, texts, levels = iter(self.weights.offsets), list[Texts](), list[Level]()
         for kind, programs in zip(self.system.kinds, self.programs):
             tag = f"{self.prefix}.{kind.name}"

@@ -265,7 +265,7 @@ class Level(NamedTuple):
     room: int
 
 
-class Told:
+class Descriptions:
     """Names, shapes and messages. `codes` are the codes of preconditions, by what they say; `sizes`
     are the sizes that differ."""
 

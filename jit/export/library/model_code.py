@@ -15,7 +15,7 @@ from .code_parts import ID_BYTES, PRIVATE, READ, Facts, chain, discard, give, na
 from .context_code import create_context, destroy_context
 from .data import Level as ListsOfLevel
 from .layout import MOST_THREADS, Code, Level, Model
-from .query_code import tell
+from .query_code import query_functions
 
 SEEK_END = 2  # as Linux has it
 
@@ -36,7 +36,7 @@ def text(facts: Facts, levels: Sequence[ListsOfLevel]) -> str:
     destroy_model(m, facts)
     create_context(m, facts)
     destroy_context(m, facts)
-    tell(m, facts)
+    query_functions(m, facts)
     pools = several_pools(facts.machine, MOST_THREADS, detach=False)
     return without_repeats(f"{pools}\n{m.text()}")
 

@@ -11,7 +11,7 @@ from .code_parts import Facts, named, until
 from .layout import Level, Model, Value
 
 
-def tell(m: Module, facts: Facts) -> None:
+def query_functions(m: Module, facts: Facts) -> None:
     """What is told of inputs, results, levels and codes."""
     value(m, f"{facts.prefix}_input", "inputs", facts.inputs)
     value(m, f"{facts.prefix}_result", "results", facts.results)

@@ -26,7 +26,7 @@ from whet.passes.lower_llvm.calls import launch_list as L
 
 from ...program import builder
 from ...program.launch_entries import Argument, Check, Fixed, InArena, Moving, Number
-from ...program.numbers_from_sizes import Stated, Told
+from ...program.numbers_from_sizes import NumbersOfNode, Stated
 from ...program.size_dependent_arrays import Address
 from ...program.size_expressions import SizeExpressions, Sizes
 from ...program.sized_lists import Done
@@ -222,16 +222,16 @@ class Planned(SizedProgram):
     """A program whose weights are put into their order at once."""
 
     def __init__(self, first: Any, other: Any, sizes: SizeExpressions, own: Any,
-                 follows: Mapping[int, Told]) -> None:
+                 follows: Mapping[int, NumbersOfNode]) -> None:
         self.arrays_of = {v: t._array for v, t in own.items()}
         super().__init__(first, other, sizes, own, follows)
         self.finish()
 
     def kept(self, steady: Mapping[int, Any]) -> Any:
-        return Kept(steady, self)
+        return KeptWeights(steady, self)
 
 
-class Kept(AtOnce, SizedSteady):
+class KeptWeights(AtOnce, SizedSteady):
     """What is kept of weights."""
 
     def __init__(self, steady: Mapping[int, Any], program: Planned) -> None:

@@ -71,10 +71,10 @@ class Lookup:
         self.places: list[tuple[np.ndarray, int]] = []
         self.several: dict[tuple[int, ...], np.ndarray] = {}
         self.words = np.zeros(0, np.int64)
-        self.lay()
-        asked.listeners.append(self.told)
+        self.build_table()
+        asked.listeners.append(self.add_result)
 
-    def lay(self) -> None:
+    def build_table(self) -> None:
         """Build a table of twice the size that the known results need, and store its address in the
         code."""
         known = list(self.asked.known.items())
@@ -90,10 +90,10 @@ class Lookup:
             words[i] = self.words.ctypes.data
         del former
 
-    def told(self, args: Sequence[int], got: Any) -> None:
+    def add_result(self, args: Sequence[int], got: Any) -> None:
         """Add a new result; called by `Asked` whenever Python was asked."""
         if 2 * (self.used + 1) > self.size:
-            self.lay()
+            self.build_table()
         else:
             self.enter(args, got)
 

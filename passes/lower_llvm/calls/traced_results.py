@@ -68,7 +68,7 @@ def emit_build(m: Module) -> None:
     objects = Objects(f)
     objects.steps()
     state = State(objects)
-    state.lay()
+    state.write_all()
     f.ret(word_at(f, objects.stack, state.count, "ptr"))
     state.ways_out()
     objects.ways_out()
@@ -337,7 +337,7 @@ class State:
         self.objects, self.f, self.g = objects, objects.f, objects.g
         self.count, self.at = self.g.ld(objects.block, H["left"], "i64"), objects.section("left_at")
 
-    def lay(self) -> None:
+    def write_all(self) -> None:
         """Write all of them."""
         self.f.loop(0, self.count, 1, self.one)
 
