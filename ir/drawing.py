@@ -263,7 +263,7 @@ class Link:
 
 
 def wide(nbytes: int) -> float:
-    """The width of a line for so many bytes."""
+    """The width of a line that stands for a number of bytes."""
     return 1 + 0.25 * min(max(len(str(nbytes)) - 2, 0), 8)
 
 

@@ -23,7 +23,7 @@ MOST_KNOWN = 1 << 10             # values of a function that is asked for others
 Number = TypeVar("Number", bound="float | tuple[int, ...]")
 T = TypeVar("T")
 
-# held while planning, so that values computed meanwhile are those planned for
+# held while planning, so that values computed during planning are those planned for
 planning = threading.RLock()
 
 

@@ -65,7 +65,7 @@ class Facts(Answers):
         return x
 
     def least(self, atom: str) -> int | None:
-        """A lower bound of an atom; None if there is none."""
+        """A lower bound of an atom, or None if it has none."""
         return LEAST if atom[0] == "s" else self.least_of.get(atom, 0)
 
     def call(self, function: Callable[..., int], *args: Size) -> SymbolicSize:
@@ -384,7 +384,7 @@ class SymbolicSize:
 
     # ---- questions
     def least(self) -> int | None:
-        """A lower bound that follows from those of the atoms; None if there is none."""
+        """A lower bound that follows from those of the atoms, or None."""
         total = 0
         for m, c in self.terms.items():
             if m and c < 0:

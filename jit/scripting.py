@@ -25,7 +25,7 @@ class ScriptFunction:
 
 
 class Error(RuntimeError):
-    """What no scripted code raises: there is none."""
+    """The error of scripted code. Nothing raises it: no code is scripted."""
 
 
 class TracerWarning(Warning):

@@ -73,7 +73,7 @@ class _Chains:
             self.chain_of[j] = [j]
 
     def from_rows(self, j: int) -> Any:
-        """The value of a chain that node j computes with, row by row; None where there is none. The
+        """The value of a chain that node j computes with, row by row, or None. The
         node becomes a link."""
         x = next((r for r in self.nodes[j].refs()
                   if self.uses.maker.get(r) in self.chain_of and self.uses.users[r] == [j]), None)

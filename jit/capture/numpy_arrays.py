@@ -346,7 +346,7 @@ class Arrays:
         return {n for x in self.known.values() if (n := number(real_of(x))) is not None}
 
     def shuffles(self) -> bool:
-        """Does the user's code name a function that writes to the array that it is given?"""
+        """Does the user's code name a function that writes to its argument?"""
         return any("shuffle" in code.co_names for code in self.rec.codes)
 
     def make(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

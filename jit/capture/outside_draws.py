@@ -185,7 +185,7 @@ def put_back(before: Sequence[tuple[Any, Any]]) -> None:
 
 
 def _as_tensor(y: Any) -> Base | None:
-    """A tensor that wraps, or stands for, the result of a draw; None if there is none."""
+    """A tensor that wraps, or stands for, the result of a draw, or None."""
     if varies(y):
         return tensor_of(y)
     if type(y) is np.ndarray and takes(y) or isinstance(y, np.number | np.bool_):

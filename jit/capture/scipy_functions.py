@@ -1,7 +1,7 @@
 """SciPy's functions of arrays, which a replay calls again as it calls NumPy's.
 
-What SciPy runs beneath is not watched. So a call is recorded where it is given arrays, numbers and
-texts alone, which lead to no code of the user's, and where it changes nothing that it is given."""
+The code that SciPy itself runs is not watched. So a call is recorded only if its arguments are
+arrays, numbers and texts, which lead to no code of the user's, and if it does not write to them."""
 from __future__ import annotations
 
 import os

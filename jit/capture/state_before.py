@@ -66,7 +66,7 @@ class StateBefore:
         return self.arrays.get(id(t), t._array)
 
     def alone(self) -> bool:
-        """Did no other Python thread run meanwhile? Changes by another thread would look like the
+        """Did no other Python thread run at the same time? Its changes would look like the
         run's own."""
         return _others() == self.others
 

@@ -21,7 +21,7 @@ class Source:
     __slots__ = ()
 
     def find(self, leaves: list[Any]) -> Any:
-        """The tensor in a call with these leaves; None if there is none."""
+        """The tensor in a call with these leaves, or None."""
         raise NotImplementedError
 
     def same(self, other: Any) -> bool:

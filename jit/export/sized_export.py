@@ -92,7 +92,7 @@ class Sized:
         return set().union(*[self.sizes.wrong_at(v, self.holes) for v in self.dims.around()])
 
     def every(self) -> list[Values]:
-        """All sizes but the example's, 0 and 1, where so many can be recorded."""
+        """All sizes but the example's, 0 and 1, if they are few enough to record each."""
         found = self.dims.all()
         if found is None:
             raise self.unknown()
@@ -276,7 +276,7 @@ def only_looks(a: Any, b: Any, run: Recorded) -> bool:
 
 
 def raised_at(error: BaseException) -> str:
-    """The user's line that an error comes from; empty where there is none."""
+    """The user's line that an error comes from, or an empty text."""
     found = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)
              if not ours(f)]
     return f"{os.path.basename(found[-1][0])}:{found[-1][1]}" if found else ""

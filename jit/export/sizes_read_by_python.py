@@ -1,9 +1,9 @@
-"""Sizes that Python was told while the example ran, and what it did with them.
+"""Sizes that Python read while the example ran, and what it did with them.
 
-A second run of the example gives Python sizes as numbers that are followed (see
-`capture/followed_sizes.py`). So it is known what Python computed of them, where that came to ops,
-and what Python decided by it. At other sizes the function does the same things where the same
-arithmetic gives the numbers that the graph has there, and where each decision is the same.
+In a second run of the example, the sizes that Python reads are followed (see
+`capture/followed_sizes.py`). The run shows what Python computed from them, which ops got the
+results, and which decisions went by them. The graph holds at other sizes if two things are so: the
+same arithmetic gives the numbers that the graph has there, and each decision is the same.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Holes = Mapping[int, Mapping[Path, AnyExpression]]
 
 
 class Apart(Exception):
-    """The two runs of the example are not the same things but for what is computed of sizes."""
+    """The two runs of the example differ in more than what is computed from sizes."""
 
 
 class SizesReadByPython:
-    """What is known of a run: `plain` has the graph's nodes, with `holes` in them by id, `run` the
-    same and what was computed of sizes. Raises Apart."""
+    """What is known of a run. `plain` has the graph's nodes, with `holes` in them by id. `run` has
+    the same nodes, and those that compute with sizes. Raises Apart if they differ in more."""
 
     def __init__(self, plain: Recorded, run: Recorded, holes: Holes, dims: Dims,
                  sizes: SizesOfValues) -> None:
@@ -130,7 +130,7 @@ class SizesReadByPython:
         return NumbersFromSizes(self.run.nodes, Renamed(self.plain_of, types), self.at, facts)
 
     def types(self, values: Values) -> dict[int, Type]:
-        """The types of what is given, and of what is made where Python asked for sizes."""
+        """The types of the inputs, and of the values whose sizes Python asked for."""
         arrays = self.plain.arrays
         types = {v: Type.of(arrays[v]) for v in self.plain.outside}
         for i, v in enumerate(self.plain.inputs):

@@ -115,7 +115,7 @@ class BackwardProgram:
         roots = [origin[n] for n in dict.fromkeys(got)]
         self.shared = {n for n in got
                        if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
-        # The layout of what eager gives follows the layout of the gradients that it is given.
+        # The layout of eager's results follows the layout of the incoming gradients.
         self.layouts: dict[Strides, dict[int, Type]] = {
             tuple([rec.arrays[n].strides for n in self.incoming]): {}}
         # Gradients that are spread over all elements, as a sum's is, have strides of 0. Where eager

@@ -76,7 +76,7 @@ class ArgumentRows:
         if kwargs:                           # their values are the first parts
             self.todo.append((len(args), kwargs, ()))
         self.todo.extend([(i, x, (i,)) for i, x in enumerate(args)])
-        for i, x, path in self.todo:         # it grows meanwhile
+        for i, x, path in self.todo:         # the loop adds to it
             if is_strided(x):
                 self.tensors.append((i, x))
             elif path in flat.numbers:

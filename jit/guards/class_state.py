@@ -40,7 +40,7 @@ DICTS = sys.version_info < (3, 12)           # do dicts have version tags?
 
 
 def tag(c: Any) -> int:
-    """The word that says that a class or module is as it was; 0 where there is none."""
+    """The word that says that a class or module is as it was, or 0."""
     if not isinstance(c, type):
         return int(field(vars(c), DICT_VERSION)) if DICTS else 0
     if OFFSET is None:

@@ -69,7 +69,7 @@ class World:
         self._kinds = [(kind.check(places), places) for kind, places in kinds.items()]
 
     def copy_for_another_run(self) -> World:
-        """This world for one more run. Other runs may use the original meanwhile."""
+        """This world for one more run. Other runs may use the original at the same time."""
         if not self.overwritten:
             return self
         new = copy.copy(self)
@@ -184,7 +184,7 @@ class World:
         return out
 
     def difference(self) -> Changed | None:
-        """The first change since it was found, as a reason; None if there is none."""
+        """The first change since it was found, as a reason, or None."""
         found = next((c for place in self._other() for c in place.changes()), None)
         return None if found is None else Changed(self, found)
 
@@ -226,7 +226,7 @@ class OutsideSearch:
 
 def world_of(fn: Any, arguments: Iterable[Any] = (), skipped: Any = frozenset(),
              ran: Set[types.CodeType] | None = None, loose: Any = frozenset()) -> World:
-    """The world of a function, and of objects that it is given."""
+    """The world of a function and of its arguments."""
     walk = Walk(fn, arguments, loose, skipped=skipped, ran=ran)
     walk.walk()
     return finished(walk)

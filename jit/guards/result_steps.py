@@ -1,4 +1,4 @@
-"""The rows of a table that launch a program, build its results and lay them into Python's state,
+"""The rows of a table that launch a program, build its results and write them to Python's state,
 in machine code alone."""
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def write(node: Write, env: Env, work: Work) -> None:
 
 
 def by_kernel(make: Callable[[Any, list[Any], Env, Work], Sequence[Any]]) -> Any:
-    """A group as one kernel; one by one if there is none."""
+    """A group as one kernel, or its members one by one."""
     def run(node: Any, env: Env, work: Work) -> None:
         ins = operands(node, env)
         try:

@@ -14,7 +14,7 @@ from .launch_entries import Entry, Fixed, InArena, Launch, Number, Places
 
 ARENA = -1  # where a call keeps the arena among its arrays
 MOST_ARRAYS = 1000  # that one list of launches is given
-LONG = 5  # grains of work from which other threads of Python's run meanwhile
+LONG = 5  # grains of work from which a launch lets other Python threads run
 
 
 class LaunchList(NamedTuple):

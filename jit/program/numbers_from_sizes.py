@@ -1,4 +1,4 @@
-"""Python's numbers that come from sizes it was told, as expressions of sizes.
+"""Python's numbers that come from sizes that it read, as expressions of sizes.
 
 A run notes what the user's code computes from `x.shape` (see `capture/followed_sizes.py`).
 Repeating the computation on symbolic sizes gives each number at unknown sizes. The questions asked

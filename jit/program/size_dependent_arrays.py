@@ -48,7 +48,7 @@ class OwnArray:
 
 
 class Address:
-    """A word of a list: the address of an own array, plus so many bytes."""
+    """A word of a list: the address of one of these arrays, plus an offset in bytes."""
     __slots__ = ("which", "offset")
 
     def __init__(self, which: int, offset: Size) -> None:

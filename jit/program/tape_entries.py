@@ -99,7 +99,7 @@ class TapeEntries:
 
     @staticmethod
     def room(size: int) -> Any:
-        """A piece of the arena for so many bytes, for the launches of one node."""
+        """A piece of the arena, of a size in bytes, for the launches of one node."""
         return Piece(size)
 
     def scratch(self, x: Any) -> InArena:

@@ -161,7 +161,7 @@ def recordings(traced: Traced) -> list[tuple[Key, Recording]]:
 
 
 def most_called(traced: Traced) -> tuple[Key, Recording] | None:
-    """(key, recording) that most calls went by; None where there is none."""
+    """(key, recording) that most calls went by, or None."""
     return max(recordings(traced), key=lambda x: x[1].calls, default=None)
 
 

@@ -63,7 +63,7 @@ def state(traced: Traced) -> str:
 
 
 def cut(line: str, wide: int = WIDE) -> str:
-    """A line of at most so many letters."""
+    """A line that is cut to a number of letters."""
     return line if len(line) <= wide else line[:wide - 1] + "…"
 
 

@@ -74,7 +74,7 @@ class ProgramCheck:
             )
             inputs = copies(rec, self.outside, pattern, spare=not last)
             env = self.program(inputs)
-            return inputs, {n: env[n] for n in values}, spare            # The arena is let go of.
+            return inputs, {n: env[n] for n in values}, spare            # The arena is freed.
         except Miss as e:
             if e.no_room:
                 raise MemoryError(str(e)) from None

@@ -73,7 +73,7 @@ class Model(NamedTuple, Generic[Word]):
 
 
 class Threads(NamedTuple, Generic[Word]):
-    """What a context is asked to compute with: so many threads of its own, or an executor."""
+    """The threads of a context: a number of its own, or an executor of the caller's."""
 
     threads: Word
     executor: Address[Word]

@@ -58,7 +58,7 @@ class Base(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An address: so many bytes after a base. In "constants" a number of a constant comes
+    """An address: an offset in bytes from a base. In "constants" a number of a constant comes
     first."""
 
     base: Base

@@ -104,7 +104,7 @@ class Ways:
 
     # ---- one program -----------------------------------------------------------------------------
     def planned(self, values: Values) -> LevelProgram | None:
-        """The program for all sizes that go the same way as these; None where there is none."""
+        """The program for all sizes that go the same way as these, or None."""
         why = "sizes of 0 and 1 are constants"
         for second, symbols in self.seconds(values):
             if self.plans >= MOST_PLANS:
