@@ -9,6 +9,7 @@ from ..cpu import factorisations
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_
 from ..ir.outline import Outline, like_first
 from .batching import broadcast
+from .contract import _h
 from .determinant_gradients import MOST_ROWS, cofactors, inverse_or_infinite
 from .host_family import host, matrix, square
 from .number_questions import has_zero
@@ -16,10 +17,6 @@ from .onnx import matrices as in_onnx
 from .registry import ask, check_one_type, is_tensor, sizes_of
 from .sample_inputs import Sample
 from .surface import FUNCTIONS as F
-
-
-def _h(x):
-    return x.mT.conj() if x.dtype.kind == COMPLEX else x.mT
 
 
 def _good(make):

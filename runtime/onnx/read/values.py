@@ -42,7 +42,7 @@ class Known:
 
 
 def each(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
-    """A function of Python numbers applied to arrays of them, which are broadcast."""
+    """A function of Python numbers, or of texts, applied to arrays of them, which are broadcast."""
     return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object)
 
 

@@ -8,17 +8,12 @@ import whet
 
 from ...errors import OnnxError
 from ..definition import operator
-from ..values import Array, as_array, from_array
-
-
-def each_text(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
-    """A function of strings applied to all."""
-    return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object)
+from ..values import Array, as_array, each, from_array
 
 
 @operator("StringConcat")
 def string_concat(x: Array, y: Array) -> Any:
-    return each_text(lambda a, b: a + b, x, y)
+    return each(lambda a, b: a + b, x, y)
 
 
 @operator("RegexFullMatch")
