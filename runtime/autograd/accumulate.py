@@ -18,7 +18,7 @@ class AccumulateGrad:
         self.variable = variable
 
     def name(self):
-        return "struct whet::autograd::AccumulateGrad"
+        return "whet::autograd::AccumulateGrad"
 
     @property
     def next_functions(self):

@@ -486,7 +486,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if allow_unused is None:
         allow_unused = materialize_grads
     if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     grad_outputs = None if grad_outputs is None else as_tuple(grad_outputs)
     if (not all(map(is_strided, (*outputs, *inputs)))
             and function_protocol.foreign((outputs, inputs), {})):

@@ -90,7 +90,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
             "jacobian: strict mode and vectorize=True are not supported together. Please either "
             "set vectorize=False or strict=False.")
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ValueError(
+        raise AssertionError(
             f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
     with enable_grad():
         if strategy == "forward-mode" and not strict:

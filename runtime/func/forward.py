@@ -1,8 +1,8 @@
 """Forward mode: `jvp` and `linearize`."""
 from ..autograd.forward_ad import ForwardLevel
 from ..autograd.linearize import LinearLevel
-from .reverse import checked_output
-from .trees import like, mapped, tensors
+from .reverse import check_only_tensors, checked_output
+from .trees import like, mapped, other_leaves, tensors
 
 
 def _checked(primals, tangents, name="jvp"):
@@ -11,6 +11,11 @@ def _checked(primals, tangents, name="jvp"):
         raise RuntimeError(
             f"{name}(f, primals, tangents): Expected primals and tangents to be tuples, got "
             f"{type(primals)} and {type(tangents)}")
+    for what, values in (("primals", primals), ("tangents", tangents)):
+        for x in other_leaves(values):
+            raise RuntimeError(
+                f"{name}(f, primals, tangents): Expected {what} to only contain Tensors, got "
+                f"{type(x)}")
     xs, vs = tensors(primals), tensors(tangents)
     if len(vs) != len(xs):
         raise RuntimeError(
@@ -46,6 +51,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     with ForwardLevel() as level:
         duals = like(primals, [level.tensor(x, v) for x, v in zip(xs, vs)])
         out, aux = checked_output(func(*duals), has_aux, "jvp")
+        check_only_tensors(out, "jvp")
         pairs = [(t.value, t.tangent) if level.owns(t) else (t, None) for t in tensors(out)]
         if strict and any(t is None for _, t in pairs):
             raise RuntimeError(

@@ -5,7 +5,7 @@ from ..autograd import engine
 from ..autograd.levels import variable
 from ..autograd.modes import enable_grad
 from ..tensor import Tensor
-from .trees import like, mapped, tensors
+from .trees import like, mapped, other_leaves, tensors
 
 
 def _fresh(t):
@@ -116,11 +116,20 @@ def checked_output(out, has_aux, name):
     return out, aux
 
 
+def check_only_tensors(out, name):
+    """Raise where a function gave something that has no derivative beside tensors."""
+    for x in other_leaves(out):
+        raise RuntimeError(
+            f"{name}(f, *primals): expected f(*primals) to return only tensors, got unsupported "
+            f"type {type(x)}")
+
+
 def run(func, primals, has_aux, name):
     """(inputs to differentiate by, outputs, aux, does somebody outside differentiate as well?) of a
     call with fresh inputs."""
     inputs = mapped(_fresh, primals)
     out, aux = checked_output(func(*inputs), has_aux, name)
+    check_only_tensors(out, name)
     return inputs, out, aux, engine.depends_on_others(tensors(out), tensors(inputs))
 
 
@@ -154,6 +163,8 @@ def vjp(func, *primals, has_aux=False):
     >>> back(whet.tensor([1., 10.]))
     (tensor([ 2., 40.]),)
     """
+    for x in other_leaves(primals):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     with enable_grad():
         inputs, out, aux, recorded = run(func, primals, has_aux, "vjp")
 

@@ -21,6 +21,17 @@ def tensors(value):
     return found
 
 
+def other_leaves(value):
+    """What is in a value beside tensors, and beside the containers that are gone through."""
+    if isinstance(value, Tensor):
+        return []
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
+        return [x for part in value for x in other_leaves(part)]
+    return [value]
+
+
 def like(value, others):
     """The structure of `value` with other tensors in it."""
     in_order = iter(others)

@@ -308,8 +308,8 @@ def linear_(weight, bias):
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         fan_in, _ = fans(weight)
-        if fan_in:
-            uniform_(bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
+        bound = 1 / math.sqrt(fan_in) if fan_in else 0
+        uniform_(bias, -bound, bound)
 
 
 for _name, _fn in list(globals().items()):

@@ -2,16 +2,7 @@
 from ..ops import docstrings
 from . import functional as F
 from .module import Module
-
-
-def _pairs(padding, n):
-    """2 * n amounts, last dimension first, as F.pad takes them."""
-    if isinstance(padding, int):
-        return (padding,) * (2 * n)
-    padding = tuple(padding)
-    if len(padding) != 2 * n:
-        raise ValueError(f"padding: expected an int or {2 * n} ints, got {padding}")
-    return padding
+from .tuples import _ntuple
 
 
 class _Pad(Module):
@@ -19,7 +10,8 @@ class _Pad(Module):
 
     def __init__(self, padding):
         super().__init__()
-        self.padding = _pairs(padding, self.dims)
+        # What F.pad takes: two amounts a dimension, the last one first. It checks them.
+        self.padding = _ntuple(2 * self.dims)(padding)
 
     def forward(self, input):
         return F.pad(input, self.padding, self.mode)

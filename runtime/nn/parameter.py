@@ -61,6 +61,7 @@ class Buffer(Tensor):
     """
 
     __torch_function__ = staticmethod(function_protocol.disabled)
+    _prints_as_tensor = True
 
     def __new__(cls, data=None, *, persistent=True):
         if data is None:

@@ -282,6 +282,8 @@ def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dil
     positive(name, stride=stride, dilation=dilation)
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
+    if min(extra) < 0:
+        raise RuntimeError("negative output_padding is not supported")
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
         raise RuntimeError(
             "output padding must be smaller than either stride or dilation, but got "

@@ -136,8 +136,8 @@ class UntypedStorage(Storage):
         return hash((self._low, self._high))
 
     def __repr__(self):
-        at = f"at {self._low:#x}" if self.data_ptr() else f"on {self.device}"
-        return f"<whet.UntypedStorage of {self.nbytes()} bytes {at}>"
+        return (f"{_listed(self)}\n[whet.storage.UntypedStorage(device={self.device}) of size "
+                f"{self.nbytes()}]")
 
 
 class TypedStorage(Storage):
@@ -219,7 +219,15 @@ class TypedStorage(Storage):
         return iter(self.tolist())
 
     def __repr__(self):
-        return f"<whet.TypedStorage of {self.size()} elements of {self.dtype}>"
+        return (f"{_listed(self)}\n[whet.storage.TypedStorage(dtype={self.dtype}, "
+                f"device={self.device}) of size {self.size()}]")
+
+
+def _listed(storage):
+    """What a storage holds, one element a line, as PyTorch prints it."""
+    if storage.device.type == "meta":
+        return "..."
+    return " " + "\n ".join(map(str, storage.tolist()))
 
 
 def _new_memory(name, x, dtype, device):

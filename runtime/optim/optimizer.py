@@ -135,7 +135,7 @@ class Optimizer:
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         if "params" not in param_group:
-            raise TypeError(
+            raise KeyError(
                 "param_group must have the parameters under 'params', but has "
                 f"{sorted(map(str, param_group))}")
         params = param_group["params"]

@@ -70,10 +70,10 @@ class LRScheduler:
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
                     "scheduler with last_epoch >= 0.")
         self.base_lrs = [number(group["initial_lr"]) for group in optimizer.param_groups]
-        self.last_epoch, self._step_count, self._initial = last_epoch, 0, True
+        self.last_epoch, self._step_count, self._is_initial = last_epoch, 0, True
         optimizer._stepped = optimizer.__dict__.get("_stepped", False)
         self.step()
-        self._initial = False
+        self._is_initial = False
 
     def get_lr(self):
         """The learning rates of the groups now."""
@@ -193,7 +193,7 @@ class MultiplicativeLR(LambdaLR):
     """
 
     def get_lr(self):
-        if self._initial:
+        if self._is_initial:
             return self._rates()
         return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, self._rates())]
 
@@ -318,7 +318,7 @@ class LinearLR(LRScheduler):
     def get_lr(self):
         if self.last_epoch == 0:
             return [lr * self.start_factor for lr in self._rates()]
-        if self._initial:
+        if self._is_initial:
             return self._rates()
         is_over, change = self.last_epoch > self.total_iters, self.end_factor - self.start_factor
         # After the end the formula may divide by zero.
@@ -353,7 +353,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        return (self._rates() if self._initial or self.last_epoch == 0 else [
+        return (self._rates() if self._is_initial or self.last_epoch == 0 else [
             lr * self.gamma for lr in self._rates()])
 
     def _get_closed_form_lr(self):
@@ -381,7 +381,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        if self._initial or self.last_epoch == 0:
+        if self._is_initial or self.last_epoch == 0:
             return self._rates()
         is_over = self.last_epoch > self.total_iters
         # Just after the end the formula divides by zero.
@@ -416,7 +416,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        if self._initial or self.last_epoch == 0:
+        if self._is_initial or self.last_epoch == 0:
             return self._rates()
         t, n, low = self.last_epoch, self.T_max, self.eta_min
         turns = (t - 1 - n) % (2 * n) == 0

@@ -395,9 +395,9 @@ class SequentialLR(LRScheduler):
 
     @staticmethod
     def _start(scheduler):
-        scheduler._initial = True
+        scheduler._is_initial = True
         scheduler.step()
-        scheduler._initial = False
+        scheduler._is_initial = False
 
     def step(self):
         """Go to the next epoch."""

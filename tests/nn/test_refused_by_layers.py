@@ -1,6 +1,7 @@
 """What layers and their functions refuse, and what they take beside it, as in PyTorch."""
 import warnings
 
+import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
@@ -77,3 +78,14 @@ def test_modules_are_called_with_tensors_that_they_do_not_have():
 def test_shapes_of_normals_that_do_not_fit_are_refused_as_in_pytorch():
     with pytest.raises(RuntimeError):
         whet.distributions.MultivariateNormal(whet.zeros(7, 3), whet.eye(3).expand(2, 3, 3))
+
+
+def test_layers_that_pad_take_the_amounts_of_any_number_of_dimensions():
+    x = whet.ones(1, 1, 3, 3)
+    assert nn.ZeroPad2d([2, 2])(x).equal(F.pad(x, (2, 2)))
+    assert nn.ConstantPad1d((1, 0, 0, 1, 1, 0), 2.0)(x).shape == (1, 2, 4, 4)
+    assert nn.ZeroPad2d(np.int64(1)).padding == (1, 1, 1, 1)
+
+
+def test_a_linear_layer_without_inputs_gives_zeros():
+    assert nn.Linear(0, 3)(whet.ones(2, 0)).tolist() == [[0, 0, 0]] * 2

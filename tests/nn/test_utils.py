@@ -328,3 +328,23 @@ def test_padding_and_packing():
     with pytest.raises(ValueError, match="total_length"):
         rnn.pad_packed_sequence(packed, total_length=2)
     assert packed.double().data.dtype is whet.float64
+    assert rnn.pack_padded_sequence(padded, whet.tensor([3.0, 2.0, 1.0]),
+                                    batch_first=True).batch_sizes.tolist() == [3, 2, 1]
+
+
+def test_sequences_that_were_unpadded_have_memory_of_their_own():
+    padded = whet.zeros(3, 2)
+    rnn.unpad_sequence(padded, whet.tensor([3, 2]))[1].fill_(1)
+    assert not padded.any()
+
+
+@pytest.mark.parametrize("dim, lengths", [(-2, (3, 1)), (0, (3, 1)), (1, (1, 2)), (None, ()),
+                                          (-1, ())])
+def test_lengths_of_a_weight_lie_along_the_dimension_that_is_named(dim, lengths):
+    layers = nn.Linear(2, 3), nn.Linear(2, 3)
+    wanted = [layer.weight.detach().clone() for layer in layers]
+    old, new = utils.weight_norm(layers[0], dim=dim), parametrizations.weight_norm(layers[1],
+                                                                                   dim=dim)
+    assert old.weight_g.shape == new.parametrizations.weight.original0.shape == lengths
+    for layer, weight in zip((old, new), wanted):
+        whet.testing.assert_close(layer.weight, weight)

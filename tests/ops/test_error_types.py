@@ -3,8 +3,10 @@ import pytest
 import whet
 import whet.distributions as D
 import whet.nn.functional as F
+from whet import nn
+from whet.utils import data
 
-X, SQUARE = whet.ones(2, 3), whet.ones(2, 2)
+X, SQUARE, LEAF = whet.ones(2, 3), whet.ones(2, 2), whet.ones(2, requires_grad=True)
 REFUSED = {
     "einsum with a subscript that is no letter": (RuntimeError, lambda: whet.einsum("i1", X)),
     "einsum with four dots": (RuntimeError, lambda: whet.einsum("....ij", X)),
@@ -26,6 +28,34 @@ REFUSED = {
         RuntimeError, lambda: whet.nn.utils.rnn.pad_sequence([X], padding_side="up")),
     "a distribution transformed by a number": (
         ValueError, lambda: D.TransformedDistribution(D.Normal(0.0, 1.0), 3)),
+    "gradients for no inputs": (RuntimeError, lambda: whet.autograd.grad(LEAF.sum(), [])),
+    "a Jacobian by a strategy that there is not": (
+        AssertionError,
+        lambda: whet.autograd.functional.jacobian(whet.sin, X, vectorize=True, strategy="up")),
+    "vjp of a function that gives a number": (
+        RuntimeError, lambda: whet.func.vjp(lambda x: (x, 3), X)),
+    "vjp by a number": (ValueError, lambda: whet.func.vjp(lambda x, n: x * n, X, 3)),
+    "jvp of a function that gives nothing beside": (
+        RuntimeError, lambda: whet.func.jvp(lambda x: (x, None), (X,), (X,))),
+    "jvp by a number": (
+        RuntimeError, lambda: whet.func.jvp(lambda x, n: x * n, (X, 3), (X, 3))),
+    "a group of parameters without parameters": (
+        KeyError, lambda: whet.optim.SGD([{"param": [LEAF]}])),
+    "a random order of nothing": (ValueError, lambda: data.RandomSampler([])),
+    "a context of processes that is none": (
+        TypeError, lambda: data.DataLoader([1], num_workers=1, multiprocessing_context=3)),
+    "another batch size of a loader": (
+        ValueError, lambda: setattr(data.DataLoader([1]), "batch_size", 2)),
+    "a negative output padding": (
+        RuntimeError,
+        lambda: F.conv_transpose1d(whet.ones(1, 2, 5), whet.ones(2, 3, 3), stride=3,
+                                   output_padding=-1)),
+    "a padding layer with one amount": (
+        RuntimeError, lambda: nn.ZeroPad2d((2,))(whet.ones(1, 1, 3, 3))),
+    "a mirror of two amounts in four dimensions": (
+        NotImplementedError, lambda: nn.ReflectionPad2d((1, 2))(whet.ones(1, 1, 3, 3))),
+    "a length of slices along no dimension": (
+        IndexError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), dim=3)),
 }
 
 

@@ -134,3 +134,16 @@ def test_threads_of_a_loader_draw_numbers_that_go_by_the_batch():
 
 def test_the_kind_of_the_cpu_among_devices_of_dlpack():
     assert whet.ones(1).__dlpack_device__()[0] == whet.utils.dlpack.DLDeviceType.kDLCPU
+
+
+def test_storages_are_printed_with_what_they_hold():
+    t = whet.tensor([1, 256], dtype=whet.int16)
+    assert repr(t.storage()) == (
+        " 1\n 256\n[whet.storage.TypedStorage(dtype=whet.int16, device=cpu) of size 2]")
+    assert repr(t.untyped_storage()) == (
+        " 1\n 0\n 0\n 1\n[whet.storage.UntypedStorage(device=cpu) of size 4]")
+    assert repr(t.to("meta").storage()).startswith("...\n[whet.storage")
+
+
+def test_buffers_are_printed_as_tensors():
+    assert repr(whet.nn.Buffer(whet.ones(2))) == "tensor([1., 1.])"

@@ -10,26 +10,16 @@ from . import parametrize
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
-def norm_except(v, dim):
-    """The norm over all dimensions but one (all of them for -1), kept as a broadcastable shape."""
-    if dim == -1:
-        return v.norm()
-    return v.norm(2, dim=[d for d in range(v.ndim) if d != dim], keepdim=True)
-
-
 class _WeightNorm(Module):
     def __init__(self, dim=0):
         super().__init__()
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        return weight_v * (weight_g / norm_except(weight_v, self._dim(weight_v)))
+        return whet._weight_norm(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight):
-        return norm_except(weight, self._dim(weight)), weight
-
-    def _dim(self, v):
-        return self.dim if self.dim == -1 else self.dim % v.ndim
+        return whet.norm_except_dim(weight, 2, self.dim), weight
 
 
 def weight_norm(module, name="weight", dim=0):

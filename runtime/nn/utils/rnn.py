@@ -215,9 +215,8 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [
-        s[:n] for s, n in zip(padded_sequences.unbind(0),
-                              lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
+    lengths = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+    return [s[:n].contiguous() for s, n in zip(padded_sequences.unbind(0), lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):

@@ -1,7 +1,8 @@
 """Weights whose length and direction are parameters of their own, joined before each call."""
+import whet
+
 from ..module import Module
 from ..parameter import Parameter
-from .parametrizations import norm_except
 
 __all__ = ["remove_weight_norm", "weight_norm"]
 
@@ -15,7 +16,7 @@ class WeightNorm:
     def compute_weight(self, module):
         """The weight, of a module's `_g` and `_v`."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return v * (g / norm_except(v, self.dim))
+        return whet._weight_norm(v, g, self.dim)
 
     def __call__(self, module, inputs):
         setattr(module, self.name, self.compute_weight(module))
@@ -41,8 +42,8 @@ def weight_norm(module, name="weight", dim=0):
         raise RuntimeError(
             f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook, weight = WeightNorm(name, dim), getattr(module, name)
+    length = whet.norm_except_dim(weight, 2, hook.dim)
     delattr(module, name)
-    length = norm_except(weight, hook.dim)
     module.register_parameter(name + "_g", Parameter(length.detach()))
     module.register_parameter(name + "_v", Parameter(weight.detach()))
     hook(module, ())

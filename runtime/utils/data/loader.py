@@ -16,13 +16,21 @@ from .worker import Job
 
 # the context of workers that are threads
 THREADS = "thread"
+# what a loader is made of, and what was made from it: another value would be noticed by half of it
+SET_ONCE = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
+                      "persistent_workers"))
 
 
 def multiprocessing_named(chosen):
     """The `multiprocessing` context that a loader's argument means."""
     import multiprocessing
-    return multiprocessing.get_context(chosen) if chosen is None or isinstance(chosen, str) \
-        else chosen
+    if chosen is None or isinstance(chosen, str):
+        return multiprocessing.get_context(chosen)
+    if not isinstance(chosen, multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            f"specifying the start method, but got multiprocessing_context={chosen}")
+    return chosen
 
 
 class _EndlessSampler(Sampler):
@@ -160,6 +168,12 @@ class DataLoader:
 
     def __class_getitem__(cls, item):
         return cls
+
+    def __setattr__(self, name, value):
+        if name in SET_ONCE and "_resumed" in self.__dict__:    # the last that __init__ sets
+            raise ValueError(
+                f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
 
     @property
     def _auto_collation(self):

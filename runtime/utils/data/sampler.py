@@ -63,7 +63,7 @@ class RandomSampler(Sampler):
                 f"replacement should be a boolean value, but got replacement={replacement}")
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
-        if not isinstance(self.num_samples, int) or self.num_samples < 0 or num_samples == 0:
+        if not isinstance(self.num_samples, int) or self.num_samples <= 0:
             raise ValueError(
                 "num_samples should be a positive integer value, but got "
                 f"num_samples={self.num_samples}")
