@@ -314,6 +314,7 @@ class SymbolicSize:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Size) -> Size:
+        _check_divisor(other)
         exact = _divided(self, other)
         if exact is not None:
             return exact
@@ -327,14 +328,17 @@ class SymbolicSize:
                           None if self.least() is None else 0)
 
     def __rfloordiv__(self, other: int) -> SymbolicSize:
+        _check_divisor(self)
         return self._atom(other, "//", self, other // self.value, 0 if other >= 0 else None)
 
     def __mod__(self, other: Size) -> Size:
+        _check_divisor(other)
         if _divided(self, other) is not None:
             return 0
         return self._atom(self, "%", other, self.value % value(other), 0)
 
     def __rmod__(self, other: int) -> SymbolicSize:
+        _check_divisor(self)
         return self._atom(other, "%", self, other % self.value, 0)
 
     def __divmod__(self, other: Size) -> tuple[Size, Size]:
@@ -450,6 +454,12 @@ class SymbolicSize:
         raise Unsized(f"a plan wants the number {self.text()}")
 
     __int__ = __float__ = __index__
+
+
+def _check_divisor(size: Quantity) -> None:
+    """A plan has no division by zero: such a call is recorded, so that it raises eager's error."""
+    if value(size) == 0:
+        raise Unsized("something is divided by a size that is zero")
 
 
 def _divided(a: SymbolicSize, b: Size) -> Size | None:

@@ -85,10 +85,14 @@ class Attention:
             out = scaled_dot_product_attention(q, k, v, None if causal else mask, self.dropout,
                                                causal)
             weights = None
-        out = self.project_out(out.transpose(1, 2).reshape(n, length, self.width))
+        if batched and not batch_first:      # rows in the order of the query's, in memory too
+            rows = out.permute(2, 0, 1, 3).reshape(length, n, self.width)
+        else:
+            rows = out.transpose(1, 2).reshape(n, length, self.width)
+        out = self.project_out(rows)
         if not batched:
             return out.squeeze(0), weights if weights is None else weights.squeeze(0)
-        return (out if batch_first else out.transpose(0, 1)), weights
+        return out, weights
 
     def _in_heads(self, query, key, value):
         """(query, key, value, places added to the keys), each (N, heads, length, width of a

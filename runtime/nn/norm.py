@@ -408,7 +408,7 @@ class LocalResponseNorm(Layer):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """LocalResponseNorm under its old name.
+    """LocalResponseNorm of images, under its old name.
 
     >>> import whet
     >>> from whet import nn
@@ -418,3 +418,9 @@ class CrossMapLRN2d(LocalResponseNorm):
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
         super().__init__(size, alpha, beta, k)
+
+    def forward(self, input):
+        if input.ndim != 4:
+            raise ValueError(
+                f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
+        return super().forward(input)

@@ -167,3 +167,12 @@ def test_outlines_share_memory_where_arrays_do():
     for use in (np.asarray, np.exp, len, list, bool):
         with pytest.raises(Unsized):
             use(a)
+
+
+@pytest.mark.parametrize("divide", [
+    lambda n, zero: 12 % zero, lambda n, zero: 12 // zero, lambda n, zero: n % zero,
+    lambda n, zero: n // zero])
+def test_a_plan_has_no_division_by_zero(divide):
+    n, zero = Facts([4, 0]).symbols
+    with pytest.raises(Unsized):
+        divide(n, zero)

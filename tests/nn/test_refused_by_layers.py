@@ -89,3 +89,15 @@ def test_layers_that_pad_take_the_amounts_of_any_number_of_dimensions():
 
 def test_a_linear_layer_without_inputs_gives_zeros():
     assert nn.Linear(0, 3)(whet.ones(2, 0)).tolist() == [[0, 0, 0]] * 2
+
+
+def test_attention_gives_rows_that_lie_in_the_order_of_the_query_s():
+    attention, x = nn.MultiheadAttention(4, 2), whet.randn(3, 2, 4)
+    for need_weights in (True, False):
+        y, _ = attention(x, x, x, need_weights=need_weights)
+        assert y.is_contiguous() and y.view(6, 4).shape == (6, 4)
+
+
+def test_the_older_norm_over_channels_is_one_of_images():
+    with pytest.raises(ValueError, match="4D"):
+        nn.CrossMapLRN2d(2)(whet.ones(3, 2, 2))
