@@ -10,7 +10,7 @@ import functools
 import random
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +24,13 @@ from ..program.misses import Miss
 from ..report.reasons import Draws
 from .array_facts import takes
 from .numpy_stand_in import Array, real_of
+from .refused import Refused
 from .stand_ins import StandIn, called_plainly
-from .varying_numbers import Number, tensor_of, varies
+from .varying_numbers import NUMBERS, Number, tensor_behind, tensor_of, value_of, varies
 
 if TYPE_CHECKING:
     from .recorder import Recorder
+    from .tensor_sources import Source
 
 # what Python may go on from, where a generator chose it
 COMPARED = str, bytes, bool
@@ -65,12 +67,13 @@ class Drawer(StandIn):
 
 class OutsideDraw:
     """One draw. `tensor` holds, or stands for, what the recorded run drew. It is None for a text,
-    say, which Python continues from: a replay must draw the same."""
-    __slots__ = ("method", "args", "kwargs", "drew", "tensor", "is_number")
+    say, which Python continues from: a replay must draw the same. `numbers`: which arguments are
+    numbers that vary, with the tensors that stand for them, later with their sources."""
+    __slots__ = ("method", "args", "kwargs", "numbers", "drew", "tensor", "is_number")
 
-    def __init__(self, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any], drew: Any,
-                 tensor: Base | None) -> None:
-        self.method, self.args, self.kwargs = method, args, kwargs
+    def __init__(self, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any],
+                 numbers: Mapping[int | str, Any], drew: Any, tensor: Base | None) -> None:
+        self.method, self.args, self.kwargs, self.numbers = method, args, kwargs, numbers
         self.drew, self.tensor = drew if tensor is None else None, tensor
         self.is_number = varies(drew)
 
@@ -79,9 +82,22 @@ class OutsideDraw:
         """The generator that is drawn from."""
         return self.method.__self__
 
-    def drawn(self) -> Base | None:
-        """The result of the same call now; raises Miss if its type differs."""
-        y = self.method(*self.args, **self.kwargs)
+    def locate(self, source_of: Callable[[Base], Source | None]) -> None:
+        """Find out where replays find the numbers that vary."""
+        self.numbers = {at: source_of(t) for at, t in self.numbers.items()}
+
+    def drawn(self, leaves: list[Any]) -> Base | None:
+        """The result of the same call now; raises Miss if its type differs, or if NumPy or Python
+        refuses a number. `leaves` are those of the call, and what was drawn before."""
+        args, kwargs = self.args, self.kwargs
+        if self.numbers:
+            now = {at: source.find(leaves)._array.item() for at, source in self.numbers.items()}
+            args = [now.get(i, x) for i, x in enumerate(args)]
+            kwargs = {k: now.get(k, x) for k, x in kwargs.items()}
+        try:
+            y = self.method(*args, **kwargs)
+        except Exception:
+            raise Miss from None             # eager raises it in its turn
         if self.tensor is None:
             if not equal(y, self.drew):
                 raise Miss
@@ -94,8 +110,10 @@ class OutsideDraw:
 
     def key(self) -> tuple[Any, ...]:
         """What equal draws have in common."""
-        return (id(self.generator), self.method.__name__, value_key(self.args),
-                value_key(tuple(self.kwargs.items())))
+        args = [None if i in self.numbers else x for i, x in enumerate(self.args)]
+        kwargs = [(k, None if k in self.numbers else x) for k, x in self.kwargs.items()]
+        return (id(self.generator), self.method.__name__, value_key(tuple(args)),
+                value_key(tuple(kwargs)), tuple(self.numbers))
 
 
 class OutsideDraws:
@@ -114,6 +132,9 @@ class OutsideDraws:
             real = real_of(args[0])
             if real.ndim and real.flags.writeable:       # others are errors, which NumPy raises
                 return self.shuffle(rec, method, args[0])
+        numbers = _from_outside(rec, dict([*enumerate(args), *kwargs.items()]))
+        args = [value_of(x) if i in numbers else x for i, x in enumerate(args)]
+        kwargs = {k: value_of(x) if k in numbers else x for k, x in kwargs.items()}
         y, args, kwargs = called_plainly(method, args, kwargs)
         if rec.outward is not None:
             rec.outward.watch.random_is_noted()
@@ -123,7 +144,7 @@ class OutsideDraws:
                 or not all(map(_is_constant, [*args, *kwargs.values()])):
             rec.refuse(Draws(f"it calls {type(method.__self__).__name__}.{method.__name__}"))
             return y
-        self.made.append(OutsideDraw(method, *copy.deepcopy((args, kwargs)), y, t))
+        self.made.append(OutsideDraw(method, *copy.deepcopy((args, kwargs)), numbers, y, t))
         if t is None:
             return y
         rec.reachable.add(t)
@@ -151,16 +172,29 @@ class OutsideDraws:
         """The tensors that stand for what was drawn."""
         return [d.tensor for d in self.made if d.tensor is not None]
 
+    def locate(self, source_of: Callable[[Base], Source | None]) -> None:
+        """Find out where replays find the numbers that vary, which were arguments of draws."""
+        for d in self.made:
+            d.locate(source_of)
+            if None in d.numbers.values():
+                raise Refused(Draws(f"it calls {d.method.__name__} with a number of the run's"))
+
     def key(self) -> list[Any]:
         """What runs with equal draws have in common."""
         return [d.key() for d in self.made]
 
 
-def draw_again(made: Sequence[OutsideDraw]) -> tuple[list[Base], list[tuple[Any, Any]]]:
-    """Repeat the draws; also return where the generators were before."""
+def draw_again(made: Sequence[OutsideDraw],
+               leaves: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, Any]]]:
+    """Repeat the draws. Returns the leaves of the call with what was drawn behind them, and where
+    the generators were before."""
     before = [(g, state_of(g)) for g in {id(d.generator): d.generator for d in made}.values()]
+    tensors = [*leaves]
     try:
-        return [t for d in made if (t := d.drawn()) is not None], before
+        for d in made:
+            if (t := d.drawn(tensors)) is not None:
+                tensors.append(t)
+        return tensors, before
     except BaseException:
         put_back(before)
         raise
@@ -182,6 +216,14 @@ def put_back(before: Sequence[tuple[Any, Any]]) -> None:
             g.bit_generator.state = state
         else:
             g.set_state(state)
+
+
+def _from_outside(rec: Recorder, given: Mapping[Any, Any]) -> dict[int | str, Base]:
+    """Which arguments are numbers that vary and that a replay knows before it runs: those of the
+    call, and those that were drawn. Numbers that the run computed it knows too late."""
+    numbers = {at: tensor_behind(x) for at, x in given.items()
+               if type(x) in NUMBERS and type(value_of(x)) is not bool}
+    return {at: t for at, t in numbers.items() if rec.reachable.before(t) is not None}
 
 
 def _as_tensor(y: Any) -> Base | None:

@@ -30,6 +30,7 @@ class Findings:
         rec.texts.guard_values()
         run.unchanged(rec)
         self.source_of = Sources(run, rec.reachable.borrowed, rec.outside_draws.tensors())
+        rec.outside_draws.locate(self.source_of)
         self.results = self.recipes()
         dropped = session.gradients.dropped
         self.regraded = [t for t, g in zip(run.tensors, run.grads)

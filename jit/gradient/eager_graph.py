@@ -293,11 +293,17 @@ def leaving(order: Sequence[Any]) -> list[tuple[int, int, Any]]:
 
 
 def leaves_of(roots: Iterable[Any], start: int) -> dict[int, int]:
-    """The tensors that graphs which were used up lead to, and their gradients, by id: how often
-    they are held so."""
+    """The tensors that graphs which were used up lead to, their gradients, and what a Function's
+    forward put on its context, by id: how often they are held so."""
     nodes = inside(roots, start)
+    ends = {r.parent if type(r) is OutputOf else r for r in roots}
     held = collections.Counter(
         id(e) for n in nodes for v in (n, *_inner(n)) for e in v.edges if is_strided(e))
+    # Who is given the end of a graph can ask that node for them.
+    contexts = [n.ctx for n in nodes if isinstance(n, FunctionNode) and n not in ends]
+    attributes = [x for ctx in contexts for x in vars(ctx).values() if is_strided(x)]
+    held.update([id(x) for x in attributes])
+    held.update([id(x._base) for x in attributes if x._base is not None])
     leaves = {
         id(e): e for n in nodes for v in (n, *_inner(n)) for e in v.edges if is_strided(e)}
     held.update([id(e._grad) for e in leaves.values() if e._grad is not None])

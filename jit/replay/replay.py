@@ -91,9 +91,8 @@ class Replay:
         """Run all stages; `arrays_of` is the first. Foreign generators are drawn from before it."""
         if not self.outside_draws:
             return self.run(arrays_of(leaves), leaves, boxes)
-        drawn, before = draw_again(self.outside_draws)
+        tensors, before = draw_again(self.outside_draws, leaves)
         try:
-            tensors = [*leaves, *drawn]
             return self.run(arrays_of(tensors), tensors, boxes)
         except Miss:
             put_back(before)

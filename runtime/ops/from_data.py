@@ -314,7 +314,8 @@ def _of_varying(data, dtype):
     made = []
     for x in leaves:
         if is_tensor(x):
-            if x._array.ndim or x.dtype.kind != FLOAT or x.dtype is dtypes.bfloat16:
+            if x._array.ndim or x.dtype is dtypes.bfloat16 or not (
+                    x.dtype.kind == FLOAT or x.dtype is dtypes.int64):
                 return None
             made.append(x.detach())
         elif _is_followed(x):
@@ -329,7 +330,8 @@ def _of_varying(data, dtype):
             return None
     dtype = dtype or own
     if dtype.kind == FLOAT and dtype.itemsize >= 4:
-        made = [x.to(dtype) for x in made]
+        # Python's whole numbers become float64 first.
+        made = [(x.to(dtypes.float64) if x.dtype.kind == INT else x).to(dtype) for x in made]
     elif dtype is not dtypes.int64 or any(x.dtype is not dtype for x in made):
         return None
     if not shape:

@@ -16,10 +16,11 @@ __all__ = [
     "type_before_parametrizations"]
 
 class _Computed:
-    """`values`: (id(module), name) -> value, inside of `cached()`; None outside."""
+    """`values`: (id(module), name) -> value, inside of `cached()`; None outside. `observers`: who
+    watched ops when the block began."""
 
     def __init__(self):
-        self.values = None
+        self.values, self.observers = None, ()
 
 
 _computed = _Computed()
@@ -37,12 +38,15 @@ def cached():
     ...     layer.weight is layer.weight
     True
     """
-    before = _computed.values
-    _computed.values = {} if before is None else before
+    modes.goes_by(_computed)
+    if _computed.values is not None:
+        yield
+        return
+    _computed.values, _computed.observers = {}, modes.state.observers
     try:
         yield
     finally:
-        _computed.values = before
+        _computed.values, _computed.observers = None, ()
 
 
 class ParametrizationList(ModuleList):
@@ -148,7 +152,9 @@ def _property(name):
         values, key = _computed.values, (id(self), name)
         if values is None:
             return self.parametrizations[name]()
-        modes.beyond("it is called inside of parametrize.cached(), which keeps what it computes")
+        if modes.state.observers != _computed.observers:
+            modes.beyond(
+                "it is called inside of parametrize.cached(), which keeps what it computes")
         if key not in values:
             values[key] = self.parametrizations[name]()
         return values[key]

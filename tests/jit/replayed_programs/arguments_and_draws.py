@@ -11,7 +11,7 @@ import numpy as np
 import whet
 from whet import nn
 
-from .row import row
+from .row import Box, row
 
 
 @row("numbers in a list, a tuple or a dict among the arguments, others at each call")
@@ -147,3 +147,13 @@ def _classes_of_fields():
         made = dataclasses.make_dataclass("Made", ["x"])(x * 2)
         return sum(collections.namedtuple("Outputs", "shallow deep")(made.x, x.exp()))
     return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("a replay buffer that fills: `np.random.randint(0, self.pos, size=n)`")
+def _filling():
+    o, memory = Box(pos=1), np.random.rand(100, 3).astype(np.float32)
+    def f(x):
+        x = x + whet.as_tensor(memory[np.random.randint(0, o.pos, size=2)])
+        o.pos += 1
+        return x
+    return f, lambda i: (whet.ones(2, 3) * i,)

@@ -119,3 +119,49 @@ def _accumulated():
             opt.zero_grad()
         return loss.item()
     return f, lambda i: (whet.ones(2, 3),)
+
+
+@row("a tensor of a list of tensors of one number: `LongTensor([best[i] for i in range(n)])`")
+def _listed():
+    table = whet.rand(9, 2)
+    def f(x):
+        best = x.argmax(1)
+        return table[whet.LongTensor([best[i] for i in range(3)])]
+    return f, lambda i: (whet.sin(whet.arange(27.0).reshape(3, 9) * i),)
+
+
+@row("weights that `parametrize.cached()` computes once for the step")
+def _computed_once():
+    class Symmetric(nn.Module):
+        def forward(self, w): return w.triu() + w.triu(1).T
+    layer = nn.Linear(3, 3)
+    nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+    opt = optim.SGD(layer.parameters(), 0.1)
+    def f(x):
+        with nn.utils.parametrize.cached():
+            loss = layer(x).square().mean() + layer.weight.sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+    return f, lambda i: (whet.ones(2, 3) * i,)
+
+
+@row("a `Function` that keeps tensors as attributes of `ctx`, in a step that returns the loss")
+def _on_the_context():
+    class Scaled(whet.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mean = x.mean(0)
+            return x * ctx.mean
+        @staticmethod
+        def backward(ctx, g): return g * ctx.mean
+    model = nn.Linear(3, 1)
+    opt = optim.SGD(model.parameters(), 0.1)
+    def f(x):
+        loss = Scaled.apply(model(x)).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+    return f, lambda i: (whet.ones(2, 3) * i,)

@@ -1,0 +1,175 @@
+"""Draws that go by numbers that vary, and other things that steps of well-known scripts do."""
+import random
+
+import numpy as np
+import whet
+import whet.nn.functional as F
+from whet import nn, optim
+from whet.nn.utils import parametrize
+
+from tests.traps.harness import Box, outcome, ramp, thrice, trap
+
+
+@trap
+def a_buffer_is_filled_and_drawn_from():
+    """The place of the newest entry bounds the draw; then the buffer is full, and begins anew."""
+    class Buffer:
+        def __init__(self, size):
+            self.memory, self.pos, self.full = np.zeros((size, 2), np.float32), 0, False
+        def add(self, x):
+            self.memory[self.pos] = x
+            self.pos += 1
+            self.full |= self.pos == len(self.memory)
+            self.pos %= len(self.memory)
+        def sample(self, n):
+            bound = len(self.memory) if self.full else self.pos
+            return whet.as_tensor(self.memory[np.random.randint(0, bound, size=n)])
+    buffer = Buffer(12)
+    def f(x): return x + buffer.sample(3), random.randint(0, buffer.pos), random.random()
+    def calls(f):
+        np.random.seed(5)
+        random.seed(5)
+        for i in range(20):
+            buffer.add(i)
+            yield f(ramp(3, 2))
+        buffer.full, buffer.pos = False, 0
+        yield outcome(lambda: f(ramp(3, 2)))          # NumPy refuses to draw below zero
+        yield random.random(), np.random.rand()
+        buffer.pos = 3
+        yield from thrice(lambda: f(ramp(3, 2)))
+    return f, calls
+
+
+@trap
+def draws_go_by_numbers_of_all_kinds():
+    """Arguments, attributes, numbers drawn before, numbers of tensors that the run wrote to, and
+    numbers that it computed."""
+    o, g = Box(low=0, scale=1.0), np.random.default_rng(3)
+    r = random.Random(2)
+    def f(x, n, kind):
+        if kind == "arguments":
+            return x * random.randint(o.low, n) + float(np.random.normal(o.scale, 2.0))
+        if kind == "drawn":
+            k = r.randint(1, n)
+            return x + g.integers(0, k, size=2), r.uniform(0.0, k), k
+        if kind == "written":
+            x.add_(n)
+            return x * g.uniform(0.0, x[0].item(), size=2), x
+        o.low += 1
+        return x + r.randint(o.low, o.low + n), r.randrange(n + 1)
+    def calls(f):
+        random.seed(1)
+        np.random.seed(1)
+        kinds = "arguments", "drawn", "written", "computed"
+        for kind in kinds:
+            for i in range(7):
+                o.scale = 1.0 + i
+                yield f(ramp(2), 3 + i, kind), o.low
+        for bad in (-30, 4.5, 2, True):
+            for kind in kinds:
+                yield outcome(lambda: f(ramp(2), bad, kind)), random.random(), g.random()
+    return f, calls
+
+
+@trap
+def a_size_of_a_draw_is_a_number_that_varies():
+    """As many numbers as an attribute says."""
+    o = Box(n=3)
+    def f(x): return x[:1] * whet.as_tensor(np.random.rand(o.n)).sum(), np.random.permutation(o.n)
+    def calls(f):
+        np.random.seed(1)
+        for n in (3, 3, 3, 4, 5, 3, 6, 0, 3):
+            o.n = n
+            yield f(ramp(2))
+    return f, calls
+
+
+@trap
+def lists_of_tensors_of_one_number():
+    """Indices and numbers that a list gathers become a tensor, of several types."""
+    table = ramp(9, 2)
+    def f(x, kind):
+        best = x.argmax(1)
+        if kind == "indices":
+            return table[whet.LongTensor([[best[i] for i in range(3)]])]
+        if kind == "mixed":
+            return table[whet.tensor([best[0], 2, best[2]])] + whet.tensor([best[1], 0.5])
+        if kind == "types":
+            return whet.tensor([best[0].int(), best[1]]), whet.tensor([x[0, 0], best[1]])
+        return whet.tensor([best[0], True]), whet.tensor([[best[1]], [best[2]]], dtype=whet.int32)
+    def calls(f):
+        for kind in ("indices", "mixed", "types", "other"):
+            for i in range(6):
+                yield f(whet.sin(ramp(3, 9) * (i + 1)), kind)
+        yield outcome(lambda: f(ramp(2, 9), "indices")), outcome(lambda: f(ramp(3, 12), "indices"))
+    return f, calls
+
+
+@trap
+def weights_are_computed_once_inside_of_a_step():
+    """parametrize.cached() in a step, nested, left by an error, and around the step as well."""
+    layer, o = nn.Linear(3, 3), Box(runs=0, fail=False)
+    class Symmetric(nn.Module):
+        def forward(self, w): return w.triu() + w.triu(1).T
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    opt = optim.SGD(layer.parameters(), 0.1)
+    def f(x):
+        with parametrize.cached():
+            loss = layer(x).square().mean() + layer.weight.norm()
+            with parametrize.cached():
+                loss = loss + layer.weight.sum() * 0.01
+            if o.fail:
+                raise ValueError("inside")
+        late = layer.weight
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss, late, layer.weight
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2, 3)))
+        o.fail = True
+        yield from thrice(lambda: outcome(lambda: f(ramp(2, 3))))
+        o.fail = False
+        yield from thrice(lambda: f(ramp(2, 3)))
+        with parametrize.cached():
+            yield from thrice(lambda: f(ramp(2, 3)))
+            yield layer.weight
+        yield from thrice(lambda: f(ramp(2, 3)))
+    return f, calls
+
+
+@trap
+def a_context_keeps_tensors_as_attributes():
+    """`ctx.mean = mean`, in a graph that the step uses up, and with the loss, its node or its
+    gradient looked at afterwards."""
+    kept = []
+    class Normed(whet.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, keep):
+            mean, std = x.mean(0), x.std(0)
+            ctx.save_for_backward(x)
+            ctx.mean, ctx.std, ctx.shape = mean, std, x.shape
+            if keep:
+                kept.append(std)
+            return (x - mean) / std
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            return g / ctx.std + 0 * x + ctx.mean * g.sum(), None
+    layer = nn.Linear(3, 3)
+    opt = optim.SGD(layer.parameters(), 0.1)
+    def f(x, y, last, keep):
+        out = Normed.apply(layer(x), keep)
+        loss = out.sum() if last else F.mse_loss(out, y)
+        opt.zero_grad()
+        (out.square().sum() if last else loss).backward()
+        opt.step()
+        return out if last else loss
+    def calls(f):
+        for last, keep in ((False, False), (True, False), (False, True), (False, False)):
+            for i in range(5):
+                loss = f(whet.cos(ramp(4, 3) + i), ramp(4, 3), last, keep)
+                yield loss, loss.grad_fn.name(), len(kept), outcome(
+                    lambda: loss.sum().backward()), getattr(loss.grad_fn, "std", None)
+        yield kept
+    return f, calls
