@@ -123,11 +123,22 @@ class Dims:
         out = []
         for k in range(len(STEPS[0])):
             steps = itertools.cycle(row[k] for row in STEPS)
-            out.append(tuple(near(d, n + s) for d, n, s in zip(self.dims, self.example, steps)))
+            out.append(tuple(near(d, n + s * d.multiple)
+                             for d, n, s in zip(self.dims, self.example, steps)))
         # far away parts of sizes are others that are the same nearby, as the windows of a sound
         out.append(tuple(near(d, 2 * n + 1) for d, n in zip(self.dims, self.example)))
         out.append(tuple(n if d.max is None else d.max for d, n in zip(self.dims, self.example)))
+        out += self.told_apart([self.example, *out])
         return [v for v in dict.fromkeys(out) if v != self.example]
+
+    def told_apart(self, some: Sequence[Values]) -> Iterator[Values]:
+        """Sizes for each dimension that is as far from another one in all of some sizes: it moves
+        alone. Else nobody knows of which of the two a number is an expression."""
+        columns = list(zip(*some))
+        for i, k in itertools.combinations(range(len(self.dims)), 2):
+            d, n = self.dims[k], self.example[k]
+            if len({a - b for a, b in zip(columns[i], columns[k])}) == 1:
+                yield (*self.example[:k], another(d, n, d.multiple), *self.example[k + 1:])
 
     def to_fit(self) -> list[Values]:
         """The sizes from which expressions are found, the example's first, and then sizes that test

@@ -118,7 +118,6 @@ class Simplified:
         root = self.roots.root
         if (
             not isinstance(n, OpNode)
-            or n.op.may_fail
             or not (n.op.pure or is_view(n))
             or n.op.random
             or getattr(n.op, "bodies", None)

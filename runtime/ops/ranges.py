@@ -218,7 +218,7 @@ linspace_op = Op(
         Sample(start=0.0, end=1.0, steps=5, dtype=dtypes.float32),
         Sample(start=3, end=-2, steps=1, dtype=dtypes.float64),
         Sample(start=0, end=1, steps=0, dtype=dtypes.float64)],
-    onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _linspace, ends, at))
+    onnx=lambda b, *ends, **at: in_onnx.evenly_spaced(b, _linspace, ends, at))
 goes_by_sizes(linspace_op, lambda steps, **_: (steps,), "steps")
 
 

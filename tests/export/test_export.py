@@ -75,6 +75,20 @@ def test_what_constants_alone_make_is_computed_beforehand():
     assert e.rewrites == ["computed 2 constants beforehand"]
 
 
+def test_a_check_of_constants_is_made_beforehand():
+    window = whet.hann_window(16)
+
+    def halved(x):
+        frames = whet.stft(x, 16, 4, window=window, return_complex=True)
+        return whet.istft(frames / 2, 16, 4, window=window, length=64)
+
+    x = whet.randn(2, 64)
+    e = whet.export(halved, x)
+    names = [n.op and n.op.name for n in e.graph.nodes]
+    assert names.count("index_add") == 1 and None not in names  # no guard is left
+    assert models.same(e(x), halved(x))
+
+
 def test_a_named_rewrite_is_done_and_told():
     fn, args = models.made()["convolutional"]
     e = whet.export(fn, *args, rewrites=["fold_batch_norm"])

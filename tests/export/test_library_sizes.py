@@ -50,6 +50,7 @@ def test_each_size_has_the_bits_of_the_exported_function(rows):
 @pytest.mark.parametrize("fn", [
     lambda x: (x.transpose(1, 2) @ x).sum(1),
     lambda x: whet.nn.functional.interpolate(x.unsqueeze(1), scale_factor=2, mode="bilinear"),
+    lambda x: whet.zeros(x.shape[0], 5).masked_fill_(x[:, :, 0] > 0, -1) + x.sum(2),
 ])
 def test_a_batch_of_no_examples_asks_numpy_for_nothing(fn, tmp_path):
     exported = whet.export(fn, whet.randn(2, 5, 4), dynamic={"x": {0: Dim("batch", max=3)}})

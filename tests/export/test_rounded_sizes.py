@@ -118,6 +118,14 @@ class Halves(nn.Module):
         return x[:, :n].softmax(1), x[:, n:], x.new_zeros(x.shape[1] % 3 + 1)
 
 
+class Places(nn.Module):
+    """Places that go on where a size ends, and evenly spaced ones, as many as there are."""
+
+    def forward(self, x):
+        n = x.shape[1]
+        return whet.arange(n, n + 3) * 2, whet.arange(n, 0, -2), x * whet.linspace(0.1, 1, n)
+
+
 class Extremes(nn.Module):
     """A size is cut to a length, padded to another, and counted up to a third."""
 
@@ -136,9 +144,10 @@ def of(*shape):
 TIME, EDGES = (Dim("batch", max=3), Dim("time", min=5, max=60)), (Dim("h", min=8, max=20),
                                                                  Dim("w", min=8, max=20))
 QUARTERS = Dim("h", min=8, max=24, multiple=4), Dim("w", min=8, max=24, multiple=4)
+EIGHTHS = Dim("h", min=16, max=48, multiple=8), Dim("w", min=16, max=48, multiple=8)
 SOUNDS = (2, 20), (1, 31), (3, 5), (3, 60), (2, 38)
 IMAGES = (12, 16), (19, 9), (8, 8), (20, 20), (17, 14)
-# the model, its argument for sizes, which sizes differ, five of these, how its result is told
+# the model, its argument for sizes, which sizes differ, some of these, how its result is told
 CASES = {
     "listener": (Listener, of(None, 4, None), {0: TIME[0], 2: TIME[1]}, SOUNDS,
                  ["[output: f32[batch,(time-1)//2+1,8]]"]),
@@ -146,6 +155,9 @@ CASES = {
                ["[output: f32[2,5]]"]),
     "unet": (UNet, of(2, 1, None, None), {2: QUARTERS[0], 3: QUARTERS[1]},
              ((12, 16), (8, 8), (24, 24), (20, 8), (16, 20)), ["[output: f32[2,1,h,w]]"]),
+    "unet of a square": (
+        UNet, of(None, 1, None, None), {0: TIME[0], 2: EIGHTHS[0], 3: EIGHTHS[1]},
+        ((1, 16, 16), (2, 16, 24), (3, 48, 32), (1, 32, 32)), ["[output: f32[batch,1,h,w]]"]),
     "padded unet": (PaddedUNet, of(2, 1, None, None), {2: EDGES[0], 3: EDGES[1]}, IMAGES,
                     ["[output: f32[2,1,h,w]]"]),
     "speech": (Speech, of(None, 3, None), {0: TIME[0], 2: TIME[1]}, SOUNDS,
@@ -157,6 +169,8 @@ CASES = {
                 ["[output: f32[2,h,w,3]]"]),
     "halves": (Halves, of(2, None), {1: TIME[1]}, [(n,) for _, n in SOUNDS],
                ["output.0: f32[2,(time+1)//2]", "f32[2,time-(time+1)//2]", "f32[time%3+1]"]),
+    "places": (Places, of(2, None), {1: TIME[1]}, [(n,) for _, n in SOUNDS],
+               ["output.1: i64[-(time//-2)], output.2: f32[2,time]"]),
     "extremes": (Extremes, of(3, None), {1: TIME[1]}, [(n,) for _, n in SOUNDS],
                  ["f32[3,min(time, 10)]", "f32[3,max(time, 30)]", "f32[min(3, time-3),time]"]),
 }
@@ -164,7 +178,7 @@ CASES = {
 
 @pytest.fixture(scope="module", params=CASES)
 def exported(request):
-    """(the model, what was exported, its argument at five sizes, how its result is told)"""
+    """(the model, what was exported, its argument at some sizes, how its result is told)"""
     make, inputs, dynamic, sizes, told = CASES[request.param]
     whet.manual_seed(3)
     model = make().eval()

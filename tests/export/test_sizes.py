@@ -319,6 +319,13 @@ def test_what_is_made_like_a_part_of_an_input_has_its_sizes():
     assert wanted.stride() == (15, 1, 5)
 
 
+def test_sizes_that_are_equal_in_the_example_are_told_apart():
+    x, y = whet.randn(4, 3), whet.randn(5, 4)
+    e = whet.export(lambda x, y: (x.sum(1), y.sum(0)), x, y,
+                    dynamic={"x": ("a", "b"), "y": ("c", "d")})
+    assert str(e.results) == "[output.0: f32[a], output.1: f32[d]]"
+
+
 def test_a_text_names_a_size_that_is_declared_elsewhere():
     exported = whet.export(lambda x, y, z: x + y + z, *[whet.ones(3)] * 3, dynamic={
         "x": ("n",), "y": {0: Dim("n", max=7)}, "z": {0: "n"}})

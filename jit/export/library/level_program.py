@@ -153,11 +153,13 @@ def of_nothing(nodes: Sequence[Node]) -> dict[int, Any]:
 
 
 def does_nothing(b: ProgramBuilder, node: Any, known: Mapping[int, Any]) -> bool:
-    """Does a node make only what has no elements, whatever it is given? What may fail does the same
-    in all calls where its operands are known or have no elements: then it is tried now."""
-    if any(b.arrays[o].size for o in node.outs):
+    """Does a node make, or write to, only what has no elements, whatever it is given? What may fail
+    does the same in all calls where its operands are known or have no elements: then it is tried
+    now."""
+    makes = [*node.outs, *node.written()]
+    if any(b.arrays[o].size for o in makes):
         return False
-    if node.outs and node.op is not None and not node.op.may_fail:
+    if makes and node.op is not None and not node.op.may_fail:
         return True
     operands = {int(x): known[x] if x in known else b.arrays[x] for x in node.refs()}
     if any(v not in known and a.size for v, a in operands.items()):

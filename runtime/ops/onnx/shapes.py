@@ -198,11 +198,27 @@ def filled(b, size, value, dtype):
 
 def counted(b, rule, start, step, n, dtype):
     """The op `arange`; `rule` gives it as an array."""
-    if isinstance(n, int):
+    numbers = [x for x in (start, step) if isinstance(x, int | float)]
+    if isinstance(n, int) and len(numbers) == 2:
         return b.constant(rule(start, step, n, dtype), "range")
-    kind = "i64" if isinstance(start, int) and isinstance(step, int) else "f32"
-    places = b.cast(b.range_of(n), kind)
+    whole = not any(isinstance(x, float) for x in numbers)  # what goes by sizes is whole
+    places = b.cast(b.range_of(n), "i64" if whole else "f64")
     return b.cast(b.Add(b.Mul(places, step), start), dtype.short)
+
+
+def evenly_spaced(b, rule, ends, attrs):
+    """The op `linspace`: a constant, or numbers from both ends where a size says how many."""
+    steps, dtype = attrs["steps"], attrs["dtype"]
+    if ends or isinstance(steps, int) or not attrs.get("endpoint", True) or dtype.is_complex:
+        return by_rule(b, rule, ends, attrs)
+    start, end = (b.number(attrs[k], "f64") for k in ("start", "end"))
+    count = b.number(steps, "f64")
+    last = b.Max(b.Sub(count, 1.0), 1.0)
+    step, places = b.Div(b.Sub(end, start), last), b.cast(b.range_of(steps), "f64")
+    half = b.Max(b.Floor(b.Mul(count, 0.5)), 1.0)  # a single number is the start
+    near = b.Add(start, b.Mul(step, places))
+    far = b.Sub(end, b.Mul(step, b.Sub(last, places)))
+    return b.cast(b.Where(b.Less(places, half), near, far), dtype.short)
 
 
 def put(b, x, part, select):
