@@ -141,6 +141,14 @@ def test_upsample():
                    coordinate_transformation_mode="asymmetric", nearest_mode="floor"), big)
 
 
+def test_resize_by_the_middle_of_new_places():
+    halved = np.array([1, 1, 0.5, 0.5], np.float32)
+    for opset in (11, 12):
+        close(run_node("Resize", opset, IMAGE, np.array([], np.float32), halved,
+                       coordinate_transformation_mode="tf_half_pixel_for_nn",
+                       nearest_mode="floor"), IMAGE[:, :, 1::2, 1::2])
+
+
 def test_casts_by_name_and_by_number():
     close(run_node("Cast", 1, X, to="INT32"), X.astype(np.int32))
     close(run_node("Cast", 6, X, to=11), X.astype(np.float64))

@@ -44,6 +44,8 @@ class Axis:
             return np.zeros(self.after) if exact == 1 else new * last / (exact - 1)
         if coordinates == "asymmetric":
             return new / self.scale
+        if coordinates == "tf_half_pixel_for_nn":  # up to opset 12
+            return (new + 0.5) / self.scale
         if coordinates == "tf_crop_and_resize":
             part = self.end - self.start
             inner = np.full(self.after, part * last / 2) if exact == 1 else \
