@@ -2,7 +2,8 @@
 them, by values."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import copy
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 class Body:
     """Nodes as a program, from `inputs`, which are operands of the control node, to `results`.
     `arrays` are the layouts of values."""
+    of_any_size: Mapping[int, Type] | None = None    # types with expressions of sizes in them
 
     def __init__(self, arrays: Any, nodes: Sequence[Node], results: Iterable[int]) -> None:
         inside = {o for n in nodes for o in n.outs}
@@ -60,11 +62,22 @@ class Body:
         return (alone.address, alone.words,
                 [operands[n] if n in operands else made[n] for n in alone.values])
 
+    def types_of(self, values: Iterable[int]) -> dict[int, Any]:
+        """The types of some values."""
+        arrays = self.program.arrays if self.of_any_size is None else self.of_any_size
+        return {v: arrays[v] for v in values}
+
+    def for_sizes(self, nodes: Sequence[Node], types: Mapping[int, Type]) -> Body:
+        """The body for any sizes, which can only be written as ONNX: its nodes and the types of
+        its values have expressions of sizes in them."""
+        made = copy.copy(self)
+        made.nodes, made.of_any_size = nodes, types
+        return made
+
     def onnx(self, b: Any, operands: Sequence[Any]) -> list[Any]:
         """The results in ONNX, for values of a node's operands."""
-        arrays = self.program.arrays
         numbers = {v for n in self.nodes for v in n.values()} | set(self.results)
-        types = {v: arrays[v] for v in numbers}
+        types = self.types_of(numbers)
         inputs = {n: operands[i] for n, i in zip(self.inputs, self.at)}
         made: list[Any] = b.inside(self.nodes, types, inputs, self.results)
         return made
@@ -85,6 +98,14 @@ class Control(Op):
     def makes(self, types: Sequence[Type]) -> list[Type]:
         """The types of the results, for operands of these types."""
         raise NotImplementedError
+
+    def way(self) -> Any:
+        """What it does with the bodies, whatever these are."""
+        return None
+
+    def with_bodies(self, bodies: dict[str, Body]) -> Control:
+        """The op with other bodies, which do the same at other sizes."""
+        return type(self)(self.name, **bodies)
 
     def join(self) -> None:
         """Called when the bodies know the positions of their operands."""
@@ -135,6 +156,12 @@ class While(Control):
 
     def makes(self, types: Sequence[Type]) -> list[Type]:
         return list(types[:len(self.following)])
+
+    def way(self) -> Any:
+        return self.following
+
+    def with_bodies(self, bodies: dict[str, Body]) -> Control:
+        return While(self.name, self.following, **bodies)
 
     def join(self) -> None:
         """Find out whether machine code can run the rounds."""

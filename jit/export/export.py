@@ -129,13 +129,14 @@ def _exported(
 
 
 def graph_as_written(
-    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Graph, dict[str, Any]]:
-    """The graph of a call and the arrays of its constants, nothing computed beforehand."""
+    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], resized: Any = None
+) -> tuple[Graph, dict[str, Any], Samples]:
+    """The graph of a call, the arrays of its constants, and the call. Nothing is computed
+    beforehand. `resized`: the array that takes the place of an input's, by its number."""
     fn = fn.fn if isinstance(fn, Entry) else fn
-    run, _ = ExportRuns(fn, (), tuple(args), dict(kwargs)).first()
+    run, _ = ExportRuns(fn, (), tuple(args), dict(kwargs)).first(lambda: Arguments(resized))
     made = Simplified(run, getattr(fn, "__name__", type(fn).__name__), (), fold=False)
-    return made.graph, made.constants
+    return made.graph, made.constants, Samples(run.input_arrays, run.made)
 
 
 class ExportRuns:
@@ -165,13 +166,15 @@ class ExportRuns:
             if not session.may_learn:
                 return session, run, error
 
-    def first(self) -> tuple[Recorded, str | None]:
+    def first(
+        self, arguments: Callable[[], Arguments] = Arguments
+    ) -> tuple[Recorded, str | None]:
         """The run of the example, and the line where Python was told a size. Raises ExportError
         where it cannot be exported, or modules are in training mode that matters."""
-        session, run, error = self.run()
+        session, run, error = self.run(arguments)
         if training.in_training(session.modules):
             now = training.said(run, error)
-            training.refuse(lambda: self.run()[1:], now, session.modules)
+            training.refuse(lambda: self.run(arguments)[1:], now, session.modules)
         if run is None:
             raise error or ExportError("nothing was recorded")
         return run, session.watch.told

@@ -47,7 +47,7 @@ class Simplified:
         nodes = self.rewritten(nodes, rewrites)
         if holes is None:  # what does nothing at one size may do something at others
             nodes = self.without_identities(nodes)
-        nodes = self.folded(nodes) if fold else nodes
+        nodes = self.folded(nodes) if fold else self.without_checks_of_constants(nodes)
         self.holes = {
             i: holes[id(n.source or n)]
             for i, n in enumerate(nodes)
@@ -112,6 +112,16 @@ class Simplified:
             )
         root = self.roots.root
         return list(drop_unused(Listing(kept, root, self.arrays, set(self.values))).nodes)
+
+    def without_checks_of_constants(self, nodes: list[Node]) -> list[Node]:
+        """The nodes without guards on what constants alone make: these hold in every call."""
+        known = set(self.held)
+        for n in nodes:
+            if isinstance(n, OpNode) and not n.op.random and known.issuperset(n.refs()):
+                known.update(n.outs)
+        written = {self.roots.root.get(int(x), x) for n in nodes for x in n.written()}
+        known = {v for v in known if self.roots.root.get(v, v) not in written}
+        return [n for n in nodes if not (isinstance(n, Guard) and n.refs()[0] in known)]
 
     def computed(self, n: Node, known: dict[int, Any], uses: Uses) -> list[Any] | None:
         """What a node makes of constants; None where it is to stay."""

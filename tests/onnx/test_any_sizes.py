@@ -1,10 +1,14 @@
 """Functions whose sizes differ, exported with PyTorch's arguments: one model serves other sizes."""
 
+import collections
+import dataclasses
 import io
 
 import pytest
 import whet
 import whet.nn.functional as F
+from whet import nn
+from whet.jit import Dim
 
 from tests.onnx.test_export import agree, run
 
@@ -116,3 +120,132 @@ def test_a_filter_that_grows_with_the_size_is_refused():
 
     with pytest.raises(ValueError, match="n|taps|antialias"):
         whet.onnx.export(small, (whet.randn(1, 1, 8, 8),), None, dynamic_axes={"x": {2: "n"}})
+
+
+WEIGHT = whet.linspace(-1, 1, 16).reshape(4, 4)
+PROJECTED = nn.LSTM(4, 6, proj_size=3)
+Pair = collections.namedtuple("Pair", "x rows")
+
+
+@dataclasses.dataclass
+class Batch:
+    x: whet.Tensor
+    rows: whet.Tensor
+
+
+def chosen(x):
+    return whet.cond(x.sum() > 0, lambda x: (x @ WEIGHT).relu(), lambda x: (x * 2) @ WEIGHT.T, (x,))
+
+
+def repeated(x):
+    y, count = whet.while_loop(
+        lambda y, i: (i < 5) & (y.abs().max() < 10), lambda y, i: (y @ WEIGHT + x, i + 1),
+        (x * 1, whet.tensor(0)))
+    return y.reshape(-1, x.shape[0]), count
+
+
+@pytest.mark.parametrize("fn", [chosen, repeated])
+def test_bodies_of_control_flow_are_of_any_size(fn):
+    file = io.BytesIO()
+    whet.onnx.export(fn, (whet.ones(3, 4),), file, input_names=["x"],
+                     dynamic_axes={"x": {0: "rows"}})
+    for x in (-whet.ones(3, 4), whet.randn(5, 4), whet.ones(1, 4), whet.full((7, 4), 50.0)):
+        agree(run(file.getvalue(), x), fn(x))
+
+
+def scanned(x):
+    return whet.scan(lambda h, y: ((h @ WEIGHT + y).tanh(),) * 2, whet.zeros(x.shape[1], 4), x)
+
+
+def looped(x):
+    h, all_ = whet.ones(x.shape[1], 4), []
+    for y in x.unbind(0):
+        h = (h @ WEIGHT + y).tanh()
+        all_.append(h)
+    return whet.stack(all_, 1), all_[0], all_[1], h
+
+
+def looped_backwards(x):
+    h, all_ = whet.ones(x.shape[1], 4), []
+    for y in reversed(x.unbind(0)):
+        h = (h @ WEIGHT + y).tanh()
+        all_.append(h)
+    return whet.stack(all_[::-1]), all_[0], all_[1], h
+
+
+@pytest.mark.parametrize("fn", [scanned, looped, looped_backwards, lambda x: PROJECTED(x)[0]])
+def test_loops_take_as_many_steps_as_a_size_says(fn):
+    file = io.BytesIO()
+    with whet.no_grad():
+        whet.onnx.export(fn, (whet.randn(5, 2, 4),), file, input_names=["x"],
+                         dynamic_axes={"x": {0: "steps", 1: "rows"}})
+        for steps, rows in ((5, 2), (9, 3), (3, 1), (2, 2)):
+            x = whet.randn(steps, rows, 4)
+            agree(run(file.getvalue(), x), fn(x))
+
+
+def test_a_loop_of_which_a_step_in_the_middle_is_read_is_refused():
+    def third(x):
+        h, all_ = whet.ones(2, 4), []
+        for y in x.unbind(0):
+            h = (h @ WEIGHT + y).tanh()
+            all_.append(h)
+        return all_[2]
+
+    with pytest.raises(ValueError, match="the function goes another way where steps is"):
+        whet.onnx.export(third, (whet.randn(6, 2, 4),), None, dynamic_axes={"x": {0: "steps"}})
+
+
+@pytest.mark.parametrize("kind", [Pair, Batch])
+def test_sizes_of_tensors_in_records_differ(kind):
+    def fn(batch):
+        return batch.x.softmax(1) * batch.rows
+
+    file = io.BytesIO()
+    axes = {"batch.x": {0: "n"}, "batch.rows": {0: "n"}}
+    whet.onnx.export(fn, (kind(whet.randn(3, 4), whet.randn(3, 1)),), file, dynamic_axes=axes)
+    batch = kind(whet.randn(7, 4), whet.randn(7, 1))
+    agree(run(file.getvalue(), batch.x, batch.rows), fn(batch))
+
+
+def halved_and_doubled(x):
+    small = F.max_pool2d(F.max_pool2d(x, 2), 2)
+    return whet.cat([x, F.interpolate(small, scale_factor=4)], 1)
+
+
+HEIGHT = Dim("height", min=8, max=24, multiple=4), Dim("width", min=8, max=24, multiple=4)
+
+
+@pytest.mark.parametrize("sizes", [
+    {"dynamic_axes": {"x": {2: "height", 3: "width"}}},
+    {"dynamic_shapes": {"x": {2: HEIGHT[0], 3: HEIGHT[1]}}},
+])
+def test_sizes_that_must_be_multiples(sizes):
+    file = io.BytesIO()
+    whet.onnx.export(halved_and_doubled, (whet.randn(1, 2, 16, 16),), file, input_names=["x"],
+                     **sizes)
+    for height, width in ((16, 16), (24, 8), (8, 20)):
+        x = whet.randn(1, 2, height, width)
+        agree(run(file.getvalue(), x), halved_and_doubled(x))
+
+
+def test_sizes_that_are_tried_are_within_the_bounds():
+    places = whet.randn(10, 4)
+    file = io.BytesIO()
+    whet.onnx.export(lambda x: x + places[:x.shape[0]], (whet.randn(6, 4),), file,
+                     dynamic_shapes={"x": {0: Dim("n", max=10)}})
+    for n in (1, 9, 10):
+        x = whet.randn(n, 4)
+        agree(run(file.getvalue(), x), x + places[:n])
+
+
+def test_a_check_of_constants_is_none_of_the_model():
+    window, file = whet.hann_window(16), io.BytesIO()
+
+    def halved(x):
+        frames = whet.stft(x, 16, 4, window=window, return_complex=True)
+        return whet.istft(frames / 2, 16, 4, window=window, length=64)
+
+    whet.onnx.export(halved, (whet.randn(2, 64),), file, dynamic_axes={"x": {0: "rows"}})
+    x = whet.randn(3, 64)
+    agree(run(file.getvalue(), x), halved(x))

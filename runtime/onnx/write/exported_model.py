@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from whet.ir.graph import Graph
-from whet.ir.interpret import interpret
 
-from ...ops.from_data import from_numpy
 from ..errors import OnnxError
 from ..library import onnx_library
 from . import model_file
 from .model import Model, Signature, build
 from .model_file import Sample
-from .named_sizes import Dynamic, Recordings, identifier, sizes_to_record
+from .named_sizes import Dynamic, Recordings, identifier
+from .shorter_loops import shortened
 from .translate import refuse_all
 
 OLDEST = 17
 OF_DATA = 6  # recordings of other data, where these decide sizes
+MULTIPLES = 1, 2, 4, 8, 16, 32, 64  # of which sizes may have to be, tried in order
+Call: TypeAlias = tuple[Any, tuple[Any, ...], dict[str, Any]]  # a function and its arguments
 
 
 def newest_opset() -> int:
@@ -154,102 +155,75 @@ def with_sizes(
     """An exported function with named sizes that may differ: it is recorded at several. Where its
     numbers are no sums of products of these, what Python makes of a size is followed. Sizes that
     data decide are found by recordings of other data."""
+    call = fn, tuple(args), dict(kwargs)
     if any(n.op is not None and n.op.sized_by_data for n in exported.graph.nodes):
         try:
-            return _as_recorded(exported, fn, args, kwargs, dynamic, True)
+            return _as_recorded(call, dynamic.dims(exported), dynamic.names, True)
         except (RuntimeError, ValueError, IndexError) as error:
             warnings.warn(
                 "export(): the model holds for data that decide the sizes of the example alone: "
                 f"{error}", stacklevel=3)
     if not dynamic.names:
         return Source.of(exported)
-    try:
-        return _as_recorded(exported, fn, args, kwargs, dynamic)
-    except OnnxError as error:
-        followed = _as_followed(exported, fn, args, kwargs, dynamic)
-        if followed is None:
-            raise error
-        return followed
+    refused: list[Exception] = []
+    # An image that is halved a few times has a size that is a multiple, which nobody may have said.
+    for most in MULTIPLES:
+        dims = dynamic.dims(exported, most)
+        try:
+            return _as_recorded(call, dims, dynamic.names)
+        except OnnxError as error:
+            followed = _as_followed(exported, call, dims)
+            if followed is None:
+                raise error
+            return followed
+        except (RuntimeError, ValueError, IndexError) as error:
+            refused.append(error)
+    raise refused[0]
 
 
-def _as_followed(
-    exported: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Dynamic
-) -> Source | None:
+def _as_followed(exported: Any, call: Call, dims: Any) -> Source | None:
     """The graph of any sizes that `whet.export` finds, if it finds one."""
-    jit = importlib.import_module("whet.jit")
-    dims = {name: jit.Dim(name) for name in dynamic.names}
     differ = {
-        exported.inputs[at].name: {axis: dims[name] for axis, name in axes.items()}
-        for at, axes in dynamic.inputs.items()
+        exported.inputs[at].name: {axis: dims.dims[k] for axis, k in axes.items()}
+        for at, axes in dims.places.items()
     }
     export = importlib.import_module("whet.jit.export.export").export
+    fn, args, kwargs = call
     try:
         return Source.of(export(fn, *args, dynamic=differ, **kwargs))
     except (RuntimeError, ValueError):
         return None
 
 
-def _as_recorded(
-    exported: Any,
-    fn: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    dynamic: Dynamic,
-    counts: bool = False,
-) -> Source:
+def _as_recorded(call: Call, dims: Any, names: Sequence[str], counts: bool = False) -> Source:
     """The graph of which the recordings at several sizes are cases. `counts`: data decide sizes,
     too, so that each recording is of other data."""
     record = importlib.import_module("whet.jit.export.export").graph_as_written
     graphs, all_constants = [], []
-    all_sizes = sizes_to_record(dynamic.sizes(exported)) if dynamic.names else [{}] * OF_DATA
-    for k, sizes in enumerate(all_sizes):
-        seed = k if counts else 0
-        positional, named = resized((tuple(args), dict(kwargs)), dynamic, sizes, seed)
-        graph, constants = record(fn, positional, named)
+    all_values = dims.to_fit() if names else [()] * OF_DATA
+    for k, values in enumerate(all_values):
+        drawn = np.random.default_rng(k) if counts and k else None
+        graph, constants, recorded = record(
+            *call, functools.partial(_resized, dims, values, drawn))
         graphs.append(graph)
         all_constants.append(constants)
-    merged = Recordings(all_sizes, graphs, all_constants, dynamic.names).merged()
-    call = _call_of(graphs[-1], positional, named, all_constants[-1])
-    return Source(merged, all_constants[0], call)
+    if len({len(g.nodes) for g in graphs}) > 1:
+        graphs = list(map(shortened, graphs))
+    sizes = [dict(zip(names, values)) for values in all_values]
+    merged = Recordings(sizes, graphs, all_constants, names).merged()
+    other = Sample(*[{str(i): a for i, a in enumerate(arrays)}
+                     for arrays in (recorded.inputs, recorded.results)])
+    return Source(merged, all_constants[0], other)
 
 
-def _call_of(graph: Graph, args: Any, kwargs: Any, constants: Mapping[str, Any]) -> Sample:
-    """A call at the sizes of a recording: its inputs and results by their places."""
-    arrays = [t._array for t in _tensors((args, kwargs))]
-    held = [constants[x.name] for x in graph.inputs if x.place == "constant"]
-    made = interpret(graph, *arrays, *held)
-    return Sample(
-        {str(i): a for i, a in enumerate(arrays)}, {str(i): a for i, a in enumerate(made)}
-    )
-
-
-def _tensors(x: Any) -> list[Any]:
-    """The tensors in nested arguments, in order."""
-    if isinstance(x, tuple | list | dict):
-        return [t for y in (x.values() if isinstance(x, dict) else x) for t in _tensors(y)]
-    return [x] if hasattr(x, "_array") else []
-
-
-def resized(call: Any, dynamic: Dynamic, sizes: Mapping[str, int], seed: int = 0) -> Any:
-    """The arguments of a call with other sizes: their elements are repeated. Unless `seed` is 0,
-    they are drawn from the elements that are there."""
-    at, drawn = itertools.count(), np.random.default_rng(seed)
-
-    def other(x: Any) -> Any:
-        if isinstance(x, tuple | list):
-            return type(x)([other(y) for y in x])
-        if isinstance(x, dict):
-            return {k: other(y) for k, y in x.items()}
-        if not hasattr(x, "_array"):
-            return x
-        array = x._array
-        for axis, name in dynamic.inputs.get(next(at), {}).items():
-            array = array.take(np.arange(sizes[name]) % array.shape[axis], axis)
-        if seed and array.size:
-            array = array.reshape(-1)[drawn.integers(array.size, size=array.shape)]
-        return from_numpy(np.ascontiguousarray(array).reshape(array.shape))
-
-    return other(call)
+def _resized(
+    dims: Any, values: Sequence[int], drawn: np.random.Generator | None, i: int, a: np.ndarray
+) -> np.ndarray:
+    """An input's array with other sizes; its elements are drawn anew from those that are there."""
+    made: np.ndarray = dims.resized(i, a, values)
+    if drawn is None or not made.size:
+        return made
+    return made.reshape(-1)[drawn.integers(made.size, size=made.shape)]
 
 
 def to_onnx(

@@ -7,23 +7,23 @@ does not follow is an error that names the line. A size that is a constant by ac
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 from whet.ir.graph import Graph, Node, OpNode, Write
-from whet.ir.sample_sizes import points, products, weights
+from whet.ir.sample_sizes import products, weights
 from whet.ir.values import Type
 
 from ..errors import OnnxError
 
-STEPS = (3, 5)  # how much larger a size is in recordings that expressions are found from
-HELD = (8, 21)  # and in those that they are held to
+HELD = 2  # the last recordings, which expressions are held to and not found from
 ENOUGH = 3  # different numbers that a size of its own must have been, to be found in other sizes
 # of a node: place in it -> the expression that the number there is known to be, and the number in
 # each recording
@@ -109,9 +109,11 @@ class Expression:
 
 @dataclass
 class Dynamic:
-    """For each input (by its place) the names of its sizes that may differ, by axis."""
+    """For each input (by its place) the names of its sizes that may differ, by axis. `declared`:
+    name -> the `Dim` that states its bounds."""
 
     inputs: dict[int, dict[int, str]]
+    declared: dict[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def of_torch(
@@ -124,6 +126,7 @@ class Dynamic:
         """From the arguments `dynamic_axes` and `dynamic_shapes`. Sizes of results follow from
         those of inputs, so that what is said of them is left; other names are warned of."""
         found: dict[int, dict[int, str]] = {}
+        declared: dict[str, Any] = {}
         if unknown := [repr(name) for name in axes or () if name not in {*names, *results}]:
             warnings.warn(
                 f"export(): dynamic_axes has {', '.join(unknown)}, which no size is taken from: "
@@ -143,18 +146,39 @@ class Dynamic:
             named = shape if isinstance(shape, Mapping) else dict(enumerate(shape or ()))
             chosen = {d: _size_name(names[at], d, n) for d, n in named.items() if n is not None}
             found.setdefault(at, {}).update({_axis(exported, at, d): n for d, n in chosen.items()})
+            declared.update((n, named[d]) for d, n in chosen.items() if hasattr(named[d], "max"))
         return Dynamic(
             {
                 at: {d: identifier(n) for d, n in named.items()}
                 for at, named in found.items()
                 if named
-            }
+            },
+            {identifier(n): dim for n, dim in declared.items()},
         )
 
     @property
     def names(self) -> list[str]:
         """All names, once each."""
         return list(dict.fromkeys(n for axes in self.inputs.values() for n in axes.values()))
+
+    def dims(self, exported: Any, most: int = 1) -> Any:
+        """The sizes with their bounds. One whose bounds nobody states is a multiple of what its
+        size in the example and `most` have in common."""
+        dims, jit = map(importlib.import_module, ("whet.jit.export.dims", "whet.jit"))
+        example, names = self.sizes(exported), self.names
+        bounded = [self.bounded(jit.Dim, n, math.gcd(example[n], most)) for n in names]
+        places = {at: {axis: names.index(n) for axis, n in axes.items()}
+                  for at, axes in self.inputs.items()}
+        return dims.Dims(bounded, places, [example[n] for n in names])
+
+    def bounded(self, kind: Any, name: str, multiple: int) -> Any:
+        """A size with its bounds, as whet states them."""
+        said = self.declared.get(name)
+        if said is None:
+            return kind(name, multiple=multiple)
+        most = said.max if isinstance(said.max, int) else None
+        return kind(name, min=getattr(said, "min", None) or 0, max=most,
+                    multiple=getattr(said, "multiple", 1))
 
     def sizes(self, exported: Any) -> dict[str, int]:
         """What the named sizes are in the example call."""
@@ -236,7 +260,7 @@ class Recordings:
         """`formulas`: of nodes, by their places."""
         self.sizes, self.graphs, self.names = list(sizes), list(graphs), list(names)
         self.constants = list(constants)
-        self.fits = [Fit(chosen, self.sizes[: -len(HELD)]) for chosen in products(names)]
+        self.fits = [Fit(chosen, self.sizes[:-HELD]) for chosen in products(names)]
         self.known: dict[tuple[Any, ...], Expression] = {}
         self.formulas = formulas or {}
 
@@ -247,13 +271,11 @@ class Recordings:
             for other, sizes in zip(self.constants[1:], self.sizes[1:]):
                 if name not in other or other[name].tobytes() != array.tobytes():
                     raise OnnxError(f"the constant `{name}` is another where {self.said(sizes)}")
-        kinds = [[(type(n), n.op) for n in g.nodes] for g in self.graphs]
+        kinds = [[kind_of(n) for n in g.nodes] for g in self.graphs]
         for found, sizes in zip(kinds[1:], self.sizes[1:]):
             if found != kinds[0]:
                 at = next((i for i, (a, b) in enumerate(zip(kinds[0], found)) if a != b), -1)
-                line, op = first.nodes[at].line, first.nodes[at].op
-                if op is not None and op.family == "control":
-                    raise OnnxError(f"{line}: control flow with sizes that differ is not supported")
+                line = first.nodes[at].line
                 raise OnnxError(f"{line}: the function goes another way where {self.said(sizes)}")
         made = {o for n in first.nodes for o in n.outs}
         types = {v: self.type(v) for v in first.types if v not in made}
@@ -270,7 +292,10 @@ class Recordings:
 
     def type(self, value: int) -> Type:
         """The type of a value."""
-        ts = [g.types[value] for g in self.graphs]
+        return self.type_of([g.types[value] for g in self.graphs])
+
+    def type_of(self, ts: Sequence[Type]) -> Type:
+        """The type of a value that is of these in the recordings."""
         shape = [self.size(ns) for ns in zip(*[t.shape for t in ts])]
         if all(isinstance(n, int) for n in shape):
             return ts[0]
@@ -313,9 +338,22 @@ class Recordings:
         ])
         attrs = {k: self.one([n.attrs[k] for n in ns], line, formulas, (k,)) for k in ns[0].attrs}
         if type(ns[0]) is OpNode:
-            return OpNode(ns[0].op, ins, attrs, ns[0].outs, line)
+            op = self.control([n.op for n in ns]) if ns[0].op.family == "control" else ns[0].op
+            return OpNode(op, ins, attrs, ns[0].outs, line)
         assert ns[0].op is not None
         return Write(ns[0].op, ins, attrs, line)
+
+    def control(self, ops: Sequence[Any]) -> Any:
+        """The op of a `cond` or `while_loop`, with bodies of any sizes."""
+        return ops[0].with_bodies({
+            name: self.body([op.bodies[name] for op in ops]) for name in ops[0].bodies})
+
+    def body(self, bodies: Sequence[Any]) -> Any:
+        """A body of all recordings."""
+        nodes = [self.node({}, *ns) for ns in zip(*[b.nodes for b in bodies])]
+        values = dict.fromkeys([*bodies[0].inputs, *(o for n in nodes for o in n.outs)])
+        types = {v: self.type_of([b.types_of([v])[v] for b in bodies]) for v in values}
+        return bodies[0].for_sizes(nodes, types)
 
     def one(
         self, xs: Sequence[Any], line: str, formulas: Formulas, path: tuple[Any, ...]
@@ -377,6 +415,17 @@ class Recordings:
         return next(wrong, None)
 
 
+def kind_of(n: Node) -> Any:
+    """What a node does, whatever the sizes are."""
+    op = n.op
+    if op is None or op.family != "control":
+        return type(n), op, len(n.outs)
+    bodies: Any = op
+    return op.name, bodies.way(), {
+        name: (b.inputs, b.at, b.results, [(kind_of(m), m.outs) for m in b.nodes])
+        for name, b in bodies.bodies.items()}
+
+
 def formula(text: str, numbers: Sequence[Any]) -> Expression:
     """The expression of a text, which is these numbers in the recordings."""
     return Expression({(f"({text})",): Fraction(1)}, as_fractions(numbers))
@@ -407,11 +456,3 @@ class Fit:
             names: sum((w * x for w, x in zip(row, exact)), Fraction(0))
             for names, row in self.weights.items()
         })
-
-
-def sizes_to_record(example: Mapping[str, int]) -> list[dict[str, int]]:
-    """The sizes to record at: the example's, those that expressions are found from, and others."""
-    names = list(example)
-    chosen = points(*[[n + step for n in example.values()] for step in (0, *STEPS)])
-    held = [[example[n] + far + i for i, n in enumerate(names)] for far in HELD]
-    return [dict(zip(names, values)) for values in (*chosen, *held)]

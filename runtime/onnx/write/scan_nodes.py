@@ -46,10 +46,11 @@ class Writer:
 
     def at(self, local: Local, step: int) -> Value:
         """What a step made."""
-        b, count = self.b, self.r.count
-        if step == count - 1 and local in self.finals:
+        b, is_last = self.b, step == self.r.count - 1
+        if is_last and local in self.finals:
             return self.finals[local]
-        place = count - 1 - step if self.r.is_reversed else step
+        # counted from the end that is next: there may be any number of steps between
+        place = (0 if is_last else -1 - step) if self.r.is_reversed else -1 if is_last else step
         return b.Gather(self.sequences[local], b.constant(np.int64(place)), axis=0)
 
     def wanted(self) -> set[Local]:

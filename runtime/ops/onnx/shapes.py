@@ -92,11 +92,13 @@ def pieces(b, x, sizes, dim):
     return b.Split(x, b.ints(sizes), axis=dim, outputs=len(sizes))
 
 
-def slices(b, x, dim):
-    """The op `unbind`."""
-    return tuple(
-        [b.Gather(x, b.number(i, "i64"), axis=dim) for i in range(len(b.results) or x.shape[dim])]
-    )
+def slices(b, x, dim, places=None):
+    """The op `unbind`; `places` are those of its results, where they are not all."""
+    if places is None:
+        if not isinstance(x.shape[dim], int):
+            b.refuse("as many values as a size says, in a loop of which no step repeats")
+        places = range(len(b.results) or x.shape[dim])
+    return tuple([b.Gather(x, b.number(i, "i64"), axis=dim) for i in places])
 
 
 def joined(b, *xs, dim):
