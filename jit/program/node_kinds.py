@@ -123,7 +123,7 @@ class Call(Kind[graph.OpNode]):
         op = node.op
         if op.name in CONTRACTIONS:
             entries = contractions.launches(b, node, ins)
-            if entries is not None or not op.memo:
+            if entries is not None or not (op.memo or op.launches):
                 return entries
         if not ins and not op.random:
             return numpy_launches.constant(b, node)

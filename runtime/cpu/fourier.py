@@ -268,7 +268,7 @@ def complex_to_complex(x, *, dims, inverse, norm):
     for d in reversed(dims):
         n, inner = x.shape[d], math.prod(x.shape[d + 1:])
         if not _goes_by_columns(n, inner):
-            x = _along(d, x, n, x.dtype, run)
+            x = taped_launches.partial(_along(d, x, n, x.dtype, run))
             continue
         out = memory.empty(x.shape, x.dtype)
         run(_ready(x), out, n, math.prod(x.shape[:d]), inner)

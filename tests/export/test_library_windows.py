@@ -59,3 +59,27 @@ def test_many_sizes(name, tmp_path):
         (made,) = library(x.numpy(), sizes=dict(zip(names, values)))
         assert made.tobytes() == wanted.numpy().tobytes() and made.shape == wanted.shape, values
     library.close()
+
+
+@pytest.mark.parametrize("kind", (whet.bfloat16, whet.float16))
+def test_convolutions_of_16_bits_and_transforms_of_planes(kind, tmp_path):
+    whet.manual_seed(4)
+    layer = nn.Conv2d(3, 8, 3).to(kind).eval()
+
+    def model(x):
+        return layer(x.to(kind)).float(), whet.fft.fft2(x).real
+
+    function = whet.export(
+        model, whet.randn(2, 3, 8, 6), dynamic={"x": {0: Dim("batch", min=1, max=3)}})
+    function.compile(tmp_path / "model.so", threads=1, target=LEVEL)
+    library = CALL.Model(tmp_path / "model.so", threads=1)
+    traced = whet.jit.trace(model)
+    for batch in (1, 2, 3):
+        x = whet.randn(batch, 3, 8, 6)
+        with whet.no_grad():
+            wanted, replayed = model(x), [traced(x) for _ in range(3)][-1]
+        made = library(x.numpy(), sizes={"batch": batch})
+        for a, b, c in zip(made, wanted, replayed, strict=True):
+            assert a.tobytes() == b.numpy().tobytes() == c.numpy().tobytes(), batch
+    assert "in Python" not in traced.explain()
+    library.close()
